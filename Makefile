@@ -1,0 +1,115 @@
+# The two commands a newcomer needs are `make node` and `make test`; the rest is for who works on the code.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+SECONDS ?= 600
+
+.PHONY: help node test build lint conformance bench peers fuzz guard sanitize races clean
+
+help:
+	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
+	@echo "make test         build and run all tests (ARGS='-k trie' passes options to pytest)"
+	@echo "make lint         ruff, mypy and cython-lint"
+	@echo "make conformance  every official test under ../shared/fixtures"
+	@echo "make bench        time everything beside the peers, write bench/report/ (ARGS='--match op/*')"
+	@echo "make peers        environments for the engines that benchmarks and tests compare with"
+	@echo "make fuzz         compare random programs with the peers (SECONDS=600, ARGS='--seed 1')"
+	@echo "make guard        count instructions under callgrind and compare with bench/baseline.json"
+	@echo "make sanitize     tests on a build that checks addresses and undefined behaviour"
+	@echo "make races        tests of threads on a build that looks for data races"
+	@echo "make clean        remove what was built"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip "setuptools>=77" wheel "Cython>=3.1,<4"
+
+# The packages are installed without the extensions, which `build` compiles once and in place.
+INSTALL := FASTEVM_ONLY=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable
+
+$(VENV)/.node: pyproject.toml | $(BIN)/python
+	$(INSTALL) .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml $(VENV)/.node
+	$(INSTALL) ".[test,lint]"
+	@touch $@
+
+# Cython and the compiler look only at what changed.
+build: $(VENV)/.node
+	@$(BIN)/python setup.py --quiet build_ext --inplace
+
+node: build
+	@exec $(BIN)/python -m fastevm node $(ARGS)
+
+test: $(VENV)/.test $(VENV)/.peers build
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint fastevm  # it calls pycodestyle by name
+	$(BIN)/mypy
+
+conformance: $(VENV)/.test build
+	$(BIN)/python -m fastevm conformance all ../shared/fixtures $(ARGS)
+
+# The peers' pins disagree with ours and with each other.
+.venv-%/bin/python:
+	$(PYTHON) -m venv .venv-$*
+	$@ -m pip install --quiet --upgrade pip
+
+$(VENV)/.peers: | $(BIN)/python .venv-eels/bin/python .venv-pyrevm/bin/python .venv-py-evm/bin/python
+	.venv-eels/bin/python -m pip install --quiet "ethereum-execution>=2.20,<3"
+	.venv-pyrevm/bin/python -m pip install --quiet "pyrevm>=0.3,<0.4"
+	.venv-py-evm/bin/python -m pip install --quiet "py-evm>=0.12.1b1"
+	@touch $@
+
+peers: $(VENV)/.peers
+
+fuzz: $(VENV)/.test $(VENV)/.peers build
+	$(BIN)/python -m tests.differential.fuzz --seconds $(SECONDS) $(ARGS)
+
+bench: build
+	$(BIN)/python -m fastevm bench --report bench/report $(ARGS)
+
+guard: build
+	$(BIN)/python -m bench.guard $(ARGS)
+
+# Builds with checks compiled in live in copies of the tree. The interpreter itself is not checked, so
+# the sanitizer must be loaded before it; CPython's small allocator would hide our overruns from it,
+# and what CPython leaves behind at its end is no leak of ours. pycryptodome loads its libraries in a
+# way that the address sanitizer refuses, unless it is told not to.
+MEMORY_CHECKS := address,undefined
+CHECKED_TESTS ?= tests/unit tests/metamorphic tests/conformance/test_vm.py
+THREADED_TESTS ?= tests/metamorphic/test_threads.py tests/unit/execution/test_senders.py \
+	tests/unit/simulate tests/unit/chain tests/unit/rpc/test_workers.py
+UNDER_CHECKS = PYCRYPTODOME_DISABLE_DEEPBIND=1 PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
+	FASTEVM_SHARED=$${FASTEVM_SHARED:-$(abspath ../shared)} FASTEVM_PEERS=$(CURDIR)
+
+define checked_build
+mkdir -p build/checked-$(1)
+tar -cf - --exclude='*.so' --exclude=__pycache__ --exclude='./.*' --exclude=./build . \
+	| tar -xf - -C build/checked-$(1)
+cd build/checked-$(1) && FASTEVM_SANITIZE=$(1) $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+endef
+
+sanitize: $(VENV)/.test
+	$(call checked_build,$(MEMORY_CHECKS))
+	cd build/checked-$(MEMORY_CHECKS) && $(UNDER_CHECKS) UBSAN_OPTIONS=print_stacktrace=1 \
+		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+		$(abspath $(BIN))/python -m pytest --capture=sys -p no:cacheprovider $(CHECKED_TESTS) $(ARGS)
+
+# The thread sanitizer wants programs where they always were: no random addresses.
+races: $(VENV)/.test
+	$(call checked_build,thread)
+	cd build/checked-thread && $(UNDER_CHECKS) TSAN_OPTIONS=halt_on_error=1 \
+		LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" setarch --addr-no-randomize \
+		$(abspath $(BIN))/python -m pytest --capture=sys -p no:cacheprovider $(THREADED_TESTS) $(ARGS)
+
+clean:
+	rm -rf build *.egg-info
+	find fastevm -name '*.so' -delete

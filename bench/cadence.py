@@ -1,0 +1,232 @@
+"""Do slices stay on time under load? `python -m bench.cadence` starts a node and finds out.
+
+A development node of its own process gets heavy eth_simulateV1 requests over several connections
+and a steady stream of transactions, all over the loopback interface. Reported are the lateness of
+slices as the node measured it, slices that were missed, and the time from sending a transaction to
+seeing it in a slice of the feed.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from fastevm.chain.accounts import dev_accounts
+from fastevm.execution.transaction import Transaction
+
+ROOT = Path(__file__).parent.parent
+CHAIN_ID = 31_337
+START_SECONDS = 30.0
+DRAIN_SECONDS = 3.0
+SENDERS = 10
+SPINNER = "0x" + "00" * 19 + "cc"
+# Count a word down from the calldata, hashing 64 bytes of memory each round.
+SPIN = "0x5f355b60405f205f526001900380600257" + "00"
+ROUNDS = 20_000
+AIMS = {"p99 lateness": 10.0, "largest lateness": 50.0, "visible p99": 250.0}  # ms
+
+
+@dataclass(slots=True)
+class Watch:
+    """What was seen from outside. Times in seconds of one clock."""
+
+    sent: dict[str, float] = field(default_factory=dict)
+    visible: list[float] = field(default_factory=list)
+    answered: list[float] = field(default_factory=list)
+    arrivals: list[float] = field(default_factory=list)
+    simulations: int = 0
+    failures: int = 0
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The value that ``share`` of the values do not exceed; 0 without values."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+def simulation(rounds: int) -> dict[str, Any]:
+    """A request of two blocks with two heavy calls each."""
+    call = {"to": SPINNER, "input": "0x" + rounds.to_bytes(32, "big").hex()}
+    block = {"calls": [call, call]}
+    first = block | {"stateOverrides": {SPINNER: {"code": SPIN}}}
+    payload = {"blockStateCalls": [first, block]}
+    params = [payload, "pending"]
+    return {"jsonrpc": "2.0", "id": 1, "method": "eth_simulateV1", "params": params}
+
+
+async def simulate(url: str, watch: Watch, until: float, rounds: int) -> None:
+    """Send simulations over one connection, one after the other."""
+    request = simulation(rounds)
+    async with aiohttp.ClientSession() as session:
+        while time.monotonic() < until:
+            async with session.post(url, json=request) as response:
+                answer = json.loads(await response.read())
+            results = answer.get("result")
+            good = results and all(c["status"] == "0x1" for b in results for c in b["calls"])
+            watch.simulations += bool(good)
+            watch.failures += not good
+
+
+async def send(url: str, watch: Watch, until: float, rate: float) -> None:
+    """Send ``rate`` transactions per second, without drift."""
+    accounts = dev_accounts(SENDERS)
+    number, started = 0, time.monotonic()
+    pending: set[asyncio.Task[None]] = set()
+    async with aiohttp.ClientSession() as session:
+        while (now := time.monotonic()) < until:
+            while started + number / rate <= now:
+                key = accounts[number % SENDERS].private_key
+                raw = payment(key, number // SENDERS)
+                task = asyncio.create_task(submit(session, url, raw, watch))
+                pending.add(task)
+                task.add_done_callback(pending.discard)
+                number += 1
+            await asyncio.sleep(max(0.0, started + number / rate - time.monotonic()))
+        await asyncio.gather(*pending)
+
+
+def payment(key: bytes, nonce: int) -> Transaction:
+    """A signed transfer of one wei."""
+    return Transaction.build(
+        to=b"\xb0" * 20,
+        value=1,
+        gas_limit=21_000,
+        chain_id=CHAIN_ID,
+        nonce=nonce,
+        max_fee_per_gas=10**11,
+        max_priority_fee_per_gas=10**9,
+    ).sign(key)
+
+
+async def submit(
+    session: aiohttp.ClientSession, url: str, transaction: Transaction, watch: Watch
+) -> None:
+    """Submit one transaction; its time counts from before the request."""
+    raw = "0x" + transaction.raw.hex()
+    watch.sent[raw] = started = time.monotonic()
+    request = {"jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction", "params": [raw]}
+    async with session.post(url, json=request) as response:
+        answer = json.loads(await response.read())
+    watch.answered.append(time.monotonic() - started)
+    watch.failures += "error" in answer
+
+
+async def look(url: str, watch: Watch) -> None:
+    """Read the feed and note when each slice and each transaction appeared."""
+    async with aiohttp.ClientSession() as session, session.ws_connect(url + "/feed") as socket:
+        async for message in socket:
+            now = time.monotonic()
+            found = json.loads(message.data)
+            if found["index"]:
+                watch.arrivals.append(now)
+            for raw in found["diff"]["transactions"]:
+                sent = watch.sent.pop(raw, None)
+                if sent is not None:
+                    watch.visible.append(now - sent)
+
+
+async def measure(url: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Put the load on a node and report."""
+    watch, before = Watch(), await metrics(url)
+    looking = asyncio.create_task(look(url, watch))
+    await asyncio.sleep(1.0)
+    until = time.monotonic() + options.seconds
+    load = [simulate(url, watch, until, options.rounds) for _ in range(options.connections)]
+    await asyncio.gather(send(url, watch, until, options.rate), *load)
+    await asyncio.sleep(DRAIN_SECONDS)
+    looking.cancel()
+    return report(watch, before, await metrics(url))
+
+
+async def metrics(url: str) -> dict[str, float]:
+    """The node's own numbers, by name."""
+    async with aiohttp.ClientSession() as session, session.get(url + "/metrics") as response:
+        lines = (await response.text()).splitlines()
+    found = {}
+    for line in lines:
+        name, _, value = line.rpartition(" ")
+        if name and not line.startswith("#"):
+            found[name.removeprefix("fastevm_")] = float(value)
+    return found
+
+
+def report(watch: Watch, before: dict[str, float], after: dict[str, float]) -> dict[str, Any]:
+    """The figures, in milliseconds."""
+    gaps = [b - a for a, b in zip(watch.arrivals, watch.arrivals[1:], strict=False)]
+    return {
+        "slices": int(after["slice_lateness_ms_count"] - before["slice_lateness_ms_count"]),
+        "missed": int(after["slices_missed_total"] - before["slices_missed_total"]),
+        "lateness_ms": {name: after[f"slice_lateness_ms_{name}"] for name in ("p50", "p99", "max")},
+        "feed_gap_ms": {"max": round(1000 * max(gaps, default=0.0), 1)},
+        "submission_answered_ms": spread(watch.answered),
+        "visible_ms": spread(watch.visible),
+        "transactions_seen": len(watch.visible),
+        "transactions_never_seen": len(watch.sent),
+        "simulations": watch.simulations,
+        "failures": watch.failures,
+    }
+
+
+def spread(seconds: list[float]) -> dict[str, float]:
+    """Median, 99th percentile and largest, in milliseconds."""
+    shares = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+    return {name: round(1000 * percentile(seconds, share), 1) for name, share in shares}
+
+
+def start_node(port: int, extra: list[str]) -> "subprocess.Popen[bytes]":
+    """A development node of its own process on the loopback interface."""
+    command = [sys.executable, "-m", "rpc", "--port", str(port), "-q", *extra]
+    return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
+
+
+async def ready(url: str) -> None:
+    """Wait until the node answers."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            await metrics(url)
+        except aiohttp.ClientError:
+            await asyncio.sleep(0.1)
+        else:
+            return
+    raise SystemExit("the node did not start")
+
+
+def main() -> int:
+    """Run and print JSON; 1 when an aim was missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench.cadence", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of load (%(default)s)")
+    parser.add_argument("--connections", type=int, default=16, help="with simulations (16)")
+    parser.add_argument("--rate", type=float, default=200.0, help="transactions per second (200)")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of a simulated call's loop")
+    parser.add_argument("--port", type=int, default=18_645)
+    parser.add_argument("node", nargs="*", help="more options for the node, after --")
+    options = parser.parse_args()
+    url = f"http://127.0.0.1:{options.port}"
+    node = start_node(options.port, options.node)
+    try:
+        asyncio.run(ready(url))
+        found = asyncio.run(measure(url, options))
+    finally:
+        node.terminate()
+        node.wait(10)
+    print(json.dumps(found, indent=2))
+    met = (
+        found["missed"] == 0
+        and found["lateness_ms"]["p99"] < AIMS["p99 lateness"]
+        and found["lateness_ms"]["max"] < AIMS["largest lateness"]
+        and found["visible_ms"]["p99"] < AIMS["visible p99"]
+    )
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Programs to time, with the gas and the output they must give: the format of ``cases.json``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+OUTPUT_LIMIT = 256  # bytes of output that a case file keeps
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run gave: gas without intrinsic gas and before refunds, output, success."""
+
+    gas_used: int
+    output: str  # 0x-prefixed, cut at OUTPUT_LIMIT bytes
+    success: bool
+
+    def difference(self, expected: Outcome) -> str:
+        """What differs from the expected outcome in words; empty when nothing does."""
+        found = [
+            f"{name} is {getattr(self, name)}, expected {getattr(expected, name)}"
+            for name in ("success", "gas_used", "output")
+            if getattr(self, name) != getattr(expected, name)
+        ]
+        return "; ".join(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A message call on a prepared state, as the file describes it."""
+
+    name: str
+    group: str
+    environment: dict[str, Any]
+    document: dict[str, Any]
+
+    def expected(self, slow: bool) -> Outcome:
+        """The outcome of the full case, or of the shorter one for slow engines."""
+        document = self.document
+        if slow and document.get("expected_slow"):
+            short = document["expected_slow"]
+            return Outcome(short["gas_used"], short["output"], short["success"])
+        return Outcome(
+            document["expected_gas_used"],
+            document["expected_output"],
+            document["expected_success"],
+        )
+
+    def scale(self, slow: bool) -> float:
+        """How much more gas the full case uses than the shorter one."""
+        short = self.expected(slow).gas_used
+        return self.expected(False).gas_used / short if short else 1.0
+
+
+def load(file: Path, match: str = "*") -> list[Case]:
+    """The cases of a file whose names match a pattern; ValueError when there is none."""
+    document = json.loads(file.read_text())
+    environment = document.get("env", {})
+    found = [
+        Case(entry["name"], entry["group"], environment, entry)
+        for entry in document["cases"]
+        if fnmatch(entry["name"], match)
+    ]
+    if not found:
+        raise ValueError(f"{file} has no case that matches {match!r}")
+    return found

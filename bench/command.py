@@ -1,0 +1,72 @@
+"""``fastevm bench``: times programs on fastevm and on its peers, and writes what it found."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench import cases, document, engines, report
+from bench.measures import blocks, border, growth, threads
+from bench.options import add_arguments
+from bench.runner import QUICK, THOROUGH, Runner
+
+__all__ = ["add_arguments", "run"]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure; 1 when a case gave other gas or output, 2 when there is nothing to measure."""
+    try:
+        chosen = cases.load(arguments.cases, arguments.match)
+    except (OSError, ValueError, KeyError) as error:
+        print(f"fastevm bench: {error}", file=sys.stderr)
+        return 2
+    running, missing = engines.start(arguments.peers.split(","))
+    for name, reason in missing.items():
+        progress(f"{name} is left out: {reason}")
+    try:
+        effort = QUICK if arguments.quick else THOROUGH
+        figures = Runner(running, effort, progress).measure(chosen)
+    finally:
+        for engine in running:
+            engine.close()
+    found = document.build(chosen, figures, running, missing, arguments.quick)
+    if arguments.report is not None and not arguments.quick:
+        found["measures"] = measure_the_rest(arguments.large)
+        found["aims"] += border.aims(found["measures"]["border"])
+    if arguments.report is not None:
+        report.write(arguments.report, found)
+    if arguments.json is not None:
+        write_json(arguments.json, found)
+    if arguments.json != Path("-"):
+        print(document.table(found))
+    for failure in figures.failures:
+        print(f"fastevm bench: {failure}", file=sys.stderr)
+    return 1 if figures.failures else 0
+
+
+def measure_the_rest(large: bool) -> dict[str, Any]:
+    """What a case file cannot say."""
+    progress("border, blocks, threads, growth")
+    return {
+        "border": border.measure(),
+        "blocks": blocks.measure(),
+        "threads": threads.measure(),
+        "growth": growth.measure(large),
+    }
+
+
+def write_json(place: Path, found: dict[str, object]) -> None:
+    """Write the figures to a file, or print them where the place is a dash."""
+    text = json.dumps(found, indent=1)
+    if place == Path("-"):
+        print(text)
+    else:
+        place.write_text(text + "\n")
+
+
+def progress(text: str) -> None:
+    """Say how far things are, where it is in nobody's way."""
+    print(text, file=sys.stderr, flush=True)

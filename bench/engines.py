@@ -1,0 +1,220 @@
+"""The engines under test: fastevm in this process, each peer in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import fastevm
+from bench.cases import Case, Outcome
+from bench.options import ROOT, found_first
+from bench.peers.protocol import call_of, data, number, storage
+
+PEERS = Path(__file__).parent / "peers"
+
+
+class PeerError(Exception):
+    """A peer cannot be used, or not for this case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What the first run of a case gave, and the thread CPU seconds it took."""
+
+    outcome: Outcome
+    seconds: float
+    warm_slots: bool = False  # the engine counts the slots of the prepared state as warm
+
+
+class Engine(Protocol):
+    """Something that runs cases."""
+
+    name: str
+    version: str
+    slow: bool
+
+    def prepare(self, case: Case) -> Prepared: ...
+    def time(self, case: Case, runs: int) -> float: ...
+    def close(self) -> None: ...
+
+
+def machine_for(case: Case) -> fastevm.EVM:
+    """A machine with the state and the block of a case."""
+    env = case.environment
+    machine = fastevm.EVM(
+        env.get("fork", "cancun"),
+        chain_id=env.get("chain_id", 1),
+        number=env.get("number", 1),
+        timestamp=env.get("timestamp", 1),
+        gas_limit=env.get("gas_limit", 30_000_000),
+        base_fee=env.get("base_fee", 0),
+    )
+    for address, account in case.document["pre"].items():
+        machine.set_account(
+            data(address),
+            number(account.get("balance")),
+            number(account.get("nonce")),
+            data(account.get("code")),
+            storage(account),
+        )
+    return machine
+
+
+def call_for(case: Case) -> Callable[[], fastevm.ExecutionResult]:
+    """A case as something to call; each call starts from the same state."""
+    payload, gas = call_of(case.document, slow=False)
+    return partial(
+        machine_for(case).call,
+        data(case.document["to"]),
+        payload,
+        sender=data(case.document["caller"]),
+        gas=gas,
+    )
+
+
+def outcome_of(result: fastevm.ExecutionResult) -> Outcome:
+    """A result in the terms of a case file."""
+    return Outcome(result.gas_used, "0x" + result.output[:256].hex(), result.success)
+
+
+class Fastevm:
+    """fastevm itself, without a process between."""
+
+    name = "fastevm"
+    slow = False
+
+    def __init__(self) -> None:
+        self.version = fastevm.__version__
+        self.calls: dict[str, Callable[[], fastevm.ExecutionResult]] = {}
+
+    def prepare(self, case: Case) -> Prepared:
+        """Set a case up and run it once."""
+        self.calls[case.name] = call = call_for(case)
+        start = time.thread_time_ns()
+        result = call()
+        seconds = (time.thread_time_ns() - start) / 1e9
+        return Prepared(outcome_of(result), seconds)
+
+    def time(self, case: Case, runs: int) -> float:
+        """Thread CPU seconds of a number of runs."""
+        call = self.calls[case.name]
+        rounds = range(runs)
+        start = time.thread_time_ns()
+        for _ in rounds:
+            call()
+        return (time.thread_time_ns() - start) / 1e9
+
+    def close(self) -> None:
+        """Let the machines go."""
+        self.calls.clear()
+
+
+class Peer:
+    """A peer behind a worker process that its own Python runs."""
+
+    def __init__(self, name: str, module: str, python: Path, slow: bool) -> None:
+        self.name = name
+        self.slow = slow
+        self.process = subprocess.Popen(
+            [python, PEERS / "worker.py", module],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True,
+        )  # fmt: skip
+        try:
+            self.version = self.ask(do="hello")["version"]
+        except PeerError:
+            self.close()
+            raise
+
+    def ask(self, **request: object) -> dict[str, Any]:
+        """One request and its answer; PeerError where the peer fails or ends."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+        except OSError as error:
+            raise PeerError(f"{self.name} does not start") from error
+        line = self.process.stdout.readline()
+        if not line:
+            raise PeerError(f"{self.name} ended without an answer")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise PeerError(answer["error"])
+        return answer
+
+    def prepare(self, case: Case) -> Prepared:
+        """Set a case up and run it once."""
+        answer = self.ask(
+            do="prepare", name=case.name, environment=case.environment, case=case.document,
+            slow=self.slow,
+        )  # fmt: skip
+        found = answer["outcome"]
+        outcome = Outcome(found["gas_used"], found["output"], found["success"])
+        return Prepared(outcome, answer["seconds"], found.get("warm_slots", False))
+
+    def time(self, case: Case, runs: int) -> float:
+        """Thread CPU seconds of a number of runs."""
+        return float(self.ask(do="time", name=case.name, runs=runs)["seconds"])
+
+    def close(self) -> None:
+        """End the worker."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class PeerKind:
+    """A peer that this harness knows: where its environment may be and how it is spoken to."""
+
+    name: str
+    module: str
+    requirement: str
+    slow: bool  # it runs the shorter form of a case, and its time is scaled by gas
+
+    def python(self) -> Path | None:
+        """Its Python: FASTEVM_PEER_<NAME>, or that of .venv-<name> here or beside the code."""
+        chosen = os.environ.get("FASTEVM_PEER_" + self.name.upper().replace("-", "_"))
+        inside = Path(f".venv-{self.name}") / "bin" / "python"
+        place = Path(chosen) if chosen else found_first(inside, ROOT / inside)
+        return place if place.exists() else None
+
+
+PEER_KINDS = (
+    PeerKind("pyrevm", "on_pyrevm", "pyrevm>=0.3,<0.4", slow=False),
+    PeerKind("py-evm", "on_py_evm", "py-evm", slow=True),
+)
+
+
+def start(names: list[str]) -> tuple[list[Engine], dict[str, str]]:
+    """The engines that can be started, fastevm first, and for each other one why not."""
+    engines: list[Engine] = [Fastevm()]
+    missing: dict[str, str] = {}
+    for kind in PEER_KINDS:
+        if kind.name not in names:
+            continue
+        python = kind.python()
+        if python is None:
+            missing[kind.name] = f"no environment .venv-{kind.name} with {kind.requirement!r} in it"
+            continue
+        try:
+            engines.append(Peer(kind.name, kind.module, python, kind.slow))
+        except (PeerError, OSError) as error:
+            missing[kind.name] = str(error)
+    return engines, missing
+
+
+def python_version() -> str:
+    """The version of the Python that runs fastevm."""
+    return sys.version.split()[0]

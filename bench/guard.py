@@ -1,0 +1,166 @@
+"""Instruction counts of a dozen programs, held against ``baseline.json``.
+
+``python -m bench.guard`` counts under callgrind and fails where a program needs 5 % more of them
+than the baseline says; ``--update`` writes a new baseline on purpose. Counts are of the call from
+Python included, start-up and set-up excluded. They do not depend on what else the machine does,
+only a little on the seed of the hash tables, new in each process: hence the least of a few.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import fastevm.evm
+from bench.programs import GUARDED
+
+BASELINE = Path(__file__).parent / "baseline.json"
+TOLERANCE = 1.05
+WARM_UPS = 2  # calls before the one that counts
+PROCESSES = 3
+SECONDS = 300  # that one process may take
+
+# The C function of EVM.call, where Python ends and the machine begins; Cython numbers them.
+BORDER = re.compile(rb"__pyx_pw_7fastevm_3evm_3EVM_\d+call(?=\0)")
+COMPILER = re.compile(rb"GCC: \([^)]*\) ([\d.]+)")
+
+
+class Unavailable(Exception):
+    """Instructions cannot be counted here; the text says why."""
+
+
+def border() -> str:
+    """The symbol to count in; Unavailable where counting is impossible or says nothing."""
+    if shutil.which("valgrind") is None:
+        raise Unavailable("valgrind is not installed")
+    found = BORDER.search(Path(fastevm.evm.__file__).read_bytes())
+    if found is None:
+        raise Unavailable("the build has been stripped of its symbols")
+    return found[0].decode()
+
+
+def tools() -> dict[str, str]:
+    """What decides about the number of instructions beside the source."""
+    compiler = COMPILER.search(Path(fastevm.evm.__file__).read_bytes())
+    return {
+        "machine": platform.machine(),
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "gcc": compiler[1].decode() if compiler else "unknown",
+    }
+
+
+def check_comparable() -> None:
+    """Unavailable where the baseline is of other tools."""
+    recorded, here = json.loads(BASELINE.read_text())["tools"], tools()
+    if recorded != here:
+        raise Unavailable(f"the baseline is of {recorded}, this is {here}")
+
+
+def count() -> dict[str, int]:
+    """Program -> instructions of one call, on the build that is imported here."""
+    counts = [count_in_process() for _ in range(PROCESSES)]
+    return {name: min(found[name] for found in counts) for name in counts[0]}
+
+
+def count_in_process() -> dict[str, int]:
+    """The counts of one process."""
+    symbol = border()
+    with tempfile.TemporaryDirectory() as place:
+        command = [
+            "valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out",
+            "--collect-atstart=no", f"--toggle-collect={symbol}", f"--dump-after={symbol}",
+            "--error-exitcode=97", sys.executable, "-m", "bench.guard", "--run",
+        ]  # fmt: skip
+        environment = dict(os.environ, PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1")
+        done = subprocess.run(
+            command, cwd=BASELINE.parent.parent, env=environment, capture_output=True, text=True,
+            timeout=SECONDS, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"callgrind failed: {done.stderr[-800:]}")
+        return read_dumps(Path(place))
+
+
+def read_dumps(place: Path) -> dict[str, int]:
+    """The last dump of each program: callgrind numbers its dumps in the order of the calls."""
+    totals = {}
+    for file in place.glob("out.*"):
+        found = re.search(r"^(?:totals|summary): (\d+)", file.read_text(), re.M)
+        if found:
+            totals[int(file.suffix[1:])] = int(found[1])
+    calls = 1 + WARM_UPS
+    if len(totals) < calls * len(GUARDED):
+        raise RuntimeError(f"callgrind wrote {len(totals)} dumps only")
+    return {p.name: totals[calls * (i + 1)] for i, p in enumerate(GUARDED)}
+
+
+def run_programs() -> None:
+    """What callgrind watches: each program a few times."""
+    for program in GUARDED:
+        call = program.call()
+        for _ in range(WARM_UPS):
+            call()
+
+
+def compare(baseline: dict[str, int], found: dict[str, int]) -> list[str]:
+    """What grew beyond the tolerance, and what the baseline does not know."""
+    faults = []
+    for name, instructions in found.items():
+        if name not in baseline:
+            faults.append(f"{name}: not in the baseline")
+        elif instructions > baseline[name] * TOLERANCE:
+            growth = instructions / baseline[name] - 1
+            faults.append(f"{name}: {instructions} instructions, {growth:+.1%}")
+    return faults
+
+
+def read_baseline() -> dict[str, int]:
+    """The instructions on record."""
+    document: dict[str, dict[str, int]] = json.loads(BASELINE.read_text())
+    return document["instructions"]
+
+
+def write_baseline(found: dict[str, int]) -> None:
+    """Put new counts on record, with the tools that gave them."""
+    BASELINE.write_text(json.dumps({"tools": tools(), "instructions": found}, indent=1) + "\n")
+
+
+def main() -> int:
+    """Count and compare, or write the baseline anew."""
+    parser = argparse.ArgumentParser(prog="python -m bench.guard", description=__doc__)
+    parser.add_argument("--update", action="store_true", help="write the counts as the baseline")
+    parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.run:
+        run_programs()
+        return 0
+    try:
+        if not arguments.update:
+            check_comparable()
+        found = count()
+    except Unavailable as error:
+        print(f"instruction counts skipped: {error}")
+        return 0
+    if arguments.update:
+        write_baseline(found)
+        return 0
+    baseline = read_baseline()
+    for name, instructions in found.items():
+        change = f"{instructions / baseline[name] - 1:+8.2%}" if name in baseline else "new"
+        print(f"{name:14}{instructions:12}{change:>10}")
+    faults = compare(baseline, found)
+    for fault in faults:
+        print(f"grown: {fault}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""The border between Python and the machine: what a call costs before it does anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import fastevm
+from bench.figures import aim
+from bench.measures.clock import seconds_of
+from bench.programs import BALANCE_OF, CALLER, HELPER, PROGRAM, TOKEN, balance_slot, transfer, word
+
+LIMITS = {"empty call, 20-byte addresses": 1.2, "empty call, hex addresses": 1.6}
+
+
+def measure() -> dict[str, float]:
+    """What was done -> microseconds."""
+    machine = fastevm.EVM()
+    machine.set_account(CALLER, 10**18)
+    machine.set_account(HELPER, code=b"\0")
+    machine.set_account(PROGRAM, code=TOKEN, storage={balance_slot(CALLER): 10**18})
+    spelled, caller = "0x" + HELPER.hex(), "0x" + CALLER.hex()
+    balance_of = BALANCE_OF + word(int.from_bytes(CALLER, "big"))
+
+    def there_and_back() -> None:
+        machine.revert(machine.snapshot())
+
+    acts: dict[str, Callable[[], object]] = {
+        "empty call, 20-byte addresses": partial(machine.call, HELPER, sender=CALLER),
+        "empty call, hex addresses": partial(machine.call, spelled, sender=caller),
+        "balanceOf of a plain token": partial(machine.call, PROGRAM, balance_of, sender=CALLER),
+        "transfer of a plain token": partial(
+            machine.call, PROGRAM, transfer(HELPER, 5), sender=CALLER
+        ),
+        "EVM()": fastevm.EVM,
+        "snapshot and revert": there_and_back,
+    }
+    return {name: round(seconds_of(act) * 1e6, 3) for name, act in acts.items()}
+
+
+def aims(found: dict[str, float]) -> list[dict[str, object]]:
+    """The aims in microseconds for what was measured here."""
+    return [aim(name, "us", limit, found[name]) for name, limit in LIMITS.items()]

@@ -1,0 +1,36 @@
+"""Times of small and of large things, as medians."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+
+def seconds_of(run: Callable[[], object], *, spend: float = 0.05, rounds: int = 5) -> float:
+    """Thread CPU seconds of one run: the median of rounds that take a given time together."""
+    start = time.thread_time_ns()
+    run()
+    once = max((time.thread_time_ns() - start) / 1e9, 1e-7)
+    runs = range(max(1, int(spend / rounds / once)))
+    found = []
+    for _ in range(rounds):
+        start = time.thread_time_ns()
+        for _ in runs:
+            run()
+        found.append((time.thread_time_ns() - start) / 1e9 / len(runs))
+    return statistics.median(found)
+
+
+def wall_seconds(run: Callable[[], object]) -> float:
+    """Wall seconds of one run, for what uses several threads."""
+    start = time.perf_counter_ns()
+    run()
+    return (time.perf_counter_ns() - start) / 1e9
+
+
+def cpu_seconds(run: Callable[[], object]) -> float:
+    """Thread CPU seconds of one run."""
+    start = time.thread_time_ns()
+    run()
+    return (time.thread_time_ns() - start) / 1e9

@@ -1,0 +1,120 @@
+"""Reads, writes, snapshots and roots as the state grows from a thousand slots upwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import fastevm
+from bench.measures.clock import cpu_seconds, seconds_of
+from bench.programs import CALLER, FUNDS, GAS, HELPER, PROGRAM, READ_SLOTS, WRITE_SLOTS, word
+
+SIZES = (2**10, 2**14, 2**17, 2**20)
+LARGE_SIZES = (*SIZES, 2**23)  # a few gigabytes, a few minutes
+TOUCHED = 1000
+ROUNDS = 9
+CHUNK = 2**17
+ROOT = Path(__file__).parents[2]
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def resident() -> int:
+    """Bytes of memory in use by this process; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
+    except OSError:
+        return 0
+
+
+def layer_with(slots: int) -> fastevm.Layer:
+    """A state with two contracts, both with so many slots: one reads, one writes."""
+    layer = fastevm.Layer.of(
+        {
+            CALLER: {"balance": FUNDS},
+            PROGRAM: {"nonce": 1, "code": READ_SLOTS},
+            HELPER: {"nonce": 1, "code": WRITE_SLOTS},
+        }
+    )
+    for first in range(0, slots, CHUNK):
+        storage = {slot: slot + 1 for slot in range(first, min(first + CHUNK, slots))}
+        layer = layer.with_accounts({PROGRAM: {"storage": storage}, HELPER: {"storage": storage}})
+    return layer
+
+
+def nodes_touched(slots: int, touched: int) -> float:
+    """Expected trie nodes on the paths to so many random leaves of so many."""
+    found = float(touched)
+    places = 1.0
+    while places < slots:
+        found += places * (1 - (1 - 1 / places) ** touched) if places > 1 else 1
+        places *= 16
+    return found
+
+
+def visit(touched: int, slots: int, seed: int) -> bytes:
+    """Calldata for a walk over random slots."""
+    return word(touched) + word(slots - 1) + word(seed)
+
+
+def read_time(machine: fastevm.EVM, slots: int, seed: int) -> float:
+    """Seconds of reading random slots, other ones for each seed."""
+    return cpu_seconds(partial(machine.call, PROGRAM, visit(TOUCHED, slots, seed), gas=GAS))
+
+
+def middle_of_writes(machine: fastevm.EVM, slots: int) -> tuple[float, float]:
+    """Seconds of a transaction that writes random slots, and of the root after it."""
+    writes, roots = [], []
+    for seed in range(ROUNDS):
+        change = partial(
+            machine.transact, HELPER, visit(TOUCHED, slots, 99 + seed), sender=CALLER, gas=GAS
+        )
+        writes.append(cpu_seconds(change))
+        roots.append(cpu_seconds(machine.state.state_root))
+    return statistics.median(writes), statistics.median(roots)
+
+
+def measure_size(slots: int) -> dict[str, float]:
+    """The figures for one size: nanoseconds, except where named otherwise."""
+    before = resident()
+    layer = layer_with(slots)
+    grown = resident() - before
+    layer.state_root()
+    with_trie = resident() - before
+    machine = fastevm.EVM("cancun", state=layer, gas_limit=GAS)
+    reads = statistics.median(read_time(machine, slots, seed) for seed in range(ROUNDS))
+    writes, root = middle_of_writes(machine, slots)
+    snapshot = seconds_of(machine.snapshot, spend=0.002)
+    return {
+        "slots": slots,
+        "cold_read_ns": round(reads / TOUCHED * 1e9, 1),
+        "write_ns": round(writes / TOUCHED * 1e9, 1),
+        "root_ns_per_slot": round(root / TOUCHED * 1e9, 1),
+        "root_ns_per_node": round(root / nodes_touched(slots, TOUCHED) * 1e9, 1),
+        "snapshot_ns": round(snapshot * 1e9, 1),
+        "bytes_per_slot": round(grown / (2 * slots), 1),
+        "bytes_per_slot_with_trie": round(with_trie / (2 * slots), 1),
+    }
+
+
+def measure(large: bool = False) -> list[dict[str, float]]:
+    """One row of figures for each size of the state.
+
+    Each size has a process of its own: a heap where a million leaves were freed is slower.
+    """
+    found = []
+    for slots in LARGE_SIZES if large else SIZES:
+        done = subprocess.run(
+            [sys.executable, "-m", "bench.measures.growth", str(slots)],
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        found.append(json.loads(done.stdout))
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_size(int(sys.argv[1]))))

@@ -1,0 +1,43 @@
+"""Several threads, each with a machine of its own: the GIL is not held while a machine runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Thread
+
+from bench.measures.clock import wall_seconds
+from bench.programs import GUARDED, Program, word
+
+RUNS = 20
+LOOPS = 40_000
+
+
+def spin(call: Callable[[], object], runs: int) -> None:
+    """Run a number of times."""
+    for _ in range(runs):
+        call()
+
+
+def measure() -> list[dict[str, float]]:
+    """Threads -> how much more work is done in the same wall time than by one thread."""
+    model = next(program for program in GUARDED if program.name == "arithmetic")
+    found: list[dict[str, float]] = []
+    for count in range(1, (os.cpu_count() or 1) + 1):
+        calls = [Program("spin", model.code, word(LOOPS)).call() for _ in range(count)]
+        spent = min(wall_seconds(partial(together, calls)) for _ in range(3))
+        rate = count * RUNS / spent
+        found.append({"threads": count, "runs_per_second": round(rate, 1)})
+    for row in found:
+        row["speedup"] = round(row["runs_per_second"] / found[0]["runs_per_second"], 3)
+    return found
+
+
+def together(calls: Sequence[Callable[[], object]]) -> None:
+    """Run all at the same time."""
+    threads = [Thread(target=spin, args=(call, RUNS)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

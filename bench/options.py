@@ -1,0 +1,49 @@
+"""The options of ``fastevm bench``, apart from it so that showing them loads nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def found_first(*places: Path) -> Path:
+    """The first place that exists; else the first of all, for the message."""
+    return next((place for place in places if place.exists()), places[0])
+
+
+# Beside the repository: that of the working directory, or that of this file.
+SHARED = Path(
+    os.environ.get("FASTEVM_SHARED") or found_first(Path("../shared"), ROOT.parent / "shared")
+)
+DEFAULT_CASES = SHARED / "bench" / "cases.json"
+PEER_NAMES = ("pyrevm", "py-evm")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``fastevm bench``."""
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write all figures here (- prints them)"
+    )
+    parser.add_argument(
+        "--report", type=Path, metavar="DIR",
+        help="measure the border, the state, blocks and threads as well; write a page to read here",
+    )  # fmt: skip
+    parser.add_argument(
+        "--large", action="store_true",
+        help="with --report: up to eight million slots, which takes minutes and gigabytes",
+    )  # fmt: skip
+    parser.add_argument(
+        "--quick", action="store_true", help="cases only, fewer rounds, less certain figures"
+    )
+    parser.add_argument(
+        "--cases", type=Path, metavar="FILE", default=DEFAULT_CASES,
+        help="programs to time (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--match", default="*", metavar="PATTERN", help="only cases of such names")
+    parser.add_argument(
+        "--peers", default=",".join(PEER_NAMES), metavar="NAMES",
+        help="engines to take alongside, where found (default: %(default)s; empty for none)",
+    )  # fmt: skip

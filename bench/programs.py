@@ -1,0 +1,149 @@
+"""Programs of our own, small enough to read: loops over one thing each, and a token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import fastevm
+from bench.assembly import assemble
+
+PROGRAM = b"\xaa" * 20
+HELPER = b"\xbb" * 20
+CALLER = b"\xcc" * 20
+FUNDS = 10**24
+GAS = 10**12
+
+
+def word(number: int) -> bytes:
+    """A number as calldata."""
+    return number.to_bytes(32, "big")
+
+
+def loop(body: str, setup: str = "") -> bytes:
+    """Code that runs a body as often as the first word of calldata says.
+
+    The counter lies under what the set-up leaves on the stack, so a body must leave the stack as it
+    found it, and the set-up must leave nothing.
+    """
+    return assemble(
+        f"""
+        {setup}
+        0 CALLDATALOAD                    ; counter
+        again:
+        {body}
+        1 SWAP1 SUB DUP1 @again JUMPI
+        STOP
+        """
+    )
+
+
+# Balances in the mapping at slot 0; transfer(to, amount) is any call with 68 bytes of data, a call
+# with 36 bytes asks for a balance.
+TOKEN = assemble(
+    """
+    CALLDATASIZE 68 EQ @transfer JUMPI
+    4 CALLDATALOAD 0 MSTORE 0 32 MSTORE 64 0 KECCAK256 SLOAD
+    0 MSTORE 32 0 RETURN
+    transfer:
+    CALLER 0 MSTORE 0 32 MSTORE 64 0 KECCAK256          ; from
+    DUP1 SLOAD                                          ; balance from
+    36 CALLDATALOAD                                     ; amount balance from
+    DUP1 DUP3 LT @poor JUMPI
+    DUP1 SWAP2 SUB                                      ; left amount from
+    DUP3 SSTORE                                         ; amount from
+    4 CALLDATALOAD 0 MSTORE 64 0 KECCAK256              ; to amount from
+    DUP1 SLOAD DUP3 ADD SWAP1 SSTORE                    ; amount from
+    0 MSTORE
+    4 CALLDATALOAD CALLER
+    0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef
+    32 0 LOG3
+    1 0 MSTORE 32 0 RETURN
+    poor:
+    0 0 REVERT
+    """
+)
+TRANSFER = bytes.fromhex("a9059cbb")
+BALANCE_OF = bytes.fromhex("70a08231")
+
+
+def balance_slot(owner: bytes) -> int:
+    """Where the token keeps the balance of an address."""
+    return int.from_bytes(fastevm.keccak256(owner.rjust(32, b"\0") + bytes(32)), "big")
+
+
+def transfer(to: bytes, amount: int) -> bytes:
+    """Calldata of a transfer."""
+    return TRANSFER + to.rjust(32, b"\0") + word(amount)
+
+
+# Visits pseudo-random slots below a power of two: calldata is count, mask, seed.
+WALK = """
+    32 CALLDATALOAD 64 CALLDATALOAD                     ; seed mask
+    0 CALLDATALOAD                                      ; counter seed mask
+    again:
+    SWAP1 0x5851f42d4c957f2d MUL 0x14057b7ef767814f ADD
+    DUP1 20 SHR DUP4 AND                                ; slot seed counter mask
+    {visit}
+    SWAP1
+    1 SWAP1 SUB DUP1 @again JUMPI
+    STOP
+"""
+READ_SLOTS = assemble(WALK.format(visit="SLOAD POP"))
+WRITE_SLOTS = assemble(WALK.format(visit="DUP2 SWAP1 SSTORE"))
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Something to run on a prepared state."""
+
+    name: str
+    code: bytes
+    data: bytes
+    helper: bytes = b""
+    storage: dict[int, int] = field(default_factory=dict)
+    fork: str = "osaka"
+
+    def machine(self) -> fastevm.EVM:
+        """A machine with the program and its helper in place."""
+        machine = fastevm.EVM(self.fork)
+        machine.set_account(CALLER, FUNDS, 1)
+        machine.set_account(PROGRAM, FUNDS, 1, self.code, self.storage)
+        machine.set_account(HELPER, 0, 1, self.helper)
+        return machine
+
+    def call(self) -> Callable[[], fastevm.ExecutionResult]:
+        """The program as something to call, always from the same state; it must succeed once."""
+        call = partial(self.machine().call, PROGRAM, self.data, sender=CALLER, gas=GAS)
+        result = call()
+        if not result.success:
+            raise ValueError(f"{self.name} fails: {result.error}")
+        return call
+
+
+MODULUS = "0xfffffffffffffffffffffffffffffffffffffffffffffffffffffffefffffc2f"
+OPERAND = "0x7f4a7c15f39cc0605cedc8341082276bf3a27251f86c6a11d0c18e952767f0b1"
+
+
+def looped(name: str, count: int, body: str, helper: bytes = b"", setup: str = "") -> Program:
+    return Program(name, loop(body, setup), word(count), helper)
+
+
+# A dozen programs whose instruction counts are guarded: see guard.py.
+GUARDED = (
+    looped("stack", 400, "DUP1 DUP2 SWAP1 POP POP 7 POP 0xffffffff POP"),
+    looped("arithmetic", 200, f"{OPERAND} DUP2 ADD 3 SUB {OPERAND} MUL ISZERO NOT POP"),
+    looped("division", 100, f"7 {OPERAND} DIV {OPERAND} {MODULUS} MOD DIV POP"),
+    looped("modular", 100, f"{MODULUS} {OPERAND} {OPERAND} MULMOD {MODULUS} SWAP1 DUP1 ADDMOD POP"),
+    looped("comparison", 300, "DUP1 5 LT DUP2 9 SGT OR 1 SHL 200 BYTE POP"),
+    looped("memory", 300, "DUP1 64 MSTORE 64 MLOAD 96 MSTORE8 32 64 128 MCOPY"),
+    looped("keccak", 100, "64 0 KECCAK256 0 MSTORE"),
+    looped("storage", 200, "DUP1 DUP1 SSTORE DUP1 SLOAD POP DUP1 DUP1 TSTORE DUP1 TLOAD POP"),
+    looped("calls", 100, f"0 0 0 0 0 0x{HELPER.hex()} GAS CALL POP", assemble("STOP")),
+    looped("creation", 20, "10 22 0 CREATE POP", setup="0x600160005360016000f3 0 MSTORE"),
+    looped("logs", 100, "DUP1 DUP1 32 0 LOG2"),
+    looped("precompiles", 100, "32 0 32 0 4 GAS STATICCALL POP"),
+    Program("token", TOKEN, transfer(HELPER, 5), storage={balance_slot(CALLER): 10**18}),
+    Program("empty", b"\0", b""),
+)

@@ -1,0 +1,172 @@
+"""A page to read: the figures of one run as tables and as bars, without anything to load."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from bench.drawing import bars, lines
+
+STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem;
+  color: #1c2430; background: #fff }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
+th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #dde2ea }
+th:first-child, td:first-child { text-align: left }
+.missed { color: #b3261e; font-weight: 600 } .note { color: #5a6675 }
+svg { display: block; margin: 1rem 0; max-width: 100% }
+"""
+
+
+def write(place: Path, found: dict[str, Any]) -> None:
+    """Write figures.json and index.html into a directory, which is made if it is missing."""
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "figures.json").write_text(json.dumps(found, indent=1) + "\n")
+    (place / "index.html").write_text(page(found))
+
+
+def page(found: dict[str, Any]) -> str:
+    """The whole page."""
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8><title>fastevm: measurements</title>",
+        f"<style>{STYLE}</style><h1>fastevm: measurements</h1>",
+        origin(found),
+        "<h2>Aims</h2>",
+        aims(found["aims"]),
+        "<h2>Groups</h2>",
+        groups(found),
+        "<h2>Cases</h2>",
+        cases(found),
+    ]
+    if found.get("measures"):
+        parts += measures(found["measures"])
+    parts += ["<h2>Notes</h2>", listed(found["notes"])]
+    return "\n".join(parts) + "\n"
+
+
+def origin(found: dict[str, Any]) -> str:
+    """Where, when and how."""
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    machine = found["machine"]
+    missing = "; ".join(f"{name}: {reason}" for name, reason in found["missing"].items())
+    lines_ = [
+        f"{found['time']}: {machine['processor']}, {machine['cores']} cores, load "
+        f"{machine['load_before'][0]}. {machine['system']}.",
+        f"{versions}. {found['clock']}.",
+        f"Left out: {missing}." if missing else "",
+        "Engines that ran a shorter form of the loops, scaled by gas: "
+        + ", ".join(found["scaled"]) + "." if found["scaled"] else "",
+    ]  # fmt: skip
+    return "".join(f"<p class=note>{escape(line)}</p>" for line in lines_ if line)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table; cells are text already, or numbers."""
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><tr>{top}</tr>{body}</table>"
+
+
+def shown(cell: object) -> str:
+    """A number with four significant digits, anything else as text."""
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+    return escape(str(cell))
+
+
+def verdict(row: dict[str, Any]) -> str:
+    """Whether an aim was met."""
+    return "met" if row["met"] else "MISSED"
+
+
+def aims(rows: list[dict[str, Any]]) -> str:
+    """The aims; a missed one stands out."""
+    if not rows:
+        return "<p class=note>None of the cases that the aims speak of was run.</p>"
+    text = table(
+        ("aim", "at most", "found", "unit", ""),
+        (
+            (
+                row["name"],
+                row["limit"],
+                row["value"],
+                row["unit"],
+                "met" if row["met"] else "MISSED",
+            )
+            for row in rows
+        ),
+    )
+    return text.replace("<td>MISSED</td>", "<td class=missed>missed</td>")
+
+
+def peers_of(found: dict[str, Any]) -> list[str]:
+    return [name for name in found["versions"] if name not in ("python", "fastevm")]
+
+
+def groups(found: dict[str, Any]) -> str:
+    """Ratios by group: a table, and bars for each peer."""
+    peers = peers_of(found)
+    means: dict[str, dict[str, float]] = found["geomean"]
+    text = table(
+        ("group", "cases", *(f"{peer} / fastevm" for peer in peers)),
+        (
+            (group, len(found["groups"][group]), *(by_peer.get(peer, "") for peer in peers))
+            for group, by_peer in means.items()
+        ),
+    )
+    for peer in peers:
+        rows = [(group, by_peer[peer]) for group, by_peer in means.items() if peer in by_peer]
+        text += bars(f"time of {peer} by time of fastevm", rows)
+    return text
+
+
+def cases(found: dict[str, Any]) -> str:
+    """Times by case, and the ratios to the first peer as bars."""
+    engines = ["fastevm", *peers_of(found)]
+    figures: dict[str, dict[str, float]] = found["cases"]
+    text = table(
+        ("case", *(f"{engine}, us" for engine in engines)),
+        (
+            (name, *(by_engine.get(engine, "") for engine in engines))
+            for name, by_engine in figures.items()
+        ),
+    )
+    for peer in engines[1:2]:
+        rows = [
+            (name, by_engine[peer] / by_engine["fastevm"])
+            for name, by_engine in figures.items()
+            if peer in by_engine
+        ]
+        text += bars(f"time of {peer} by time of fastevm", rows)
+    return text
+
+
+def measures(found: dict[str, Any]) -> list[str]:
+    """What was measured beside the cases."""
+    growth = found["growth"]
+    threads = found["threads"]
+    sizes = [math.log10(row["slots"]) for row in growth]
+    series = ("cold_read_ns", "write_ns", "root_ns_per_node")
+    return [
+        "<h2>The border to Python</h2>",
+        table(("what", "us"), found["border"].items()),
+        "<h2>A block of a thousand token transfers</h2>",
+        table(("part", "ms"), found["blocks"].items()),
+        "<h2>Growth with the state</h2>",
+        table(growth[0], (row.values() for row in growth)),
+        lines("ns over log10 of slots", sizes, {n: [row[n] for row in growth] for n in series}),
+        "<h2>Threads</h2>",
+        table(threads[0], (row.values() for row in threads)),
+        bars("work done by so many threads", [(str(r["threads"]), r["speedup"]) for r in threads]),
+    ]
+
+
+def listed(notes: list[str]) -> str:
+    """Notes as a list."""
+    return "<ul class=note>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"

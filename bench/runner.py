@@ -1,0 +1,130 @@
+"""Times cases on engines in interleaved rounds, once each engine has proved the outcome."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bench.cases import Case
+from bench.engines import Engine, PeerError, Prepared
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long to measure."""
+
+    rounds: int  # measurements of each case on each engine
+    seconds: float  # thread CPU time of one measurement, at least one run
+    slow_rounds: int  # the same for engines a hundred times slower
+    slow_limit: float  # seconds: what takes longer in a first run is not repeated
+    slow_gas: float  # cases with more gas are not run on slow engines
+
+
+THOROUGH = Effort(rounds=9, seconds=0.012, slow_rounds=2, slow_limit=1.0, slow_gas=20e6)
+QUICK = Effort(rounds=3, seconds=0.003, slow_rounds=1, slow_limit=0.05, slow_gas=150e3)
+
+
+@dataclass
+class Figures:
+    """What was measured: seconds of a full case for each round, and what was left out."""
+
+    seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)  # fastevm gave another outcome
+    notes: list[str] = field(default_factory=list)
+
+    def median(self, case: str, engine: str) -> float | None:
+        """The middle of the rounds in seconds; None without a figure."""
+        rounds = self.seconds.get(case, {}).get(engine)
+        return statistics.median(rounds) if rounds else None
+
+
+@dataclass
+class Entry:
+    """One case on one engine, proved and ready to be timed."""
+
+    case: Case
+    engine: Engine
+    runs: int
+    rounds: int
+    scale: float
+
+
+class Runner:
+    """Proves, then times."""
+
+    def __init__(self, engines: list[Engine], effort: Effort, report: Report) -> None:
+        self.engines = engines
+        self.effort = effort
+        self.report = report
+        self.figures = Figures()
+
+    def measure(self, cases: list[Case]) -> Figures:
+        """All figures of the cases on the engines."""
+        entries = [entry for case in cases for entry in self.prove(case)]
+        for number in range(max((entry.rounds for entry in entries), default=0)):
+            self.report(f"round {number + 1}")
+            for entry in entries:
+                if number < entry.rounds:
+                    spent = entry.engine.time(entry.case, entry.runs) / entry.runs
+                    self.add(entry.case, entry.engine, spent * entry.scale)
+        return self.figures
+
+    def add(self, case: Case, engine: Engine, seconds: float) -> None:
+        by_engine = self.figures.seconds.setdefault(case.name, {})
+        by_engine.setdefault(engine.name, []).append(seconds)
+
+    def prove(self, case: Case) -> list[Entry]:
+        """The engines that run the case as expected, fastevm first; none where fastevm does not."""
+        found: list[Entry] = []
+        for engine in self.engines:
+            expected = case.expected(engine.slow)
+            if engine.slow and expected.gas_used > self.effort.slow_gas:
+                self.note(case, engine, "too long for this engine")
+                continue
+            try:
+                prepared = engine.prepare(case)
+            except PeerError as error:
+                self.note(case, engine, str(error))
+                continue
+            difference = prepared.outcome.difference(expected)
+            if difference and not self.excused(case, engine, prepared):
+                if engine.name == "fastevm":
+                    self.figures.failures.append(f"{case.name}: {difference}")
+                    return []
+                self.note(case, engine, difference)
+                continue
+            self.plan(case, engine, prepared, found)
+        return found
+
+    def excused(self, case: Case, engine: Engine, prepared: Prepared) -> bool:
+        """Whether the peer charges less only because it counts the prepared slots as warm.
+
+        It then does less work than asked, so its figure flatters it and may stand.
+        """
+        expected = case.expected(engine.slow)
+        outcome = prepared.outcome
+        if not prepared.warm_slots or outcome.gas_used >= expected.gas_used:
+            return False
+        if (outcome.output, outcome.success) != (expected.output, expected.success):
+            return False
+        missing = expected.gas_used - outcome.gas_used
+        self.note(case, engine, f"prepared slots are warm, {missing} gas less than expected")
+        return True
+
+    def note(self, case: Case, engine: Engine, text: str) -> None:
+        self.figures.notes.append(f"{case.name} on {engine.name}: {text}")
+
+    def plan(self, case: Case, engine: Engine, prepared: Prepared, entries: list[Entry]) -> None:
+        """Decide how often to run; a first run that took long enough is the only one."""
+        effort = self.effort
+        scale = case.scale(engine.slow)
+        if engine.slow and prepared.seconds > effort.slow_limit:
+            self.add(case, engine, prepared.seconds * scale)
+            return
+        once = engine.time(case, 1)  # the first run also warms caches up
+        runs = max(1, int(effort.seconds / max(once, 1e-7)))
+        rounds = effort.slow_rounds if engine.slow else effort.rounds
+        entries.append(Entry(case, engine, runs, rounds, scale))

@@ -1,0 +1,197 @@
+"""Times batches of bundles on one and two threads against a loop over pyrevm, interleaved.
+
+    python -m bench.simulate [--bundles N] [--rounds N] [--cases FILE]
+
+Every round runs every contender once, so that a slow moment of the machine meets them all; the
+figures are medians over the rounds. pyrevm comes from its own environment (`make peers`) and is
+left out, with a word, where that is missing.
+"""
+
+import argparse
+import hashlib
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fastevm import Layer, simulate_many
+
+PEER_ENVIRONMENT = Path(__file__).parents[1] / ".venv-pyrevm"
+CASES = Path(__file__).parents[1].parent / "shared/bench/cases.json"
+TRANSFER = "erc20/transfer"
+GAS = 200_000
+MICRO = 1e6
+HASH_SIZE, HASH_ROUNDS = 4_000_000, 40
+# hashes its own output 2,000 times
+CPU_BOUND = bytes.fromhex("6107d05b60205f205f5260019003806003575000")
+CALLER, LOOP = "0x" + "cc" * 20, "0x" + "11" * 20
+
+Contender = Callable[[], None]
+
+
+def transfers(path: Path, count: int) -> tuple[dict[str, Any], str, list[list[dict[str, str]]]]:
+    """The accounts of the ERC-20 case, the token, and a transfer to a new address each."""
+    case = next(c for c in json.loads(path.read_text())["cases"] if c["name"] == TRANSFER)
+    head, tail = case["calldata"][:10], case["calldata"][74:]
+    payloads = [
+        [{"from": case["caller"], "to": case["to"], "gas": hex(GAS),
+          "data": f"{head}{0x1000 + number:064x}{tail}"}]
+        for number in range(count)
+    ]  # fmt: skip
+    return case["pre"], case["to"], payloads
+
+
+def layer_of(accounts: dict[str, Any]) -> Layer:
+    """The state of a case."""
+    return Layer.of(
+        {
+            bytes.fromhex(address[2:]): {
+                "balance": int(fields.get("balance", "0x0"), 16),
+                "nonce": int(fields.get("nonce", "0x0"), 16),
+                "code": bytes.fromhex(fields.get("code", "0x")[2:]),
+                "storage": {
+                    int(k, 16): int(v, 16) for k, v in (fields.get("storage") or {}).items()
+                },
+            }
+            for address, fields in accounts.items()
+        }
+    )
+
+
+def batch(state: Layer, payloads: list[Any], threads: int) -> None:
+    """Run a batch to its end."""
+    for result in simulate_many(state, payloads, threads=threads):
+        if not result.success:
+            raise AssertionError(result)
+
+
+def has_pyrevm() -> bool:
+    """Whether pyrevm can be loaded into this process, be it from the environment of the peers."""
+    if find_spec("pyrevm") is None:
+        places = PEER_ENVIRONMENT.glob(f"lib/python3.{sys.version_info.minor}/site-packages")
+        sys.path.extend(map(str, places))
+    return find_spec("pyrevm") is not None
+
+
+def pyrevm_of(accounts: dict[str, Any]) -> Any:
+    """A machine of pyrevm with the same state."""
+    pyrevm = import_module("pyrevm")
+    machine = pyrevm.EVM(gas_limit=10**9)
+    for address, fields in accounts.items():
+        code = bytes.fromhex(fields.get("code", "0x")[2:]) or None
+        balance = int(fields.get("balance", "0x0"), 16)
+        info = pyrevm.AccountInfo(balance=balance, code=code)
+        machine.insert_account_info(address, info)
+        for slot, value in (fields.get("storage") or {}).items():
+            machine.insert_account_storage(address, int(slot, 16), int(value, 16))
+    return machine
+
+
+def pyrevm_loop(machine: Any, payloads: list[list[dict[str, str]]], gas_used: list[int]) -> None:
+    """The same bundles one by one, each taken back; its ``gas_used`` is noted once."""
+    for payload in payloads:
+        call = payload[0]
+        before = machine.snapshot()
+        machine.message_call(
+            caller=call["from"], to=call["to"], calldata=bytes.fromhex(call["data"][2:]), gas=GAS
+        )
+        if not gas_used:
+            gas_used.append(machine.result.gas_used)
+        machine.revert(before)
+
+
+def measured(contenders: dict[str, Contender], rounds: int, count: int) -> dict[str, float]:
+    """Median microseconds of one bundle for each contender."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, run in contenders.items():
+            started = time.perf_counter()
+            run()
+            times[name].append((time.perf_counter() - started) / count * MICRO)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def compare_transfers(arguments: argparse.Namespace) -> None:
+    """ERC-20 transfers: batches against pyrevm."""
+    accounts, _, payloads = transfers(arguments.cases, arguments.bundles)
+    state = layer_of(accounts)
+    contenders: dict[str, Contender] = {
+        f"fastevm, {threads} thread{'s' if threads > 1 else ''}": partial(
+            batch, state, payloads, threads
+        )
+        for threads in (1, 2)
+    }
+    gas_used: list[int] = []
+    if has_pyrevm():
+        machine = pyrevm_of(accounts)
+        contenders["pyrevm, 1 thread"] = partial(pyrevm_loop, machine, payloads, gas_used)
+    else:
+        print("pyrevm is left out: `make peers` builds its environment")
+    (first,) = simulate_many(state, payloads[:1], threads=1)
+    found = measured(contenders, arguments.rounds, len(payloads))
+    print(f"ERC-20 transfer, one per bundle, {first.gas_used} gas (pyrevm: {gas_used}):")
+    slowest = max(found.values())
+    for name, micro in found.items():
+        print(f"  {name:20} {micro:8.2f} us per bundle   {slowest / micro:6.2f}x")
+
+
+def compare_threads(arguments: argparse.Namespace) -> None:
+    """Bundles that only compute: what a second thread gives."""
+    state = Layer.of({bytes.fromhex(LOOP[2:]): {"code": CPU_BOUND}})
+    count = max(arguments.bundles // 40, 1)
+    payloads = [[{"from": CALLER, "to": LOOP}]] * count
+    contenders: dict[str, Contender] = {str(n): partial(batch, state, payloads, n) for n in (1, 2)}
+    found = measured(contenders, arguments.rounds, count)
+    one, two = found["1"], found["2"]
+    print("CPU-bound bundles (2,000 hashes each):")
+    print(f"  1 thread {one:.1f} us, 2 threads {two:.1f} us per bundle: {one / two:.2f}x")
+    control: dict[str, Contender] = {str(n): partial(hash_on_threads, n) for n in (1, 2)}
+    found = measured(control, arguments.rounds, 1)
+    print(f"  plain hashing on threads, on this machine now: {found['1'] / found['2']:.2f}x")
+
+
+def hash_on_threads(threads: int) -> None:
+    """Work that scales as far as the machine has cores to spare: the control."""
+    rounds = HASH_ROUNDS // threads
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(hash_repeatedly, rounds) for _ in range(threads)]:
+            done.result()
+
+
+def hash_repeatedly(rounds: int) -> None:
+    """Hash without the GIL."""
+    data = bytes(HASH_SIZE)
+    for _ in range(rounds):
+        hashlib.sha256(data)
+
+
+def time_empty(arguments: argparse.Namespace) -> None:
+    """Bundles without a call."""
+    payloads: list[Any] = [{"blockStateCalls": [{"calls": []}]}] * (arguments.bundles * 5)
+    run = partial(batch, Layer.empty(), payloads, 1)
+    found = measured({"empty": run}, arguments.rounds, len(payloads))
+    print(f"Empty bundle: {found['empty']:.3f} us")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run all comparisons and print them."""
+    parser = argparse.ArgumentParser(prog="python -m bench.simulate", description=__doc__)
+    parser.add_argument("--bundles", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cases", type=Path, default=CASES)
+    arguments = parser.parse_args(argv)
+    compare_transfers(arguments)
+    compare_threads(arguments)
+    time_empty(arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

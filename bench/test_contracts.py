@@ -1,0 +1,17 @@
+"""Every case of the shared file, gas and output asserted before it is timed (pytest-benchmark)."""
+
+import pytest
+
+from bench.cases import load
+from bench.engines import call_for, outcome_of
+from bench.options import DEFAULT_CASES
+
+CASES = load(DEFAULT_CASES) if DEFAULT_CASES.exists() else []
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_case(benchmark, case):
+    benchmark.group = case.group
+    call = call_for(case)
+    assert outcome_of(call()).difference(case.expected(slow=False)) == ""
+    benchmark(call)

@@ -1,0 +1,10 @@
+"""Loops over one kind of opcode, the programs whose instructions are guarded (pytest-benchmark)."""
+
+import pytest
+
+from bench.programs import GUARDED
+
+
+@pytest.mark.parametrize("program", GUARDED, ids=[program.name for program in GUARDED])
+def test_program(benchmark, program):
+    assert benchmark(program.call()).success

@@ -1,0 +1,86 @@
+"""One block on any known parent, from given attributes and transactions; the chain stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fastevm.chain.chain import Chain
+from fastevm.errors import InvalidBlock
+from fastevm.execution.block import BlockBuilder
+from fastevm.execution.draft import draft_header
+from fastevm.execution.fees import gas_limit_towards
+from fastevm.execution.result import BlockResult
+from fastevm.execution.transaction import Transaction
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.types import ZERO_ADDRESS, ZERO_HASH, Block, Header, Withdrawal
+
+DEFAULT_GAS_TARGET = 60_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockAttributes:
+    """What a consensus client decides about a block. ``timestamp`` in seconds."""
+
+    timestamp: int
+    coinbase: bytes = ZERO_ADDRESS
+    prev_randao: bytes = ZERO_HASH
+    parent_beacon_block_root: bytes = ZERO_HASH
+    withdrawals: tuple[Withdrawal, ...] = ()
+
+
+def assemble_block(
+    chain: Chain,
+    parent: Block,
+    attributes: BlockAttributes,
+    transactions: Iterable[Transaction],
+    *,
+    extra_data: bytes = b"",
+    gas_target: int = DEFAULT_GAS_TARGET,
+) -> tuple[Block, BlockResult]:
+    """Execute ``transactions`` in their order and seal the block that holds them all.
+
+    The gas limit moves from the parent's towards ``gas_target``. Raises InvalidTransaction for the
+    first one that cannot be included, InvalidBlock for a timestamp that is not after the parent's.
+    """
+    if attributes.timestamp < parent.header.timestamp + chain.config.least_timestamp_step:
+        raise InvalidBlock(
+            parent.number + 1,
+            "timestamp",
+            expected=f"more than {parent.header.timestamp}",
+            found=attributes.timestamp,
+        )
+    schedule = chain.schedule_for_child(parent, attributes.timestamp)
+    draft = draft_header(
+        parent.header,
+        schedule,
+        timestamp=attributes.timestamp,
+        coinbase=attributes.coinbase,
+        gas_limit=gas_limit_towards(gas_target, parent.header, schedule),
+        extra_data=extra_data,
+        prev_randao=attributes.prev_randao,
+        parent_beacon_block_root=attributes.parent_beacon_block_root,
+    )
+    builder = _builder(chain, parent, draft, schedule, attributes)
+    builder.begin()
+    for transaction in transactions:
+        builder.add(transaction)
+    return builder.seal()
+
+
+def _builder(
+    chain: Chain,
+    parent: Block,
+    draft: Header,
+    schedule: ForkSchedule,
+    attributes: BlockAttributes,
+) -> BlockBuilder:
+    return BlockBuilder(
+        chain.layer_of(parent.hash),
+        draft,
+        schedule,
+        chain_id=chain.config.chain_id,
+        deposit_contract=chain.config.deposit_contract,
+        ancestors=chain.ancestors(parent.hash),
+        withdrawals=attributes.withdrawals if draft.withdrawals_root is not None else None,
+    )

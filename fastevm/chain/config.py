@@ -1,0 +1,97 @@
+"""What makes one chain differ from another: its id, its forks, its clock, its deposit contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastevm.chain.reading import read_bytes
+from fastevm.spec.activation import MAINNET, Activations
+from fastevm.spec.quantity import read_number
+from fastevm.types import ZERO_ADDRESS
+
+MAINNET_DEPOSIT_CONTRACT = bytes.fromhex("00000000219ab540356cbb839cbe05303d7705fa")
+DAO_EXTRA_DATA = b"dao-hard-fork"
+DAO_EXTRA_DATA_BLOCKS = 10
+
+DEFAULT_BLOCK_TIME_MS = 2_000
+DEFAULT_SLICE_INTERVAL_MS = 200
+MS_PER_SECOND = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainConfig:
+    """The constants of a chain.
+
+    ``deposit_contract`` is the address whose logs are deposits (EIP-6110); ``block_time_ms`` and
+    ``slice_interval_ms`` are the cadence of the blocks and pre-confirmed slices that are built
+    here.
+    """
+
+    chain_id: int
+    activations: Activations
+    deposit_contract: bytes = ZERO_ADDRESS
+    block_time_ms: int = DEFAULT_BLOCK_TIME_MS
+    slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.chain_id < 2**64:
+            raise ValueError(f"chain_id: expected 0 to 2**64 - 1, found {self.chain_id}")
+        if len(self.deposit_contract) != 20:
+            raise ValueError(
+                f"deposit_contract: expected 20 bytes, found {len(self.deposit_contract)}"
+            )
+        if not 0 < self.slice_interval_ms <= self.block_time_ms:
+            raise ValueError(
+                f"slice_interval_ms: expected 1 to the block time {self.block_time_ms}, "
+                f"found {self.slice_interval_ms}"
+            )
+
+    @property
+    def least_timestamp_step(self) -> int:
+        """How much later than its parent a block must be, in seconds.
+
+        Blocks that come faster than a header can tell share the seconds they fall into.
+        """
+        return 0 if self.block_time_ms < MS_PER_SECOND else 1
+
+    @classmethod
+    def from_genesis(
+        cls,
+        genesis: Mapping[str, Any],
+        *,
+        block_time_ms: int = DEFAULT_BLOCK_TIME_MS,
+        slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
+    ) -> ChainConfig:
+        """The constants in a genesis file of geth's format; ValueError names the wrong member."""
+        config = genesis.get("config")
+        if not isinstance(config, Mapping):
+            raise ValueError("config: expected an object")
+        if "chainId" not in config:
+            raise ValueError("config.chainId: missing")
+        name = "depositContractAddress"
+        deposit_contract = config.get(name) or ZERO_ADDRESS.hex()
+        return cls(
+            chain_id=read_number(config["chainId"], "config.chainId"),
+            activations=Activations.from_genesis_config(config),
+            deposit_contract=read_bytes(deposit_contract, "config." + name, 20),
+            block_time_ms=block_time_ms,
+            slice_interval_ms=slice_interval_ms,
+        )
+
+    def extra_data_at(self, number: int) -> bytes | None:
+        """What the extra data of this block must be; None = anything (EIP-779)."""
+        fork = self.activations.dao_block
+        if fork is not None and fork <= number < fork + DAO_EXTRA_DATA_BLOCKS:
+            return DAO_EXTRA_DATA
+        return None
+
+
+MAINNET_CONFIG = ChainConfig(
+    chain_id=1,
+    activations=MAINNET,
+    deposit_contract=MAINNET_DEPOSIT_CONTRACT,
+    block_time_ms=12_000,
+)
+"""Ethereum's mainnet."""

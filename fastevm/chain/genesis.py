@@ -1,0 +1,114 @@
+"""The first block of a chain and its state, from a genesis file in geth's format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.reading import read_bytes
+from fastevm.execution.requests import requests_hash
+from fastevm.spec.quantity import read_number
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Block, Header
+
+DEFAULT_GAS_LIMIT = 4_712_388
+DEFAULT_DIFFICULTY = 0x20000
+
+
+def genesis_block(
+    genesis: Mapping[str, Any], config: ChainConfig | None = None
+) -> tuple[Block, Layer]:
+    """The genesis block and the state after it.
+
+    ``genesis`` is the parsed JSON: ``alloc``, header members, and ``config`` unless given as
+    :class:`ChainConfig`. ValueError names the member that is wrong.
+    """
+    config = ChainConfig.from_genesis(genesis) if config is None else config
+    layer = genesis_state(genesis.get("alloc") or {})
+    number = _number(genesis, "number", 0)
+    timestamp = _number(genesis, "timestamp", 0)
+    schedule = config.activations.at(number, timestamp)
+    rules = schedule.parameters
+    header = Header(
+        parent_hash=_bytes(genesis, "parentHash", ZERO_HASH),
+        coinbase=_bytes(genesis, "coinbase", ZERO_ADDRESS),
+        state_root=layer.state_root(),
+        difficulty=_number(
+            genesis, "difficulty", 0 if rules["proof_of_stake"] else DEFAULT_DIFFICULTY
+        ),
+        number=number,
+        gas_limit=_number(genesis, "gasLimit", DEFAULT_GAS_LIMIT),
+        gas_used=_number(genesis, "gasUsed", 0),
+        timestamp=timestamp,
+        extra_data=read_bytes(genesis.get("extraData") or "0x", "extraData"),
+        mix_hash=_bytes(genesis, "mixHash", ZERO_HASH),
+        nonce=_number(genesis, "nonce", 0).to_bytes(8, "big"),
+        **_later_fields(genesis, schedule),
+    )
+    withdrawals = () if rules["has_withdrawals"] else None
+    return Block(header, withdrawals=withdrawals), layer
+
+
+def genesis_state(alloc: Mapping[str, Any]) -> Layer:
+    """The state of an ``alloc``: address to ``balance``, ``nonce``, ``code`` and ``storage``."""
+    return Layer.of(
+        {
+            read_bytes(address, "alloc", 20): _account(fields, f"alloc.{address}")
+            for address, fields in alloc.items()
+        }
+    )
+
+
+def _account(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+    storage = fields.get("storage") or {}
+    return {
+        "balance": read_number(fields.get("balance") or 0, f"{name}.balance"),
+        "nonce": read_number(fields.get("nonce") or 0, f"{name}.nonce"),
+        "code": read_bytes(fields.get("code") or "0x", f"{name}.code"),
+        "storage": {
+            _word(slot, f"{name}.storage"): _word(value, f"{name}.storage.{slot}")
+            for slot, value in storage.items()
+        },
+    }
+
+
+def _later_fields(genesis: Mapping[str, Any], schedule: ForkSchedule) -> dict[str, Any]:
+    """The header fields that came after Frontier, as far as the genesis block's fork has them."""
+    rules = schedule.parameters
+    fields: dict[str, Any] = {}
+    if rules["has_base_fee"]:
+        fields["base_fee_per_gas"] = _number(genesis, "baseFeePerGas", rules["initial_base_fee"])
+    if rules["has_withdrawals"]:
+        fields["withdrawals_root"] = EMPTY_ROOT
+    if rules["has_blobs"]:
+        fields["blob_gas_used"] = _number(genesis, "blobGasUsed", 0)
+        fields["excess_blob_gas"] = _number(genesis, "excessBlobGas", 0)
+    if rules["has_beacon_root"]:
+        fields["parent_beacon_block_root"] = _bytes(genesis, "parentBeaconBlockRoot", ZERO_HASH)
+    if rules["has_requests"]:
+        fields["requests_hash"] = requests_hash(())
+    return fields
+
+
+def _number(genesis: Mapping[str, Any], name: str, default: int) -> int:
+    value = genesis.get(name)
+    return default if value is None else read_number(value, name)
+
+
+def _bytes(genesis: Mapping[str, Any], name: str, default: bytes) -> bytes:
+    value = genesis.get(name)
+    return default if value is None else read_bytes(value, name, len(default))
+
+
+def _word(value: Any, name: str) -> int:
+    """A slot or its value: hex of up to 32 bytes, padded or not."""
+    digits = value.removeprefix("0x") if isinstance(value, str) else ""
+    try:
+        word = int(digits, 16)
+    except ValueError:
+        raise ValueError(f"{name}: expected a hex number, found {value!r}") from None
+    if not 0 <= word < 2**256:
+        raise ValueError(f"{name}: expected at most 32 bytes, found {value!r}")
+    return word

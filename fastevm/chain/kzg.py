@@ -1,0 +1,130 @@
+"""KZG proofs of blobs, checked by ckzg's C library without the GIL.
+
+The Python functions of ckzg keep the GIL for the milliseconds (and, on loading, seconds) that they
+take, which would hold up the next slice; its C functions are called directly instead.
+"""
+
+import ctypes
+import os
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+
+import ckzg
+
+FIELD_ELEMENTS = 4096
+G2_POINTS = 65
+G1_BYTES, G2_BYTES = 48, 96
+CELLS_PER_BLOB = 128
+CELL_BYTES = 2048
+SETTINGS_BYTES = 4096  # more than the library's structure of settings takes
+SETUP_VARIABLE = "FASTEVM_TRUSTED_SETUP"
+# A package that brings the ceremony's output, as a path from its own folder.
+SETUP_PACKAGE = "eth_account"
+SETUP_IN_PACKAGE = "typed_transactions/blob_transactions/kzg_trusted_setup.txt"
+OK, BAD_ARGUMENTS = 0, 1
+
+
+class TrustedSetup:
+    """The output of the Ethereum KZG ceremony; loaded (2 s of one core) when first needed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock()
+        self._settings: ctypes.Array[ctypes.c_char] | None = None
+
+    def verify_blobs(
+        self, blobs: Sequence[bytes], commitments: Sequence[bytes], proofs: Sequence[bytes]
+    ) -> bool:
+        """Whether each proof fits its blob and commitment (EIP-4844).
+
+        ValueError for bytes that are no field elements or points.
+        """
+        joined = (b"".join(blobs), b"".join(commitments), b"".join(proofs))
+        return self._verify("verify_blob_kzg_proof_batch", *joined, ctypes.c_uint64(len(blobs)))
+
+    def verify_cells(
+        self, blobs: Sequence[bytes], commitments: Sequence[bytes], proofs: Sequence[bytes]
+    ) -> bool:
+        """Whether all 128 proofs of each blob fit its cells and its commitment (EIP-7594).
+
+        ValueError for bytes that are no field elements or points.
+        """
+        count = CELLS_PER_BLOB * len(blobs)
+        indices = (ctypes.c_uint64 * count)(*(list(range(CELLS_PER_BLOB)) * len(blobs)))
+        return self._verify(
+            "verify_cell_kzg_proof_batch",
+            b"".join(commitment * CELLS_PER_BLOB for commitment in commitments),
+            indices,
+            b"".join(map(self._cells, blobs)),
+            b"".join(proofs),
+            ctypes.c_uint64(count),
+        )
+
+    def load(self) -> None:
+        """Read the setup now. OSError or ValueError when the file cannot be used."""
+        with self._lock:
+            if self._settings is None:
+                self._settings = _load(self.path)
+
+    def _cells(self, blob: bytes) -> bytes:
+        self.load()
+        cells = ctypes.create_string_buffer(CELLS_PER_BLOB * CELL_BYTES)
+        _check(_library().compute_cells_and_kzg_proofs(cells, None, blob, self._settings))
+        return cells.raw
+
+    def _verify(self, function: str, *arguments: object) -> bool:
+        self.load()
+        right = ctypes.c_bool(False)
+        _check(_library()[function](ctypes.byref(right), *arguments, self._settings))
+        return right.value
+
+
+def find_trusted_setup(path: Path | None = None) -> TrustedSetup | None:
+    """The setup at ``path``, else of FASTEVM_TRUSTED_SETUP, else of eth-account if installed.
+
+    The file has the text format of the ceremony's clients. None when there is none; OSError when
+    the one that was named does not exist.
+    """
+    named = path or (Path(os.environ[SETUP_VARIABLE]) if SETUP_VARIABLE in os.environ else None)
+    if named is not None:
+        if not named.is_file():
+            raise FileNotFoundError(f"trusted setup: there is no file {named}")
+        return TrustedSetup(named)
+    package = find_spec(SETUP_PACKAGE)
+    if package is None or package.origin is None:
+        return None
+    found = Path(package.origin).parent / SETUP_IN_PACKAGE
+    return TrustedSetup(found) if found.is_file() else None
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(ckzg.__file__)
+
+
+def _load(path: Path) -> "ctypes.Array[ctypes.c_char]":
+    words = path.read_text().split()
+    if words[:2] != [str(FIELD_ELEMENTS), str(G2_POINTS)]:
+        raise ValueError(f"trusted setup: {path} does not begin with {FIELD_ELEMENTS} {G2_POINTS}")
+    lagrange, end = 2 + FIELD_ELEMENTS, 2 + FIELD_ELEMENTS + G2_POINTS
+    parts = (words[2:lagrange], words[lagrange:end], words[end : end + FIELD_ELEMENTS])
+    g1_lagrange, g2_monomial, g1_monomial = (bytes.fromhex("".join(part)) for part in parts)
+    sizes = (len(g1_lagrange), len(g2_monomial), len(g1_monomial))
+    if sizes != (FIELD_ELEMENTS * G1_BYTES, G2_POINTS * G2_BYTES, FIELD_ELEMENTS * G1_BYTES):
+        raise ValueError(f"trusted setup: {path} has the wrong number of points")
+    settings = ctypes.create_string_buffer(SETTINGS_BYTES)
+    arguments: list[object] = []
+    for part in (g1_monomial, g1_lagrange, g2_monomial):
+        arguments += [part, ctypes.c_uint64(len(part))]
+    _check(_library().load_trusted_setup(settings, *arguments, ctypes.c_uint64(0)))
+    return settings
+
+
+def _check(code: int) -> None:
+    if code == BAD_ARGUMENTS:
+        raise ValueError("bytes that are no field elements or points")
+    if code != OK:
+        raise MemoryError("the KZG library ran out of memory")

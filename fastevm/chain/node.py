@@ -1,0 +1,341 @@
+"""``Node``: a chain, a pool and, if it produces blocks, a builder, behind one door."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from fastevm.chain.accounts import ETHER, DevAccount, dev_accounts
+from fastevm.chain.admission import check_pooled
+from fastevm.chain.builder import SliceBuilder
+from fastevm.chain.chain import Chain, HeadChange
+from fastevm.chain.config import (
+    DEFAULT_BLOCK_TIME_MS,
+    DEFAULT_SLICE_INTERVAL_MS,
+    ChainConfig,
+)
+from fastevm.chain.follower import Follower
+from fastevm.chain.following import Following
+from fastevm.chain.genesis import genesis_block
+from fastevm.chain.hub import FeedHub
+from fastevm.chain.kzg import TrustedSetup
+from fastevm.chain.maker import EXTRA_DATA
+from fastevm.chain.meters import Meters
+from fastevm.chain.pending import Listeners, PendingBlock, SliceListener
+from fastevm.chain.pool import TransactionPool
+from fastevm.chain.pooled import PoolLimits
+from fastevm.chain.producer import Producer
+from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.chain.upstream import UpstreamError, UpstreamRefusal
+from fastevm.errors import FastevmError, InvalidTransaction
+from fastevm.execution.result import BlockResult
+from fastevm.execution.sidecar import decode_pooled
+from fastevm.execution.transaction import Transaction
+from fastevm.types import Block
+
+DEFAULT_FEE_CAP = ETHER
+DEFAULT_POLL_MS = 200
+REFUSALS = {
+    "nonce too low": "nonce_too_low",
+    "insufficient funds": "insufficient_funds",
+    "already known": "already_known",
+    "replacement transaction underpriced": "replacement_underpriced",
+}
+DEV_CHAIN_ID = 31_337
+DEV_BALANCE = 10_000 * ETHER
+DEV_GAS_LIMIT = 60_000_000
+DEV_BASE_FEE = 10**9
+DEV_FORKS = (
+    "homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock",
+    "constantinopleBlock", "petersburgBlock", "istanbulBlock", "berlinBlock", "londonBlock",
+    "mergeNetsplitBlock", "shanghaiTime", "cancunTime", "pragueTime", "osakaTime",
+)  # fmt: skip
+
+
+class Mining(Enum):
+    """When a node makes blocks."""
+
+    NEVER = "never"
+    CADENCE = "cadence"
+    INSTANT = "instant"
+    MANUAL = "manual"
+
+
+class Node:
+    """What listeners serve. ``pending()`` is one attribute read and safe from any thread.
+
+    ``submit``, ``mine`` and ``add_block`` may take milliseconds: not for an event loop.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        *,
+        accounts: Sequence[DevAccount] = (),
+        mining: Mining = Mining.NEVER,
+        coinbase: bytes = bytes(20),
+        pool_limits: PoolLimits | None = None,
+        fee_cap: int = DEFAULT_FEE_CAP,
+        trusted_setup: TrustedSetup | None = None,
+    ) -> None:
+        self.chain = chain
+        self.accounts = tuple(accounts)
+        self.mining = mining
+        self.fee_cap, self.trusted_setup = fee_cap, trusted_setup
+        self.meters = Meters()
+        self.pool = TransactionPool(chain.layer_of(chain.head.hash), pool_limits)
+        self._pending: PendingBlock | None = None
+        self._slice_listeners = Listeners()
+        self._transaction_listeners: list[Callable[[Transaction], None]] = []
+        kind = SliceBuilder if mining is Mining.CADENCE else Producer
+        self.producer = kind(chain, self.pool, self.publish, coinbase=coinbase, meters=self.meters)
+        self.feed = FeedHub(self.meters)
+        self._slice_listeners.add(self.feed.publish)
+        self.following: Following | None = None
+
+    @property
+    def config(self) -> ChainConfig:
+        """The chain's constants."""
+        return self.chain.config
+
+    @property
+    def builder(self) -> SliceBuilder | None:
+        """Who makes slices; None when this node makes none."""
+        return self.producer if isinstance(self.producer, SliceBuilder) else None
+
+    @property
+    def slice_cadence_ms(self) -> int | None:
+        """Milliseconds from slice to slice; None when ``pending()`` does not renew itself."""
+        follows = self.following is not None and self.following.feed_url is not None
+        renews = follows or self.mining is Mining.CADENCE
+        return self.config.slice_interval_ms if renews else None
+
+    def pending(self) -> PendingBlock | None:
+        """The newest pre-confirmed block; None when there is none, and ``latest`` serves."""
+        return self._pending
+
+    def publish(self, pending: PendingBlock | None, tell: bool = True) -> None:
+        """Make a slice the pending block, or withdraw it; for those who build or follow.
+
+        Without ``tell`` listeners do not hear of it: there is no new slice in it.
+        """
+        self._pending = pending
+        if pending is not None and tell:
+            self._slice_listeners.tell(pending)
+
+    # --- hooks ------------------------------------------------------------------------------------
+
+    def on_head(self, listener: Callable[[HeadChange], None]) -> None:
+        """Call ``listener(change)`` after every change of the head, on the thread that made it."""
+        self.chain.on_head(listener)
+
+    def on_slice(self, listener: SliceListener) -> None:
+        """Call ``listener(pending, first_new_index)`` after every slice, on the builder's thread.
+
+        It must only hand over: the next slice waits for it.
+        """
+        self._slice_listeners.add(listener)
+
+    def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
+        """Call ``listener(transaction)`` for each one that enters the pool, on its own thread."""
+        self._transaction_listeners.append(listener)
+
+    # --- doing ------------------------------------------------------------------------------------
+
+    def submit(self, raw: bytes) -> bytes:
+        """Check a signed transaction, put it into the pool and return its 32-byte hash.
+
+        Raises TransactionDecodeError for bytes that are no transaction, InvalidTransaction for one
+        that no block could hold or the pool does not take; nothing has changed then.
+        """
+        transaction = self._admit(raw)
+        if self.following is not None:
+            self._forward(raw, transaction)
+        for listener in self._transaction_listeners:
+            listener(transaction)
+        if self.mining is Mining.INSTANT:
+            self.producer.mine()
+        return transaction.hash
+
+    def mine(self, count: int = 1, *, timestamp: int | None = None) -> list[Block]:
+        """Make ``count`` blocks now, whatever the clock says, and return them.
+
+        ``timestamp`` (seconds) is the first one's, as far as its parent allows. FastevmError when
+        this node makes no blocks.
+        """
+        if self.mining is Mining.NEVER:
+            raise FastevmError("this node makes no blocks")
+        return self.producer.mine(count, timestamp=timestamp)
+
+    def add_block(self, block: Block | bytes) -> BlockResult:
+        """Verify and keep a block of somebody else, as :meth:`Chain.add`, between two slices."""
+        with self.producer.lock:
+            return self.chain.add(block)
+
+    def metrics(self) -> dict[str, float]:
+        """Counters and gauges by name, without the prefix ``fastevm_``."""
+        pending = self._pending
+        values = self.meters.values() | {
+            "pool_executable": self.pool.executable_count,
+            "pool_queued": self.pool.queued_count,
+            "pool_confirmed": self.pool.confirmed_count,
+        }
+        if pending is not None:
+            values["pending_number"] = pending.header.number
+            values["pending_age_seconds"] = time.monotonic() - pending.published
+        return values
+
+    def follow(
+        self, upstream_url: str, feed_url: str | None = None, *, poll_ms: int = DEFAULT_POLL_MS
+    ) -> None:
+        """Follow another node from ``start`` on: its blocks and, with ``feed_url``, its slices.
+
+        Submitted transactions are forwarded to it. ValueError for a node that makes blocks, and for
+        addresses that are none.
+        """
+        if self.mining is not Mining.NEVER:
+            raise ValueError("a node that makes blocks cannot follow another")
+        lock = self.producer.lock
+        follower = Follower(self.chain, self.followed, lock=lock, meters=self.meters)
+        self.following = Following(
+            self.chain,
+            follower,
+            add_block=self.add_block,
+            lock=lock,
+            meters=self.meters,
+            upstream_url=upstream_url,
+            feed_url=feed_url,
+            poll_seconds=poll_ms / 1000,
+        )
+
+    async def start(self) -> None:
+        """Begin to build blocks or to follow, if this node does that."""
+        if self.following is not None:
+            await self.following.start()
+        if self.builder is not None:
+            self.builder.start()
+
+    async def stop(self) -> None:
+        """Stop building and following."""
+        if self.following is not None:
+            await self.following.stop()
+        if self.builder is not None:
+            await asyncio.to_thread(self.builder.stop)
+
+    def followed(self, pending: PendingBlock | None, tell: bool) -> None:
+        """A snapshot of the feed: what it holds has left the pool."""
+        if pending is None:
+            self.pool.reset(self.chain.layer_of(self.chain.head.hash))
+        else:
+            self.pool.reset(pending.layer, pending.transactions[pending.first_new :])
+        self.publish(pending, tell)
+
+    def _forward(self, raw: bytes, transaction: Transaction) -> None:
+        """The upstream node has the last word."""
+        assert self.following is not None
+        try:
+            self.following.forward(raw)
+        except UpstreamRefusal as error:
+            if "already known" in error.message:
+                return
+            self.pool.drop(transaction.hash)
+            raise InvalidTransaction(refusal_code(error.message), error.message) from error
+        except UpstreamError:
+            self.pool.drop(transaction.hash)
+            raise
+
+    def _admit(self, raw: bytes) -> Transaction:
+        parent = self.chain.head.header
+        schedule = self.chain.schedule_for_child(parent, parent.timestamp + 1)
+        transaction, sidecar = decode_pooled(raw)
+        if self.pool.find(transaction.hash) is not None:
+            raise InvalidTransaction("already_known", "already known")
+        check_pooled(
+            transaction,
+            sidecar,
+            schedule,
+            chain_id=self.config.chain_id,
+            gas_limit=parent.gas_limit,
+            fee_cap=self.fee_cap,
+            setup=self.trusted_setup,
+        )
+        self.pool.add(transaction, sidecar)
+        return transaction
+
+
+def refusal_code(message: str) -> str:
+    """The code of a refusal that another node worded."""
+    for text, code in REFUSALS.items():
+        if message.startswith(text):
+            return code
+    return "upstream"
+
+
+def dev_genesis(
+    accounts: Sequence[DevAccount], *, chain_id: int = DEV_CHAIN_ID, timestamp: int | None = None
+) -> dict[str, Any]:
+    """A genesis in geth's format: the newest rules, funded accounts, the protocol's contracts."""
+    forks = dict.fromkeys(DEV_FORKS, 0)
+    alloc = {"0x" + account.address.hex(): {"balance": hex(DEV_BALANCE)} for account in accounts}
+    return {
+        "config": {"chainId": chain_id, "terminalTotalDifficulty": 0, **forks},
+        "alloc": alloc | SYSTEM_CONTRACTS,
+        "difficulty": "0x0",
+        "gasLimit": hex(DEV_GAS_LIMIT),
+        "baseFeePerGas": hex(DEV_BASE_FEE),
+        "timestamp": hex(int(time.time()) if timestamp is None else timestamp),
+        "extraData": "0x" + EXTRA_DATA.hex(),
+    }
+
+
+def dev_node(
+    *,
+    accounts: int = 10,
+    chain_id: int = DEV_CHAIN_ID,
+    block_time_ms: int = DEFAULT_BLOCK_TIME_MS,
+    slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
+    mining: Mining = Mining.CADENCE,
+    timestamp: int | None = None,
+    **options: Any,
+) -> Node:
+    """A development chain in memory that builds blocks by itself.
+
+    ``accounts`` accounts of the well-known test mnemonic hold 10,000 ether each. Times in
+    milliseconds, ``timestamp`` of the first block in seconds. Further options as of
+    :class:`Node`. ValueError for what no chain can have.
+    """
+    funded = dev_accounts(accounts)
+    genesis = dev_genesis(funded, chain_id=chain_id, timestamp=timestamp)
+    return genesis_node(
+        genesis,
+        accounts=funded,
+        mining=mining,
+        block_time_ms=block_time_ms,
+        slice_interval_ms=slice_interval_ms,
+        **options,
+    )
+
+
+def genesis_node(
+    genesis: Mapping[str, Any],
+    *,
+    accounts: Sequence[DevAccount] = (),
+    produce_blocks: bool = False,
+    mining: Mining | None = None,
+    block_time_ms: int = DEFAULT_BLOCK_TIME_MS,
+    slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
+    **options: Any,
+) -> Node:
+    """A node on the chain of a genesis file (geth's format); ValueError names a wrong member.
+
+    ``produce_blocks`` is short for mining at the cadence. Further options as of :class:`Node`.
+    """
+    config = ChainConfig.from_genesis(
+        genesis, block_time_ms=block_time_ms, slice_interval_ms=slice_interval_ms
+    )
+    block, layer = genesis_block(genesis, config)
+    if mining is None:
+        mining = Mining.CADENCE if produce_blocks else Mining.NEVER
+    chain = Chain(config, block, layer)
+    return Node(chain, accounts=accounts, mining=mining, **options)

@@ -1,0 +1,129 @@
+"""Blockchain tests: blocks imported on a genesis state must end at a given head and state."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.config import MAINNET_DEPOSIT_CONTRACT, ChainConfig
+from fastevm.conformance.fields import accounts_of, bytes_of, number_of
+from fastevm.conformance.runner import Case, Mismatch
+from fastevm.errors import InvalidBlock
+from fastevm.execution.decoding import decode_block
+from fastevm.execution.ethash import validate_seal
+from fastevm.spec.activation import activations_named
+from fastevm.spec.blobs import read_blob_schedule
+from fastevm.state.layer import Layer
+from fastevm.types import HEADER_LAYOUT, Block, Header
+
+# How test files name the fields of a Frontier header, in the order of its RLP.
+HEADER_KEYS = (
+    "parentHash",
+    "uncleHash",
+    "coinbase",
+    "stateRoot",
+    "transactionsTrie",
+    "receiptTrie",
+    "bloom",
+    "difficulty",
+    "number",
+    "gasLimit",
+    "gasUsed",
+    "timestamp",
+    "extraData",
+    "mixHash",
+    "nonce",
+)
+
+
+def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
+    """A case for each test of the file."""
+    for title, test in content.items():
+        yield title, test["network"], partial(run, test)
+
+
+def run(test: Mapping[str, Any]) -> Mismatch | None:
+    """Run one test; None when every block, the head and the state are as expected."""
+    layer = Layer.of(accounts_of(test["pre"]))
+    genesis = genesis_of(test)
+    mismatch = check_genesis(test, genesis, layer)
+    if mismatch is not None:
+        return mismatch
+    chain = Chain(config_of(test), genesis, layer)
+    sealed = test.get("sealEngine") == "Ethash"
+    for position, block in enumerate(test["blocks"]):
+        mismatch = import_block(chain, position, block, sealed)
+        if mismatch is not None:
+            return mismatch
+    return check_end(test, chain)
+
+
+def genesis_of(test: Mapping[str, Any]) -> Block:
+    """The genesis block from its RLP, or from the header's fields where files have only those."""
+    if "genesisRLP" in test:
+        return decode_block(bytes_of(test["genesisRLP"]))
+    fields = test["genesisBlockHeader"]
+    values: dict[str, Any] = {
+        name: number_of(fields[key]) if kind == "int" else bytes_of(fields[key])
+        for (name, kind, _), key in zip(HEADER_LAYOUT, HEADER_KEYS, strict=False)
+    }
+    return Block(Header(**values))
+
+
+def config_of(test: Mapping[str, Any]) -> ChainConfig:
+    """The chain that a test runs on: the rules of its network's name, and what its config says."""
+    config = test.get("config") or {}
+    blobs = read_blob_schedule(config.get("blobSchedule"))
+    return ChainConfig(
+        chain_id=number_of(config.get("chainid", "0x1")),
+        activations=activations_named(test["network"], blob_schedule=blobs),
+        deposit_contract=MAINNET_DEPOSIT_CONTRACT,
+    )
+
+
+def check_genesis(test: Mapping[str, Any], genesis: Block, layer: Layer) -> Mismatch | None:
+    """Compare the genesis block and state with what the test says of them."""
+    expected = bytes_of(test["genesisBlockHeader"]["hash"])
+    if genesis.hash != expected:
+        return Mismatch(f"genesis hash 0x{expected.hex()}", f"0x{genesis.hash.hex()}")
+    root = layer.state_root()
+    if genesis.header.state_root != root:
+        return Mismatch(f"genesis root 0x{genesis.header.state_root.hex()}", f"0x{root.hex()}")
+    return None
+
+
+def import_block(
+    chain: Chain, position: int, block: Mapping[str, Any], sealed: bool
+) -> Mismatch | None:
+    """Import one block, which may have to be refused; the next one comes on the old head then.
+
+    ``sealed``: its header and those of its ommers must carry their proof of work.
+    """
+    valid = "blockHeader" in block and not any(key.startswith("expectException") for key in block)
+    try:
+        decoded = decode_block(bytes_of(block["rlp"]))
+        for header in (decoded.header, *decoded.ommers) if sealed else ():
+            validate_seal(header)
+        chain.add(decoded)
+    except InvalidBlock as error:
+        return Mismatch(f"blocks[{position}] accepted", str(error)) if valid else None
+    if valid:
+        return None
+    why = next((block[key] for key in block if key.startswith("expectException")), "a refusal")
+    return Mismatch(f"blocks[{position}] refused with {why}", "accepted")
+
+
+def check_end(test: Mapping[str, Any], chain: Chain) -> Mismatch | None:
+    """Compare the head and its state with what the test says of them."""
+    expected = bytes_of(test["lastblockhash"])
+    if chain.head.hash != expected:
+        found = f"0x{chain.head.hash.hex()} (number {chain.head.number})"
+        return Mismatch(f"head 0x{expected.hex()}", found)
+    if "postStateHash" in test:
+        expected = bytes_of(test["postStateHash"])
+    elif test.get("postState") is not None:
+        expected = Layer.of(accounts_of(test["postState"])).state_root()
+    else:
+        return None
+    root = chain.layer_of(chain.head.hash).state_root()
+    return None if root == expected else Mismatch(f"state 0x{expected.hex()}", f"0x{root.hex()}")

@@ -1,0 +1,43 @@
+"""Difficulty tests: the difficulty that a parent, a timestamp and a fork's rules demand."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from fastevm.conformance.fields import number_of
+from fastevm.conformance.runner import Case, Mismatch
+from fastevm.execution.difficulty import next_difficulty
+from fastevm.spec.forks import fork_named
+from fastevm.spec.schedule import ForkSchedule, schedule_for
+from fastevm.types import EMPTY_LIST_HASH
+
+NO_OMMERS: Final = int.from_bytes(EMPTY_LIST_HASH, "big")
+
+
+def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
+    """A case for each vector of each fork of the file."""
+    for test in content.values():
+        for fork, vectors in test.items():
+            if fork != "_info":
+                for title, vector in vectors.items():
+                    yield f"{fork}-{title}", fork, partial(run, schedule_named(fork), vector)
+
+
+def schedule_named(fork: str) -> ForkSchedule:
+    """The rules of a fork."""
+    return schedule_for(fork_named(fork))
+
+
+def run(schedule: ForkSchedule, vector: Mapping[str, Any]) -> Mismatch | None:
+    """Compare one vector; ``parentUncles`` is a flag or the hash of the parent's ommers."""
+    uncles = number_of(vector.get("parentUncles", "0x0"))
+    found = next_difficulty(
+        schedule,
+        number=number_of(vector["currentBlockNumber"]),
+        timestamp=number_of(vector["currentTimestamp"]),
+        parent_timestamp=number_of(vector["parentTimestamp"]),
+        parent_difficulty=number_of(vector["parentDifficulty"]),
+        parent_has_ommers=uncles not in (0, NO_OMMERS),
+    )
+    expected = number_of(vector["currentDifficulty"])
+    return None if found == expected else Mismatch(f"difficulty {expected:#x}", f"{found:#x}")

@@ -1,0 +1,280 @@
+"""Recorded JSON-RPC requests against a running node: `fastevm conformance rpc DIR --url URL`.
+
+A case is a ``.io`` file: ``//`` comments, then pairs of ``>>`` request and ``<<`` response.
+Cases run in path order against one node, whose state they share. Responses must be equal as JSON
+values; only the ``message`` of an error may differ, which is reported apart. A case whose header
+says ``speconly:`` compares the shape of a result, not its values.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Any, Final, TextIO
+from urllib.parse import urlsplit
+
+from fastevm.conformance.runner import Mismatch, Tally, print_failure
+
+DEFAULT_URL: Final = "http://127.0.0.1:8545"
+TIMEOUT: Final = 5.0  # seconds for one request
+SHOWN: Final = 300  # characters of a value in a report
+SUFFIX: Final = ".io"
+SPEC_ONLY: Final = "speconly:"
+
+
+class CaseError(ValueError):
+    """A file that is no recorded case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request as it is sent, and the response that is expected."""
+
+    request: str
+    expected: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A recorded conversation."""
+
+    name: str
+    spec_only: bool
+    exchanges: tuple[Exchange, ...]
+
+
+@dataclass(slots=True)
+class RpcReport:
+    """The tally, and the error messages that are worded differently: (case, expected, found)."""
+
+    tally: Tally = field(default_factory=Tally)
+    messages: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+Progress = Callable[[Tally], None]
+Send = Callable[[str], Any]
+
+
+def read_case(name: str, text: str) -> Case:
+    """Parse the text of a case; CaseError names the line that does not belong."""
+    spec_only = False
+    request: str | None = None
+    exchanges: list[Exchange] = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if line.startswith("//"):
+            in_header = request is None and not exchanges
+            spec_only |= in_header and line[2:].strip().startswith(SPEC_ONLY)
+        elif line.startswith(">>") and request is None:
+            request = line[2:].strip()
+        elif line.startswith("<<") and request is not None:
+            exchanges.append(Exchange(request, _parsed(line[2:], number)))
+            request = None
+        elif line:
+            raise CaseError(f"line {number}: neither comment, request nor its response")
+    if request is not None or not exchanges:
+        raise CaseError("a request without response" if request else "no request")
+    return Case(name, spec_only, tuple(exchanges))
+
+
+def find_cases(directory: Path, *, methods: Sequence[str], filter: str) -> Iterator[Path]:
+    """Yield the case files below ``directory`` in path order.
+
+    ``methods`` keeps those whose folder is one of them (all if empty), ``filter`` those whose path
+    contains the text.
+    """
+    for path in sorted(directory.rglob(f"*{SUFFIX}")):
+        wanted = not methods or path.parent.name in methods
+        if wanted and filter in path.relative_to(directory).as_posix():
+            yield path
+
+
+def run_directory(
+    directory: str | Path,
+    url: str,
+    *,
+    methods: Sequence[str] = (),
+    filter: str = "",
+    progress: Progress | None = None,
+    output: TextIO = sys.stdout,
+) -> RpcReport:
+    """Run the recorded cases below ``directory`` against the node at ``url``.
+
+    Failing cases are printed with what was expected and found as they occur; ``progress`` is called
+    after each case. An unreachable node fails every case, it does not raise.
+    """
+    root, report = Path(directory), RpcReport()
+    client = Client(url)
+    for path in find_cases(root, methods=methods, filter=filter):
+        name = path.relative_to(root).as_posix()
+        try:
+            outcome = run_case(read_case(name, path.read_text()), client.send, report)
+        except CaseError as error:
+            outcome = Mismatch("a recorded case", str(error))
+        report.tally.add(name, outcome)
+        if outcome is not None:
+            print_failure(report.tally.failures[-1], output)
+        if progress is not None:
+            progress(report.tally)
+    client.close()
+    return report
+
+
+def run_case(case: Case, send: Send, report: RpcReport) -> Mismatch | None:
+    """Run one case to its first difference; notes differing messages in ``report``."""
+    for exchange in case.exchanges:
+        try:
+            found = send(exchange.request)
+        except (OSError, HTTPException, ValueError) as error:
+            return Mismatch(_shown(exchange.expected), f"{type(error).__name__}: {error}")
+        compare = Comparison()
+        if case.spec_only and "error" not in exchange.expected:
+            fault = compare.shapes(exchange.expected, found)
+        else:
+            fault = compare.values(exchange.expected, found, "$")
+        if fault is not None:
+            return fault
+        report.messages += [(case.name, *pair) for pair in compare.messages]
+    return None
+
+
+class Comparison:
+    """Compares two JSON values; collects differing error messages in ``messages``."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[str, str]] = []
+
+    def values(self, expected: Any, found: Any, place: str) -> Mismatch | None:
+        """Return the first difference, None if the values are equal."""
+        if isinstance(expected, dict) and isinstance(found, dict):
+            return self._objects(expected, found, place)
+        if isinstance(expected, list) and isinstance(found, list):
+            if len(expected) != len(found):
+                return _difference(place, f"{len(expected)} entries", f"{len(found)} entries")
+            for index, (left, right) in enumerate(zip(expected, found, strict=True)):
+                fault = self.values(left, right, f"{place}[{index}]")
+                if fault is not None:
+                    return fault
+            return None
+        # in Python true == 1, in JSON it is not
+        if isinstance(expected, bool) != isinstance(found, bool) or expected != found:
+            return _difference(place, expected, found)
+        return None
+
+    def shapes(self, expected: Any, found: Any) -> Mismatch | None:
+        """Return a difference between the kinds and top-level keys of two responses' results."""
+        if not isinstance(found, dict) or "result" not in found:
+            return _difference("$", "a result", found)
+        left, right = expected.get("result"), found["result"]
+        if _kind(left) != _kind(right):
+            return _difference("$.result", left, right)
+        if isinstance(left, dict) and left.keys() != right.keys():
+            return _difference("$.result", sorted(left), sorted(right))
+        return None
+
+    def _objects(
+        self, expected: dict[str, Any], found: dict[str, Any], place: str
+    ) -> Mismatch | None:
+        if expected.keys() != found.keys():
+            missing = sorted(expected.keys() - found.keys())
+            extra = sorted(found.keys() - expected.keys())
+            shown = {name: found[name] for name in extra}
+            return _difference(place, f"members {missing}", f"instead {_shown(shown)}")
+        for name, left in expected.items():
+            right = found[name]
+            if name == "error" and isinstance(left, dict) and isinstance(right, dict):
+                left, right = self._without_messages(left, right)
+            fault = self.values(left, right, f"{place}.{name}")
+            if fault is not None:
+                return fault
+        return None
+
+    def _without_messages(
+        self, expected: dict[str, Any], found: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        left, right = dict(expected), dict(found)
+        wanted, got = left.pop("message", ""), right.pop("message", "")
+        if wanted != got:
+            self.messages.append((str(wanted), str(got)))
+        return left, right
+
+
+class Client:
+    """Sends requests over one connection, opened again when the node closed it."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"not an http address: {url!r}")
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._path = parts.path or "/"
+        self._connection = kind(parts.hostname, parts.port, timeout=TIMEOUT)
+
+    def send(self, request: str) -> Any:
+        """Return the parsed response; OSError, HTTPException or ValueError if there is none."""
+        headers = {"Content-Type": "application/json"}
+        try:
+            self._connection.request("POST", self._path, request.encode(), headers)
+            return json.loads(self._connection.getresponse().read())
+        except (OSError, HTTPException):
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `fastevm conformance rpc`."""
+    parser.add_argument("directory", help="folder of .io files, one folder per method")
+    parser.add_argument("--url", default=DEFAULT_URL, help="the node (default %(default)s)")
+    parser.add_argument(
+        "--method", action="append", default=[], metavar="NAME", help="only this method; repeatable"
+    )
+    parser.add_argument("--filter", default="", help="only cases whose path contains this text")
+    parser.add_argument(
+        "--strict-messages", action="store_true", help="fail if an error is worded differently"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the cases and print the outcome; 0 if all passed, 1 if one failed, 2 if there is none."""
+    report = run_directory(
+        arguments.directory, arguments.url, methods=arguments.method, filter=arguments.filter
+    )
+    tally = report.tally
+    if not tally.passed + tally.failed:
+        print(f"no cases below {arguments.directory}", file=sys.stderr)
+        return 2
+    for name, expected, found in report.messages:
+        print(f"MESSAGE {name}\n  expected: {expected}\n  found:    {found}")
+    if report.messages:
+        print(f"{len(report.messages)} error messages are worded differently")
+    print(tally.line())
+    return int(bool(tally.failed or (arguments.strict_messages and report.messages)))
+
+
+def _parsed(text: str, number: int) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise CaseError(f"line {number}: the expected response is no JSON: {error}") from None
+
+
+def _difference(place: str, expected: Any, found: Any) -> Mismatch:
+    return Mismatch(f"{place}: {_shown(expected)}", f"{place}: {_shown(found)}")
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else type(value).__name__

@@ -1,0 +1,204 @@
+"""Runs test files in worker processes and tells how it went, while it goes and at the end."""
+
+import json
+import multiprocessing
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, TextIO
+
+import msgspec
+
+from fastevm.conformance.skips import skips_of
+from fastevm.conformance.sources import test_files
+from fastevm.errors import UnknownForkError
+from fastevm.spec.forks import fork_named
+
+SHOWN_FAILURES = 20  # printed one by one; the JSON report holds all
+PROGRESS_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A case that did not end as it should: where, what was expected, what was found."""
+
+    case: str
+    expected: str
+    found: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of cases, and the failures among them."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    skips: dict[str, str] = field(default_factory=dict)
+
+    def add(self, case: str, outcome: "Mismatch | Skip | None") -> None:
+        """Count one case: None is a pass."""
+        if outcome is None:
+            self.passed += 1
+        elif isinstance(outcome, Skip):
+            self.skipped += 1
+            self.skips[case] = outcome.reason
+        else:
+            self.failed += 1
+            self.failures.append(Failure(case, outcome.expected, outcome.found))
+
+    def merge(self, other: "Tally") -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.failures += other.failures
+        self.skips |= other.skips
+
+    def line(self) -> str:
+        """The closing line that people and tools look for."""
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """What a case should have given, and what it gave."""
+
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A case that is not run, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which cases to run: those of one fork, those whose name contains a text."""
+
+    fork: str | None = None
+    filter: str | None = None
+
+    def takes(self, label: str, fork: str | None) -> bool:
+        """Whether a case is selected; one without a fork is of every fork."""
+        if self.filter and self.filter not in label:
+            return False
+        return self.fork is None or fork is None or same_network(fork, self.fork)
+
+
+@cache
+def same_network(name: str, other: str) -> bool:
+    """Whether two names of a fork or a transition mean the same; unknown ones must be equal."""
+    return _canonical(name) == _canonical(other)
+
+
+def _canonical(name: str) -> str:
+    try:
+        return name.casefold() if "To" in name else fork_named(name).name
+    except UnknownForkError:
+        return name
+
+
+# A suite gives the cases of one decoded file: name, fork (None = no fork) and what runs it.
+Case = tuple[str, str | None, Callable[[], Mismatch | Skip | None]]
+Suite = Callable[[str, Any], Iterable[Case]]
+
+
+def run_file(suite: Suite, selection: Selection, name: str, content: bytes) -> Tally:
+    """Run the selected cases of one file; a crash is a failure of its case, never of the run."""
+    tally, skips = Tally(), skips_of(name)
+    try:
+        decoded = msgspec.json.decode(content)
+        for case, fork, run in every_skipped(decoded) if "" in skips else suite(name, decoded):
+            label = f"{name}::{case}"
+            if selection.takes(label, fork):
+                reason = skips.get(case) or skips.get("")
+                tally.add(label, Skip(reason) if reason else _guarded(run))
+    except Exception as error:
+        tally.add(name, Mismatch("a readable test file", f"{type(error).__name__}: {error}"))
+    return tally
+
+
+def every_skipped(content: Any) -> Iterator[Case]:
+    """The cases of a file that no suite is asked about."""
+    for case in content if isinstance(content, Mapping) else range(len(content)):
+        yield str(case), None, lambda: None
+
+
+def _guarded(run: Callable[[], Mismatch | Skip | None]) -> Mismatch | Skip | None:
+    try:
+        return run()
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}:{where.lineno}"
+        return Mismatch("no exception", f"{type(error).__name__}: {error} ({place})")
+
+
+_WORK: tuple[Suite, Selection] | None = None
+
+
+def _begin_worker(suite: Suite, selection: Selection) -> None:
+    global _WORK
+    _WORK = (suite, selection)
+
+
+def _work(item: tuple[str, bytes]) -> Tally:
+    assert _WORK is not None
+    return run_file(*_WORK, *item)
+
+
+def tallies(
+    suite: Suite, selection: Selection, files: Iterator[tuple[str, bytes]], workers: int
+) -> Iterator[Tally]:
+    """A tally per file, in any order."""
+    if workers <= 1:
+        for name, content in files:
+            yield run_file(suite, selection, name, content)
+        return
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    with context.Pool(workers, _begin_worker, (suite, selection)) as pool:
+        yield from pool.imap_unordered(_work, files, chunksize=1)
+
+
+def run_suite(
+    suite: Suite,
+    paths: Sequence[str | Path],
+    *,
+    selection: Selection | None = None,
+    workers: int = 1,
+    output: TextIO | None = None,
+) -> Tally:
+    """Run everything under the paths and print failures as they come. SourceError for bad paths.
+
+    ``output``: where to print, by default standard output; progress is shown on a terminal only.
+    """
+    output, total = output or sys.stdout, Tally()
+    started, shown = time.monotonic(), 0.0
+    for tally in tallies(suite, selection or Selection(), test_files(paths), workers):
+        for failure in tally.failures[: max(0, SHOWN_FAILURES - total.failed)]:
+            print_failure(failure, output)
+        total.merge(tally)
+        if output.isatty() and time.monotonic() - shown > PROGRESS_SECONDS:
+            shown = time.monotonic()
+            print(f"\r{total.line()}, {shown - started:.0f} s", end="", file=output, flush=True)
+    if output.isatty():
+        print("\r\033[K", end="", file=output)
+    return total
+
+
+def print_failure(failure: Failure, output: TextIO) -> None:
+    print(f"FAILED {failure.case}", file=output)
+    print(f"  expected: {failure.expected}", file=output)
+    print(f"  found:    {failure.found}", file=output, flush=True)
+
+
+def write_report(tally: Tally, path: str) -> None:
+    """The whole tally as JSON."""
+    Path(path).write_text(json.dumps(asdict(tally), indent=1) + "\n")

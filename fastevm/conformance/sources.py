@@ -1,0 +1,145 @@
+"""Where test files come from: plain files, folders, and archives (.tar, .tar.gz, .tar.zst)."""
+
+import gzip
+import tarfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final
+
+from fastevm.errors import FastevmError
+
+ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.zst")
+MAX_FILE_BYTES: Final = 512 * 1024 * 1024  # one unpacked test file
+CHUNK: Final = 1024 * 1024
+
+
+class SourceError(FastevmError):
+    """A path that holds no tests, or an archive that cannot be read to its end."""
+
+
+def test_files(paths: Sequence[str | Path], suffix: str = ".json") -> Iterator[tuple[str, bytes]]:
+    """Name and content of every test file under the paths, in the order given.
+
+    Raises SourceError for a path that does not exist, holds no test, or is damaged.
+    """
+    for path in map(Path, paths):
+        if path.is_dir():
+            yield from _from_folder(path, suffix)
+        elif is_archive(path):
+            yield from _from_archive(path, suffix)
+        elif path.is_file():
+            yield str(path), path.read_bytes()
+        else:
+            raise SourceError(f"{path}: no such file, folder or archive")
+
+
+def is_archive(path: Path) -> bool:
+    """Whether the name is that of a packed archive, and it is there."""
+    return path.name.endswith(ARCHIVES) and path.is_file()
+
+
+def _from_folder(folder: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
+    found = False
+    for path in sorted(folder.rglob("*")):
+        if path.name.endswith(suffix) and path.is_file():
+            found = True
+            yield str(path.relative_to(folder)), path.read_bytes()
+        elif is_archive(path):
+            found = True
+            yield from _from_archive(path, suffix)
+    if not found:
+        raise SourceError(f"{folder}: holds no {suffix} file and no archive")
+
+
+def _from_archive(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
+    found = False
+    try:
+        with path.open("rb") as packed, _unpacked(path, packed) as stream:
+            readable: Any = stream  # read is all that a stream of tar needs
+            with tarfile.open(fileobj=readable, mode="r|") as archive:
+                for item in _members(archive, suffix):
+                    found = True
+                    yield item
+            _check_end(stream, archive.offset)
+    except (SourceError, tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise SourceError(f"{path}: damaged archive: {error}") from None
+    if not found:
+        raise SourceError(f"{path}: holds no {suffix} file")
+
+
+def _check_end(stream: "_Counted", end: int) -> None:
+    """A stream cut off between two files looks like its end to tarfile; the last block is zeros."""
+    while stream.read(CHUNK):
+        pass
+    if stream.count < end + tarfile.BLOCKSIZE:
+        raise SourceError("the archive is cut off")
+
+
+@contextmanager
+def _unpacked(path: Path, packed: IO[bytes]) -> Iterator["_Counted"]:
+    if path.name.endswith(".zst"):
+        yield _Counted(_ZstdStream(packed))
+    elif path.name.endswith("gz"):
+        with gzip.open(packed) as stream:
+            yield _Counted(stream)
+    else:
+        yield _Counted(packed)
+
+
+class _Counted:
+    """A stream that counts what is read of it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.count = 0
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes, fewer only at the end."""
+        data: bytes = self._stream.read(size)
+        self.count += len(data)
+        return data
+
+
+class _ZstdStream:
+    """Reads what a zstd stream holds, and says so if it ends too early."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        try:
+            import zstandard  # an extra: only packed tests need it
+        except ImportError:
+            need = "needs the package zstandard (pip install 'fastevm[conformance]')"
+            raise SourceError(need) from None
+        self._packed = packed
+        self._error = zstandard.ZstdError
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._ready = bytearray()
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes, fewer only at the end."""
+        while len(self._ready) < size and not self._frame.eof:
+            chunk = self._packed.read(CHUNK)
+            if not chunk:
+                raise SourceError("the zstd stream is cut off")
+            try:
+                self._ready += self._frame.decompress(chunk)
+            except self._error as error:
+                raise SourceError(str(error)) from None
+        taken = bytes(self._ready[:size])
+        del self._ready[:size]
+        return taken
+
+
+def _members(archive: tarfile.TarFile, suffix: str) -> Iterator[tuple[str, bytes]]:
+    for member in archive:
+        if not member.isfile() or not member.name.endswith(suffix):
+            continue
+        if member.size > MAX_FILE_BYTES:
+            raise SourceError(f"{member.name} is larger than {MAX_FILE_BYTES} bytes")
+        stream = archive.extractfile(member)
+        assert stream is not None
+        content = stream.read()
+        if len(content) != member.size:
+            raise SourceError(f"ends inside {member.name}")
+        yield member.name, content

@@ -1,0 +1,250 @@
+"""State tests: one transaction on a given state must end in a given root, in every fork."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from typing import Any
+
+from fastevm.conformance.difference import state_difference
+from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
+from fastevm.conformance.runner import Case, Mismatch
+from fastevm.errors import InvalidTransaction, TransactionDecodeError
+from fastevm.evm import EVM, ExecutionResult
+from fastevm.execution.fees import blob_base_fee
+from fastevm.execution.transaction import Transaction
+from fastevm.primitives import rlp
+from fastevm.primitives.keccak import keccak256
+from fastevm.primitives.secp256k1 import public_key_address
+from fastevm.spec.activation import activations_named
+from fastevm.spec.blobs import read_blob_schedule
+from fastevm.spec.forks import fork_named
+from fastevm.spec.schedule import ForkSchedule, schedule_for
+from fastevm.state.layer import Layer
+from fastevm.types import Log
+
+ANCESTORS = 256
+MACHINES = 32  # kept for reuse, one per set of rules
+ENVIRONMENT = (
+    "currentNumber",
+    "currentTimestamp",
+    "currentGasLimit",
+    "currentDifficulty",
+    "currentRandom",
+    "currentBaseFee",
+    "currentExcessBlobGas",
+)
+NOBODY = (None, "", "0x")  # as recipient: a contract creation
+
+Execute = Callable[[EVM, Transaction], ExecutionResult]
+
+signer = lru_cache(maxsize=1024)(public_key_address)
+
+
+def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
+    """A case for each entry of ``post`` of each test of the file."""
+    for title, fields in content.items():
+        test = StateTest(fields)
+        for fork, entries in fields["post"].items():
+            for position, entry in enumerate(entries):
+                yield f"{title}[{fork}-{position}]", fork, partial(test.run, fork, entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What became of a transaction: a result, or the reason of its rejection; and the state."""
+
+    state: Layer
+    result: ExecutionResult | None
+    rejection: str | None
+
+
+class StateTest:
+    """A named test: what its entries share is read once."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.fields = fields
+        self.config: Mapping[str, Any] = fields.get("config") or {}
+        self.chain_id = number_of(self.config.get("chainid", "0x1"))
+
+    @cached_property
+    def pre(self) -> Layer:
+        """The state before; its tries are made here, so that entries only add to them."""
+        layer = Layer.of(accounts_of(self.fields["pre"]))
+        layer.state_root()
+        return layer
+
+    @cached_property
+    def env(self) -> dict[str, int]:
+        """The numbers of the environment, those that are there."""
+        env = self.fields["env"]
+        return {name: number_of(env[name]) for name in ENVIRONMENT if env.get(name) is not None}
+
+    @cached_property
+    def coinbase(self) -> bytes:
+        return address_of(self.fields["env"]["currentCoinbase"])
+
+    @cached_property
+    def sender(self) -> bytes:
+        fields = self.fields["transaction"]
+        sender = fields.get("sender")
+        return address_of(sender) if sender else signer(bytes_of(fields["secretKey"]))
+
+    def run(self, fork: str, entry: Mapping[str, Any]) -> Mismatch | None:
+        """Run one entry; None when root, logs and rejection are as expected."""
+        return verdict(entry, self.play(fork, entry))
+
+    def play(self, fork: str, entry: Mapping[str, Any], execute: Execute = EVM.execute) -> Played:
+        """What becomes of one entry's transaction; ``execute`` runs it on a machine."""
+        evm = self.machine(self.schedule_of(fork))
+        result = rejection = None
+        try:
+            result = execute(evm, self.transaction(entry))
+        except (InvalidTransaction, TransactionDecodeError) as error:
+            rejection = str(error)
+        return Played(touched(evm.state, evm.schedule, self.coinbase), result, rejection)
+
+    def schedule_of(self, fork: str) -> ForkSchedule:
+        """The rules of a fork name; of a transition, those at the environment's number and time."""
+        blobs = read_blob_schedule(self.config.get("blobSchedule"))
+        if "To" in fork:
+            number = self.env.get("currentNumber", 0)
+            timestamp = self.env.get("currentTimestamp", 0)
+            return activations_named(fork, blob_schedule=blobs).at(number, timestamp)
+        named = fork_named(fork)
+        return schedule_for(named, blobs=blobs.get(named.name.casefold()))
+
+    def machine(self, schedule: ForkSchedule) -> EVM:
+        """A machine in the test's environment, on the state before."""
+        evm = machine_of(schedule)
+        evm.state = self.pre
+        evm.set_block(**self.environment(schedule))
+        return evm
+
+    def environment(self, schedule: ForkSchedule) -> dict[str, Any]:
+        """The block around the transaction; fields that the fork does not know are left out."""
+        env, rules = self.env, schedule.parameters
+        number = env.get("currentNumber", 0)
+        excess = env.get("currentExcessBlobGas", 0)
+        randomness = rules["difficulty_is_randomness"]
+        return {
+            "chain_id": self.chain_id,
+            "number": number,
+            "timestamp": env.get("currentTimestamp", 0),
+            "gas_limit": env["currentGasLimit"],
+            "coinbase": self.coinbase,
+            "base_fee": env.get("currentBaseFee", 0) if rules["has_base_fee"] else 0,
+            "blob_base_fee": blob_base_fee(excess, schedule) if rules["has_blobs"] else 0,
+            "difficulty": 0 if randomness else env.get("currentDifficulty", 0),
+            "prev_randao": env.get("currentRandom", 0) if randomness else 0,
+            "block_hashes": ancestors_of(number),
+        }
+
+    def transaction(self, entry: Mapping[str, Any]) -> Transaction:
+        """The transaction of an entry; where its signed bytes are given, they are what is run.
+
+        The fields of the test must say the same as the signed bytes, or this raises ValueError.
+        """
+        chosen = self.chosen(entry["indexes"])
+        if "txbytes" not in entry:
+            return Transaction.build(**chosen)
+        signed = Transaction.decode(bytes_of(entry["txbytes"]))
+        built = Transaction.build(**chosen)
+        protected = signed.chain_id if signed.type == 0 else None
+        if built.signing_hash(chain_id=protected) != signed.signing_hash():
+            raise ValueError("the fields of the test and its txbytes are two transactions")
+        return signed
+
+    def chosen(self, indexes: Mapping[str, int]) -> dict[str, Any]:
+        """The fields of the transaction that the indexes pick out of the test's lists."""
+        fields = self.fields["transaction"]
+        chosen: dict[str, Any] = {
+            "sender": self.sender,
+            "to": None if fields.get("to") in NOBODY else address_of(fields["to"]),
+            "nonce": number_of(fields["nonce"]),
+            "data": bytes_of(fields["data"][indexes["data"]]),
+            "gas_limit": number_of(fields["gasLimit"][indexes["gas"]]),
+            "value": number_of(fields["value"][indexes["value"]]),
+        }
+        if "maxFeePerGas" in fields:
+            chosen["max_fee_per_gas"] = number_of(fields["maxFeePerGas"])
+            chosen["max_priority_fee_per_gas"] = number_of(fields["maxPriorityFeePerGas"])
+        else:
+            chosen["gas_price"] = number_of(fields["gasPrice"])
+        lists = fields.get("accessLists")
+        access = lists[indexes["data"]] if lists else fields.get("accessList")
+        if access is not None:
+            chosen["access_list"] = [
+                (address_of(item["address"]), [number_of(key) for key in item["storageKeys"]])
+                for item in access
+            ]
+        if "maxFeePerBlobGas" in fields:
+            chosen["max_fee_per_blob_gas"] = number_of(fields["maxFeePerBlobGas"])
+            chosen["blob_versioned_hashes"] = [
+                bytes_of(item) for item in fields["blobVersionedHashes"]
+            ]
+        if "authorizationList" in fields:
+            chosen["authorization_list"] = [_authorization(i) for i in fields["authorizationList"]]
+        if chosen.keys() & {"max_fee_per_gas", "access_list"}:
+            chosen["chain_id"] = self.chain_id
+        return chosen
+
+
+@lru_cache(maxsize=MACHINES)
+def machine_of(schedule: ForkSchedule) -> EVM:
+    """A machine with these rules, used again and again."""
+    return EVM(schedule)
+
+
+@lru_cache(maxsize=64)
+def ancestors_of(number: int) -> tuple[bytes, ...]:
+    """BLOCKHASH(n) is keccak256 of n in decimal: these tests have no parent chain."""
+    first = max(0, number - ANCESTORS)
+    return tuple(keccak256(str(n).encode()) for n in range(number - 1, first - 1, -1))
+
+
+def verdict(entry: Mapping[str, Any], played: Played) -> Mismatch | None:
+    """Compare what the entry wants with what happened."""
+    exception, rejection = entry.get("expectException"), played.rejection
+    if exception and rejection is None:
+        return Mismatch(f"rejected with {exception}", "accepted")
+    expected, root = bytes_of(entry["hash"]), played.state.state_root()
+    if root != expected:
+        why = f" (rejected: {rejection})" if rejection else ""
+        if "state" in entry:
+            why += state_difference(accounts_of(entry["state"]), played.state)
+        return Mismatch(f"state root 0x{expected.hex()}", f"0x{root.hex()}{why}")
+    if played.result is not None:
+        logs = played.result.logs
+        digest = hash_of_logs(logs)
+        if digest != bytes_of(entry["logs"]):
+            return Mismatch(f"logs hash {entry['logs']}", f"0x{digest.hex()} of {list(logs)}")
+    return None
+
+
+def hash_of_logs(logs: tuple[Log, ...]) -> bytes:
+    """keccak256 of the RLP of all [address, topics, data]."""
+    return keccak256(rlp.encode([[log.address, list(log.topics), log.data] for log in logs]))
+
+
+def touched(state: Layer, schedule: ForkSchedule, coinbase: bytes) -> Layer:
+    """What the reward of zero does to the coinbase, after a transaction or its rejection.
+
+    It brings the account to life, or from EIP-161 on deletes it where it is empty.
+    """
+    account = state.account(coinbase)
+    if not schedule.parameters["clears_empty_accounts"]:
+        return state.with_accounts({coinbase: {}}) if account is None else state
+    if account is not None and account.balance == account.nonce == 0 and not state.code(coinbase):
+        return state.without_accounts([coinbase])
+    return state
+
+
+def _authorization(item: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (
+        number_of(item["chainId"]),
+        address_of(item["address"]),
+        number_of(item["nonce"]),
+        number_of(item.get("yParity", item.get("v"))),
+        number_of(item["r"]),
+        number_of(item["s"]),
+    )

@@ -1,0 +1,37 @@
+"""Transaction tests: encoded ones must give hash, sender and intrinsic gas, or be refused."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from fastevm.conformance.fields import bytes_of, number_of
+from fastevm.conformance.runner import Case, Mismatch
+from fastevm.errors import InvalidTransaction, TransactionDecodeError
+from fastevm.execution.transaction_rules import validate_transaction
+from fastevm.spec.forks import fork_named
+from fastevm.spec.schedule import schedule_for
+
+
+def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
+    """A case for each fork of each test of the file."""
+    for title, test in content.items():
+        for fork, wanted in test["result"].items():
+            yield f"{title}[{fork}]", fork, partial(run, test["txbytes"], fork, wanted)
+
+
+def run(txbytes: str, fork: str, wanted: Mapping[str, Any]) -> Mismatch | None:
+    """Decode and check one transaction without a state."""
+    schedule = schedule_for(fork_named(fork))
+    try:
+        digest, sender, gas = validate_transaction(bytes_of(txbytes), schedule)
+    except (InvalidTransaction, TransactionDecodeError) as error:
+        return None if "exception" in wanted else Mismatch("accepted", str(error))
+    if "exception" in wanted:
+        return Mismatch(f"refused with {wanted['exception']}", "accepted")
+    found = {"hash": digest, "sender": sender, "intrinsicGas": gas}
+    expected = {
+        "hash": bytes_of(wanted["hash"]),
+        "sender": bytes_of(wanted["sender"]),
+        "intrinsicGas": number_of(wanted["intrinsicGas"]),
+    }
+    return None if found == expected else Mismatch(str(expected), str(found))

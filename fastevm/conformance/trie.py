@@ -1,0 +1,73 @@
+"""Trie tests: keys and values put into a Merkle-Patricia trie must give a root."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from fastevm.conformance.fields import bytes_of
+from fastevm.conformance.runner import Case, Mismatch
+from fastevm.primitives.keccak import keccak256
+from fastevm.trie.trie import Trie
+
+Pairs = Iterable[tuple[str, str | None]]
+
+
+def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
+    """A case for each test of the file; the file's name tells what kind they are."""
+    file = name.rsplit("/", 1)[-1]
+    for title, test in content.items():
+        if "tests" in test:
+            yield title, None, partial(check_neighbours, test)
+        else:
+            hashed = "secure" in file.casefold()
+            any_order = "anyorder" in file or isinstance(test["in"], Mapping)
+            yield title, None, partial(check_root, test, hashed, any_order)
+
+
+def check_root(test: Mapping[str, Any], hashed: bool, any_order: bool) -> Mismatch | None:
+    """Apply the pairs as given and, where the order must not matter, backwards."""
+    pairs = list(test["in"].items() if isinstance(test["in"], Mapping) else test["in"])
+    expected = bytes_of(test["root"])
+    for order in (pairs, pairs[::-1]) if any_order else (pairs,):
+        root = root_of(order, hashed)
+        if root != expected:
+            return Mismatch(f"root 0x{expected.hex()}", f"0x{root.hex()}")
+    return None
+
+
+def root_of(pairs: Pairs, hashed: bool) -> bytes:
+    """The root after all pairs in order; None as a value deletes."""
+    trie = Trie()
+    for key, value in pairs:
+        place = keccak256(text_of(key)) if hashed else text_of(key)
+        if value:
+            trie.put(place, text_of(value))
+        else:
+            trie.delete(place)
+    return trie.root()
+
+
+def check_neighbours(test: Mapping[str, Any]) -> Mismatch | None:
+    """Compare the keys before and behind some text with those of the sorted set, by its proofs.
+
+    Tries here have no cursor: that each key is found and each text between is not is what is
+    checked of the trie.
+    """
+    trie, keys = Trie(), sorted(test["in"])
+    for key in keys:
+        trie.put(key.encode(), key.encode())
+    for text, before, after in test["tests"]:
+        neighbours = (
+            next((key for key in reversed(keys) if key < text), ""),
+            next((key for key in keys if key > text), ""),
+        )
+        if neighbours != (before, after):
+            return Mismatch(f"{text!r} between {before!r} and {after!r}", repr(neighbours))
+        if text and (trie.get(text.encode()) is not None) != (text in keys):
+            return Mismatch(f"{text!r} found only if it was put", "the contrary")
+    return None
+
+
+def text_of(text: str) -> bytes:
+    """Hex after 0x, else the text itself."""
+    return bytes_of(text) if text.startswith("0x") else text.encode()

@@ -1,0 +1,88 @@
+"""VM tests: one message frame under Frontier rules, without a transaction around it."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
+from fastevm.conformance.runner import Case, Mismatch
+from fastevm.conformance.state import ancestors_of, hash_of_logs
+from fastevm.interpreter.harness import Harness, Outcome
+from fastevm.types import Log
+
+FORK: Final = "Frontier"
+
+
+def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
+    """A case for each test of the file."""
+    for title, test in content.items():
+        yield title, FORK, partial(run, test)
+
+
+def run(test: Mapping[str, Any]) -> Mismatch | None:
+    """Run one frame; without ``post`` it must fail, else gas, output, logs and state must agree."""
+    harness, outcome = execute(test)
+    if "post" not in test:
+        return Mismatch("an exceptional halt", "success") if not outcome.error else None
+    if outcome.error:
+        return Mismatch("success", outcome.error)
+    found = {"gas": outcome.gas_left, "out": outcome.output, "logs": digest_of(outcome)}
+    expected = {
+        "gas": number_of(test["gas"]),
+        "out": bytes_of(test["out"]),
+        "logs": bytes_of(test["logs"]),
+    }
+    if found != expected:
+        return Mismatch(str(expected), str(found))
+    return compare_state(test, harness)
+
+
+def execute(test: Mapping[str, Any]) -> tuple[Harness, Outcome]:
+    """Set up the world and send the message; its value has moved already."""
+    env, message = test["env"], test["exec"]
+    number = number_of(env["currentNumber"])
+    target = address_of(message["address"])
+    accounts = accounts_of(test["pre"])
+    accounts.setdefault(target, {})["code"] = bytes_of(message["code"])
+    harness = Harness(
+        FORK,
+        accounts,
+        number=number,
+        timestamp=number_of(env["currentTimestamp"]),
+        gas_limit=number_of(env["currentGasLimit"]),
+        coinbase=address_of(env["currentCoinbase"]),
+        difficulty=number_of(env["currentDifficulty"]),
+        gas_price=number_of(message["gasPrice"]),
+        origin=address_of(message["origin"]),
+        ancestors=ancestors_of(number),
+    )
+    outcome = harness.call(
+        target,
+        bytes_of(message["data"]),
+        sender=address_of(message["caller"]),
+        value=number_of(message["value"]),
+        gas=number_of(message["gas"]),
+        no_transfer=True,
+    )
+    return harness, outcome
+
+
+def digest_of(outcome: Outcome) -> bytes:
+    """The hash of the frame's logs."""
+    logs = (
+        Log(address, tuple(topic.to_bytes(32, "big") for topic in topics), data)
+        for address, topics, data in outcome.logs
+    )
+    return hash_of_logs(tuple(logs))
+
+
+def compare_state(test: Mapping[str, Any], harness: Harness) -> Mismatch | None:
+    """Compare every account of ``pre`` and ``post``; what is not in ``post`` is not there."""
+    post = accounts_of(test["post"])
+    for address in post.keys() | accounts_of(test["pre"]).keys():
+        wanted, found = post.get(address), harness.account(address)
+        if found is not None:
+            found["storage"] = harness.storage_items(address)
+        if found != wanted:
+            return Mismatch(f"0x{address.hex()}: {wanted}", str(found))
+    return None

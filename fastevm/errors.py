@@ -1,0 +1,78 @@
+"""The exceptions of the library border: input that cannot be executed, or a broken host.
+
+A revert or a halt inside the EVM is never an exception: it is a result.
+"""
+
+from typing import Any
+
+
+class FastevmError(Exception):
+    """Base of everything that this library raises on purpose. All of them can be pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[FastevmError], args: tuple[Any, ...], members: dict[str, Any]) -> Any:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(members)
+    return error
+
+
+class InvalidTransaction(FastevmError):
+    """A transaction that breaks a validity rule; nothing was changed.
+
+    ``code`` is the rule's short name (``nonce_too_low`` ...), ``message`` the wording clients
+    match on, ``have`` and ``want`` the two values that disagree, where the rule compares two.
+    """
+
+    def __init__(self, code: str, message: str, *, have: Any = None, want: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.have = have
+        self.want = want
+
+
+class TransactionDecodeError(FastevmError, ValueError):
+    """Bytes that are no canonical transaction of any known type (EIP-2718, RLP)."""
+
+
+class InvalidBlock(FastevmError):
+    """A block that breaks a rule: which block and field, what was expected and what was found."""
+
+    def __init__(self, number: int | None, field: str, *, expected: Any, found: Any) -> None:
+        where = "block" if number is None else f"block {number}"
+        super().__init__(f"{where}: {field}: expected {_shown(expected)}, found {_shown(found)}")
+        self.number = number
+        self.field = field
+        self.expected = expected
+        self.found = found
+
+
+class UnknownBlockError(FastevmError, KeyError):
+    """A block that this chain does not hold: never seen, or on a branch that was dropped."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class StateUnavailableError(FastevmError):
+    """The block is known, but its state is no longer kept."""
+
+
+class UnknownForkError(FastevmError, ValueError):
+    """A hardfork name that nobody knows; the message suggests the nearest one."""
+
+
+class ResourceLimitError(FastevmError):
+    """A named limit (time, memory, queue, size) was reached; ``limit`` is its name."""
+
+    def __init__(self, limit: str, message: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
+def _shown(value: Any) -> str:
+    return "0x" + value.hex() if isinstance(value, bytes | bytearray) else str(value)

@@ -1,0 +1,37 @@
+# The in-memory machine at the top of the library: a layer, a world and a machine with one owner.
+from fastevm.interpreter.status cimport Status
+from fastevm.interpreter.machine cimport BlockContext, Machine, Message, TransactionContext
+from fastevm.primitives.hashes cimport Address, Hash
+from fastevm.spec.schedule cimport ForkSchedule
+from fastevm.state.layer cimport Layer
+from fastevm.state.world cimport World
+
+
+cdef class ExecutionResult:
+    """What a call or a transaction gave; immutable."""
+    cdef readonly bint success
+    cdef readonly bytes output
+    cdef readonly object gas_used
+    cdef readonly object gas_refunded
+    cdef bytes packed_logs            # None once they are values
+    cdef tuple log_values             # None until somebody asks
+    cdef readonly str error
+    cdef readonly bytes created_address
+
+
+cdef class EVM:
+    cdef World* world
+    cdef Machine* machine
+    cdef BlockContext block
+    cdef TransactionContext transaction
+    cdef Hash* ancestors
+    cdef public Layer state
+    cdef readonly ForkSchedule schedule
+    cdef readonly list snapshots      # the layers to go back to
+    cdef bint running
+
+    cdef int put_ancestors(self, hashes) except -1
+    cdef int begin(self) except -1
+    cdef int warm(self, const Address* address) except -1
+    cdef ExecutionResult run(self, const Message* message, object gas_price)
+    cdef ExecutionResult result_of(self, Status status)

@@ -1,0 +1,127 @@
+"""``EVM``: an in-memory Ethereum machine to call from Python."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import final
+
+from fastevm.execution.transaction import Transaction
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+from fastevm.types import Log
+
+@final
+class ExecutionResult:
+    """What a call or a transaction gave; immutable. ``error`` is None exactly on success."""
+
+    success: bool
+    output: bytes
+    gas_used: int
+    gas_refunded: int
+    logs: tuple[Log, ...]
+    error: str | None
+    created_address: bytes | None
+
+class Snapshot(int):
+    """The number of a snapshot, and a context manager that goes back to it at the end."""
+
+    evm: EVM
+    def __enter__(self) -> Snapshot: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+class EVM:
+    """An Ethereum machine over a state in memory; one thread at a time."""
+
+    state: Layer
+    schedule: ForkSchedule
+    snapshots: list[Layer]
+    def __init__(
+        self,
+        fork: str | ForkSchedule = "osaka",
+        *,
+        state: Layer | None = None,
+        chain_id: int = 1,
+        number: int = 1,
+        timestamp: int = 1,
+        gas_limit: int = 30_000_000,
+        coinbase: bytes | str = ...,
+        base_fee: int = 0,
+        blob_base_fee: int = 1,
+        difficulty: int = 0,
+        prev_randao: int = 0,
+        block_hashes: Sequence[bytes] = (),
+    ) -> None: ...
+    @property
+    def chain_id(self) -> int: ...
+    def set_block(
+        self,
+        *,
+        chain_id: int = ...,
+        number: int = ...,
+        timestamp: int = ...,
+        gas_limit: int = ...,
+        coinbase: bytes | str = ...,
+        base_fee: int = ...,
+        blob_base_fee: int = ...,
+        difficulty: int = ...,
+        prev_randao: int = ...,
+        block_hashes: Sequence[bytes] = ...,
+    ) -> None: ...
+    def set_account(
+        self,
+        address: bytes | str,
+        balance: int = 0,
+        nonce: int = 0,
+        code: bytes | str = b"",
+        storage: Mapping[int, int] | None = None,
+    ) -> None: ...
+    def balance(self, address: bytes | str) -> int: ...
+    def nonce(self, address: bytes | str) -> int: ...
+    def code(self, address: bytes | str) -> bytes: ...
+    def storage(self, address: bytes | str, slot: int) -> int: ...
+    def snapshot(self) -> Snapshot: ...
+    def revert(self, snapshot: int) -> None: ...
+    def call(
+        self,
+        to: bytes | str,
+        data: bytes | str = b"",
+        *,
+        sender: bytes | str = ...,
+        value: int = 0,
+        gas: int = 30_000_000,
+        gas_price: int = 0,
+    ) -> ExecutionResult: ...
+    def transact(
+        self,
+        to: bytes | str | None = None,
+        data: bytes | str = b"",
+        *,
+        sender: bytes | str = ...,
+        value: int = 0,
+        gas: int | None = None,
+        gas_price: int = 0,
+        nonce: int | None = None,
+        type: int | None = None,
+        max_fee_per_gas: int | None = None,
+        max_priority_fee_per_gas: int | None = None,
+        access_list: Iterable[tuple[bytes, Iterable[int | bytes]]] | None = None,
+        max_fee_per_blob_gas: int | None = None,
+        blob_versioned_hashes: Iterable[bytes] | None = None,
+        authorization_list: Iterable[tuple[int, bytes, int, int, int, int]] | None = None,
+    ) -> ExecutionResult: ...
+    def most_gas(self) -> int: ...
+    def execute(self, transaction: Transaction) -> ExecutionResult: ...
+    def deploy(
+        self,
+        initcode: bytes | str,
+        *,
+        sender: bytes | str = ...,
+        value: int = 0,
+        gas: int | None = None,
+        gas_price: int = 0,
+        nonce: int | None = None,
+    ) -> ExecutionResult: ...

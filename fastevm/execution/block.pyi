@@ -1,0 +1,62 @@
+"""Executing and building blocks."""
+
+from collections.abc import Iterable, Sequence
+
+from fastevm.execution.result import BlockResult
+from fastevm.execution.transaction import Transaction
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+from fastevm.types import Block, Header, Receipt, Withdrawal
+
+class BlockBuilder:
+    """A block in the making on top of a layer."""
+
+    header: Header
+    schedule: ForkSchedule
+    ommers: tuple[Header, ...]
+    withdrawals: tuple[Withdrawal, ...] | None
+
+    def __init__(
+        self,
+        layer: Layer,
+        header: Header,
+        schedule: ForkSchedule,
+        *,
+        chain_id: int,
+        deposit_contract: bytes,
+        ancestors: Sequence[bytes] = (),
+        withdrawals: Iterable[Withdrawal] | None = None,
+        ommers: Iterable[Header] = (),
+    ) -> None: ...
+    def begin(self) -> None: ...
+    def add(self, transaction: Transaction) -> Receipt: ...
+    def cancel(self) -> None: ...
+    def resume(self) -> None: ...
+    def add_all(self, transactions: Iterable[Transaction]) -> None: ...
+    def receipt(self, index: int) -> Receipt: ...
+    @property
+    def receipts(self) -> tuple[Receipt, ...]: ...
+    @property
+    def transactions(self) -> tuple[Transaction, ...]: ...
+    @property
+    def gas_used(self) -> int: ...
+    @property
+    def blob_gas_used(self) -> int: ...
+    @property
+    def receipts_root(self) -> bytes: ...
+    @property
+    def logs_bloom(self) -> bytes: ...
+    def snapshot(self) -> Layer: ...
+    def rewards(self, draft: Block) -> list[tuple[bytes, int]]: ...
+    def finish(self, *, state_root: bool = True) -> BlockResult: ...
+    def seal(self, *, state_root: bool = True) -> tuple[Block, BlockResult]: ...
+
+def execute_block(
+    layer: Layer,
+    block: Block,
+    schedule: ForkSchedule,
+    *,
+    chain_id: int,
+    deposit_contract: bytes,
+    ancestors: Sequence[bytes] = (),
+) -> BlockResult: ...

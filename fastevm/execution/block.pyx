@@ -1,0 +1,479 @@
+"""Executing and building blocks: one world for all transactions, system calls at both ends."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport uint8_t
+from libc.string cimport memcpy, memset
+
+from dataclasses import replace
+
+from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction
+from fastevm.execution.fees import blob_base_fee
+from fastevm.execution.requests import (
+    CONSOLIDATION_REQUEST,
+    DEPOSIT_REQUEST,
+    WITHDRAWAL_REQUEST,
+    collected,
+    deposit_requests,
+    requests_hash,
+)
+from fastevm.execution.result import BlockResult
+from fastevm.execution.rewards import block_rewards, withdrawal_credits
+from fastevm.execution.senders import recover_senders
+from fastevm.execution.validation import ommers_hash, transactions_root, withdrawals_root
+from fastevm.types import ZERO_HASH, Block
+
+from fastevm.execution.outcome cimport TX_VALID, TxOptions, TxResult
+from fastevm.execution.receipts cimport (
+    ReceiptRecord,
+    log_value,
+    receipt_value,
+    receipts_bloom,
+    receipts_root,
+)
+from fastevm.execution.recovery cimport tx_recover
+from fastevm.execution.refusals cimport refusal
+from fastevm.execution.running cimport (
+    running_encode,
+    running_free,
+    running_new,
+    running_open,
+    running_transact,
+    running_transact_all,
+)
+from fastevm.execution.system cimport (
+    SYSTEM_CANCELLED,
+    SYSTEM_DONE,
+    SYSTEM_FAILED,
+    SYSTEM_NEEDS_STATE,
+    SYSTEM_OUT_OF_MEMORY,
+    SystemOutcome,
+    system_call,
+    system_credit,
+)
+from fastevm.execution.transaction cimport Transaction
+from fastevm.execution.tx cimport Tx
+from fastevm.interpreter.machine cimport BlockContext, status_text
+from fastevm.primitives.bloom cimport BLOOM_SIZE
+from fastevm.primitives.buffer cimport Buffer, buffer_free
+from fastevm.primitives.hashes cimport Address, Hash, address_eq
+from fastevm.primitives.intrinsics cimport atomic_store_int
+from fastevm.primitives.word cimport Word, word_from_int, word_load
+from fastevm.spec.constants cimport BLOCK_HASH_WINDOW
+from fastevm.spec.schedule cimport ForkSchedule
+from fastevm.state.layer cimport Layer
+from fastevm.state.reader cimport Reader
+from fastevm.state.world cimport LogRecord
+
+
+# The stages of a builder, in order.
+cdef enum:
+    CREATED = 0
+    OPEN = 1
+    CLOSED = 2
+
+
+cdef int fill_context(BlockContext* context, header, object chain_id, object blob_price) except -1:
+    memset(context, 0, sizeof(BlockContext))
+    memcpy(context.coinbase.b, PyBytes_AS_STRING(header.coinbase), 20)
+    context.number = header.number
+    context.timestamp = header.timestamp
+    context.gas_limit = header.gas_limit
+    word_from_int(&context.difficulty, header.difficulty)
+    word_load(&context.prev_randao, <const uint8_t*>PyBytes_AS_STRING(header.mix_hash))
+    word_from_int(&context.base_fee, header.base_fee_per_gas or 0)
+    word_from_int(&context.blob_base_fee, blob_price)
+    context.chain_id = chain_id
+    return 0
+
+
+cdef int recover_now(Transaction transaction) except -1:
+    cdef Buffer scratch
+    cdef bint ok
+    memset(&scratch, 0, sizeof(scratch))
+    with nogil:
+        ok = tx_recover(&transaction.c, &scratch)
+        buffer_free(&scratch)
+    if not ok:
+        raise MemoryError
+    return 0
+
+
+cdef class BlockBuilder:
+    """A block in the making on top of a layer.
+
+    ``begin()`` makes the system calls at the block's start, ``add()`` runs a transaction,
+    ``snapshot()`` gives the state so far, ``seal()`` ends the block. ``header`` is a draft:
+    everything that does not follow from the execution must be in it (see
+    `fastevm.execution.draft.draft_header`).
+    """
+
+    def __cinit__(self, *args, **options):
+        if not running_new(&self.c):
+            raise MemoryError
+        self.cancelled = False
+        self.c.machine.cancel = &self.cancelled
+
+    def __dealloc__(self):
+        running_free(&self.c)
+
+    def __init__(
+        self, Layer layer not None, header, ForkSchedule schedule not None, *, chain_id,
+        deposit_contract, ancestors=(), withdrawals=None, ommers=(),
+    ):
+        """``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count.
+
+        ``deposit_contract``: 20 bytes, whose logs are deposits (EIP-6110).
+        """
+        cdef Reader reader
+        self.base = self.layer = layer
+        self.header = header
+        self.schedule = schedule
+        self.ommers = tuple(ommers)
+        self.withdrawals = None if withdrawals is None else tuple(withdrawals)
+        self.deposit_contract = bytes(deposit_contract)
+        if len(self.deposit_contract) != 20:
+            raise ValueError(f"an address has 20 bytes, not {len(self.deposit_contract)}")
+        self.ancestors = b"".join(ancestors[:BLOCK_HASH_WINDOW])
+        self.blob_gas_price = 0
+        if schedule.c.has_blobs:
+            self.blob_gas_price = blob_base_fee(header.excess_blob_gas or 0, schedule)
+        self.added = []
+        self.made = []
+        self.stage = CREATED
+        fill_context(&self.c.context, header, chain_id, self.blob_gas_price)
+        self.c.context.ancestors = <const Hash*>PyBytes_AS_STRING(self.ancestors)
+        self.c.context.ancestor_count = PyBytes_GET_SIZE(self.ancestors) // 32
+        layer.attach(&reader)
+        running_open(&self.c, &schedule.c, &reader)
+
+    cdef int expect(self, int stage, str action) except -1:
+        if self.stage != stage:
+            states = ("has not begun", "has begun", "is sealed")
+            raise FastevmError(f"cannot {action}: the block {states[self.stage]}")
+        return 0
+
+    # ------------------------------------------------------------------------------------------
+    # the border of the block
+
+    cdef SystemOutcome call(self, str contract, bytes data):
+        """A system call; raises for what is no outcome of the call itself."""
+        cdef bytes target = self.schedule.system_contracts[contract]
+        cdef Address address
+        cdef SystemOutcome outcome
+        cdef const uint8_t* input = <const uint8_t*>PyBytes_AS_STRING(data)
+        cdef size_t size = PyBytes_GET_SIZE(data)
+        memcpy(address.b, PyBytes_AS_STRING(target), 20)
+        with nogil:
+            outcome = system_call(self.c.machine, &address, input, size)
+        raise_host_failure(outcome)
+        return outcome
+
+    cdef bytes request(self, str contract):
+        """The output of a system contract that must be there and must succeed."""
+        cdef SystemOutcome outcome = self.call(contract, b"")
+        cdef const Buffer* output = &self.c.machine.output
+        if outcome == SYSTEM_DONE:
+            return PyBytes_FromStringAndSize(<const char*>output.bytes, output.size)
+        found = "no code there"
+        if outcome == SYSTEM_FAILED:
+            found = status_text(self.c.machine.status).decode()
+        field = f"system call to 0x{self.schedule.system_contracts[contract].hex()}"
+        raise InvalidBlock(self.header.number, field, expected="success", found=found)
+
+    cdef int credit(self, bytes address, object amount) except -1:
+        cdef Address target
+        cdef Word value
+        cdef SystemOutcome outcome
+        memcpy(target.b, PyBytes_AS_STRING(address), 20)
+        word_from_int(&value, amount)
+        with nogil:
+            outcome = system_credit(self.c.world, &target, &value)
+        raise_host_failure(outcome)
+        return 0
+
+    def begin(self):
+        """Make the system calls of the start (EIP-4788, EIP-2935); missing ones are skipped."""
+        cdef ForkSchedule schedule = self.schedule
+        self.expect(CREATED, "begin")
+        self.stage = OPEN
+        if schedule.c.has_beacon_root:
+            self.call("BEACON_ROOTS_ADDRESS", self.header.parent_beacon_block_root)
+        if schedule.c.has_history_contract:
+            self.call("HISTORY_STORAGE_ADDRESS", self.header.parent_hash)
+
+    # ------------------------------------------------------------------------------------------
+    # transactions
+
+    cdef int close_receipt(self) except -1:
+        """Complete the receipt of the transaction run last."""
+        cdef ForkSchedule schedule = self.schedule
+        cdef ReceiptRecord* record = &self.c.receipts.records[self.c.receipts.count - 1]
+        cdef bytes root
+        cdef bint ok
+        if schedule.c.receipt_has_state_root:
+            self.layer = self.layer.commit(self.c.world)
+            root = self.layer.state_root()
+            memcpy(record.post_state.b, PyBytes_AS_STRING(root), 32)
+            record.has_post_state = True
+        with nogil:
+            ok = running_encode(&self.c)
+        if not ok:
+            raise MemoryError
+        return 0
+
+    def add(self, Transaction transaction not None):
+        """Run a transaction; its receipt.
+
+        Raises `InvalidTransaction` when it may not be in this block (any more); nothing has changed
+        then. Its code is ``cancelled`` when another thread called ``cancel`` meanwhile.
+        """
+        cdef TxOptions options
+        cdef TxResult result
+        self.expect(OPEN, "add a transaction")
+        recover_now(transaction)
+        memset(&options, 0, sizeof(options))
+        with nogil:
+            running_transact(&self.c, &transaction.c, &options, &result)
+        if result.error != TX_VALID:
+            raise refusal(result.error, &transaction.c, &result)
+        self.close_receipt()
+        self.added.append(transaction)
+        return self.receipt(self.c.receipts.count - 1)
+
+    def cancel(self):
+        """Stop the transaction under way, and refuse all that follow until ``resume``."""
+        atomic_store_int(<int*>&self.cancelled, True)
+
+    def resume(self):
+        """Run transactions again after ``cancel``."""
+        atomic_store_int(<int*>&self.cancelled, False)
+
+    def add_all(self, transactions):
+        """Run all transactions of a given block; `InvalidBlock` for the first bad one.
+
+        The block cannot be continued after an error.
+        """
+        cdef ForkSchedule schedule = self.schedule
+        self.expect(OPEN, "add transactions")
+        transactions = list(transactions)
+        recover_senders(transactions)
+        if schedule.c.receipt_has_state_root:
+            for index, transaction in enumerate(transactions):
+                try:
+                    self.add(transaction)
+                except InvalidTransaction as error:
+                    raise self.invalid(index, error) from None
+        else:
+            self.run_all(transactions)
+            self.added.extend(transactions)
+
+    def run_all(self, list transactions not None):
+        """All transactions in one go without the GIL."""
+        cdef size_t count = len(transactions), ran, i
+        cdef TxResult result
+        cdef Transaction transaction
+        cdef const Tx** pointers = <const Tx**>PyMem_RawMalloc((count + 1) * sizeof(Tx*))
+        if pointers == NULL:
+            raise MemoryError
+        try:
+            for i in range(count):
+                transaction = transactions[i]
+                pointers[i] = &transaction.c
+            with nogil:
+                ran = running_transact_all(&self.c, pointers, count, &result)
+            if ran < count:
+                raise self.invalid(ran, refusal(result.error, pointers[ran], &result))
+        finally:
+            PyMem_RawFree(pointers)
+
+    def invalid(self, index, error):
+        """The error of the block for the error of one of its transactions."""
+        if not isinstance(error, InvalidTransaction):
+            return error
+        field = f"transactions[{index}]"
+        return InvalidBlock(
+            self.header.number, field, expected="a valid transaction", found=error.message
+        )
+
+    # ------------------------------------------------------------------------------------------
+    # what there is so far
+
+    def receipt(self, size_t index):
+        """The receipt of the transaction at this position; IndexError beyond the last."""
+        cdef size_t ready
+        if index >= self.c.receipts.count:
+            raise IndexError(f"the block has {self.c.receipts.count} transactions so far")
+        for ready in range(len(self.made), index + 1):
+            self.made.append(receipt_value(
+                &self.c.receipts.records[ready], self.c.world.logs, self.blob_gas_price
+            ))
+        return self.made[index]
+
+    @property
+    def receipts(self):
+        """The receipts so far."""
+        if self.c.receipts.count:
+            self.receipt(self.c.receipts.count - 1)
+        return tuple(self.made)
+
+    @property
+    def transactions(self):
+        """The transactions so far."""
+        return tuple(self.added)
+
+    @property
+    def gas_used(self):
+        """Gas used so far."""
+        return self.c.gas_used
+
+    @property
+    def blob_gas_used(self):
+        """Blob gas used so far."""
+        return self.c.blob_gas_used
+
+    @property
+    def receipts_root(self):
+        """The root over the receipts so far."""
+        cdef Hash root
+        cdef bint ok
+        with nogil:
+            ok = receipts_root(&self.c.receipts, &root)
+        if not ok:
+            raise MemoryError
+        return root.b[:32]
+
+    @property
+    def logs_bloom(self):
+        """The bloom of the logs so far."""
+        cdef uint8_t bloom[BLOOM_SIZE]
+        with nogil:
+            receipts_bloom(&self.c.receipts, bloom)
+        return bloom[:BLOOM_SIZE]
+
+    def snapshot(self):
+        """The state so far as a layer; its root is computed only when asked for."""
+        self.layer = self.layer.commit(self.c.world)
+        return self.layer
+
+    # ------------------------------------------------------------------------------------------
+    # the end
+
+    cdef list deposit_logs(self):
+        cdef Address contract
+        cdef const ReceiptRecord* record
+        cdef const LogRecord* log
+        cdef size_t i, j
+        logs = []
+        memcpy(contract.b, PyBytes_AS_STRING(self.deposit_contract), 20)
+        for i in range(self.c.receipts.count):
+            record = &self.c.receipts.records[i]
+            for j in range(record.log_count):
+                log = &self.c.world.logs[record.first_log + j]
+                if not log.pseudo and address_eq(&log.address, &contract):
+                    logs.append(log_value(log))
+        return logs
+
+    cdef bytes deposits(self):
+        try:
+            return deposit_requests(self.deposit_logs())
+        except ValueError as error:
+            raise InvalidBlock(
+                self.header.number, "deposits", expected="canonical events", found=str(error)
+            ) from None
+
+    def rewards(self, draft):
+        """Who is paid for the block, as (address, wei); ``draft`` has its header and uncles."""
+        return block_rewards(draft, self.schedule)
+
+    def finish(self, *, state_root=True):
+        """End the block: credits, requests, roots. The `BlockResult`; the builder is done then.
+
+        Without ``state_root`` the state's root is left out: 32 zero bytes stand for it.
+        """
+        cdef ForkSchedule schedule = self.schedule
+        cdef uint8_t bloom[BLOOM_SIZE]
+        cdef Hash root
+        cdef bint ok
+        self.expect(OPEN, "end it")
+        self.stage = CLOSED
+        draft = Block(self.header, (), self.ommers, self.withdrawals)
+        for address, amount in (*self.rewards(draft), *withdrawal_credits(draft)):
+            self.credit(address, amount)
+        requests = ()
+        if schedule.c.has_requests:
+            requests = collected([
+                (DEPOSIT_REQUEST, self.deposits()),
+                (WITHDRAWAL_REQUEST, self.request("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS")),
+                (CONSOLIDATION_REQUEST, self.request("CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS")),
+            ])
+        with nogil:
+            ok = receipts_root(&self.c.receipts, &root)
+            receipts_bloom(&self.c.receipts, bloom)
+        if not ok:
+            raise MemoryError
+        layer = self.snapshot()
+        return BlockResult(
+            layer=layer,
+            state_root=layer.state_root() if state_root else ZERO_HASH,
+            receipts=self.receipts,
+            receipts_root=root.b[:32],
+            logs_bloom=bloom[:BLOOM_SIZE],
+            gas_used=self.c.gas_used,
+            blob_gas_used=self.c.blob_gas_used if schedule.c.has_blobs else None,
+            requests=requests,
+            requests_hash=requests_hash(requests) if schedule.c.has_requests else None,
+        )
+
+    def seal(self, *, state_root=True):
+        """End the block: the complete block and its `BlockResult`; see ``finish``."""
+        cdef ForkSchedule schedule = self.schedule
+        result = self.finish(state_root=state_root)
+        body = Block(self.header, self.transactions, self.ommers, self.withdrawals)
+        header = replace(
+            self.header,
+            ommers_hash=ommers_hash(body),
+            transactions_root=transactions_root(body),
+            withdrawals_root=withdrawals_root(body) if schedule.c.has_withdrawals else None,
+            state_root=result.state_root,
+            receipts_root=result.receipts_root,
+            logs_bloom=result.logs_bloom,
+            gas_used=result.gas_used,
+            blob_gas_used=result.blob_gas_used,
+            requests_hash=result.requests_hash,
+        )
+        return Block(header, body.transactions, body.ommers, body.withdrawals), result
+
+
+cdef int raise_host_failure(SystemOutcome outcome) except -1:
+    if outcome == SYSTEM_OUT_OF_MEMORY:
+        raise MemoryError
+    if outcome == SYSTEM_NEEDS_STATE:
+        raise FastevmError("the state under the block is incomplete")
+    if outcome == SYSTEM_CANCELLED:
+        raise FastevmError("execution aborted")
+    return 0
+
+
+def execute_block(
+    layer, block, schedule, *, chain_id, deposit_contract, ancestors=(),
+):
+    """Execute a block on its parent's state under ``schedule``; its `BlockResult`.
+
+    ``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count. Raises
+    `InvalidBlock` for a transaction or a system call that makes the block invalid. The claims of
+    the header are not compared: see `fastevm.execution.validation.validate_result`.
+    """
+    builder = BlockBuilder(
+        layer,
+        block.header,
+        schedule,
+        chain_id=chain_id,
+        deposit_contract=deposit_contract,
+        ancestors=ancestors,
+        withdrawals=block.withdrawals,
+        ommers=block.ommers,
+    )
+    builder.begin()
+    builder.add_all(block.transactions)
+    return builder.finish()

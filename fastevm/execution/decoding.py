@@ -1,0 +1,69 @@
+"""Blocks from their RLP: strict, and every fault is an InvalidBlock that names its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastevm.errors import InvalidBlock, TransactionDecodeError
+from fastevm.execution.transaction import Transaction
+from fastevm.primitives import rlp
+from fastevm.types import Block, Header, Withdrawal
+
+
+def decode_block(raw: bytes, *, number: int | None = None) -> Block:
+    """The block whose RLP is exactly ``raw``.
+
+    ``number`` goes into the error when the block's own number cannot be read. Raises
+    :class:`InvalidBlock` for anything but the canonical encoding of a block of some era; says
+    nothing about the block's validity.
+    """
+    try:
+        items = rlp.decode(raw)
+    except ValueError as error:
+        raise InvalidBlock(number, "rlp", expected="canonical RLP", found=str(error)) from None
+    if not isinstance(items, list) or len(items) not in (3, 4):
+        found = f"{len(items)} items" if isinstance(items, list) else "a byte string"
+        raise InvalidBlock(number, "rlp", expected="a list of 3 or 4 items", found=found)
+    header = Header.from_items(items[0], number=number)
+    number = header.number
+    withdrawals = items[3] if len(items) == 4 else None
+    return Block(
+        header=header,
+        transactions=tuple(
+            decode_transaction(item, f"transactions[{index}]", number)
+            for index, item in enumerate(_list(items[1], "transactions", number))
+        ),
+        ommers=tuple(
+            Header.from_items(item, field=f"ommers[{index}]", number=number)
+            for index, item in enumerate(_list(items[2], "ommers", number))
+        ),
+        withdrawals=None if withdrawals is None else _withdrawals(withdrawals, number),
+    )
+
+
+def decode_transaction(item: Any, field: str, number: int | None) -> Transaction:
+    """A transaction as it stands in a block: a list when legacy, else a byte string (EIP-2718)."""
+    raw = rlp.encode(item) if isinstance(item, list) else item
+    if not isinstance(item, list) and raw[:1] >= b"\xc0":
+        raise InvalidBlock(
+            number, field, expected="a typed transaction", found="a legacy one in a string"
+        )
+    try:
+        return Transaction.decode(raw)
+    except TransactionDecodeError as error:
+        raise InvalidBlock(
+            number, field, expected="a canonical transaction", found=str(error)
+        ) from None
+
+
+def _withdrawals(item: Any, number: int) -> tuple[Withdrawal, ...]:
+    return tuple(
+        Withdrawal.from_items(entry, field=f"withdrawals[{index}]", number=number)
+        for index, entry in enumerate(_list(item, "withdrawals", number))
+    )
+
+
+def _list(item: Any, field: str, number: int) -> list[Any]:
+    if not isinstance(item, list):
+        raise InvalidBlock(number, field, expected="a list", found="a byte string")
+    return item

@@ -1,0 +1,44 @@
+"""The header of a block yet to be built: everything that does not follow from its execution."""
+
+from __future__ import annotations
+
+from fastevm.execution.difficulty import child_difficulty
+from fastevm.execution.fees import elastic_gas_limit, next_base_fee, next_excess_blob_gas
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Header
+
+
+def draft_header(
+    parent: Header,
+    schedule: ForkSchedule,
+    *,
+    timestamp: int,
+    coinbase: bytes = ZERO_ADDRESS,
+    gas_limit: int | None = None,
+    extra_data: bytes = b"",
+    prev_randao: bytes = ZERO_HASH,
+    parent_beacon_block_root: bytes = ZERO_HASH,
+) -> Header:
+    """The draft of a child of ``parent`` at ``timestamp`` (seconds) under the child's ``schedule``.
+
+    ``gas_limit`` is by default as the parent's; it is not held against the bounds here. Roots,
+    bloom and gas used are those of an empty block until it is sealed.
+    """
+    rules = schedule.parameters
+    has_blobs = bool(rules["has_blobs"])
+    return Header(
+        parent_hash=parent.hash,
+        coinbase=coinbase,
+        difficulty=child_difficulty(parent, schedule, timestamp),
+        number=parent.number + 1,
+        gas_limit=elastic_gas_limit(parent, schedule) if gas_limit is None else gas_limit,
+        timestamp=timestamp,
+        extra_data=extra_data,
+        mix_hash=prev_randao,
+        base_fee_per_gas=next_base_fee(parent, schedule) if rules["has_base_fee"] else None,
+        withdrawals_root=EMPTY_ROOT if rules["has_withdrawals"] else None,
+        blob_gas_used=0 if has_blobs else None,
+        excess_blob_gas=next_excess_blob_gas(parent, schedule) if has_blobs else None,
+        parent_beacon_block_root=parent_beacon_block_root if rules["has_beacon_root"] else None,
+        requests_hash=ZERO_HASH if rules["has_requests"] else None,
+    )

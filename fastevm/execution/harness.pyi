@@ -1,0 +1,28 @@
+"""A door for tests: transactions on a layer, in one go or in steps, with every option."""
+
+from typing import Any
+
+from fastevm.execution.transaction import Transaction
+from fastevm.interpreter.tracer import StepTrace
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+
+class Bench:
+    layer: Layer
+    fetched: int
+    records: list[dict[str, Any]]
+    def __init__(
+        self,
+        layer: Layer,
+        schedule: ForkSchedule,
+        *,
+        block: dict[str, Any] | None = None,
+        remote: bool = False,
+        stepped: bool = False,
+        suspend: bool = False,
+        trace: StepTrace | None = None,
+    ) -> None: ...
+    def run(
+        self, transaction: Transaction, *, block_gas_left: int | None = None, **options: bool
+    ) -> dict[str, Any]: ...
+    def begin_and_abandon(self, transaction: Transaction) -> Layer: ...

@@ -1,0 +1,49 @@
+# The outcome of a transaction as plain data, its consensus encoding, and the root over a block's
+# receipts.
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from fastevm.primitives.bloom cimport BLOOM_SIZE
+from fastevm.primitives.buffer cimport Buffer
+from fastevm.primitives.hashes cimport Address, Hash
+from fastevm.primitives.word cimport Word
+from fastevm.state.records cimport LogRecord
+
+
+cdef struct ReceiptRecord:
+    uint32_t tx_type
+    bint success
+    bint has_post_state      # before Byzantium, in place of the status
+    Hash post_state
+    uint64_t gas_used
+    uint64_t cumulative_gas_used
+    uint64_t blob_gas_used
+    bint has_blobs
+    Word effective_price
+    bint has_created
+    Address created
+    size_t first_log         # into the world's logs
+    size_t log_count         # pseudo logs included
+    size_t encoded_at        # into ReceiptList.encoded
+    size_t encoded_size
+    uint8_t bloom[BLOOM_SIZE]
+
+
+cdef struct ReceiptList:
+    ReceiptRecord* records
+    size_t count
+    size_t capacity
+    Buffer encoded           # one encoding after the other, type bytes included
+
+
+cdef void receipts_clear(ReceiptList* list) noexcept nogil
+cdef void receipts_free(ReceiptList* list) noexcept nogil
+# A zeroed record at the end, or NULL without memory; valid until the next one is added.
+cdef ReceiptRecord* receipts_add(ReceiptList* list) noexcept nogil
+# Fill in bloom and encoding of the record added last. False: out of memory, the same as below.
+cdef bint receipts_encode_last(ReceiptList* list, const LogRecord* logs) noexcept nogil
+cdef bint receipts_root(const ReceiptList* list, Hash* out) noexcept nogil
+cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil
+
+# The frozen values of fastevm.types.
+cdef object log_value(const LogRecord* log)
+cdef object receipt_value(const ReceiptRecord* record, const LogRecord* logs, object blob_gas_price)

@@ -1,0 +1,196 @@
+"""Receipts of a block: their blooms, consensus encodings and root, all without the GIL."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memset
+
+from fastevm.primitives.bloom cimport BLOOM_SIZE, bloom_add, bloom_merge
+from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free
+from fastevm.primitives.hashes cimport Hash
+from fastevm.primitives.rlp cimport (
+    rlp_append_bytes,
+    rlp_append_list_header,
+    rlp_append_uint64,
+    rlp_bytes_size,
+    rlp_header_size,
+    rlp_uint64_size,
+)
+from fastevm.primitives.word cimport word_store, word_to_int
+from fastevm.state.records cimport LogRecord
+from fastevm.trie.trie cimport trie_ordered_root
+
+from fastevm.types import Log, Receipt
+
+
+cdef enum:
+    ADDRESS_ITEM = 21        # sizes of encoded items
+    HASH_ITEM = 33
+
+
+cdef void receipts_clear(ReceiptList* list) noexcept nogil:
+    list.count = 0
+    list.encoded.size = 0
+
+
+cdef void receipts_free(ReceiptList* list) noexcept nogil:
+    PyMem_RawFree(list.records)
+    buffer_free(&list.encoded)
+    memset(list, 0, sizeof(ReceiptList))
+
+
+cdef ReceiptRecord* receipts_add(ReceiptList* list) noexcept nogil:
+    cdef size_t capacity
+    cdef ReceiptRecord* records
+    if list.count == list.capacity:
+        capacity = list.capacity * 2 if list.capacity else 16
+        records = <ReceiptRecord*>PyMem_RawRealloc(list.records, capacity * sizeof(ReceiptRecord))
+        if records == NULL:
+            return NULL
+        list.records = records
+        list.capacity = capacity
+    list.count += 1
+    memset(&list.records[list.count - 1], 0, sizeof(ReceiptRecord))
+    return &list.records[list.count - 1]
+
+
+# ----------------------------------------------------------------------------------------------
+# encoding (Yellow Paper, section 4.3.1; EIP-658, EIP-2718)
+
+cdef size_t log_payload(const LogRecord* log) noexcept nogil:
+    cdef size_t topics = log.topic_count * <size_t>HASH_ITEM
+    return ADDRESS_ITEM + rlp_header_size(topics) + topics + rlp_bytes_size(log.data, log.size)
+
+
+cdef size_t logs_payload(const LogRecord* logs, size_t count) noexcept nogil:
+    cdef size_t i, size, total = 0
+    for i in range(count):
+        if not logs[i].pseudo:
+            size = log_payload(&logs[i])
+            total += rlp_header_size(size) + size
+    return total
+
+
+cdef bint append_log(Buffer* out, const LogRecord* log) noexcept nogil:
+    cdef uint8_t topic[32]
+    cdef uint32_t i
+    cdef bint ok = (
+        rlp_append_list_header(out, log_payload(log))
+        and rlp_append_bytes(out, log.address.b, 20)
+        and rlp_append_list_header(out, log.topic_count * <size_t>HASH_ITEM)
+    )
+    for i in range(log.topic_count):
+        word_store(topic, &log.topics[i])
+        ok = ok and rlp_append_bytes(out, topic, 32)
+    return ok and rlp_append_bytes(out, log.data, log.size)
+
+
+cdef void add_log_to_bloom(uint8_t* bloom, const LogRecord* log) noexcept nogil:
+    cdef uint8_t topic[32]
+    cdef uint32_t i
+    bloom_add(bloom, log.address.b, 20)
+    for i in range(log.topic_count):
+        word_store(topic, &log.topics[i])
+        bloom_add(bloom, topic, 32)
+
+
+cdef bint append_outcome(Buffer* out, const ReceiptRecord* record) noexcept nogil:
+    if record.has_post_state:
+        return rlp_append_bytes(out, record.post_state.b, 32)
+    return rlp_append_uint64(out, record.success)
+
+
+cdef bint append_receipt(
+    Buffer* out, const ReceiptRecord* record, const LogRecord* logs
+) noexcept nogil:
+    cdef size_t i, inner = logs_payload(logs, record.log_count)
+    cdef size_t size = HASH_ITEM if record.has_post_state else 1
+    cdef uint8_t kind = <uint8_t>record.tx_type
+    cdef bint ok
+    size += rlp_uint64_size(record.cumulative_gas_used)
+    size += rlp_bytes_size(record.bloom, BLOOM_SIZE) + rlp_header_size(inner) + inner
+    ok = (
+        (kind == 0 or buffer_append(out, &kind, 1))
+        and rlp_append_list_header(out, size)
+        and append_outcome(out, record)
+        and rlp_append_uint64(out, record.cumulative_gas_used)
+        and rlp_append_bytes(out, record.bloom, BLOOM_SIZE)
+        and rlp_append_list_header(out, inner)
+    )
+    for i in range(record.log_count):
+        if ok and not logs[i].pseudo:
+            ok = append_log(out, &logs[i])
+    return ok
+
+
+cdef bint receipts_encode_last(ReceiptList* list, const LogRecord* logs) noexcept nogil:
+    cdef ReceiptRecord* record = &list.records[list.count - 1]
+    cdef const LogRecord* own = logs + record.first_log
+    cdef size_t i
+    for i in range(record.log_count):
+        if not own[i].pseudo:
+            add_log_to_bloom(record.bloom, &own[i])
+    record.encoded_at = list.encoded.size
+    if not append_receipt(&list.encoded, record, own):
+        return False
+    record.encoded_size = list.encoded.size - record.encoded_at
+    return True
+
+
+cdef bint receipts_root(const ReceiptList* list, Hash* out) noexcept nogil:
+    cdef size_t room = list.count + 1, i
+    cdef const uint8_t** items = <const uint8_t**>PyMem_RawMalloc(room * sizeof(uint8_t*))
+    cdef size_t* sizes = <size_t*>PyMem_RawMalloc(room * sizeof(size_t))
+    cdef bint ok = items != NULL and sizes != NULL
+    if ok:
+        for i in range(list.count):
+            items[i] = list.encoded.bytes + list.records[i].encoded_at
+            sizes[i] = list.records[i].encoded_size
+        ok = trie_ordered_root(items, sizes, list.count, out)
+    PyMem_RawFree(items)
+    PyMem_RawFree(sizes)
+    return ok
+
+
+cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil:
+    cdef size_t i
+    memset(bloom, 0, BLOOM_SIZE)
+    for i in range(list.count):
+        bloom_merge(bloom, list.records[i].bloom)
+
+
+# ----------------------------------------------------------------------------------------------
+# values at the border
+
+cdef inline bytes take(const void* data, size_t size):
+    return PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)
+
+
+cdef object log_value(const LogRecord* log):
+    cdef uint8_t topic[32]
+    cdef uint32_t i
+    topics = []
+    for i in range(log.topic_count):
+        word_store(topic, &log.topics[i])
+        topics.append(take(topic, 32))
+    return Log(take(log.address.b, 20), tuple(topics), take(log.data, log.size))
+
+
+cdef object receipt_value(
+    const ReceiptRecord* record, const LogRecord* logs, object blob_gas_price
+):
+    cdef const LogRecord* own = logs + record.first_log
+    cdef size_t i
+    return Receipt(
+        tx_type=record.tx_type,
+        status=None if record.has_post_state else int(record.success),
+        post_state=take(record.post_state.b, 32) if record.has_post_state else None,
+        cumulative_gas_used=record.cumulative_gas_used,
+        logs=tuple([log_value(&own[i]) for i in range(record.log_count) if not own[i].pseudo]),
+        bloom=take(record.bloom, BLOOM_SIZE),
+        gas_used=record.gas_used,
+        effective_gas_price=word_to_int(&record.effective_price),
+        contract_address=take(record.created.b, 20) if record.has_created else None,
+        blob_gas_used=record.blob_gas_used if record.has_blobs else None,
+        blob_gas_price=blob_gas_price if record.has_blobs else None,
+    )

@@ -1,0 +1,73 @@
+"""Who signed a transaction and its authorizations (EIP-155, EIP-2, EIP-7702)."""
+from libc.stdint cimport uint8_t, uint32_t
+
+from fastevm.execution.envelope cimport HALF_ORDER, authorization_signing_hash, tx_signing_hash
+from fastevm.execution.tx cimport (
+    SENDER_BAD_VALUES, SENDER_KNOWN, SENDER_NO_KEY, SENDER_UNKNOWN, Authorization, SenderState, Tx,
+)
+from fastevm.primitives.buffer cimport Buffer
+from fastevm.primitives.hashes cimport Address, Hash
+from fastevm.primitives.intrinsics cimport atomic_publish_int
+from fastevm.primitives.secp256k1 cimport recover_address
+from fastevm.primitives.word cimport Word, word_is_zero, word_lt, word_store
+
+
+# The order of secp256k1's group: r and s lie below it.
+cdef Word ORDER
+ORDER.d[3] = 0xffffffffffffffff
+ORDER.d[2] = 0xfffffffffffffffe
+ORDER.d[1] = 0xbaaedce6af48a03b
+ORDER.d[0] = 0xbfd25e8cd0364141
+
+
+cdef inline bint in_range(const Word* r, const Word* s) noexcept nogil:
+    return not word_is_zero(r) and not word_is_zero(s) and word_lt(r, &ORDER) and word_lt(s, &ORDER)
+
+
+cdef inline bint signer_of(
+    const Hash* digest, const Word* r, const Word* s, int y_parity, Address* out
+) noexcept nogil:
+    cdef uint8_t r_bytes[32]
+    cdef uint8_t s_bytes[32]
+    word_store(r_bytes, r)
+    word_store(s_bytes, s)
+    return recover_address(digest.b, r_bytes, s_bytes, y_parity, out)
+
+
+cdef bint tx_recover(Tx* tx, Buffer* scratch) noexcept nogil:
+    cdef uint32_t i
+    if not authorities_are_known(tx):
+        for i in range(tx.authorization_count):
+            if not recover_authority(&tx.authorizations[i], scratch):
+                return False
+        atomic_publish_int(<int*>&tx.authorities_known, True)
+    return sender_state_of(tx) != SENDER_UNKNOWN or recover_sender(tx, scratch)
+
+
+cdef bint recover_sender(Tx* tx, Buffer* scratch) noexcept nogil:
+    cdef Hash digest
+    cdef SenderState state = SENDER_BAD_VALUES
+    if tx.y_parity < 0 or not in_range(&tx.r, &tx.s):
+        atomic_publish_int(<int*>&tx.sender_state, state)
+        return True
+    if not tx_signing_hash(tx, tx.has_chain_id, tx.chain_id, scratch, &digest):
+        return False
+    # Two threads that recover it at the same time write the same bytes.
+    state = SENDER_NO_KEY
+    if signer_of(&digest, &tx.r, &tx.s, tx.y_parity, &tx.sender):
+        state = SENDER_KNOWN
+    atomic_publish_int(<int*>&tx.sender_state, state)
+    return True
+
+
+# An authority's signature must be low-s whatever the fork (EIP-7702); a bad one only makes its
+# tuple void.
+cdef bint recover_authority(Authorization* a, Buffer* scratch) noexcept nogil:
+    cdef Hash digest
+    if a.y_parity > 1 or not in_range(&a.r, &a.s) or word_lt(&HALF_ORDER, &a.s):
+        a.has_authority = False
+        return True
+    if not authorization_signing_hash(a, scratch, &digest):
+        return False
+    a.has_authority = signer_of(&digest, &a.r, &a.s, a.y_parity, &a.authority)
+    return True

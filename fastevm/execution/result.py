@@ -1,0 +1,27 @@
+"""What the execution of a block gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastevm.state.layer import Layer
+from fastevm.types import Receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockResult:
+    """The state after a block and everything that its header commits to.
+
+    ``requests`` are EIP-7685 requests, type byte first, empty ones left out; ``requests_hash`` and
+    ``blob_gas_used`` are None where the fork has no such thing. Roots and hashes are 32 bytes.
+    """
+
+    layer: Layer
+    state_root: bytes
+    receipts: tuple[Receipt, ...]
+    receipts_root: bytes
+    logs_bloom: bytes
+    gas_used: int
+    blob_gas_used: int | None = None
+    requests: tuple[bytes, ...] = ()
+    requests_hash: bytes | None = None

@@ -1,0 +1,3 @@
+"""The root of a trie that maps positions to items."""
+
+def ordered_root(items: list[bytes]) -> bytes: ...

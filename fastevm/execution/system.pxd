@@ -1,0 +1,29 @@
+# Calls that the protocol makes itself at the borders of a block, and payments out of nothing.
+from libc.stdint cimport uint8_t
+
+from fastevm.interpreter.machine cimport Machine
+from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.word cimport Word
+from fastevm.state.world cimport World
+
+
+cdef enum SystemOutcome:
+    SYSTEM_DONE = 0
+    SYSTEM_NO_CODE = 1        # nothing stands there: nothing happened
+    SYSTEM_FAILED = 2         # reverted or halted: nothing happened; machine.status says how
+    SYSTEM_NEEDS_STATE = 3    # world.need says what; nothing happened, call again
+    SYSTEM_CANCELLED = 4
+    SYSTEM_OUT_OF_MEMORY = 5
+
+
+# A call from 0xff..fe with SYSTEM_CALL_GAS, without value, outside of block gas, fees, receipts and
+# logs (EIP-4788, EIP-2935, EIP-7002, EIP-7251). machine.world, schedule and block are the caller's;
+# the output stays in machine.output.
+cdef SystemOutcome system_call(
+    Machine* m, const Address* contract, const uint8_t* data, size_t size
+) noexcept nogil
+# Add to a balance: block rewards, withdrawals. An account left empty is deleted where the fork does
+# that.
+cdef SystemOutcome system_credit(
+    World* w, const Address* address, const Word* amount
+) noexcept nogil

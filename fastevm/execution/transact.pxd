@@ -1,0 +1,51 @@
+# One transaction against a world: validate, buy gas, run, refund, pay (Yellow Paper, section 6).
+from libc.stdint cimport int64_t, uint64_t
+
+from fastevm.execution.intrinsic cimport IntrinsicGas
+from fastevm.execution.outcome cimport (
+    TX_BLOCK_GAS, TX_CANCELLED, TX_NEEDS_STATE, TX_OUT_OF_MEMORY, TX_PAUSED, TX_VALID, TxError,
+    TxOptions, TxResult,
+)
+from fastevm.execution.tx cimport Tx
+from fastevm.interpreter.machine cimport Machine, TransactionContext
+from fastevm.interpreter.status cimport Status
+from fastevm.primitives.word cimport Word
+from fastevm.state.account cimport Account
+from fastevm.state.world cimport Checkpoint
+
+
+# A transaction under way: between transact_begin and the last transact_run.
+cdef struct TxRun:
+    const Tx* tx
+    TxOptions options
+    TransactionContext context
+    IntrinsicGas intrinsic
+    Account* sender
+    Account* coinbase
+    Checkpoint start
+    uint64_t first_index       # world.log_index at the start
+    int64_t frame_gas          # what the message was given
+    Word price                 # per gas, to the sender
+    Word tip                   # per gas, to the coinbase
+    bint pays_coinbase
+    Status pause               # after TX_PAUSED: NEEDS_STATE, SUSPENDED or TRACE_FULL
+
+
+# The whole of it. `m.world`, `m.schedule` and `m.block` are set by the caller, `m.transaction` is
+# not. A refused transaction changes nothing. If the world lacks state, everything is rolled back
+# and TX_NEEDS_STATE comes back: satisfy world.need and call again. The output stays in `m.output`,
+# the logs in `m.world.logs`. `options` may be NULL: a transaction of a block.
+cdef TxError transact(
+    Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxResult* result
+) noexcept nogil
+
+# The same in steps, for callers that trace or fetch state without starting over. `run` and `tx`
+# must stay where they are until transact_run gave something else than TX_PAUSED. TX_PAUSED: satisfy
+# what run.pause asks for and run again, or abandon.
+cdef TxError transact_begin(
+    Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxRun* run,
+    TxResult* result
+) noexcept nogil
+cdef TxError transact_run(Machine* m, TxRun* run, TxResult* result) noexcept nogil
+# Roll back to before transact_begin.
+cdef void transact_abandon(Machine* m, TxRun* run) noexcept nogil

@@ -1,0 +1,311 @@
+"""One transaction against a world: validate, buy gas, run, refund, pay (Yellow Paper, 6)."""
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from fastevm.execution.delegation cimport apply_authorizations
+from fastevm.execution.intrinsic cimport intrinsic_gas
+from fastevm.execution.outcome cimport (
+    TX_BLOCK_GAS, TX_CANCELLED, TX_FUNDS_OVERFLOW, TX_INSUFFICIENT_FUNDS, TX_NEEDS_STATE,
+    TX_OUT_OF_MEMORY, TX_PAUSED, TX_VALID, TxError, TxOptions, TxResult,
+)
+from fastevm.execution.transaction_rules cimport (
+    check_envelope, check_fees, check_gas, check_payload, check_sender, highest_cost, is_free,
+    word_times,
+)
+from fastevm.execution.tx cimport Tx
+from fastevm.interpreter.addresses cimport create_address
+from fastevm.interpreter.machine cimport (
+    CALL_MESSAGE, CREATE_MESSAGE, Machine, Message, machine_abandon, machine_run, machine_start,
+)
+from fastevm.interpreter.status cimport (
+    CANCELLED, NEEDS_STATE, NONCE_OVERFLOW, OUT_OF_MEMORY, RUNNING, SUSPENDED, TRACE_FULL, Status,
+)
+from fastevm.primitives.word cimport (
+    Word, word_add, word_add_carry, word_copy, word_is_zero, word_lt, word_set, word_sub,
+)
+from fastevm.spec.schedule cimport Schedule
+from fastevm.state.account cimport Account, Slot
+from fastevm.state.world cimport (
+    WORLD_OUT_OF_MEMORY, World, world_account, world_add_balance, world_begin_transaction,
+    world_checkpoint, world_end_transaction, world_rollback, world_set_balance, world_set_nonce,
+    world_slot, world_sub_balance, world_warm_account, world_warm_slot,
+)
+
+
+cdef int64_t HIGHEST_GAS = 0x7fffffffffffffff
+
+
+cdef TxError transact(
+    Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxResult* result
+) noexcept nogil:
+    cdef TxRun run
+    cdef TxError error = transact_begin(m, tx, options, block_gas_left, &run, result)
+    while error == TX_VALID or error == TX_PAUSED:
+        error = transact_run(m, &run, result)
+        if error != TX_PAUSED:
+            break
+        if run.pause != SUSPENDED:
+            transact_abandon(m, &run)
+            error = TX_NEEDS_STATE if run.pause == NEEDS_STATE else TX_CANCELLED
+    m.transaction = NULL
+    result.error = error
+    return error
+
+
+cdef TxError transact_begin(
+    Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxRun* run,
+    TxResult* result
+) noexcept nogil:
+    cdef World* w = m.world
+    cdef TxError error
+    memset(result, 0, sizeof(TxResult))
+    memset(run, 0, sizeof(TxRun))
+    run.tx = tx
+    if options != NULL:
+        run.options = options[0]
+    w.clears_empty_accounts = m.schedule.clears_empty_accounts
+    world_begin_transaction(w)
+    world_checkpoint(w, &run.start)
+    run.first_index = w.log_index
+    result.first_log = w.log_count
+    error = validate(m, run, block_gas_left, result)
+    if error == TX_VALID:
+        if not (buy_gas(m, run, result) and warm_up(m, run) and start_message(m, run, result)):
+            error = lacking(m)
+            transact_abandon(m, run)
+    result.error = error
+    return error
+
+
+cdef void transact_abandon(Machine* m, TxRun* run) noexcept nogil:
+    machine_abandon(m)
+    world_rollback(m.world, &run.start)
+    m.world.log_index = run.first_index
+
+
+cdef TxError transact_run(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
+    cdef Status status = result.status
+    cdef TxError error
+    if status == RUNNING:
+        status = machine_run(m)
+        if status == NEEDS_STATE or status == SUSPENDED or status == TRACE_FULL:
+            run.pause = status
+            return TX_PAUSED
+        result.status = status
+    if status == CANCELLED or status == OUT_OF_MEMORY:
+        error = TX_CANCELLED if status == CANCELLED else TX_OUT_OF_MEMORY
+    elif settle(m, run, result):
+        return TX_VALID
+    else:
+        error = TX_OUT_OF_MEMORY
+    transact_abandon(m, run)
+    result.error = error
+    return error
+
+
+cdef inline TxError lacking(const Machine* m) noexcept nogil:
+    return TX_OUT_OF_MEMORY if m.world.need == WORLD_OUT_OF_MEMORY else TX_NEEDS_STATE
+
+
+# --- before ---
+
+cdef TxError validate(
+    Machine* m, TxRun* run, uint64_t block_gas_left, TxResult* result
+) noexcept nogil:
+    cdef const Tx* tx = run.tx
+    cdef TxError error = check_envelope(m.schedule, tx, m.block.chain_id, result)
+    if error != TX_VALID:
+        return error
+    run.sender = world_account(m.world, &tx.sender)
+    if run.sender == NULL:
+        return lacking(m)
+    error = check_sender(m.schedule, tx, &run.options, run.sender, result)
+    if error == TX_VALID:
+        error = check_fees(m.schedule, &m.block.base_fee, tx, &run.options, result)
+    if error == TX_VALID:
+        error = check_payload(m.schedule, &m.block.blob_base_fee, tx, &run.options, result)
+    if error == TX_VALID and tx.gas_limit > block_gas_left and not run.options.skip_block_gas:
+        word_set(&result.have, block_gas_left)
+        word_set(&result.want, tx.gas_limit)
+        error = TX_BLOCK_GAS
+    if error == TX_VALID and not run.options.skip_balance:
+        error = check_funds(m.schedule, run, result)
+    if error == TX_VALID:
+        intrinsic_gas(m.schedule, tx, &run.intrinsic)
+        error = check_gas(tx, &run.intrinsic, result)
+    return error
+
+
+cdef TxError check_funds(
+    const Schedule* schedule, const TxRun* run, TxResult* result
+) noexcept nogil:
+    if not highest_cost(schedule, run.tx, &result.want):
+        return TX_FUNDS_OVERFLOW
+    if word_lt(&run.sender.balance, &result.want):
+        word_copy(&result.have, &run.sender.balance)
+        return TX_INSUFFICIENT_FUNDS
+    return TX_VALID
+
+
+# What a unit of gas costs the sender and what of it reaches the coinbase (EIP-1559).
+cdef void set_prices(const Machine* m, TxRun* run) noexcept nogil:
+    cdef const Tx* tx = run.tx
+    word_copy(&run.price, &tx.max_fee)
+    word_copy(&run.tip, &tx.max_fee)
+    run.pays_coinbase = not (run.options.no_coinbase_payment or run.options.skip_balance)
+    if not m.schedule.has_base_fee:
+        return
+    if is_free(tx, &run.options):
+        run.pays_coinbase = False
+        return
+    if not word_add_carry(&run.price, &tx.max_priority_fee, &m.block.base_fee):
+        if word_lt(&run.price, &tx.max_fee):
+            word_copy(&run.tip, &tx.max_priority_fee)
+            return
+    word_copy(&run.price, &tx.max_fee)
+    word_sub(&run.tip, &tx.max_fee, &m.block.base_fee)
+
+
+# The whole gas limit at the price, and the blob fee, which nobody gets (EIP-4844).
+cdef bint buy_gas(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
+    cdef const Tx* tx = run.tx
+    cdef Word cost, blobs
+    set_prices(m, run)
+    word_copy(&result.effective_price, &run.price)
+    result.blob_gas_used = tx.blob_count * m.schedule.blob_gas_per_blob
+    if run.options.skip_balance:
+        if word_lt(&run.sender.balance, &tx.value):
+            return world_set_balance(m.world, run.sender, &tx.value)
+        return True
+    # These products are at most those of check_funds: they fit.
+    word_times(&cost, &run.price, tx.gas_limit)
+    if tx.blob_count != 0 and not (
+        run.options.fees_optional and word_is_zero(&tx.max_fee_per_blob_gas)
+    ):
+        word_times(&blobs, &m.block.blob_base_fee, result.blob_gas_used)
+        word_add(&cost, &cost, &blobs)
+    return world_sub_balance(m.world, run.sender, &cost)
+
+
+# What is warm from the start (EIP-2929, EIP-2930, EIP-3651). Precompiles are always warm: the
+# interpreter knows them by their addresses. The coinbase's record is needed at the end in any case.
+cdef bint warm_up(Machine* m, TxRun* run) noexcept nogil:
+    cdef World* w = m.world
+    cdef const Tx* tx = run.tx
+    cdef Account* a
+    cdef uint32_t i
+    cdef size_t slot = 0
+    if run.pays_coinbase or m.schedule.warm_coinbase:
+        run.coinbase = world_account(w, &m.block.coinbase)
+        if run.coinbase == NULL:
+            return False
+    if not m.schedule.has_access_lists:
+        return True
+    world_warm_account(w, run.sender)
+    if m.schedule.warm_coinbase:
+        world_warm_account(w, run.coinbase)
+    for i in range(tx.access_count):
+        a = world_account(w, &tx.access[i].address)
+        if a == NULL:
+            return False
+        world_warm_account(w, a)
+        if not warm_slots(w, a, tx.access_slots + slot, tx.access[i].slot_count):
+            return False
+        slot += tx.access[i].slot_count
+    return True
+
+
+cdef bint warm_slots(World* w, Account* a, const Word* keys, uint32_t count) noexcept nogil:
+    cdef Slot* slot
+    cdef uint32_t i
+    for i in range(count):
+        slot = world_slot(w, a, &keys[i])
+        if slot == NULL:
+            return False
+        world_warm_slot(w, a, slot)
+    return True
+
+
+# Raise the nonce, process the authorizations, hand the message to the machine.
+cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
+    cdef const Tx* tx = run.tx
+    cdef uint64_t gas = tx.gas_limit - run.intrinsic.gas
+    cdef uint64_t nonce = run.sender.nonce
+    cdef Message message
+    memset(&message, 0, sizeof(message))
+    run.frame_gas = HIGHEST_GAS if (gas >> 63) != 0 else <int64_t>gas
+    set_context(m, run)
+    message.sender = tx.sender
+    message.data = tx.data
+    message.size = tx.size
+    message.gas = run.frame_gas
+    word_copy(&message.value, &tx.value)
+    if tx.is_create and nonce + 1 == 0:
+        # Only without the nonce rule: nothing is created, and the gas goes back.
+        m.gas_left = run.frame_gas
+        m.output.size = 0
+        result.status = NONCE_OVERFLOW
+        return True
+    if not world_set_nonce(m.world, run.sender, nonce + 1):
+        return False
+    if tx.is_create:
+        message.kind = CREATE_MESSAGE
+        create_address(&message.recipient, &tx.sender, nonce)
+        result.has_created = True
+        result.created = message.recipient
+    else:
+        message.kind = CALL_MESSAGE
+        message.recipient = tx.to
+        if not (apply_authorizations(m.world, m.schedule, m.block.chain_id, tx)
+                and warm_recipient(m, tx)):
+            return False
+    # The machine warms a created address, and the delegate of the recipient.
+    result.status = machine_start(m, &message)
+    return result.status != NEEDS_STATE
+
+
+cdef bint warm_recipient(Machine* m, const Tx* tx) noexcept nogil:
+    cdef Account* to = world_account(m.world, &tx.to)
+    if to == NULL:
+        return False
+    if m.schedule.has_access_lists:
+        world_warm_account(m.world, to)
+    return True
+
+
+cdef void set_context(Machine* m, TxRun* run) noexcept nogil:
+    run.context.origin = run.tx.sender
+    word_copy(&run.context.gas_price, &run.price)
+    run.context.blob_hashes = run.tx.blob_hashes
+    run.context.blob_hash_count = run.tx.blob_count
+    m.transaction = &run.context
+
+
+# --- after ---
+
+cdef bint settle(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
+    cdef World* w = m.world
+    cdef Word amount
+    set_gas_used(m, run, result)
+    if not run.options.skip_balance:
+        word_times(&amount, &run.price, run.tx.gas_limit - result.gas_used)
+        if not world_add_balance(w, run.sender, &amount):
+            return False
+    if run.pays_coinbase:
+        # Touched even by a payment of zero.
+        word_times(&amount, &run.tip, result.gas_used)
+        if not world_add_balance(w, run.coinbase, &amount):
+            return False
+    result.log_count = w.log_count - result.first_log
+    return world_end_transaction(w)
+
+
+# The refund is capped by a share of what was used (EIP-3529); then the floor holds (EIP-7623).
+cdef void set_gas_used(const Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
+    cdef uint64_t used = run.intrinsic.gas + <uint64_t>(run.frame_gas - m.gas_left)
+    cdef uint64_t refund = used // m.schedule.refund_quotient
+    if m.world.refund < <int64_t>refund:
+        refund = <uint64_t>m.world.refund if m.world.refund > 0 else 0
+    result.gas_refunded = refund
+    result.gas_before_refund = max(used, run.intrinsic.floor)
+    result.gas_used = max(used - refund, run.intrinsic.floor)

@@ -1,0 +1,16 @@
+# Transactions at the border: the Python class that owns a Tx and the bytes it points into.
+from fastevm.execution.tx cimport (
+    ACCESS_LIST_TX, BLOB_TX, DYNAMIC_FEE_TX, LEGACY_TX, SENDER_BAD_VALUES, SENDER_KNOWN,
+    SENDER_NO_KEY, SENDER_UNKNOWN, SET_CODE_TX, AccessEntry, Authorization, SenderState, Tx, TxType,
+)
+
+
+cdef class Transaction:
+    """One immutable transaction; the C struct points into `raw`."""
+    cdef Tx c
+    cdef readonly bytes raw
+    cdef bytes _hash
+
+
+# A transaction from its canonical bytes; TransactionDecodeError.
+cdef Transaction transaction_from(bytes raw)

@@ -1,0 +1,12 @@
+"""The rules that a transaction must keep before it may run."""
+
+from fastevm.execution.transaction import Transaction
+from fastevm.spec.schedule import ForkSchedule
+
+def check_transaction(
+    transaction: Transaction, schedule: ForkSchedule, *, chain_id: int = 1
+) -> tuple[int, int]: ...
+def validate_transaction(
+    raw: bytes, schedule: ForkSchedule, chain_id: int = 1
+) -> tuple[bytes, bytes, int]: ...
+def intrinsic_gas_of(transaction: Transaction, schedule: ForkSchedule) -> tuple[int, int]: ...

@@ -1,0 +1,303 @@
+"""Calls, creations and SELFDESTRUCT: what they cost, and the frame that follows."""
+
+from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint64_t
+
+from fastevm.interpreter.addresses cimport create2_address, create_address
+from fastevm.interpreter.frame cimport missing, written
+from fastevm.interpreter.machine cimport DELEGATECALL_MESSAGE
+from fastevm.interpreter.memory cimport memory_span
+from fastevm.interpreter.ops.access cimport is_cold_access
+from fastevm.interpreter.recorder cimport record_destruction
+from fastevm.interpreter.status cimport (
+    ADDRESS_COLLISION,
+    CALL_TOO_DEEP,
+    ENTER_CALL,
+    INITCODE_TOO_LARGE,
+    INSUFFICIENT_BALANCE,
+    NONCE_OVERFLOW,
+    OUT_OF_GAS,
+    OUT_OF_MEMORY,
+    RUNNING,
+    STOPPED,
+)
+from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.word cimport word_copy, word_fits64, word_lt, word_zero
+from fastevm.spec.constants cimport CALL_DEPTH_LIMIT, KECCAK_WORD_COST
+from fastevm.spec.schedule cimport Schedule
+from fastevm.state.account cimport Account
+from fastevm.state.code cimport code_new
+from fastevm.state.world cimport (
+    World,
+    account_has_storage,
+    account_is_dead,
+    world_account,
+    world_account_of_word,
+    world_add_refund,
+    world_destroy,
+    world_set_balance,
+    world_set_nonce,
+    world_touch,
+    world_transfer,
+    world_warm_account,
+)
+
+
+# EIP-161: only value that reaches a dead account brings it to life; before, a call did.
+cdef bint brings_to_life(const Schedule* s, const Account* a, bint moves_value) noexcept nogil:
+    if s.new_account_cost_needs_value:
+        return moves_value and account_is_dead(a)
+    return not a.exists
+
+
+# EIP-150: a frame keeps one 64th of its gas.
+cdef int64_t most_gas(const Frame* f) noexcept nogil:
+    return f.gas - f.gas // 64 if f.schedule.all_but_one_64th else f.gas
+
+
+# ----------------------------------------------------------------------------------------------
+# calls
+
+# Gas left after everything but the gas handed on; negative when it does not suffice.
+cdef int64_t pay_call(
+    Frame* f, MessageKind kind, Account* target, Account* delegate, bint moves_value,
+    const Word* spans,
+) noexcept nogil:
+    cdef const Schedule* s = f.schedule
+    cdef int64_t gas = memory_span(f, &spans[0], &spans[1], f.gas)
+    if gas >= 0:
+        gas = memory_span(f, &spans[2], &spans[3], gas)
+    if gas < 0:
+        return gas
+    if is_cold_access(f, target):
+        gas -= s.cold_account_surcharge
+    if delegate != NULL:
+        gas -= s.warm_access_cost
+        if is_cold_access(f, delegate):
+            gas -= s.cold_account_surcharge
+    if moves_value:
+        gas -= s.call_value_cost
+    if kind == CALL_MESSAGE and brings_to_life(s, target, moves_value):
+        gas -= s.call_new_account_cost
+    return gas
+
+
+# The gas handed on, negative when more was asked for than there is (before EIP-150 only).
+cdef int64_t gas_to_hand_on(const Frame* f, const Word* asked) noexcept nogil:
+    cdef int64_t most = most_gas(f)
+    if word_fits64(asked) and asked.d[0] <= <uint64_t>most:
+        return <int64_t>asked.d[0]
+    return most if f.schedule.all_but_one_64th else -1
+
+
+cdef void describe_call(
+    Frame* f, Frame* child, MessageKind kind, Account* target, const Word* value
+) noexcept nogil:
+    child.kind = kind
+    child.account = target
+    child.caller = f.account.address
+    child.code_address = target.address
+    child.is_static = f.is_static
+    child.payer = NULL
+    child.touched = target
+    word_zero(&child.value)
+    if value != NULL:
+        word_copy(&child.value, value)
+    if kind == CALL_MESSAGE:
+        child.payer = f.account
+    elif kind == STATICCALL_MESSAGE:
+        child.is_static = True
+    else:
+        child.account = f.account
+        child.touched = NULL
+    if kind == DELEGATECALL_MESSAGE:
+        child.caller = f.caller
+        word_copy(&child.value, &f.value)
+
+
+cdef void describe_spans(Frame* f, Frame* child, const Word* spans) noexcept nogil:
+    child.data_size = spans[1].d[0]
+    child.data_in_memory = child.data_size != 0
+    child.data = f.memory + spans[0].d[0] if child.data_in_memory else NULL
+    child.return_offset = spans[2].d[0]
+    child.return_size = spans[3].d[0]
+
+
+cdef Status begin_call(
+    Frame* f, MessageKind kind, const Word* sp, const Word* value, const Word* spans
+) noexcept nogil:
+    cdef Account* target = world_account_of_word(f.world, &sp[1])
+    cdef Account* delegate = NULL
+    cdef Frame* child = f + 1
+    cdef bint moves_value = value != NULL and not word_is_zero(value)
+    cdef int64_t gas
+    if target == NULL:
+        return missing(f)
+    if f.schedule.has_delegations and target.code != NULL and target.code.is_delegation:
+        delegate = world_account(f.world, &target.code.delegate)
+        if delegate == NULL:
+            return missing(f)
+    f.gas = pay_call(f, kind, target, delegate, moves_value, spans)
+    gas = gas_to_hand_on(f, &sp[0]) if f.gas >= 0 else -1
+    if gas < 0:
+        return OUT_OF_GAS
+    f.gas -= gas
+    describe_call(f, child, kind, target, value)
+    describe_spans(f, child, spans)
+    child.analysed = target.code if delegate == NULL else delegate.code
+    child.owns_code = False
+    child.gas = gas + (f.schedule.call_stipend if moves_value else 0)
+    child.refused = RUNNING
+    if f.machine.depth > CALL_DEPTH_LIMIT:
+        child.refused = CALL_TOO_DEEP
+    elif moves_value and word_lt(&f.account.balance, value):
+        child.refused = INSUFFICIENT_BALANCE
+    return ENTER_CALL
+
+
+# ----------------------------------------------------------------------------------------------
+# creations
+
+# Gas left after the init code's memory, words and hash; negative when it does not suffice.
+cdef int64_t pay_create(Frame* f, MessageKind kind, const Word* sp) noexcept nogil:
+    cdef int64_t gas = memory_span(f, &sp[1], &sp[2], f.gas)
+    cdef int64_t word_cost = f.schedule.create_word_cost
+    if gas < 0:
+        return gas
+    if kind == CREATE2_MESSAGE:
+        word_cost += KECCAK_WORD_COST
+    return gas - <int64_t>((sp[2].d[0] + 31) >> 5) * word_cost
+
+
+# Why a creation does not begin, before anything has changed (the gas goes back).
+cdef Status create_refusal(const Frame* f, const Word* value) noexcept nogil:
+    if f.machine.depth > CALL_DEPTH_LIMIT:
+        return CALL_TOO_DEEP
+    if word_lt(&f.account.balance, value):
+        return INSUFFICIENT_BALANCE
+    if f.account.nonce == UINT64_MAX:
+        return NONCE_OVERFLOW
+    return RUNNING
+
+
+# EIP-684 and EIP-7610: nothing is created where code, a nonce or storage is.
+cdef bint is_occupied(const Account* a) noexcept nogil:
+    return a.nonce != 0 or a.code != NULL or account_has_storage(a)
+
+
+# The creator's nonce and the warm mark outlive a failure of the creation.
+cdef Status claim_address(Frame* f, Account* created) noexcept nogil:
+    if not world_set_nonce(f.world, f.account, f.account.nonce + 1):
+        return OUT_OF_MEMORY
+    world_warm_account(f.world, created)
+    return ADDRESS_COLLISION if is_occupied(created) else RUNNING
+
+
+cdef void describe_create(
+    Frame* f, Frame* child, MessageKind kind, Account* created, const Word* value
+) noexcept nogil:
+    child.kind = kind
+    child.account = created
+    child.caller = f.account.address
+    child.code_address = created.address
+    child.is_static = False
+    child.payer = f.account
+    child.touched = NULL
+    word_copy(&child.value, value)
+    child.data = NULL
+    child.data_size = 0
+    child.data_in_memory = False
+    child.return_size = 0
+
+
+cdef void derive_address(
+    Frame* f, MessageKind kind, const Word* sp, const uint8_t* initcode, Address* out
+) noexcept nogil:
+    if kind == CREATE2_MESSAGE:
+        create2_address(out, &f.account.address, &sp[3], initcode, sp[2].d[0])
+    else:
+        create_address(out, &f.account.address, f.account.nonce)
+
+
+cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept nogil:
+    cdef uint64_t memory_size = f.memory_size
+    cdef int64_t memory_cost = f.memory_cost
+    cdef Frame* child = f + 1
+    cdef const uint8_t* initcode
+    cdef Account* created
+    cdef Address address
+    cdef int64_t gas
+    if f.is_static:
+        return STATIC_VIOLATION
+    gas = pay_create(f, kind, sp)
+    if gas < 0:
+        f.gas = gas
+        return OUT_OF_GAS
+    if f.schedule.max_initcode_size != 0 and sp[2].d[0] > <uint64_t>f.schedule.max_initcode_size:
+        return INITCODE_TOO_LARGE
+    initcode = f.memory + sp[1].d[0] if sp[2].d[0] != 0 else NULL
+    derive_address(f, kind, sp, initcode, &address)
+    created = world_account(f.world, &address)
+    if created == NULL:
+        # The memory that hashing the init code needed is given back: nothing has been written to
+        # it.
+        f.memory_size = memory_size
+        f.memory_cost = memory_cost
+        return missing(f)
+    f.gas = gas
+    child.gas = most_gas(f)
+    f.gas -= child.gas
+    describe_create(f, child, kind, created, &sp[0])
+    child.refused = create_refusal(f, &sp[0])
+    if child.refused == RUNNING:
+        child.refused = claim_address(f, created)
+    if child.refused == OUT_OF_MEMORY:
+        return OUT_OF_MEMORY
+    child.analysed = code_new(initcode, sp[2].d[0], NULL, True)
+    child.owns_code = True
+    return ENTER_CALL if child.analysed != NULL else OUT_OF_MEMORY
+
+
+# ----------------------------------------------------------------------------------------------
+# the end of a contract
+
+cdef Status move_everything(Frame* f, Account* beneficiary, bint destroys) noexcept nogil:
+    cdef Account* a = f.account
+    cdef Word balance
+    word_copy(&balance, &a.balance)
+    if f.machine.tracer != NULL and f.machine.tracer.calls:
+        if record_destruction(f.machine, f, &beneficiary.address, &balance) != RUNNING:
+            return OUT_OF_MEMORY
+    if beneficiary != a:
+        return written(world_transfer(f.world, a, beneficiary, &balance))
+    # What a contract leaves to itself is lost with it; it keeps it if it lives on (EIP-6780).
+    if destroys and not word_is_zero(&balance):
+        word_zero(&balance)
+        if not world_set_balance(f.world, a, &balance):
+            return OUT_OF_MEMORY
+    return written(world_touch(f.world, a))
+
+
+cdef Status self_destruct(Frame* f, const Word* beneficiary) noexcept nogil:
+    cdef const Schedule* s = f.schedule
+    cdef World* w = f.world
+    cdef Account* heir
+    cdef bint destroys = not s.selfdestruct_only_if_created or f.account.created_tx == w.tx
+    if f.is_static:
+        return STATIC_VIOLATION
+    heir = world_account_of_word(w, beneficiary)
+    if heir == NULL:
+        return missing(f)
+    if is_cold_access(f, heir):
+        f.gas -= s.cold_selfdestruct_surcharge
+    if brings_to_life(s, heir, not word_is_zero(&f.account.balance)):
+        f.gas -= s.selfdestruct_new_account_cost
+    if f.gas < 0:
+        return OUT_OF_GAS
+    if destroys and f.account.destroyed_tx != w.tx:
+        world_add_refund(w, s.selfdestruct_refund)
+    if move_everything(f, heir, destroys) != RUNNING:
+        return OUT_OF_MEMORY
+    if destroys and not world_destroy(w, f.account):
+        return OUT_OF_MEMORY
+    f.machine.output.size = 0
+    return STOPPED

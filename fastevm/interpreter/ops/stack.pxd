@@ -1,0 +1,54 @@
+# Words onto the stack and around in it: PUSH, DUP, SWAP. POP has no function: its arm moves the
+# pointer.
+from libc.stdint cimport uint8_t, uint64_t
+
+from fastevm.primitives.intrinsics cimport load64_big
+from fastevm.primitives.word cimport Word, word_copy, word_set, word_zero
+
+
+# PUSHn by the number of limbs it fills; `size` is a constant. The padding behind code lets whole
+# limbs be read past its end.
+cdef inline void op_push1(Word* top, const uint8_t* p) noexcept nogil:
+    word_set(top, p[0])
+
+
+cdef inline void op_push8(Word* top, const uint8_t* p, int size) noexcept nogil:
+    word_set(top, load64_big(p) >> (64 - 8 * size))
+
+
+cdef inline void op_push16(Word* top, const uint8_t* p, int size) noexcept nogil:
+    top.d[0] = load64_big(p + size - 8)
+    top.d[1] = load64_big(p) >> (128 - 8 * size)
+    top.d[2] = 0
+    top.d[3] = 0
+
+
+cdef inline void op_push24(Word* top, const uint8_t* p, int size) noexcept nogil:
+    top.d[0] = load64_big(p + size - 8)
+    top.d[1] = load64_big(p + size - 16)
+    top.d[2] = load64_big(p) >> (192 - 8 * size)
+    top.d[3] = 0
+
+
+cdef inline void op_push32(Word* top, const uint8_t* p, int size) noexcept nogil:
+    top.d[0] = load64_big(p + size - 8)
+    top.d[1] = load64_big(p + size - 16)
+    top.d[2] = load64_big(p + size - 24)
+    top.d[3] = load64_big(p) >> (256 - 8 * size)
+
+
+cdef inline void op_push0(Word* top) noexcept nogil:
+    word_zero(top)
+
+
+cdef inline void op_dup(Word* sp, int n) noexcept nogil:
+    word_copy(sp - 1, &sp[n - 1])
+
+
+cdef inline void op_swap(Word* sp, int n) noexcept nogil:
+    cdef uint64_t a0 = sp[0].d[0], a1 = sp[0].d[1], a2 = sp[0].d[2], a3 = sp[0].d[3]
+    word_copy(&sp[0], &sp[n])
+    sp[n].d[0] = a0
+    sp[n].d[1] = a1
+    sp[n].d[2] = a2
+    sp[n].d[3] = a3

@@ -1,0 +1,37 @@
+# Outcomes inside execution, in bands: a comparison tells the kind.
+
+
+cdef enum Status:
+    RUNNING = 0
+    # --- success ---
+    STOPPED = 1                 # STOP, RETURN, SELFDESTRUCT, or the end of code; output is set
+    # --- revert ---
+    REVERTED = 2                # state rolled back, gas left and output kept
+    # --- halts: state rolled back, all gas consumed, no output ---
+    OUT_OF_GAS = 10
+    STACK_UNDERFLOW = 11
+    STACK_OVERFLOW = 12
+    INVALID_JUMP = 13
+    UNDEFINED_OPCODE = 14       # not an opcode of the fork
+    INVALID_OPCODE = 15         # 0xfe
+    STATIC_VIOLATION = 16
+    RETURNDATA_OUT_OF_BOUNDS = 17
+    ADDRESS_COLLISION = 18
+    CODE_TOO_LARGE = 19
+    INITCODE_TOO_LARGE = 20
+    CODE_DEPOSIT_OUT_OF_GAS = 21
+    CODE_STARTS_WITH_EF = 22
+    PRECOMPILE_FAILED = 23
+    NONCE_OVERFLOW = 24
+    # a call or creation that never began: only the caller's own charge is consumed, gas goes back
+    CALL_TOO_DEEP = 30
+    INSUFFICIENT_BALANCE = 31
+    # --- requests: satisfy it and run again ---
+    NEEDS_STATE = 40            # world.need says what
+    SUSPENDED = 41              # asked for by Machine.suspend_always, or at a step
+    TRACE_FULL = 42             # the trace buffer wants to be read
+    # --- the host gave up ---
+    CANCELLED = 50              # Machine.cancel was set, or the deadline passed
+    OUT_OF_MEMORY = 51
+    # --- inside the machine only ---
+    ENTER_CALL = 60

@@ -1,0 +1,17 @@
+"""What a run did, record by record."""
+
+from typing import Any, final
+
+@final
+class StepTrace:
+    def __init__(
+        self,
+        *,
+        steps: bool = True,
+        calls: bool = False,
+        stack_words: int | None = None,
+        memory: bool = False,
+        return_data: bool = False,
+        limit: int = 16777216,
+    ) -> None: ...
+    def drain(self) -> list[dict[str, Any]]: ...

@@ -1,0 +1,6 @@
+"""The numbers that BN254 is made from."""
+
+U: int
+GROUP_ORDER: int
+
+def signed_binary(n: int) -> list[int]: ...

@@ -1,0 +1,69 @@
+"""Signatures over the curve P-256, precompile 0x100 (EIP-7951), by `cryptography`."""
+
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.utils import Prehashed, encode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from fastevm.precompiles.border cimport charge, size_output
+from fastevm.precompiles.registry cimport (
+    PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
+)
+
+
+cdef enum:
+    INPUT_SIZE = 160          # hash, r, s, x, y, a word each
+
+cdef enum Verdict:
+    REFUSED = 0
+    VERIFIED = 1
+    HOST_FAILED = 2           # out of memory, or interrupted: there is no verdict
+
+# Taken once: neither is changed by use.
+cdef object CURVE = SECP256R1()
+cdef object ALGORITHM = ECDSA(Prehashed(SHA256()))
+cdef object ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551
+
+
+cdef Verdict verify(const uint8_t* operands) noexcept with gil:
+    try:
+        return check(operands[:INPUT_SIZE])
+    except BaseException:
+        return HOST_FAILED
+
+
+cdef Verdict check(bytes operands) except *:
+    r = int.from_bytes(operands[32:64], "big")
+    s = int.from_bytes(operands[64:96], "big")
+    if not (0 < r < ORDER and 0 < s < ORDER):
+        return REFUSED
+    try:
+        # Refuses coordinates that are not below the prime and points off the curve.
+        key = EllipticCurvePublicKey.from_encoded_point(CURVE, b"\x04" + operands[96:])
+        key.verify(encode_dss_signature(r, s), operands[:32], ALGORITHM)
+    except (ValueError, InvalidSignature):
+        return REFUSED
+    return VERIFIED
+
+
+# The word 1, or no output for anything that is not a valid signature: nothing is a failure here.
+cdef PrecompileOutcome p256_verify(
+    const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+) noexcept nogil:
+    cdef Verdict verdict
+    if not charge(gas, <uint64_t>schedule.p256_verify_cost):
+        return PRECOMPILE_OUT_OF_GAS
+    output.size = 0
+    if size != INPUT_SIZE:
+        return PRECOMPILE_OK
+    verdict = verify(data)
+    if verdict == REFUSED:
+        return PRECOMPILE_OK
+    if verdict == HOST_FAILED or not size_output(output, 32):
+        return PRECOMPILE_NO_MEMORY
+    memset(output.bytes, 0, 31)
+    output.bytes[31] = 1
+    return PRECOMPILE_OK

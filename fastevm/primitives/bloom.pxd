@@ -1,0 +1,40 @@
+# The bloom filter of logs, M3:2048 (Yellow Paper, section 4.3.1), and scans over many of them.
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+
+
+cdef enum:
+    BLOOM_SIZE = 256
+
+
+# The three bits of one value: index of the byte, mask in it.
+cdef struct BloomBits:
+    uint16_t index[3]
+    uint8_t mask[3]
+
+
+cdef void bloom_bits(BloomBits* out, const uint8_t* data, size_t size) noexcept nogil
+cdef void bloom_add(uint8_t* bloom, const uint8_t* data, size_t size) noexcept nogil
+cdef bint bloom_contains(const uint8_t* bloom, const uint8_t* data, size_t size) noexcept nogil
+cdef void bloom_merge(uint8_t* bloom, const uint8_t* other) noexcept nogil
+
+
+# A filter compiled once: every position must match one of its alternatives. Position i's
+# alternatives are bits[ends[i - 1]] .. bits[ends[i]] (from 0 for the first); a position that
+# takes anything is left out.
+cdef struct BloomPattern:
+    uint32_t position_count
+    uint32_t* ends
+    BloomBits* bits
+
+
+cdef bint bloom_matches(const BloomPattern* pattern, const uint8_t* bloom) noexcept nogil
+# The indices of those among `count` blooms, `stride` bytes apart, that may match, into `hits`
+# (room for `count`); gives how many.
+cdef size_t bloom_scan(
+    const BloomPattern* pattern, const uint8_t* blooms, size_t stride, size_t count, uint32_t* hits
+) noexcept nogil
+
+
+cdef class BloomQuery:
+    """A compiled filter, owner of its pattern; see bloom.pyx."""
+    cdef BloomPattern pattern

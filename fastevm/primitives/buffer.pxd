@@ -1,0 +1,14 @@
+# A growable run of bytes with one owner.
+from libc.stdint cimport uint8_t
+
+
+cdef struct Buffer:
+    uint8_t* bytes
+    size_t size
+    size_t capacity
+
+
+# Make room for `capacity` bytes in all; the size is untouched. False when memory is exhausted.
+cdef bint buffer_reserve(Buffer* buffer, size_t capacity) noexcept nogil
+cdef bint buffer_append(Buffer* buffer, const void* data, size_t size) noexcept nogil
+cdef void buffer_free(Buffer* buffer) noexcept nogil

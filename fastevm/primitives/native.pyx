@@ -1,0 +1,52 @@
+"""Finds C functions inside extension modules of other packages, for nogil code to call."""
+
+from importlib.util import find_spec
+from os import fsencode
+
+
+cdef extern from "dlfcn.h" nogil:
+    void* dlopen(const char* path, int flags)
+    void* dlsym(void* handle, const char* name)
+    const char* dlerror()
+    int RTLD_NOW
+
+
+cdef void* open_module(str module) except NULL:
+    cdef bytes path
+    cdef void* handle
+    cdef const char* reason
+    try:
+        spec = find_spec(module)
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None or not spec.has_location:
+        raise ImportError(f"the extension module {module} is not installed", name=module)
+    path = fsencode(spec.origin)
+    # The same copy that Python loads, whether it has done so already or will.
+    handle = dlopen(path, RTLD_NOW)
+    if handle == NULL:
+        reason = dlerror()
+        detail = reason.decode("utf-8", "replace") if reason != NULL else "no reason given"
+        raise ImportError(f"cannot load {module}: {detail}", name=module, path=spec.origin)
+    return handle
+
+
+cdef void* native_function(str module, str name) except NULL:
+    cdef void* handle = open_module(module)
+    cdef bytes symbol = name.encode("ascii")
+    cdef void* function = dlsym(handle, symbol)
+    if function == NULL:
+        raise ImportError(
+            f"{module} does not export the C function {name}: this release of it cannot be used",
+            name=module,
+        )
+    return function
+
+
+def has_native_function(module: str, name: str) -> bool:
+    """Whether the extension module is installed and exports the C function."""
+    try:
+        native_function(module, name)
+    except ImportError:
+        return False
+    return True

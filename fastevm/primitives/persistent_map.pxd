@@ -1,0 +1,48 @@
+# A persistent hash map (a bitmapped 32-way trie): old versions stay, an update copies one path.
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef enum:
+    SHORT_KEY = 20
+    LONG_KEY = 32
+    MAP_GROUP = 16
+
+
+# Every leaf begins so; the key's bytes follow, then whatever the owner keeps there.
+cdef struct MapLeaf:
+    int64_t references
+
+
+cdef struct MapNode
+
+
+cdef struct MapKind:
+    size_t key_size                                 # SHORT_KEY or LONG_KEY
+    uint64_t seed                                   # mixes the hash; one per process
+    void (*destroy)(void* leaf) noexcept nogil      # the last reference is gone: frees the leaf
+
+
+# NULL = the empty map, allowed everywhere.
+cdef MapNode* map_retain(MapNode* root) noexcept nogil
+cdef void map_release(MapNode* root, const MapKind* kind) noexcept nogil
+cdef size_t map_count(const MapNode* root) noexcept nogil
+# The leaf with this key, borrowed, or NULL.
+cdef void* map_get(const MapNode* root, const MapKind* kind, const uint8_t* key) noexcept nogil
+# Bring the paths to at most MAP_GROUP keys into the cache, all at the same time.
+cdef void map_prefetch(
+    const MapNode* root, const MapKind* kind, const uint8_t** keys, int count
+) noexcept nogil
+# Takes over the caller's reference to `root` and to `leaf`; gives the new root. Nodes with one
+# reference are edited in place, so a batch of updates on a private root copies each path once.
+# On exhausted memory `failed[0]` becomes True and the old root comes back unchanged (the leaf is
+# released); otherwise `failed[0]` is left alone.
+cdef MapNode* map_set(
+    MapNode* root, const MapKind* kind, void* leaf, bint* failed
+) noexcept nogil
+cdef MapNode* map_remove(
+    MapNode* root, const MapKind* kind, const uint8_t* key, bint* failed
+) noexcept nogil
+# Visit every leaf, in no particular order, until `visit` gives False.
+cdef bint map_each(
+    const MapNode* root, bint (*visit)(void* leaf, void* context) noexcept nogil, void* context
+) noexcept nogil

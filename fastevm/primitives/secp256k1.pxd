@@ -1,0 +1,16 @@
+# Recovering who signed a hash, through the libsecp256k1 that coincurve carries; any thread, no GIL.
+from libc.stdint cimport uint8_t
+
+from fastevm.primitives.hashes cimport Address
+
+
+# The public key (x || y, 64 bytes) that signed the hash. False when r or s is 0 or not below the
+# group order, when y_parity is neither 0 nor 1, or when no such point exists. A high s is
+# accepted: the rule of EIP-2 belongs to transactions.
+cdef bint secp256k1_recover(
+    const uint8_t* hash32, const uint8_t* r32, const uint8_t* s32, int y_parity, uint8_t* pubkey64
+) noexcept nogil
+# The low 20 bytes of the key's Keccak-256.
+cdef bint recover_address(
+    const uint8_t* hash32, const uint8_t* r32, const uint8_t* s32, int y_parity, Address* out
+) noexcept nogil

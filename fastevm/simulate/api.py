@@ -1,0 +1,56 @@
+"""One payload of eth_simulateV1 on any state, from Python."""
+
+import asyncio
+from typing import Any
+
+from fastevm.simulate.blocks import simulate_v1
+from fastevm.simulate.values import (
+    DEFAULT_GAS_CAP,
+    DEFAULT_TIMEOUT,
+    SimulatedBlock,
+    SimulateOptions,
+    SimulationError,
+)
+from fastevm.simulate.views import as_view, spacing_of
+from fastevm.simulate.wire import payload_from
+
+
+def simulate(
+    state: Any,
+    payload: Any,
+    *,
+    state_root: bool = True,
+    block_spacing: int | None = None,
+    gas_cap: int = DEFAULT_GAS_CAP,
+    timeout: float = DEFAULT_TIMEOUT,
+    **block: Any,
+) -> list[SimulatedBlock]:
+    """Run a payload of eth_simulateV1 on ``state``, which stays as it is; one result per block.
+
+    ``state``: a Layer, an EVM, or a StateView (a block of a chain). ``payload``: the JSON form with
+    hex text (or ints and bytes), a list of calls for one block, or a `SimulatePayload`.
+    ``state_root`` False puts 32 zero bytes in its place, which saves most of the time of an empty
+    block. ``block_spacing``: seconds from block to block, default the chain's block time.
+    ``gas_cap``: gas of all calls together (0: no bound); ``timeout``: seconds. ``block``: see
+    `fastevm.simulate.views.view_of`.
+
+    Raises SimulationError for a payload that is refused as a whole and on timeout,
+    InvalidTransaction for a call that breaks a rule, ValueError for what cannot be read. A call
+    that reverts or halts is a result.
+    """
+    view = as_view(state, **block)
+    typed = payload_from(payload)
+    if not typed.blocks:
+        raise SimulationError("empty_input", "empty input")
+    options = SimulateOptions(
+        zero_state_root=not state_root,
+        block_spacing=spacing_of(view) if block_spacing is None else block_spacing,
+        gas_cap=gas_cap,
+        timeout=timeout,
+    )
+    return simulate_v1(view, typed, options)
+
+
+async def simulate_async(state: Any, payload: Any, **options: Any) -> list[SimulatedBlock]:
+    """`simulate` in a thread, so that the event loop goes on; the same options and errors."""
+    return await asyncio.to_thread(simulate, state, payload, **options)

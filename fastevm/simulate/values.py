@@ -1,0 +1,295 @@
+"""What callers ask the simulator for, as values: calls, overrides, payloads and the state below.
+
+Values are native (bytes, int); quantities are in wei, gas units or seconds. The node decodes the
+wire form before it comes here, so nothing below knows hex or JSON.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fastevm.errors import FastevmError
+from fastevm.execution.fields import AccessListEntry, Authorization
+from fastevm.types import Block, Withdrawal
+
+ZERO_ADDRESS: Final = bytes(20)
+
+DEFAULT_GAS_CAP: Final = 50_000_000  # gas of one call, and of all calls of one payload together
+DEFAULT_OUTPUT_CAP: Final = 10_000_000  # bytes that the calls of one payload may return
+DEFAULT_TIMEOUT: Final = 5.0  # seconds that one request may run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRequest:
+    """A message call or (``to`` None) a creation; None means "use the default of the method"."""
+
+    sender: bytes = ZERO_ADDRESS
+    to: bytes | None = None
+    gas: int | None = None
+    gas_price: int | None = None
+    max_fee_per_gas: int | None = None
+    max_priority_fee_per_gas: int | None = None
+    value: int = 0
+    nonce: int | None = None
+    data: bytes = b""
+    access_list: tuple[AccessListEntry, ...] | None = None
+    chain_id: int | None = None
+    max_fee_per_blob_gas: int | None = None
+    blob_versioned_hashes: tuple[bytes, ...] | None = None
+    authorization_list: tuple[Authorization, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountOverride:
+    """What to change of one account; None leaves a field.
+
+    ``state`` replaces all storage, ``state_diff`` writes the given slots only; both map slot to
+    value. To give both is an error of the simulator.
+    """
+
+    nonce: int | None = None
+    code: bytes | None = None
+    balance: int | None = None
+    state: Mapping[int, int] | None = None
+    state_diff: Mapping[int, int] | None = None
+    move_precompile_to: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockOverrides:
+    """What to change of a block; None keeps the default."""
+
+    number: int | None = None
+    time: int | None = None
+    gas_limit: int | None = None
+    fee_recipient: bytes | None = None
+    prev_randao: bytes | None = None
+    base_fee_per_gas: int | None = None
+    blob_base_fee: int | None = None
+    difficulty: int | None = None
+    beacon_root: bytes | None = None
+    withdrawals: tuple[Withdrawal, ...] | None = None
+
+
+StateOverrides = Mapping[bytes, AccountOverride]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockStateCalls:
+    """One simulated block: overrides, then calls."""
+
+    calls: tuple[CallRequest, ...] = ()
+    state_overrides: StateOverrides = field(default_factory=dict)
+    block_overrides: BlockOverrides = BlockOverrides()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatePayload:
+    """The payload of eth_simulateV1.
+
+    ``state_diff``, ``asset_changes``, ``access_list``, ``call_tree``: extensions, see
+    `CallExtras`.
+    """
+
+    blocks: tuple[BlockStateCalls, ...]
+    trace_transfers: bool = False
+    validation: bool = False
+    full_transactions: bool = False
+    state_diff: bool = False
+    asset_changes: bool = False
+    access_list: bool = False
+    call_tree: bool = False
+
+    @property
+    def has_extras(self) -> bool:
+        """Whether more is asked for than the standard gives."""
+        return self.state_diff or self.asset_changes or self.access_list or self.call_tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulateOptions:
+    """How a node answers eth_simulateV1: what its dialect and its limits decide.
+
+    ``zero_state_root``: put 32 zero bytes into each simulated header before hashing, else the
+    real root. ``block_spacing``: seconds from one simulated block to the next. ``gas_cap``: gas of
+    all calls together (0: no bound); ``timeout``: seconds. ``output_cap``: bytes that all calls
+    together may return (None: no bound).
+    """
+
+    zero_state_root: bool
+    block_spacing: int
+    gas_cap: int = DEFAULT_GAS_CAP
+    timeout: float = DEFAULT_TIMEOUT
+    output_cap: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateView:
+    """One immutable state to run on, and the block that it belongs to.
+
+    ``header``: the block whose state this is (the pending block's own header under ``pending``).
+    ``block_hash``: its hash. ``ancestors``: hashes of the blocks before it, the parent first.
+    ``schedule``: the rules of ``header``. ``config``: the chain's configuration, for later blocks.
+    """
+
+    header: Any
+    block_hash: bytes
+    layer: Any
+    ancestors: Sequence[bytes]
+    schedule: Any
+    config: Any
+
+
+class SimulationError(FastevmError):
+    """A request that the simulator refuses as a whole; nothing of it has run.
+
+    ``reason`` is a short name that the node's error table knows (``too_many_blocks``,
+    ``block_numbers_order``, ``override`` ...), the message the wording clients match on.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResult:
+    """The outcome of one message call.
+
+    ``output``: return data, or the revert data. ``error``: None on success, else the halt's text
+    (``out of gas``, ``execution reverted`` ...). ``reverted``: REVERT, in contrast to a halt.
+    """
+
+    success: bool
+    output: bytes
+    gas_used: int
+    error: str | None = None
+    reverted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockEnvironment:
+    """What a call sees of its block; fees in wei, ``timestamp`` in seconds."""
+
+    coinbase: bytes
+    number: int
+    timestamp: int
+    gas_limit: int
+    chain_id: int
+    difficulty: int
+    prev_randao: int
+    base_fee: int
+    blob_base_fee: int
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedLog:
+    """A log of a simulated call. ``index`` counts all logs of the block, those taken back included;
+    ``pseudo`` marks one that stands for moved ether and is part of no bloom."""
+
+    address: bytes
+    topics: tuple[bytes, ...]
+    data: bytes
+    index: int
+    pseudo: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountChange:
+    """What a call changed of one account: (before, after), None where nothing did.
+
+    ``storage`` maps slots to (before, after).
+    """
+
+    balance: tuple[int, int] | None = None
+    nonce: tuple[int, int] | None = None
+    code: tuple[bytes, bytes] | None = None
+    storage: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+
+StateDiff = Mapping[bytes, AccountChange]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssetChange:
+    """What an account gained or lost in a call, or gave others a right to.
+
+    ``kind``: ``native`` (wei, fees included), ``erc20``, ``erc721``, ``erc1155``: ``change`` of
+    ``token`` (and ``token_id``), ``verified`` against the token's storage; ``approval`` and
+    ``approvalForAll``: ``counterparty`` may spend ``change``; ``code``: it changed; ``delegation``:
+    the account runs the code of ``counterparty`` from now on (None: no more).
+    """
+
+    kind: str
+    address: bytes
+    change: int = 0
+    token: bytes | None = None
+    token_id: int | None = None
+    counterparty: bytes | None = None
+    verified: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFrame:
+    """A frame of a call tree. ``kind``: CALL, DELEGATECALL, CREATE2, SELFDESTRUCT ...
+
+    ``address``: the account called or created; ``gas`` and ``gas_used``: of the frame alone;
+    ``error``: None on success; ``reason``: the decoded reason of a revert, if it has one.
+    """
+
+    kind: str
+    caller: bytes
+    address: bytes
+    value: int
+    gas: int
+    gas_used: int
+    data: bytes
+    output: bytes
+    error: str | None
+    reason: str | None
+    calls: tuple["CallFrame", ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallExtras:
+    """What was asked for beyond the standard; None where it was not.
+
+    ``access_list``: what the call had warmed at its end, as (address, slots); nothing of a call
+    that failed.
+    """
+
+    state_diff: StateDiff | None = None
+    asset_changes: tuple[AssetChange, ...] | None = None
+    access_list: tuple[tuple[bytes, tuple[int, ...]], ...] | None = None
+    call_tree: CallFrame | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOutcome:
+    """All that one simulated call gave; see CallResult for the shared names.
+
+    ``max_used_gas`` is the gas before refunds; ``created`` the address of a creation.
+    """
+
+    success: bool
+    reverted: bool
+    output: bytes
+    error: str | None
+    gas_used: int
+    max_used_gas: int
+    logs: tuple[SimulatedLog, ...]
+    created: bytes | None
+    extras: CallExtras | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedBlock:
+    """One block of a simulated chain: the block as if it were mined, and what its calls gave.
+
+    ``senders`` holds the sender of each call: the block's transactions carry no signature.
+    """
+
+    block: Block
+    calls: tuple[CallOutcome, ...]
+    senders: tuple[bytes, ...]

@@ -1,0 +1,337 @@
+"""Which fork's rules hold at which block of a chain."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from fastevm.errors import UnknownForkError
+
+from . import eips as e
+from . import forks as f
+from .blobs import BlobParameters, read_blob_schedule
+from .eips import Eip
+from .forks import Fork, fork_named, same_rules
+from .quantity import read_number
+from .schedule import ForkSchedule, schedule_for
+
+
+class BlockActivation(NamedTuple):
+    """From this block number on, before the merge."""
+
+    number: int
+    fork: Fork
+
+
+class TimeActivation(NamedTuple):
+    """From this timestamp (seconds) on, after the merge; ``blobs`` override those of the fork."""
+
+    timestamp: int
+    fork: Fork
+    blobs: BlobParameters | None = None
+
+
+class Activations:
+    """The forks of one chain; immutable.
+
+    ``by_block``: (number, Fork) in ascending order, Frontier before the first. ``by_time``:
+    (timestamp, Fork, BlobParameters | None) in ascending order. Each fork holds complete rules.
+    The merge is where the total difficulty reaches ``terminal_total_difficulty``; ``merge_block``
+    is the first block after it, where that is known. ``netsplit_block`` and ``dao_block`` are a
+    virtual fork of the fork id (EIP-3675) and the block of the DAO's balance moves.
+    """
+
+    __slots__ = (
+        "_block_numbers",
+        "_block_schedules",
+        "_merge_schedule",
+        "_time_schedules",
+        "_timestamps",
+        "by_block",
+        "by_time",
+        "dao_block",
+        "merge_block",
+        "merge_fork",
+        "netsplit_block",
+        "terminal_total_difficulty",
+    )
+
+    def __init__(
+        self,
+        by_block: Iterable[tuple[int, Fork]] = (),
+        by_time: Iterable[tuple[int, Fork] | tuple[int, Fork, BlobParameters | None]] = (),
+        *,
+        merge_block: int | None = None,
+        terminal_total_difficulty: int | None = None,
+        merge_fork: Fork = f.PARIS,
+        netsplit_block: int | None = None,
+        dao_block: int | None = None,
+    ) -> None:
+        blocks = [BlockActivation(*entry) for entry in by_block]
+        if not blocks or blocks[0].number > 0:
+            blocks.insert(0, BlockActivation(0, f.FRONTIER))
+        self.by_block = tuple(blocks)
+        self.by_time = tuple(TimeActivation(*entry) for entry in by_time)
+        self.merge_block = merge_block
+        self.merge_fork = merge_fork
+        self.terminal_total_difficulty = terminal_total_difficulty
+        self.netsplit_block = netsplit_block
+        self.dao_block = _dao_block(self.by_block) if dao_block is None else dao_block
+        self._block_numbers = _ascending(a.number for a in self.by_block)
+        self._timestamps = _ascending(a.timestamp for a in self.by_time)
+        self._block_schedules = [schedule_for(a.fork) for a in self.by_block]
+        self._time_schedules = [schedule_for(a.fork, blobs=a.blobs) for a in self.by_time]
+        self._merge_schedule = schedule_for(merge_fork)
+
+    @classmethod
+    def always(cls, fork: Fork | str, *, blobs: BlobParameters | None = None) -> "Activations":
+        """One fork from the first block on."""
+        fork = fork_named(fork) if isinstance(fork, str) else fork
+        return cls(**_from_the_start(fork, blobs))
+
+    @classmethod
+    def from_genesis_config(cls, config: Mapping[str, Any]) -> "Activations":
+        """The ``config`` object of a genesis file in geth's format.
+
+        A fork that is missing though a later one is there begins with that one, or with the merge;
+        Petersburg begins with Constantinople; the DAO fork (``daoForkSupport``) and the three
+        glaciers may be left out. Raises ``ValueError`` for forks out of order and for rules that
+        nobody here knows: another key that ends in ``Time``, or a blob fork without its entry in
+        ``blobSchedule``.
+        """
+        blobs = read_blob_schedule(config.get("blobSchedule"))
+        points = _points(config, _BLOCK_STEPS)
+        blocks, tip = _compose(points, f.FRONTIER)
+        _, tip = _compose(_implied_by_the_merge(points), tip)
+        merge_fork = _advance(tip, f.PARIS, f.PARIS.eips)
+        _check_known_times(config)
+        times, _ = _compose(_points(config, _TIME_STEPS), merge_fork)
+        return cls(
+            blocks,
+            [(at, fork, _blobs_of(fork, blobs)) for at, fork in times],
+            merge_block=_optional(config, "mergeNetsplitBlock"),
+            terminal_total_difficulty=_optional(config, "terminalTotalDifficulty"),
+            merge_fork=merge_fork,
+            netsplit_block=_optional(config, "mergeNetsplitBlock"),
+            dao_block=_optional(config, "daoForkBlock") if config.get("daoForkSupport") else None,
+        )
+
+    def at(self, number: int, timestamp: int, *, after_merge: bool | None = None) -> ForkSchedule:
+        """The schedule of the block with this number and timestamp (seconds).
+
+        ``after_merge`` tells whether the chain's total difficulty had been reached at its parent.
+        ``None`` = unknown: then a terminal difficulty of 0, ``merge_block``, or the timestamp of a
+        fork that comes after the merge decides. Forks by timestamp do not begin before the merge.
+        """
+        if not (self._is_merged(number, timestamp) if after_merge is None else after_merge):
+            return self._block_schedules[bisect_right(self._block_numbers, number) - 1]
+        index = bisect_right(self._timestamps, timestamp)
+        return self._time_schedules[index - 1] if index else self._merge_schedule
+
+    @property
+    def fork_blocks(self) -> tuple[int, ...]:
+        """Block numbers at which rules change, ascending, once each, without 0 (EIP-2124)."""
+        numbers = {a.number for a in self.by_block} | {self.netsplit_block or 0}
+        return tuple(sorted(numbers - {0}))
+
+    @property
+    def fork_times(self) -> tuple[int, ...]:
+        """Timestamps at which rules change, ascending, once each, without 0 (EIP-6122)."""
+        return tuple(sorted({a.timestamp for a in self.by_time} - {0}))
+
+    def _is_merged(self, number: int, timestamp: int) -> bool:
+        if self.terminal_total_difficulty == 0:
+            return True
+        if self.merge_block is not None:
+            return number >= self.merge_block
+        return bool(self._timestamps) and timestamp >= self._timestamps[0]
+
+    def __repr__(self) -> str:
+        points = [*(f"{a.fork.name}@{a.number}" for a in self.by_block)]
+        points += [f"{a.fork.name}@t{a.timestamp}" for a in self.by_time]
+        return f"<Activations {' '.join(points)}>"
+
+
+def activations_named(
+    name: str, *, blob_schedule: Mapping[str, BlobParameters] | None = None
+) -> Activations:
+    """The chain of a test network: a fork's name, or ``<A>To<B>At<X>``.
+
+    X is a block number (``5``), ``Time`` and a timestamp (``Time15k``), or ``Diff`` and a terminal
+    total difficulty in hex (``DiffC0000``). ``blob_schedule`` (by fork name in lower case, see
+    ``read_blob_schedule``) overrides the forks' own blobs. Raises ``UnknownForkError``.
+    """
+    schedule = blob_schedule or {}
+    found = _TRANSITION.fullmatch(name)
+    if found is None:
+        fork = fork_named(name)
+        return Activations.always(fork, blobs=_blobs_of(fork, schedule))
+    before, after = fork_named(found["before"]), fork_named(found["after"])
+    start = _from_the_start(before, _blobs_of(before, schedule))
+    number, time, thousand, difficulty = found.group("number", "time", "thousand", "difficulty")
+    if number and not after.by_time and after is not f.PARIS:
+        start["by_block"] = [*start["by_block"], (int(number), after)]
+    elif time and after.by_time:
+        at = int(time) * (1000 if thousand else 1)
+        start["by_time"] = [*start["by_time"], (at, after, _blobs_of(after, schedule))]
+    elif difficulty and after is f.PARIS:
+        start["terminal_total_difficulty"] = int(difficulty, 16)
+    else:
+        raise UnknownForkError(f"unknown fork {name!r}: {after.name} does not begin in this way")
+    return Activations(**start)
+
+
+_TRANSITION = re.compile(
+    r"(?P<before>\w+?)To(?P<after>\w+)At"
+    r"(?:(?P<number>\d+)|Time(?P<time>\d+)(?P<thousand>k?)|Diff(?P<difficulty>[0-9A-Fa-f]+))"
+)
+
+# --- forks from the first block on ----------------------------------------------------------------
+
+
+def _from_the_start(fork: Fork, blobs: BlobParameters | None) -> dict[str, Any]:
+    if e.EIP_3675 not in fork.all_eips:
+        return {"by_block": [(0, fork)], "by_time": []}
+    merged: dict[str, Any] = {"terminal_total_difficulty": 0, "merge_block": 0, "by_time": []}
+    merged["by_block"] = [(0, f.GRAY_GLACIER)]
+    if fork.by_time:
+        merged["by_time"] = [(0, fork, blobs)]
+    else:
+        merged["merge_fork"] = fork
+    return merged
+
+
+def _dao_block(activations: tuple[BlockActivation, ...]) -> int | None:
+    return next((a.number for a in activations if a.number and e.EIP_779 in a.fork.eips), None)
+
+
+def _ascending(points: Iterable[int]) -> list[int]:
+    numbers = list(points)
+    if numbers != sorted(numbers):
+        raise ValueError(f"activation points must not descend: {numbers}")
+    return numbers
+
+
+# --- genesis configurations -----------------------------------------------------------------------
+
+
+class _Step(NamedTuple):
+    """A key of the configuration, and the EIPs that it brings on the way to ``fork``."""
+
+    key: str
+    fork: Fork
+    eips: tuple[Eip, ...]
+    optional: bool = False
+
+
+_SPURIOUS_SIGNATURES = f.TANGERINE_WHISTLE.then("ReplayProtection", e.EIP_155)
+_GLACIERS = (f.MUIR_GLACIER, f.ARROW_GLACIER, f.GRAY_GLACIER)
+_BLOB_FORKS = tuple(f.BPO2.then(f"BPO{n}", config_key=f"bpo{n}Time") for n in range(3, 6))
+
+
+def _block_steps() -> Iterable[_Step]:
+    for fork in f.FORKS:
+        if fork is f.SPURIOUS_DRAGON:
+            yield _Step("eip155Block", _SPURIOUS_SIGNATURES, (e.EIP_155,))
+        if fork.config_key.endswith("Block"):
+            eips = tuple(eip for eip in fork.eips if eip is not e.EIP_155)
+            yield _Step(fork.config_key, fork, eips, fork in (f.DAO, *_GLACIERS))
+
+
+_BLOCK_STEPS = tuple(_block_steps())
+_TIME_STEPS = tuple(
+    _Step(fork.config_key, fork, fork.eips, fork.name.startswith("BPO"))
+    for fork in (*f.FORKS, *_BLOB_FORKS)
+    if fork.by_time
+)
+
+
+def _optional(config: Mapping[str, Any], key: str) -> int | None:
+    value = config.get(key)
+    return None if value is None else read_number(value, key)
+
+
+def _points(config: Mapping[str, Any], steps: tuple[_Step, ...]) -> list[tuple[int, _Step]]:
+    """When each step is taken, in order; steps never taken are left out."""
+    given = {step.key: _optional(config, step.key) for step in steps}
+    if given.get("petersburgBlock") is None and "petersburgBlock" in given:
+        given["petersburgBlock"] = given["constantinopleBlock"]
+    if not config.get("daoForkSupport"):
+        given["daoForkBlock"] = None
+    points: list[tuple[int, _Step]] = []
+    later: tuple[int, _Step] | None = None
+    for step in reversed(steps):
+        at = given[step.key]
+        if at is None:
+            if step.optional or later is None:
+                continue
+            at = later[0]
+        if later is not None and at > later[0]:
+            raise ValueError(f"{step.key} {at} comes after {later[1].key} {later[0]}")
+        later = (at, step)
+        points.append(later)
+    return points[::-1]
+
+
+def _implied_by_the_merge(points: list[tuple[int, _Step]]) -> list[tuple[int, _Step]]:
+    """The steps by block that the configuration leaves out, as a chain born merged may do."""
+    taken = {step.key for _, step in points}
+    return [(0, s) for s in _BLOCK_STEPS if not s.optional and s.key not in taken]
+
+
+def _compose(points: list[tuple[int, _Step]], fork: Fork) -> tuple[list[tuple[int, Fork]], Fork]:
+    """The rules after each point, one entry per point, and the last of them."""
+    composed: dict[int, Fork] = {}
+    for at, step in points:
+        fork = composed[at] = _advance(fork, step.fork, step.eips)
+    return list(composed.items()), fork
+
+
+def _advance(current: Fork, fork: Fork, eips: tuple[Eip, ...]) -> Fork:
+    """``current`` with the step to ``fork``; ``fork`` itself where that comes to the same rules."""
+    composed = current.then(fork.name, *eips, removing=fork.removed, config_key=fork.config_key)
+    return fork if same_rules(composed, fork) else composed
+
+
+def _blobs_of(fork: Fork, schedule: Mapping[str, BlobParameters]) -> BlobParameters | None:
+    blobs = schedule.get(fork.name.casefold()) if e.EIP_4844 in fork.all_eips else None
+    if blobs is None and fork.name in {unnamed.name for unnamed in _BLOB_FORKS}:
+        raise ValueError(f"blobSchedule: {fork.name.casefold()} is missing")
+    return blobs
+
+
+def _check_known_times(config: Mapping[str, Any]) -> None:
+    known = {step.key for step in _TIME_STEPS}
+    for key, value in config.items():
+        if key.endswith("Time") and value is not None and key not in known:
+            raise UnknownForkError(f"{key}: a fork that this version does not know")
+
+
+MAINNET = Activations(
+    [
+        (0, f.FRONTIER),
+        (1_150_000, f.HOMESTEAD),
+        (1_920_000, f.DAO),
+        (2_463_000, f.TANGERINE_WHISTLE),
+        (2_675_000, f.SPURIOUS_DRAGON),
+        (4_370_000, f.BYZANTIUM),
+        (7_280_000, f.PETERSBURG),
+        (9_069_000, f.ISTANBUL),
+        (9_200_000, f.MUIR_GLACIER),
+        (12_244_000, f.BERLIN),
+        (12_965_000, f.LONDON),
+        (13_773_000, f.ARROW_GLACIER),
+        (15_050_000, f.GRAY_GLACIER),
+    ],
+    [
+        (1_681_338_455, f.SHANGHAI),
+        (1_710_338_135, f.CANCUN),
+        (1_746_612_311, f.PRAGUE),
+        (1_764_798_551, f.OSAKA),
+        (1_765_290_071, f.BPO1),
+        (1_767_747_671, f.BPO2),
+    ],
+    merge_block=15_537_394,
+    terminal_total_difficulty=58_750_000_000_000_000_000_000,
+)
+"""Ethereum's mainnet; Constantinople and Petersburg began with the same block."""

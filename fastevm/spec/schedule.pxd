@@ -1,0 +1,128 @@
+# One fork's rules as a flat C struct, packed from the Python tables of this folder.
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+
+# How SSTORE is charged and refunded, by the transition original -> current -> new of the slot's
+# value. Rows of `sstore_cost` and `sstore_refund`; the cold-slot surcharge comes on top. A slot is
+# dirty when current != original. Without net metering the price depends on (current, new) alone;
+# the rows hold there all the same, whatever `original` is.
+cdef enum SstoreTransition:
+    SSTORE_NOOP = 0            # new == current
+    SSTORE_CREATE = 1          # original == current == 0, new != 0
+    SSTORE_UPDATE = 2          # original == current != 0, new != 0
+    SSTORE_DELETE = 3          # original == current != 0, new == 0
+    SSTORE_DIRTY = 4           # dirty, and none of the rows below: no refund effect
+    SSTORE_DIRTY_DELETE = 5    # dirty, original != 0, current != 0, new == 0, new != original
+    SSTORE_DIRTY_UNDELETE = 6  # dirty, original != 0, current == 0, new != 0, new != original
+    SSTORE_RESTORE_ZERO = 7    # dirty, new == original == 0
+    SSTORE_RESTORE = 8         # dirty, new == original != 0, current != 0
+    SSTORE_UNDELETE_RESTORE = 9  # dirty, original != 0, current == 0, new == original
+    SSTORE_TRANSITIONS = 10
+
+
+cdef enum:
+    # Precompiles 0x01..0x11 by number; P256VERIFY (0x100) is index 0x12 in the tables below.
+    PRECOMPILE_LIMIT = 0x12
+
+
+cdef struct Schedule:
+    # --- opcodes: static price of each opcode, negative = not defined in this fork ---
+    int64_t gas[256]
+
+    # --- storage ---
+    int64_t sstore_cost[10]
+    int64_t sstore_refund[10]
+    int64_t sstore_sentry               # SSTORE fails when gas left <= this (0 = no rule)
+    bint sstore_net_metering            # `original` matters (Constantinople, and Istanbul on)
+    int64_t cold_account_surcharge      # over the opcode's static price; 0 before access lists
+    int64_t cold_slot_surcharge         # SLOAD: over its static price
+    int64_t cold_sstore_surcharge       # SSTORE: on top of its row
+    int64_t cold_selfdestruct_surcharge  # SELFDESTRUCT to a cold account, over its static price
+    int64_t warm_access_cost            # looking at a warm account besides (delegation)
+    bint has_access_lists               # warm and cold are told apart
+
+    # --- calls and creation ---
+    int64_t call_value_cost
+    int64_t call_stipend
+    int64_t call_new_account_cost
+    int64_t create_word_cost            # per word of init code (EIP-3860), 0 before
+    int64_t code_deposit_cost           # per byte
+    int64_t max_code_size               # 0 = no limit
+    int64_t max_initcode_size           # 0 = no limit
+    bint all_but_one_64th               # a frame keeps 1/64 of its gas on a call
+    bint new_account_cost_needs_value   # only a call that moves value to a dead account pays it
+    bint code_deposit_must_be_paid      # running out of gas for the deposit fails the creation
+    bint rejects_code_starting_ef
+    int64_t selfdestruct_new_account_cost
+    int64_t selfdestruct_refund
+    bint selfdestruct_only_if_created   # only a contract of the same transaction is destroyed
+    uint64_t created_account_nonce      # nonce of a fresh contract
+    bint clears_empty_accounts          # touched empty accounts go; empty calls create none
+    bint has_delegations                # set-code accounts
+    int64_t exp_byte_cost
+    bint difficulty_is_randomness       # opcode 0x44 gives PREVRANDAO
+
+    # --- precompiles: which exist, and how the repriced ones are charged ---
+    bint precompile_active[0x13]
+    int64_t bn254_add_cost
+    int64_t bn254_mul_cost
+    int64_t bn254_pairing_base_cost
+    int64_t bn254_pairing_pair_cost
+    int64_t modexp_version              # 0 none, 1 Byzantium, 2 Berlin, 3 Osaka
+    int64_t modexp_max_length           # bytes of each operand, 0 = no limit
+    int64_t p256_verify_cost
+
+    # --- transactions ---
+    int64_t tx_cost
+    int64_t tx_create_cost              # on top of tx_cost
+    int64_t tx_zero_byte_cost
+    int64_t tx_nonzero_byte_cost
+    int64_t tx_access_address_cost
+    int64_t tx_access_slot_cost
+    int64_t tx_floor_token_cost         # calldata floor per token, 0 = no floor
+    int64_t tx_gas_cap                  # 0 = none
+    int64_t authorization_cost          # per tuple, charged as if its account were empty
+    int64_t authorization_refund        # given back for an account that exists
+    int64_t refund_quotient
+    uint32_t max_tx_type                # highest envelope type accepted
+    bint signature_low_s
+    bint has_chain_id_in_signature
+    bint warm_coinbase
+
+    # --- fees ---
+    bint has_base_fee
+    uint64_t elasticity_multiplier
+    uint64_t base_fee_change_denominator
+    uint64_t initial_base_fee
+    bint has_blobs
+    uint64_t blob_gas_per_blob
+    uint64_t blob_target                # per block
+    uint64_t blob_max                   # per block
+    uint64_t blob_max_per_tx            # 0 = only the block's limit
+    uint64_t blob_base_fee_fraction
+    uint64_t blob_min_base_fee
+    uint64_t blob_reserve_cost          # execution gas that bounds the fee, 0 = no rule
+
+    # --- blocks ---
+    bint proof_of_stake                 # no reward, no uncles, difficulty 0
+    uint64_t block_reward_gwei          # before the merge
+    int64_t difficulty_version          # 0 Frontier, 1 Homestead, 2 Byzantium (uncle-aware)
+    uint64_t bomb_delay_blocks
+    bint receipt_has_state_root         # before Byzantium
+    bint has_withdrawals
+    bint has_beacon_root                # system call with the parent beacon block root
+    bint has_history_contract           # system call with the parent hash
+    bint has_requests
+    int64_t max_block_rlp_size          # 0 = no limit
+
+
+cdef class ForkSchedule:
+    """One fork's packed schedule; the C struct lives as long as the object."""
+    cdef Schedule c
+    cdef readonly str name
+    cdef readonly object fork               # forks.Fork
+    cdef readonly object blobs              # blobs.BlobParameters, None before blobs
+    cdef readonly object opcodes            # mapping mnemonic -> static price, defined opcodes only
+    cdef readonly object parameters         # mapping of every parameter by name
+    cdef readonly object precompiles        # mapping name -> address as int
+    cdef readonly object system_contracts   # mapping name -> 20-byte address

@@ -1,0 +1,85 @@
+"""Packs a fork into one flat C struct, so that prices and flags are read without Python."""
+
+from functools import lru_cache
+from types import MappingProxyType
+
+from .forks import default_blobs, fork_named, resolve
+from .opcodes import BY_MNEMONIC, op_named
+from .parameters import sstore_rows
+
+
+# The one precompile far from the others: it stands under PRECOMPILE_LIMIT in the table.
+P256_VERIFY_ADDRESS = 0x100
+
+
+cdef class ForkSchedule:
+    """One fork's rules, packed. Immutable; obtained from ``schedule_for``.
+
+    ``name``, ``fork``, ``blobs``; ``opcodes``: mnemonic -> static price in gas of every defined
+    opcode; ``parameters``: name -> value; ``precompiles``: name -> address (int);
+    ``system_contracts``: name -> address (20 bytes).
+    """
+
+    def __cinit__(self, fork, blobs):
+        rules = resolve(fork)
+        parameters = dict(rules.parameters)
+        if blobs is not None:
+            if not parameters["has_blobs"]:
+                raise ValueError(f"{fork.name} has no blobs to configure")
+            parameters.update(blobs.as_parameters())
+        parameters["sstore_cost"], parameters["sstore_refund"] = sstore_rows(parameters)
+        self.name = fork.name
+        self.fork = fork
+        self.blobs = blobs or default_blobs(fork)
+        self.opcodes = rules.opcodes
+        self.parameters = MappingProxyType(parameters)
+        self.precompiles = rules.precompiles
+        self.system_contracts = rules.contracts
+        self.c = {
+            **parameters,
+            "gas": _price_table(rules.opcodes),
+            "precompile_active": _precompile_table(rules.precompiles.values()),
+        }
+
+    def gas(self, str mnemonic not None):
+        """Static price in gas of an opcode, ``None`` where the fork does not define it.
+
+        ``KeyError`` if there is no opcode of that name at all.
+        """
+        return self.opcodes.get(op_named(mnemonic).mnemonic)
+
+    def packed(self):
+        """A copy of the C struct as a dict, field by field."""
+        return self.c
+
+    def __repr__(self):
+        return f"<ForkSchedule {self.name}>"
+
+
+def schedule_for(fork, *, blobs=None):
+    """The packed schedule of a fork (a ``Fork`` or its name), made once and shared.
+
+    ``blobs`` (``BlobParameters``) takes the place of the fork's own blob target, maximum and update
+    fraction, as a chain's blob schedule may say (EIP-7840, EIP-7892). Raises ``UnknownForkError``
+    for a name nobody knows and ``ValueError`` for blobs in a fork that has none.
+    """
+    if isinstance(fork, str):
+        fork = fork_named(fork)
+    return _packed(fork, None if blobs == default_blobs(fork) else blobs)
+
+
+_packed = lru_cache(maxsize=256)(ForkSchedule)
+
+
+def _price_table(opcodes):
+    table = [-1] * 256
+    for mnemonic, gas in opcodes.items():
+        table[BY_MNEMONIC[mnemonic].value] = gas
+    return table
+
+
+def _precompile_table(addresses):
+    table = [False] * (PRECOMPILE_LIMIT + 1)
+    for address in addresses:
+        table[PRECOMPILE_LIMIT if address == P256_VERIFY_ADDRESS else address] = True
+    return table

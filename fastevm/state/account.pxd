@@ -1,0 +1,47 @@
+# The records of a run: an account and a slot as a world holds them, with warm marks and originals
+# in place.
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from fastevm.primitives.hashes cimport Address, Hash
+from fastevm.primitives.word cimport Word
+from fastevm.state.code cimport Code
+
+
+# What changed since the last commit of the world.
+cdef enum Dirty:
+    DIRTY_FIELDS = 1      # balance, nonce, code or existence
+    DIRTY_STORAGE = 2     # slots marked dirty
+    DIRTY_RESET = 4       # all slots of before were dropped
+
+
+cdef struct Slot:
+    Word key
+    Word current
+    # value at the start of transaction `written_tx`; valid only in that transaction
+    Word original
+    uint32_t written_tx   # transaction that wrote it last; otherwise original == current
+    uint32_t warm_tx      # warm when equal to the world's current transaction
+    uint32_t dirty        # written since the last commit: belongs into the next diff
+    uint32_t unused
+
+
+cdef struct Account:
+    Address address
+    uint32_t warm_tx      # warm when equal to the world's current transaction
+    Word balance
+    uint64_t nonce
+    Code* code            # NULL = no code
+    Hash code_hash
+    uint32_t created_tx   # created as a contract in this transaction
+    uint32_t touched_tx   # listed among the touched of this transaction
+    uint32_t destroyed_tx  # listed for destruction at the end of this transaction
+    bint exists
+    bint owns_code        # `code` holds a reference of this record, not of the base
+    uint32_t dirty        # Dirty marks: what the next diff must carry
+    bint storage_reset    # slots of the base are no longer read: they are all zero
+    bint base_has_storage
+    const void* storage   # the reader's handle
+    Slot** slots          # open addressing, a power of two
+    uint32_t slot_mask    # 0 = no table yet
+    uint32_t slot_count
+    uint64_t index        # position in the world's list

@@ -1,0 +1,360 @@
+"""Immutable versions of the state: persistent maps to read from, tries to commit to them.
+
+A layer is the map of its accounts; each account holds the map of its slots. Committing a world
+copies the paths to what changed and shares the rest, so a snapshot costs nothing and a read never
+walks a chain of layers. The Merkle tries follow when somebody asks for a root, a proof, or when too
+many layers have gone by without one.
+"""
+
+from libc.stdint cimport uint8_t
+from libc.string cimport memcpy
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.persistent_map cimport (
+    map_count,
+    map_each,
+    map_get,
+    map_release,
+    map_retain,
+)
+from fastevm.primitives.word cimport Word, word_copy, word_from_int, word_to_int
+from fastevm.state.account cimport Account
+from fastevm.state.changes cimport ChangeList, changes_free, changes_new
+from fastevm.state.code cimport Code, code_new, code_retain
+from fastevm.state.commitment cimport (
+    STORAGE_TRIE_MAP,
+    Commitment,
+    commit_accounts,
+    commit_storage,
+    prove_account,
+)
+from fastevm.state.leaves cimport (
+    ACCOUNT_MAP,
+    SLOT_MAP,
+    AccountLeaf,
+    SlotLeaf,
+    commit_world,
+    read_account,
+    read_block_hash,
+    read_slot,
+)
+from fastevm.state.reader cimport Reader
+from fastevm.state.world cimport (
+    World,
+    world_account,
+    world_begin,
+    world_free,
+    world_new,
+    world_put_account,
+    world_put_slot,
+    world_remove_account,
+    world_reset_storage,
+)
+from fastevm.trie.trie cimport EMPTY_TRIE_ROOT, trie_release, trie_retain, trie_root
+
+from fastevm.state.values import Account as AccountValue
+from fastevm.state.values import AccountProof
+
+
+cdef enum:
+    UNSETTLED_LIMIT = 256     # layers in a row without a commitment; each keeps its parent alive
+
+
+cdef class Changes:
+    def __cinit__(self) -> None:
+        self.list = changes_new()
+        if self.list == NULL:
+            raise MemoryError
+
+    def __dealloc__(self) -> None:
+        changes_free(self.list)
+
+
+cdef bint commit_path(Layer layer, Commitment* c, list path):
+    """Commit lists of changes, oldest first, all as they stand in this layer."""
+    cdef Changes changes
+    cdef const ChangeList* work
+    cdef bint ok = True
+    for changes in path:
+        work = changes.list
+        with nogil:
+            ok = ok and commit_storage(c, layer.accounts, &ACCOUNT_MAP, &SLOT_MAP, work)
+    for changes in path:
+        work = changes.list
+        with nogil:
+            ok = ok and commit_accounts(c, layer.accounts, &ACCOUNT_MAP, work)
+    with nogil:
+        ok = ok and trie_root(c.trie, &c.root)
+    return ok
+
+
+cdef class Layer:
+    """One immutable version of the state. Made by ``Layer.empty()``, ``Layer.of(...)`` or by
+    execution."""
+
+    def __cinit__(self) -> None:
+        self.accounts = NULL
+        self.trie = NULL
+        self.storage_tries = NULL
+        self.settled = False
+
+    def __init__(self) -> None:
+        raise TypeError("layers come from Layer.empty(), Layer.of(...) or an execution")
+
+    def __dealloc__(self) -> None:
+        map_release(self.accounts, &ACCOUNT_MAP)
+        trie_release(self.trie)
+        map_release(self.storage_tries, &STORAGE_TRIE_MAP)
+
+    @staticmethod
+    def empty() -> Layer:
+        """The state without any account."""
+        cdef Layer layer = Layer.__new__(Layer)
+        layer.settled = True
+        layer.root = EMPTY_TRIE_ROOT
+        return layer
+
+    @staticmethod
+    def of(accounts: Mapping[bytes, Mapping[str, Any]]) -> Layer:
+        """A state with these accounts, exactly as given (empty ones included).
+
+        ``accounts`` maps 20-byte addresses to mappings with any of ``balance`` (int, wei),
+        ``nonce``
+        (int), ``code`` (bytes) and ``storage`` (mapping of int slot to int value; zeros are no
+        slots).
+        Raises ValueError or OverflowError for what does not fit.
+        """
+        return Layer.empty().with_accounts(accounts)
+
+    def with_accounts(self, accounts: Mapping[bytes, Mapping[str, Any]]) -> Layer:
+        """This state with the given accounts put in place of what stood there, field by field.
+
+        A field that is not given keeps its value; ``storage`` is merged slot by slot, after
+        dropping
+        the old slots if ``reset`` is given and true.
+        """
+        cdef Reader reader
+        cdef World* w = world_new()
+        if w == NULL:
+            raise MemoryError
+        try:
+            self.attach(&reader)
+            world_begin(w, &reader)
+            for address, fields in accounts.items():
+                put_fields(w, address, fields)
+            return self.commit(w)
+        finally:
+            world_free(w)
+
+    def without_accounts(self, addresses: Iterable[bytes]) -> Layer:
+        """This state without the given accounts and their storage."""
+        cdef Reader reader
+        cdef Account* account
+        cdef World* w = world_new()
+        if w == NULL:
+            raise MemoryError
+        try:
+            self.attach(&reader)
+            world_begin(w, &reader)
+            for address in addresses:
+                account = account_named(w, address)
+                world_remove_account(w, account)
+            return self.commit(w)
+        finally:
+            world_free(w)
+
+    cdef void attach(self, Reader* reader) noexcept:
+        """Let a world read from this layer; the layer must outlive the world's run."""
+        reader.base = self.accounts
+        reader.account = read_account
+        reader.slot = read_slot
+        reader.block_hash = read_block_hash
+
+    cdef Layer commit(self, World* w):
+        """The layer with the world's changes on top of this one; their dirty marks are cleared.
+
+        A world that runs on commits its next changes on the layer returned here.
+        """
+        cdef Layer layer = Layer.__new__(Layer)
+        cdef bint failed = False
+        if self.unsettled_depth >= UNSETTLED_LIMIT:
+            self.settle()
+        cdef ChangeList* changes
+        layer.changes = Changes.__new__(Changes)
+        changes = layer.changes.list
+        with nogil:
+            layer.accounts = commit_world(map_retain(self.accounts), w, changes, &failed)
+        if failed:
+            raise MemoryError
+        layer.parent = self
+        layer.unsettled_depth = self.unsettled_depth + 1
+        return layer
+
+    cdef int settle(self) except -1:
+        """Bring the tries up to this layer's state and hash them."""
+        cdef Layer layer = self
+        cdef Commitment commitment
+        cdef bint ok
+        cdef list path = []
+        if self.settled:
+            return 0
+        while not layer.settled:
+            path.append(layer.changes)
+            layer = layer.parent
+        path.reverse()
+        commitment.trie = trie_retain(layer.trie)
+        commitment.storage_tries = map_retain(layer.storage_tries)
+        ok = commit_path(self, &commitment, path)
+        if self.settled or not ok:  # another thread was faster, or there is no memory
+            trie_release(commitment.trie)
+            map_release(commitment.storage_tries, &STORAGE_TRIE_MAP)
+            if not ok:
+                raise MemoryError
+            return 0
+        self.trie = commitment.trie
+        self.storage_tries = commitment.storage_tries
+        self.root = commitment.root
+        self.settled = True
+        self.parent = None
+        self.unsettled_depth = 0
+        self.changes = None
+        return 0
+
+    def state_root(self) -> bytes:
+        """The 32-byte root of the state trie (Yellow Paper, section 4.1); computed once,
+        incrementally."""
+        self.settle()
+        return self.root.b[:32]
+
+    @property
+    def account_count(self) -> int:
+        """How many accounts exist."""
+        return map_count(self.accounts)
+
+    cdef const AccountLeaf* leaf(self, bytes address) except? NULL:
+        if len(address) != 20:
+            raise ValueError(f"an address has 20 bytes, not {len(address)}")
+        return <const AccountLeaf*>map_get(
+            self.accounts, &ACCOUNT_MAP, <const uint8_t*><const char*>address
+        )
+
+    def account(self, address: bytes) -> AccountValue | None:
+        """Balance, nonce and code hash, or None for an account that does not exist."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        if leaf == NULL:
+            return None
+        return AccountValue(
+            balance=word_to_int(&leaf.balance),
+            nonce=leaf.nonce,
+            code_hash=leaf.code_hash.b[:32],
+        )
+
+    def balance(self, address: bytes) -> int:
+        """Balance in wei; 0 for an account that does not exist."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        return 0 if leaf == NULL else word_to_int(&leaf.balance)
+
+    def nonce(self, address: bytes) -> int:
+        """Nonce; 0 for an account that does not exist."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        return 0 if leaf == NULL else leaf.nonce
+
+    def code(self, address: bytes) -> bytes:
+        """Code; empty for an account without any."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        if leaf == NULL or leaf.code == NULL:
+            return b""
+        return leaf.code.bytes[:leaf.code.size]
+
+    def storage(self, address: bytes, slot: int) -> int:
+        """The value of a slot (0 <= slot < 2**256); 0 where nothing was stored."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef const SlotLeaf* found
+        cdef Word key
+        word_from_int(&key, slot)
+        if leaf == NULL:
+            return 0
+        found = <const SlotLeaf*>map_get(leaf.storage, &SLOT_MAP, <const uint8_t*>&key)
+        return 0 if found == NULL else word_to_int(&found.value)
+
+    def addresses(self) -> list[bytes]:
+        """The addresses of all accounts, in no particular order."""
+        cdef list found = []
+        map_each(self.accounts, collect_address, <void*>found)
+        return found
+
+    def storage_items(self, address: bytes) -> dict[int, int]:
+        """All slots of an account that are not zero."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef dict found = {}
+        if leaf != NULL:
+            map_each(leaf.storage, collect_slot, <void*>found)
+        return found
+
+    def proof(self, address: bytes, slots: list[int]) -> AccountProof:
+        """Merkle proofs of an account and of slots in it (EIP-1186).
+
+        The nodes run from the root to the leaf or to where the path ends.
+        """
+        account = self.account(address)
+        self.settle()
+        return prove_account(
+            self.trie, self.storage_tries, address, slots, account,
+            {slot: self.storage(address, slot) for slot in slots},
+        )
+
+
+cdef bint collect_address(void* leaf, void* context) noexcept with gil:
+    (<list>context).append((<AccountLeaf*>leaf).address.b[:20])
+    return True
+
+
+cdef bint collect_slot(void* leaf, void* context) noexcept with gil:
+    cdef const SlotLeaf* slot = <const SlotLeaf*>leaf
+    (<dict>context)[word_to_int(&slot.key)] = word_to_int(&slot.value)
+    return True
+
+
+cdef Account* account_named(World* w, bytes address) except NULL:
+    """The world's record of an account."""
+    cdef Address key
+    cdef Account* account
+    if len(address) != 20:
+        raise ValueError(f"an address has 20 bytes, not {len(address)}")
+    memcpy(key.b, <const char*>address, 20)
+    account = world_account(w, &key)
+    if account == NULL:
+        raise MemoryError
+    return account
+
+
+cdef int put_fields(World* w, bytes address, fields) except -1:
+    """Set the given fields of an account of the world."""
+    cdef Account* a = account_named(w, address)
+    cdef Word balance, slot_key, slot_value
+    cdef Code* code
+    cdef bytes data
+    word_copy(&balance, &a.balance)
+    if "balance" in fields:
+        word_from_int(&balance, fields["balance"])
+    nonce = fields.get("nonce", a.nonce)
+    code = a.code
+    if "code" in fields:
+        data = fields["code"]
+        code = code_new(<const uint8_t*><const char*>data, len(data), NULL, False)
+        if code == NULL:
+            raise MemoryError
+    else:
+        code_retain(code)
+    world_put_account(w, a, &balance, nonce, code)
+    if fields.get("reset"):
+        world_reset_storage(w, a)
+    for slot, value in fields.get("storage", {}).items():
+        word_from_int(&slot_key, slot)
+        word_from_int(&slot_value, value)
+        if not world_put_slot(w, a, &slot_key, &slot_value):
+            raise MemoryError
+    return 0

@@ -1,0 +1,52 @@
+# The leaves of a layer's maps: accounts, their slots, their storage tries.
+from libc.stdint cimport uint64_t
+
+from fastevm.primitives.hashes cimport Address, Hash
+from fastevm.primitives.persistent_map cimport MapKind, MapLeaf, MapNode
+from fastevm.primitives.word cimport Word
+from fastevm.state.changes cimport ChangeList
+from fastevm.state.code cimport Code
+from fastevm.state.reader cimport AccountData, ReadStatus
+from fastevm.state.world cimport World
+from fastevm.trie.trie cimport TrieNode
+
+
+cdef struct AccountLeaf:
+    MapLeaf head
+    Address address          # the map's key: right behind the head
+    Word balance
+    uint64_t nonce
+    Code* code               # a reference of the leaf's own; NULL = no code
+    Hash code_hash
+    MapNode* storage         # SlotLeaf by key; NULL = empty
+
+
+cdef struct SlotLeaf:
+    MapLeaf head
+    Word key
+    Word value               # never zero
+
+
+cdef struct StorageTrieLeaf:
+    MapLeaf head
+    Address address
+    TrieNode* root
+
+
+cdef MapKind ACCOUNT_MAP
+cdef MapKind SLOT_MAP
+
+# The functions of a Reader whose base is a map of AccountLeaf.
+cdef ReadStatus read_account(
+    const void* base, const Address* address, AccountData* out
+) noexcept nogil
+cdef ReadStatus read_slot(
+    const void* base, const void* storage, const Address* address, const Word* key, Word* out
+) noexcept nogil
+cdef ReadStatus read_block_hash(const void* base, uint64_t number, Hash* out) noexcept nogil
+
+# Takes over the reference to `accounts`; gives the map with what is dirty in the world put into it.
+# Clears the marks and lists the changes.
+cdef MapNode* commit_world(
+    MapNode* accounts, World* w, ChangeList* changes, bint* failed
+) noexcept nogil

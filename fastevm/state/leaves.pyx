@@ -1,0 +1,158 @@
+"""The leaves of a layer's maps: read for a world, and made anew of what it changed."""
+
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from libc.stdint cimport uint8_t, uint64_t
+
+from fastevm.primitives.hashes cimport Address, Hash
+from fastevm.primitives.intrinsics cimport process_seed
+from fastevm.primitives.persistent_map cimport (
+    MapNode,
+    map_get,
+    map_release,
+    map_remove,
+    map_retain,
+    map_set,
+)
+from fastevm.primitives.word cimport Word, word_copy, word_is_zero
+from fastevm.state.account cimport DIRTY_RESET, Account, Slot
+from fastevm.state.changes cimport ChangeList, changes_add_account, changes_add_key
+from fastevm.state.code cimport code_release, code_retain
+from fastevm.state.reader cimport READ_ABSENT, READ_FOUND, AccountData, ReadStatus
+from fastevm.state.world cimport World
+
+
+cdef void destroy_account_leaf(void* leaf) noexcept nogil:
+    cdef AccountLeaf* account = <AccountLeaf*>leaf
+    code_release(account.code)
+    map_release(account.storage, &SLOT_MAP)
+    PyMem_RawFree(account)
+
+
+cdef void destroy_plain_leaf(void* leaf) noexcept nogil:
+    PyMem_RawFree(leaf)
+
+
+ACCOUNT_MAP.key_size = 20
+ACCOUNT_MAP.seed = process_seed()
+ACCOUNT_MAP.destroy = destroy_account_leaf
+SLOT_MAP.key_size = 32
+SLOT_MAP.seed = process_seed()
+SLOT_MAP.destroy = destroy_plain_leaf
+
+
+cdef ReadStatus read_account(
+    const void* base, const Address* address, AccountData* out
+) noexcept nogil:
+    cdef const AccountLeaf* leaf = <const AccountLeaf*>map_get(
+        <const MapNode*>base, &ACCOUNT_MAP, address.b
+    )
+    if leaf == NULL:
+        return READ_ABSENT
+    word_copy(&out.balance, &leaf.balance)
+    out.nonce = leaf.nonce
+    out.code = leaf.code
+    out.code_hash = leaf.code_hash
+    out.storage = leaf.storage
+    out.has_storage = leaf.storage != NULL
+    return READ_FOUND
+
+
+cdef ReadStatus read_slot(
+    const void* base, const void* storage, const Address* address, const Word* key, Word* out
+) noexcept nogil:
+    cdef const SlotLeaf* leaf = <const SlotLeaf*>map_get(
+        <const MapNode*>storage, &SLOT_MAP, <const uint8_t*>key
+    )
+    if leaf == NULL:
+        return READ_ABSENT
+    word_copy(out, &leaf.value)
+    return READ_FOUND
+
+
+cdef ReadStatus read_block_hash(const void* base, uint64_t number, Hash* out) noexcept nogil:
+    return READ_ABSENT
+
+
+cdef MapNode* commit_slots(
+    MapNode* storage, Account* a, ChangeList* changes, bint* failed
+) noexcept nogil:
+    cdef size_t i
+    cdef Slot* s
+    cdef SlotLeaf* leaf
+    if a.slot_mask == 0:
+        return storage
+    for i in range(<size_t>a.slot_mask + 1):
+        s = a.slots[i]
+        if s == NULL or not s.dirty:
+            continue
+        s.dirty = 0
+        if not changes_add_key(changes, &s.key):
+            failed[0] = True
+            return storage
+        if word_is_zero(&s.current):
+            storage = map_remove(storage, &SLOT_MAP, <const uint8_t*>&s.key, failed)
+        else:
+            leaf = <SlotLeaf*>PyMem_RawCalloc(1, sizeof(SlotLeaf))
+            if leaf == NULL:
+                failed[0] = True
+                return storage
+            leaf.head.references = 1
+            word_copy(&leaf.key, &s.key)
+            word_copy(&leaf.value, &s.current)
+            storage = map_set(storage, &SLOT_MAP, leaf, failed)
+        if failed[0]:
+            return storage
+    return storage
+
+
+cdef AccountLeaf* account_leaf(const Account* a) noexcept nogil:
+    cdef AccountLeaf* leaf = <AccountLeaf*>PyMem_RawCalloc(1, sizeof(AccountLeaf))
+    if leaf != NULL:
+        leaf.head.references = 1
+        leaf.address = a.address
+        word_copy(&leaf.balance, &a.balance)
+        leaf.nonce = a.nonce
+        leaf.code = a.code
+        leaf.code_hash = a.code_hash
+        code_retain(a.code)
+    return leaf
+
+
+cdef MapNode* commit_account(
+    MapNode* accounts, Account* a, ChangeList* changes, bint* failed
+) noexcept nogil:
+    cdef const AccountLeaf* old = <const AccountLeaf*>map_get(accounts, &ACCOUNT_MAP, a.address.b)
+    cdef AccountLeaf* leaf
+    cdef bint reset = (a.dirty & DIRTY_RESET) != 0
+    a.dirty = 0
+    if not a.exists and old == NULL:
+        return accounts
+    if changes_add_account(changes, &a.address, reset or not a.exists) == NULL:
+        failed[0] = True
+        return accounts
+    if not a.exists:
+        return map_remove(accounts, &ACCOUNT_MAP, a.address.b, failed)
+    leaf = account_leaf(a)
+    if leaf == NULL:
+        failed[0] = True
+        return accounts
+    if old != NULL and not reset:
+        leaf.storage = map_retain(old.storage)
+    leaf.storage = commit_slots(leaf.storage, a, changes, failed)
+    if failed[0]:
+        destroy_account_leaf(leaf)
+        return accounts
+    return map_set(accounts, &ACCOUNT_MAP, leaf, failed)
+
+
+cdef MapNode* commit_world(
+    MapNode* accounts, World* w, ChangeList* changes, bint* failed
+) noexcept nogil:
+    """Takes over the reference to `accounts`; gives the map with the world's changes in it."""
+    cdef size_t i
+    for i in range(w.account_count):
+        if w.account_list[i].dirty:
+            accounts = commit_account(accounts, w.account_list[i], changes, failed)
+            if failed[0]:
+                break
+    return accounts

@@ -1,0 +1,30 @@
+# What a run reads from below its own changes: the only vtable of the core, used on misses only.
+from libc.stdint cimport uint8_t, uint64_t
+
+from fastevm.primitives.hashes cimport Address, Hash
+from fastevm.primitives.word cimport Word
+from fastevm.state.code cimport Code
+
+
+cdef enum ReadStatus:
+    READ_FOUND = 0
+    READ_ABSENT = 1       # certainly not there: the account does not exist, the slot is zero
+    READ_MISSING = 2      # not known here: somebody holding the GIL must fetch it first
+
+
+cdef struct AccountData:
+    Word balance
+    uint64_t nonce
+    Code* code            # NULL = no code; borrowed from the base, which outlives the run
+    Hash code_hash
+    bint has_storage      # at least one non-zero slot (EIP-7610)
+    const void* storage   # the reader's own handle for slots of this account
+
+
+cdef struct Reader:
+    const void* base      # the reader's own data, borrowed
+    ReadStatus (*account)(const void* base, const Address* address, AccountData* out) noexcept nogil
+    ReadStatus (*slot)(
+        const void* base, const void* storage, const Address* address, const Word* key, Word* out
+    ) noexcept nogil
+    ReadStatus (*block_hash)(const void* base, uint64_t number, Hash* out) noexcept nogil

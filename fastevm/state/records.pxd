@@ -1,0 +1,102 @@
+# The structures of a run besides accounts and slots: the world, its journal entries, its logs.
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from fastevm.primitives.arena cimport Arena
+from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.word cimport Word
+from fastevm.state.account cimport Account, Slot
+from fastevm.state.reader cimport Reader
+
+
+cdef enum WorldNeed:
+    NEED_NOTHING = 0
+    WORLD_NEEDS_ACCOUNT = 1   # need_address
+    WORLD_NEEDS_SLOT = 2      # need_address, need_key
+    WORLD_NEEDS_BLOCK_HASH = 3  # need_number
+    WORLD_OUT_OF_MEMORY = 4
+
+
+cdef struct LogRecord:
+    Address address
+    uint32_t topic_count
+    Word topics[4]
+    uint8_t* data            # owned by the arena
+    size_t size
+    uint64_t index           # position among all logs of the block, reverted ones included
+    bint pseudo              # a transfer pseudo log: not part of bloom and receipts
+
+
+cdef enum JournalKind:
+    JOURNAL_ACCOUNT_WARM
+    JOURNAL_SLOT_WARM
+    JOURNAL_SLOT
+    JOURNAL_BALANCE
+    JOURNAL_NONCE
+    JOURNAL_CODE
+    JOURNAL_EXISTS
+    JOURNAL_TOUCH
+    JOURNAL_CREATED
+    JOURNAL_DESTROY
+    JOURNAL_TRANSIENT
+
+
+cdef struct JournalEntry:
+    uint32_t kind
+    uint32_t stamp           # previous stamp or flag
+    Account* account
+    void* place              # the Slot or TransientSlot written; the previous Code of a code change
+    Word value               # previous value; limb 0 for a nonce
+
+
+cdef struct TransientSlot:
+    Account* account
+    Word key
+    Word value
+    uint32_t tx              # transaction of the value; zero in any other
+
+
+cdef struct Checkpoint:
+    size_t journal_size
+    size_t log_count
+    int64_t refund
+
+
+cdef struct World:
+    Reader reader
+    Arena* arena
+    uint32_t tx              # stamp of the current transaction, from 1
+    int64_t refund           # refund counter of the current transaction, may be negative inside it
+    uint64_t seed            # mixes the tables' hashes: keys are chosen by attackers
+    # accounts
+    Account** accounts       # open addressing, a power of two
+    size_t account_mask
+    Account** account_list   # in order of first use
+    size_t account_count
+    size_t account_capacity
+    # journal
+    JournalEntry* journal
+    size_t journal_size
+    size_t journal_capacity
+    # logs since world_begin or world_take_logs
+    LogRecord* logs
+    size_t log_count
+    size_t log_capacity
+    uint64_t log_index       # next LogRecord.index
+    bint log_transfers       # add pseudo logs for moved ether
+    bint clears_empty_accounts   # of the fork: see Schedule
+    # touched and destroyed in this transaction; truncated on rollback through the journal
+    Account** touched
+    size_t touched_count
+    size_t touched_capacity
+    Account** destroyed
+    size_t destroyed_count
+    size_t destroyed_capacity
+    # transient storage
+    TransientSlot** transient   # open addressing, a power of two
+    size_t transient_mask
+    size_t transient_count
+    # what a failed read was about
+    WorldNeed need
+    Address need_address
+    Word need_key
+    uint64_t need_number

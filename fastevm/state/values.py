@@ -1,0 +1,35 @@
+"""What the state says about accounts: frozen values, passed on by ``fastevm.types``."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account: ``balance`` in wei, ``nonce``, and the 32-byte keccak256 of its code."""
+
+    balance: int
+    nonce: int
+    code_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SlotProof:
+    """The value of a storage slot and the trie nodes (RLP, root first) that prove it."""
+
+    slot: int
+    value: int
+    nodes: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountProof:
+    """An account (None: proved absent), its storage root, and the nodes that prove both.
+
+    Source: EIP-1186.
+    """
+
+    address: bytes
+    account: Account | None
+    storage_root: bytes
+    nodes: tuple[bytes, ...]
+    slots: tuple[SlotProof, ...]

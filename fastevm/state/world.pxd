@@ -1,0 +1,127 @@
+# The journaled world of one run: accounts, slots, logs and refunds over an immutable base.
+#
+# This is the one declaration file that users of the state need: it passes on the records and
+# writes.
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from fastevm.primitives.hashes cimport Address, Hash, address_eq
+from fastevm.primitives.intrinsics cimport likely
+from fastevm.primitives.table cimport hash_address, hash_word
+from fastevm.primitives.word cimport Word, word_eq, word_to_address
+from fastevm.state.account cimport Account, Slot
+from fastevm.state.code cimport Code
+from fastevm.state.journal cimport world_checkpoint, world_rollback
+from fastevm.state.reader cimport Reader
+from fastevm.state.records cimport (
+    NEED_NOTHING,
+    WORLD_NEEDS_ACCOUNT,
+    WORLD_NEEDS_BLOCK_HASH,
+    WORLD_NEEDS_SLOT,
+    WORLD_OUT_OF_MEMORY,
+    Checkpoint,
+    JournalEntry,
+    LogRecord,
+    TransientSlot,
+    World,
+    WorldNeed,
+)
+from fastevm.state.writes cimport (
+    slot_original,
+    world_add_balance,
+    world_add_refund,
+    world_create_contract,
+    world_destroy,
+    world_log,
+    world_log_transfer,
+    world_set_balance,
+    world_set_code,
+    world_set_nonce,
+    world_set_slot,
+    world_sub_balance,
+    world_touch,
+    world_transfer,
+    world_transient_get,
+    world_transient_set,
+    world_warm_account,
+    world_warm_slot,
+)
+
+
+# --- life ---
+cdef World* world_new() noexcept nogil                       # NULL without memory
+cdef void world_free(World* w) noexcept nogil
+cdef void world_begin(World* w, const Reader* reader) noexcept nogil   # empty it for another run
+# A new stamp: nothing is warm, no refund, nothing to take back.
+cdef void world_begin_transaction(World* w) noexcept nogil
+# Destroy what was listed, delete touched empty accounts, forget transient storage. Logs stay.
+cdef bint world_end_transaction(World* w) noexcept nogil     # False: out of memory
+
+# --- reads; NULL or False = see w.need; nothing has changed then ---
+# The records of a run stay where they are until the world begins another one.
+cdef Account* world_load_account(World* w, const Address* address) noexcept nogil
+cdef Slot* world_load_slot(World* w, Account* a, const Word* key) noexcept nogil
+cdef bint world_block_hash(World* w, uint64_t number, Hash* out) noexcept nogil
+cdef bint account_has_storage(const Account* a) noexcept nogil
+
+
+cdef inline Account* world_account(World* w, const Address* address) noexcept nogil:
+    """The account's record, even if it does not exist."""
+    cdef size_t at = hash_address(address, w.seed) & w.account_mask
+    cdef Account* a = w.accounts[at]
+    while a != NULL:
+        if likely(address_eq(&a.address, address)):
+            return a
+        at = (at + 1) & w.account_mask
+        a = w.accounts[at]
+    return world_load_account(w, address)
+
+
+cdef inline Account* world_account_of_word(World* w, const Word* address) noexcept nogil:
+    cdef Address key
+    word_to_address(&key, address)
+    return world_account(w, &key)
+
+
+cdef inline Slot* world_slot(World* w, Account* a, const Word* key) noexcept nogil:
+    cdef size_t at
+    cdef Slot* s
+    if likely(a.slot_mask != 0):
+        at = hash_word(key, w.seed) & a.slot_mask
+        s = a.slots[at]
+        while s != NULL:
+            if likely(word_eq(&s.key, key)):
+                return s
+            at = (at + 1) & a.slot_mask
+            s = a.slots[at]
+    return world_load_slot(w, a, key)
+
+
+cdef inline bint account_is_empty(const Account* a) noexcept nogil:
+    """EIP-161: nonce 0, balance 0, no code."""
+    return (
+        a.nonce == 0 and a.code == NULL
+        and (a.balance.d[0] | a.balance.d[1] | a.balance.d[2] | a.balance.d[3]) == 0
+    )
+
+
+cdef inline bint account_is_dead(const Account* a) noexcept nogil:
+    return not a.exists or account_is_empty(a)
+
+
+# --- outside of transactions: overrides, genesis, tests. Not journaled, part of the diff ---
+# Takes over the code's reference.
+cdef bint world_put_account(
+    World* w, Account* a, const Word* balance, uint64_t nonce, Code* code
+) noexcept nogil
+cdef bint world_put_slot(World* w, Account* a, const Word* key, const Word* value) noexcept nogil
+cdef void world_remove_account(World* w, Account* a) noexcept nogil
+cdef bint world_reset_storage(World* w, Account* a) noexcept nogil
+
+# --- answers to a need, given by whoever holds the GIL (remote state) ---
+cdef bint world_provide_account(
+    World* w, const Address* address, const Word* balance, uint64_t nonce, Code* code,
+    bint exists, bint has_storage,
+) noexcept nogil
+cdef bint world_provide_slot(
+    World* w, const Address* address, const Word* key, const Word* value
+) noexcept nogil

@@ -1,0 +1,151 @@
+"""Traces of transactions in their block, and of calls on any state."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fastevm.errors import InvalidTransaction, ResourceLimitError
+from fastevm.execution.transaction import Transaction
+from fastevm.simulate.call import Attempt, transactions_of
+from fastevm.simulate.deadline import WATCHDOG
+from fastevm.simulate.overrides import apply_overrides
+from fastevm.simulate.values import (
+    DEFAULT_GAS_CAP,
+    BlockOverrides,
+    CallRequest,
+    StateOverrides,
+    StateView,
+)
+from fastevm.tracing.runner import TracedRunner
+from fastevm.tracing.tracers import Finished, tracer_for
+from fastevm.tracing.values import TRACE_BYTES_LIMIT, TraceRequest, TracingError
+
+BLOCK_TIME_LIMIT: Final = 60.0  # seconds for all transactions of a block together
+
+
+def trace_block(
+    view: StateView, transactions: Sequence[Transaction], request: TraceRequest
+) -> list[Any]:
+    """A trace of each transaction of a block.
+
+    ``view`` is the state under the block, with the block's own header and rules. Raises
+    TracingError for an unknown tracer, a limit that was reached, and a transaction that the block
+    cannot hold.
+    """
+    runner = TracedRunner()
+    runner.open(view)
+    runner.begin()
+    answers, budget = [], Budget()
+    for transaction in transactions:
+        answers.append(_traced(runner, transaction, request, budget))
+    return answers
+
+
+def trace_transaction(
+    view: StateView, transactions: Sequence[Transaction], index: int, request: TraceRequest
+) -> Any:
+    """A trace of transaction ``index`` of a block, after those before it; see ``trace_block``."""
+    runner, budget = TracedRunner(), Budget()
+    tracer_for(request, 0)  # an unknown name is told before anything runs
+    _replay(runner, view, transactions[:index], budget)
+    return _traced(runner, transactions[index], request, budget)
+
+
+def trace_call(
+    view: StateView,
+    call: CallRequest,
+    request: TraceRequest,
+    *,
+    before: Sequence[Transaction] | None = None,
+    state_overrides: StateOverrides | None = None,
+    block_overrides: BlockOverrides | None = None,
+    gas_cap: int = DEFAULT_GAS_CAP,
+) -> Any:
+    """A trace of a call on ``view``; see `fastevm.simulate.call.call` for what the call is given.
+
+    With ``before`` the view is the state under its block, and these transactions of it run first.
+    """
+    tracer_for(request, 0)
+    attempt = Attempt(view, call, state_overrides or {}, block_overrides or BlockOverrides())
+    runner, budget = TracedRunner(), Budget()
+    if before is None:
+        runner.open(view)
+    else:
+        _replay(runner, view, before, budget)
+    runner = _opened(attempt, runner)
+    apply_overrides(runner, attempt.state_overrides)
+    gas = gas_cap or attempt.environment.gas_limit if call.gas is None else call.gas
+    gas = min(gas, gas_cap) if gas_cap else gas
+    pair = transactions_of(call, gas, runner.nonce(call.sender), attempt.view)
+    return _traced(runner, pair[0], request, budget, as_call=True)
+
+
+def _opened(attempt: Attempt, runner: TracedRunner) -> TracedRunner:
+    """A runner on the state of another one, in the environment that the call sees."""
+    opened = TracedRunner()
+    view = StateView(
+        header=attempt.view.header,
+        block_hash=attempt.view.block_hash,
+        layer=runner.snapshot(),
+        ancestors=attempt.view.ancestors,
+        schedule=attempt.schedule,
+        config=attempt.view.config,
+    )
+    opened.open(view, environment=attempt.environment)
+    return opened
+
+
+class Budget:
+    """The time and bytes that one request has left."""
+
+    def __init__(self) -> None:
+        self.ends = time.monotonic() + BLOCK_TIME_LIMIT
+        self.size = TRACE_BYTES_LIMIT
+
+    def seconds(self) -> float:
+        """What is left of the time; TracingError when there is none."""
+        left = self.ends - time.monotonic()
+        if left <= 0:
+            raise TracingError("execution timeout")
+        return left
+
+
+def _replay(
+    runner: TracedRunner, view: StateView, transactions: Sequence[Transaction], budget: Budget
+) -> None:
+    """Run the start of a block that nobody watches."""
+    runner.open(view)
+    with WATCHDOG.watch(runner, budget.seconds()):
+        runner.begin()
+        runner.replay(transactions)
+
+
+def _traced(
+    runner: TracedRunner,
+    transaction: Transaction,
+    request: TraceRequest,
+    budget: Budget,
+    *,
+    as_call: bool = False,
+) -> Any:
+    tracer = tracer_for(request, budget.size)
+    before = runner.snapshot() if tracer.needs_states else None
+    seconds = min(request.timeout, budget.seconds())
+    if seconds <= 0:
+        raise TracingError("execution timeout")
+    try:
+        with WATCHDOG.watch(runner, seconds):
+            outcome = runner.trace(transaction, tracer.observer, as_call=as_call)
+    except InvalidTransaction as error:
+        raise TracingError(f"tracing failed: {error.message}") from error
+    except ResourceLimitError as error:
+        raise TracingError(f"tracing failed: {error}") from error
+    budget.size -= tracer.observer.kept
+    finished = Finished(
+        transaction=transaction,
+        outcome=outcome,
+        coinbase=runner.coinbase,
+        before=before,
+        after=runner.snapshot() if tracer.needs_states else None,
+    )
+    return tracer.result(finished)

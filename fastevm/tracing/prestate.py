@@ -1,0 +1,131 @@
+"""The accounts that a transaction looked at, as they were before it, and what it changed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fastevm.primitives.keccak import keccak256
+from fastevm.state.layer import Layer
+from fastevm.tracing.hexes import hex_bytes, hex_word, quantity
+from fastevm.tracing.touches import TouchObserver
+
+Json = dict[str, Any]
+
+DELEGATION_MARK: Final = bytes.fromhex("ef0100")  # EIP-7702
+DELEGATION_SIZE: Final = 23
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrestateOptions:
+    """Two states or one, and what is left out of them."""
+
+    diff: bool = False
+    code: bool = True
+    storage: bool = True
+    include_empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An account in one of the two states; zero values where there is none."""
+
+    balance: int
+    nonce: int
+    code: bytes
+    slots: Mapping[int, int]
+
+    @property
+    def is_empty(self) -> bool:
+        """Nonce 0, balance 0, no code."""
+        return not (self.balance or self.nonce or self.code)
+
+
+def touched_slots(
+    observer: TouchObserver, always: Iterable[bytes], states: Iterable[Layer]
+) -> dict[bytes, set[int]]:
+    """The slots looked at, of each account looked at.
+
+    ``always`` are the accounts that a transaction looks at in any case. Where code is delegated in
+    one of the states, the account that has it belongs to the list.
+    """
+    called = {*always, *observer.callees}
+    accounts = {*called, *observer.accounts, *observer.created, *observer.slots}
+    for layer in states:
+        for address in called:
+            code = layer.code(address)
+            if len(code) == DELEGATION_SIZE and code.startswith(DELEGATION_MARK):
+                accounts.add(code[len(DELEGATION_MARK) :])
+    return {address: observer.slots.get(address, set()) for address in sorted(accounts)}
+
+
+def prestate_json(
+    touched: Mapping[bytes, set[int]], before: Layer, after: Layer, options: PrestateOptions
+) -> Json:
+    """The answer of prestateTracer: accounts by address, or ``pre`` and ``post`` of a diff."""
+    pre = {address: _snapshot(before, address, slots) for address, slots in touched.items()}
+    if options.diff:
+        return _difference(pre, after, options)
+    return {
+        hex_bytes(address): _account_json(account, options)
+        for address, account in pre.items()
+        if options.include_empty or not account.is_empty
+    }
+
+
+def _snapshot(layer: Layer, address: bytes, slots: Iterable[int]) -> Snapshot:
+    return Snapshot(
+        layer.balance(address),
+        layer.nonce(address),
+        layer.code(address),
+        {slot: layer.storage(address, slot) for slot in sorted(slots)},
+    )
+
+
+def _account_json(account: Snapshot, options: PrestateOptions) -> Json:
+    answer: Json = {"balance": quantity(account.balance)}
+    if options.code and account.code:
+        answer["code"] = hex_bytes(account.code)
+        answer["codeHash"] = hex_bytes(keccak256(account.code))
+    if account.nonce:
+        answer["nonce"] = account.nonce
+    if options.storage and account.slots:
+        answer["storage"] = _slots_json(account.slots)
+    return answer
+
+
+def _slots_json(slots: Mapping[int, int]) -> Json:
+    return {hex_word(slot): hex_word(value) for slot, value in slots.items()}
+
+
+def _difference(pre: Mapping[bytes, Snapshot], after: Layer, options: PrestateOptions) -> Json:
+    answer: Json = {"post": {}, "pre": {}}
+    for address, old in pre.items():
+        new = _snapshot(after, address, old.slots)
+        exists = after.account(address) is not None
+        changed = {s for s in old.slots if options.storage and old.slots[s] != new.slots[s]}
+        fields = _changes(old, new, changed, options)
+        if not (fields or changed):
+            continue
+        name = hex_bytes(address)
+        if exists:
+            answer["post"][name] = fields
+        if not old.is_empty or options.include_empty:
+            kept = {s: v for s, v in old.slots.items() if not exists or (s in changed and v)}
+            answer["pre"][name] = _account_json(replace(old, slots=kept), options)
+    return answer
+
+
+def _changes(old: Snapshot, new: Snapshot, changed: set[int], options: PrestateOptions) -> Json:
+    """The fields that differ, as they are afterwards; slots that became zero are left out."""
+    fields: Json = {}
+    if new.balance != old.balance:
+        fields["balance"] = quantity(new.balance)
+    if options.code and new.code != old.code:
+        fields["code"] = hex_bytes(new.code)
+        fields["codeHash"] = hex_bytes(keccak256(new.code) if new.code else bytes(32))
+    if new.nonce != old.nonce:
+        fields["nonce"] = new.nonce
+    slots = {slot: new.slots[slot] for slot in sorted(changed) if new.slots[slot]}
+    if slots:
+        fields["storage"] = _slots_json(slots)
+    return fields

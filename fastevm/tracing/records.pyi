@@ -1,0 +1,11 @@
+"""Records of frames as Python values."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fastevm.tracing.observer import Observer
+
+class FrameObserver(Observer):
+    def __init__(
+        self, sink: Callable[[list[dict[str, Any]]], None], *, budget: int = ...
+    ) -> None: ...

@@ -1,0 +1,11 @@
+# A block whose transactions may be watched.
+from fastevm.execution.outcome cimport TxResult
+from fastevm.execution.transaction cimport Transaction
+from fastevm.simulate.runner cimport Runner
+from fastevm.tracing.observer cimport Observer
+
+
+cdef class TracedRunner(Runner):
+    cdef int watch(
+        self, Transaction source, Observer observer, bint as_call, TxResult* result
+    ) except -1

@@ -1,0 +1,23 @@
+"""Runs transactions that somebody watches."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fastevm.evm import EVM, ExecutionResult
+from fastevm.execution.transaction import Transaction
+from fastevm.simulate.runner import Runner
+from fastevm.simulate.values import CallOutcome
+from fastevm.tracing.observer import Observer
+
+class TracedRunner(Runner):
+    """A block whose transactions may be watched; one thread at a time."""
+
+    @property
+    def coinbase(self) -> bytes: ...
+    def replay(self, transactions: Iterable[Transaction]) -> None: ...
+    def trace(
+        self, transaction: Transaction, observer: Observer, *, as_call: bool = False
+    ) -> CallOutcome: ...
+    def add_traced(self, transaction: Transaction, observer: Observer) -> Any: ...
+
+def execute_traced(evm: EVM, transaction: Transaction, observer: Observer) -> ExecutionResult: ...

@@ -1,0 +1,136 @@
+"""Runs transactions that somebody watches: in a block, as a call, or on an ``EVM``."""
+
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+
+from fastevm.evm cimport EVM, ExecutionResult
+from fastevm.execution.block cimport recover_now
+from fastevm.execution.outcome cimport (
+    TX_CANCELLED,
+    TX_TOO_MANY_BLOBS,
+    TX_VALID,
+    TxError,
+    TxOptions,
+    TxResult,
+)
+from fastevm.execution.receipts cimport ReceiptRecord, receipts_add
+from fastevm.execution.refusals cimport refusal
+from fastevm.execution.running cimport blobs_fit, running_note, running_transact
+from fastevm.execution.transaction cimport Transaction
+from fastevm.simulate.runner cimport Runner, simulation_options
+from fastevm.tracing.observer cimport Observer, transact_observed
+
+from collections.abc import Iterable
+
+from fastevm.errors import ResourceLimitError
+from fastevm.simulate.values import CallOutcome
+from fastevm.tracing.values import TRACE_BYTES_LIMIT, TracingError
+
+
+cdef object fault(TxError error, Transaction source, const TxResult* result, Observer observer):
+    """The exception for a transaction that did not get to its end."""
+    if observer.error is not None:
+        return observer.error
+    if observer.starved:
+        return MemoryError("no memory for a trace")
+    if observer.overflowed:
+        return ResourceLimitError("trace", f"trace exceeds {TRACE_BYTES_LIMIT} bytes")
+    if error == TX_CANCELLED:
+        return TracingError("execution timeout")
+    return refusal(error, &source.c, result)
+
+
+cdef class TracedRunner(Runner):
+    """A block whose transactions may be watched; one thread at a time."""
+
+    @property
+    def coinbase(self) -> bytes:
+        """Whom fees go to, overrides included."""
+        return self.c.context.coinbase.b[:20]
+
+    def replay(self, transactions: Iterable[Transaction]) -> None:
+        """Run transactions that nobody watches; InvalidTransaction for one that does not fit."""
+        cdef Transaction source
+        cdef TxOptions options
+        cdef TxResult result
+        memset(&options, 0, sizeof(options))
+        for source in transactions:
+            recover_now(source)
+            with nogil:
+                running_transact(&self.c, &source.c, &options, &result)
+            if result.error == TX_CANCELLED:
+                raise TracingError("execution timeout")
+            if result.error != TX_VALID:
+                raise refusal(result.error, &source.c, &result)
+
+    def trace(
+        self, transaction: Transaction, observer: Observer, *, as_call: bool = False
+    ) -> CallOutcome:
+        """Run one transaction under the eyes of ``observer``; what it gave.
+
+        ``as_call``: nonces, the sender's code and, at a price of zero, fees do not matter. Raises
+        InvalidTransaction (nothing changed), TracingError when cancelled and ResourceLimitError
+        when the trace grows too large.
+        """
+        cdef TxResult result
+        self.watch(transaction, observer, as_call, &result)
+        return self.outcome(&result)
+
+    def add_traced(self, transaction: Transaction, observer: Observer) -> object:
+        """As ``BlockBuilder.add``, watched by ``observer``: the receipt."""
+        cdef TxResult result
+        self.watch(transaction, observer, False, &result)
+        self.close_receipt()
+        self.added.append(transaction)
+        return self.receipt(self.c.receipts.count - 1)
+
+    cdef int watch(
+        self, Transaction source, Observer observer, bint as_call, TxResult* result
+    ) except -1:
+        cdef TxOptions options
+        cdef TxError error
+        cdef ReceiptRecord* record
+        cdef uint64_t limit = self.c.context.gas_limit
+        limit = limit - self.c.gas_used if self.c.gas_used < limit else 0
+        memset(&options, 0, sizeof(options))
+        if as_call:
+            simulation_options(&options, False)
+        recover_now(source)
+        if not as_call and not blobs_fit(&self.c, &source.c, result):
+            raise refusal(TX_TOO_MANY_BLOBS, &source.c, result)
+        with nogil:
+            error = transact_observed(
+                self.c.machine, &source.c, &options, limit, result, observer
+            )
+        if error != TX_VALID:
+            raise fault(error, source, result, observer)
+        record = receipts_add(&self.c.receipts)
+        if record == NULL:
+            raise MemoryError
+        running_note(&self.c, record, &source.c, result)
+        return 0
+
+
+def execute_traced(evm: EVM, transaction: Transaction, observer: Observer) -> ExecutionResult:
+    """As ``EVM.execute``, watched by ``observer``."""
+    cdef EVM machine = evm
+    cdef Transaction source = transaction
+    cdef TxResult outcome
+    cdef TxError error
+    cdef ExecutionResult result
+    recover_now(source)
+    machine.begin()
+    try:
+        with nogil:
+            error = transact_observed(
+                machine.machine, &source.c, NULL, machine.block.gas_limit, &outcome, observer
+            )
+        if error != TX_VALID:
+            raise fault(error, source, &outcome, observer)
+        result = machine.result_of(outcome.status)
+        result.gas_used = outcome.gas_used
+        result.gas_refunded = outcome.gas_refunded
+        machine.state = machine.state.commit(machine.world)
+        return result
+    finally:
+        machine.running = False

@@ -1,0 +1,50 @@
+# Steps as JSON text, rendered while the run goes on.
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+from fastevm.interpreter.machine cimport Machine
+from fastevm.interpreter.tracer cimport LeaveRecord, StepRecord
+from fastevm.primitives.hashes cimport Address
+from fastevm.spec.schedule cimport Schedule
+from fastevm.tracing.observer cimport Observer
+from fastevm.tracing.storage cimport SeenStorage
+from fastevm.tracing.writer cimport Writer
+
+
+# Renders each step once it is over; `render` is what its heirs bring.
+cdef class StepObserver(Observer):
+    cdef Writer writer
+    cdef size_t budget        # bytes that the text may have
+    cdef bint shows_stack
+    # of the machine that runs, and of the records that are being read
+    cdef const Schedule* schedule
+    cdef const uint8_t* end
+    cdef int64_t refund       # the counter now
+
+    cdef uint64_t refund_of(self, const StepRecord* step) noexcept nogil
+    cdef bint render(self, const StepRecord* step) noexcept nogil    # False stops the run
+    cdef bint look_ahead(self, Machine* m) noexcept nogil
+    cdef bint close(self, const LeaveRecord* frame) noexcept nogil   # the top frame is left
+    cdef bytes halt_text(self, const StepRecord* step)
+    cdef bint put_halt(self, const StepRecord* step) noexcept nogil
+
+
+# The struct logs of debug_trace*.
+cdef class StructLogger(StepObserver):
+    cdef size_t limit         # of the caller; no step is kept beyond it
+    cdef bint sees_storage
+    cdef SeenStorage seen
+    cdef bint touches_storage  # the next step does, in this contract
+    cdef Address contract
+
+    cdef void put_details(self, const StepRecord* step) noexcept nogil
+    cdef void put_memory(self, const uint8_t* memory, size_t size) noexcept nogil
+    cdef void put_storage(self) noexcept nogil
+
+
+# Lines of EIP-3155, written to a stream.
+cdef class LineLogger(StepObserver):
+    cdef object stream
+
+    cdef bytes summary_of(self, const LeaveRecord* frame)
+    cdef bint render_rest(self, const StepRecord* step) noexcept nogil
+    cdef bint hand_over(self) noexcept nogil

@@ -1,0 +1,21 @@
+"""Steps as JSON text."""
+
+from typing import TextIO
+
+from fastevm.tracing.observer import Observer
+from fastevm.tracing.values import StepOptions
+
+class StructLogger(Observer):
+    def __init__(self, options: StepOptions, *, budget: int = ...) -> None: ...
+    def text(self) -> bytes: ...
+
+class LineLogger(Observer):
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        stack: bool = True,
+        memory: bool = False,
+        return_data: bool = False,
+    ) -> None: ...
+    def flush(self) -> None: ...

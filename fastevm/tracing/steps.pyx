@@ -1,0 +1,390 @@
+"""Steps as JSON text, rendered while the run goes on: struct logs, and lines of EIP-3155."""
+
+from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
+
+from fastevm.interpreter.machine cimport Frame, Machine
+from fastevm.interpreter.opcodes cimport (
+    CALL,
+    CALLCODE,
+    CREATE,
+    CREATE2,
+    DELEGATECALL,
+    EXP,
+    LOG0,
+    LOG4,
+    REVERT,
+    SELFDESTRUCT,
+    SLOAD,
+    SSTORE,
+    STATICCALL,
+)
+from fastevm.interpreter.status cimport OUT_OF_GAS, RUNNING, STACK_OVERFLOW, STACK_UNDERFLOW
+from fastevm.interpreter.tracer cimport (
+    TRACE_ENTER,
+    TRACE_LEAVE,
+    TRACE_STEP,
+    EnterRecord,
+    LeaveRecord,
+    StepRecord,
+    StepTrace,
+    TraceHead,
+    Tracer,
+    tracer_clear,
+)
+from fastevm.primitives.buffer cimport buffer_free
+from fastevm.primitives.word cimport Word, word_fits64
+from fastevm.spec.schedule cimport Schedule
+from fastevm.state.world cimport Slot, world_slot
+from fastevm.tracing.names cimport OPCODE_NAMES, end_of, halt_of
+from fastevm.tracing.observer cimport Observer
+from fastevm.tracing.storage cimport seen_belongs, seen_first, seen_free, seen_put
+from fastevm.tracing.writer cimport (
+    Writer,
+    put,
+    put_bytes,
+    put_number,
+    put_quantity,
+    put_word,
+    shown_gas,
+)
+
+from typing import TextIO
+
+from fastevm.tracing.values import TRACE_BYTES_LIMIT, StepOptions
+
+
+cdef enum:
+    FLUSH_AT = 256 * 1024
+
+
+cdef inline const Word* stack_of(const StepRecord* step) noexcept nogil:
+    return <const Word*>(<const uint8_t*>step + sizeof(StepRecord))
+
+
+cdef inline const uint8_t* memory_of(const StepRecord* step) noexcept nogil:
+    return <const uint8_t*>(stack_of(step) + step.stack_words)
+
+
+cdef inline const uint8_t* return_data_of(const StepRecord* step) noexcept nogil:
+    return memory_of(step) + (step.memory_size if step.has_memory else 0)
+
+
+cdef int64_t gas_of_frame_behind(const StepRecord* step, const uint8_t* end) noexcept nogil:
+    cdef const uint8_t* behind = <const uint8_t*>step + step.head.size
+    cdef const EnterRecord* frame = <const EnterRecord*>behind
+    return frame.gas if behind < end and frame.head.kind == TRACE_ENTER else 0
+
+
+# Where the stack is no good for an op, go-ethereum tells the static price, and for some knows none.
+cdef int64_t static_cost(const StepRecord* step, const Schedule* s) noexcept nogil:
+    if step.op == EXP or step.op == SSTORE or LOG0 <= step.op <= LOG4:
+        return 0
+    if step.op == SLOAD and s.has_access_lists:
+        return 0
+    return s.gas[step.op]
+
+
+# What an op would have cost that ran out of gas; a memory address that nobody can pay for counts
+# nothing (it shows as one more than there was).
+cdef int64_t unpaid_cost(const StepRecord* step, const Schedule* s) noexcept nogil:
+    cdef const Word* top = stack_of(step)
+    if step.gas_cost == step.gas + 1 and step.gas >= static_cost(step, s):
+        return static_cost(step, s)
+    if (
+        step.op == CALL or step.op == CALLCODE or step.op == DELEGATECALL or step.op == STATICCALL
+    ) and word_fits64(top) and (top.d[0] >> 62) == 0:
+        return step.gas_cost + <int64_t>top.d[0]
+    return step.gas_cost
+
+
+# What the op costs; of a creation without the gas that the frame behind it gets, as opposed to a
+# call.
+cdef int64_t cost_of(
+    const StepRecord* step, const Schedule* s, const uint8_t* end
+) noexcept nogil:
+    if step.status == STACK_UNDERFLOW or step.status == STACK_OVERFLOW:
+        return static_cost(step, s)
+    if step.status == OUT_OF_GAS:
+        return unpaid_cost(step, s)
+    if step.op == CREATE or step.op == CREATE2:
+        return step.gas_cost - gas_of_frame_behind(step, end)
+    return step.gas_cost
+
+
+cdef void put_stack(Writer* w, const StepRecord* step) noexcept nogil:
+    cdef uint32_t at = step.stack_words
+    put(w, b"[")
+    while at != 0:
+        at -= 1
+        put_word(w, &stack_of(step)[at])
+        if at != 0:
+            put(w, b",")
+    put(w, b"]")
+
+
+cdef class StepObserver(Observer):
+    """Renders each step once it is over."""
+
+    def __cinit__(self, *args: object, **options: object) -> None:
+        # One byte: the run stops before every op.
+        self.trace = StepTrace(steps=True, calls=True, limit=1)
+        self.budget = TRACE_BYTES_LIMIT
+
+    def __dealloc__(self) -> None:
+        buffer_free(&self.writer.out)
+
+    @property
+    def kept(self) -> int:
+        """Bytes of text so far."""
+        return self.writer.out.size
+
+    cdef bint observe(self, Machine* m) noexcept nogil:
+        cdef Tracer* t = self.trace.c
+        cdef size_t at = 0
+        cdef const TraceHead* head
+        self.schedule = m.schedule
+        self.end = t.records.bytes + t.records.size
+        self.refund = m.world.refund
+        while at < t.records.size:
+            head = <const TraceHead*>(t.records.bytes + at)
+            if head.kind == TRACE_STEP:
+                if not self.render(<const StepRecord*>head):
+                    return False
+            elif head.kind == TRACE_LEAVE and head.depth == 1:
+                if not self.close(<const LeaveRecord*>head):
+                    return False
+            at += head.size
+        tracer_clear(t)
+        if self.writer.starved or not self.look_ahead(m):
+            self.starved = True
+            return False
+        if self.writer.out.size > self.budget:
+            self.overflowed = True
+            return False
+        return True
+
+    # The refund counter with what the op itself changed, as go-ethereum tells it.
+    cdef uint64_t refund_of(self, const StepRecord* step) noexcept nogil:
+        cdef int64_t refund = step.refund
+        if step.status == RUNNING and (step.op == SSTORE or step.op == SELFDESTRUCT):
+            refund = self.refund
+        return <uint64_t>refund if refund > 0 else 0
+
+    cdef bint render(self, const StepRecord* step) noexcept nogil:
+        return True
+
+    cdef bint close(self, const LeaveRecord* frame) noexcept nogil:
+        return True
+
+    # False: out of memory.
+    cdef bint look_ahead(self, Machine* m) noexcept nogil:
+        return True
+
+    cdef bytes halt_text(self, const StepRecord* step):
+        return halt_of(step)
+
+    cdef bint put_halt(self, const StepRecord* step) noexcept nogil:
+        with gil:
+            try:
+                text = self.halt_text(step)
+                put(&self.writer, b',"error":"')
+                put(&self.writer, text)
+                put(&self.writer, b'"')
+                return True
+            except Exception as error:
+                self.error = error
+                return False
+
+
+cdef class StructLogger(StepObserver):
+    """The struct logs of debug_trace*, in go-ethereum's shape."""
+
+    def __init__(self, options: StepOptions, *, size_t budget=TRACE_BYTES_LIMIT) -> None:
+        self.budget = budget
+        self.limit = options.limit
+        self.shows_stack = options.stack
+        self.sees_storage = options.storage
+        self.trace.c.stack_words = UINT32_MAX if options.stack else 1
+        self.trace.c.memory = options.memory
+        self.trace.c.return_data = options.return_data
+
+    def __dealloc__(self) -> None:
+        seen_free(&self.seen)
+
+    cdef bint look_ahead(self, Machine* m) noexcept nogil:
+        cdef Frame* f
+        cdef uint8_t op
+        cdef Slot* slot
+        self.touches_storage = False
+        if not self.sees_storage or m.depth == 0:
+            return True
+        f = &m.frames[m.depth - 1]
+        if f.sp >= f.base:
+            return True
+        op = f.pc[0]
+        self.contract = f.account.address
+        if op == SLOAD:
+            self.touches_storage = True
+            slot = world_slot(m.world, f.account, &f.sp[0])
+            return slot != NULL and seen_put(
+                &self.seen, &self.contract, &f.sp[0], &slot.current
+            )
+        if op == SSTORE and f.sp + 1 < f.base:
+            self.touches_storage = True
+            return seen_put(&self.seen, &self.contract, &f.sp[0], &f.sp[1])
+        return True
+
+    cdef bint render(self, const StepRecord* step) noexcept nogil:
+        cdef Writer* w = &self.writer
+        if self.limit != 0 and w.out.size > self.limit:
+            return True
+        put(w, b'{"pc":' if w.out.size == 0 else b',{"pc":')
+        put_number(w, step.pc)
+        put(w, b',"op":"')
+        put(w, OPCODE_NAMES[step.op])
+        put(w, b'","gas":')
+        put_number(w, shown_gas(step.gas))
+        put(w, b',"gasCost":')
+        put_number(w, shown_gas(cost_of(step, self.schedule, self.end)))
+        put(w, b',"depth":')
+        put_number(w, step.head.depth)
+        # Only what is known before the op is executed has an error here, as in go-ethereum.
+        if OUT_OF_GAS <= step.status <= STACK_OVERFLOW and not self.put_halt(step):
+            return False
+        self.put_details(step)
+        put(w, b"}")
+        return True
+
+    cdef void put_details(self, const StepRecord* step) noexcept nogil:
+        cdef Writer* w = &self.writer
+        if self.shows_stack:
+            put(w, b',"stack":')
+            put_stack(w, step)
+        if step.has_return and step.return_size != 0:
+            put(w, b',"returnData":')
+            put_bytes(w, return_data_of(step), step.return_size)
+        if step.has_memory and step.memory_size != 0:
+            put(w, b',"memory":')
+            self.put_memory(memory_of(step), step.memory_size)
+        if self.touches_storage:
+            self.put_storage()
+        if self.refund_of(step) != 0:
+            put(w, b',"refund":')
+            put_number(w, self.refund_of(step))
+
+    cdef void put_memory(self, const uint8_t* memory, size_t size) noexcept nogil:
+        cdef size_t at = 0
+        put(&self.writer, b"[")
+        while at < size:
+            if at != 0:
+                put(&self.writer, b",")
+            put_bytes(&self.writer, memory + at, 32)
+            at += 32
+        put(&self.writer, b"]")
+
+    cdef void put_storage(self) noexcept nogil:
+        cdef Writer* w = &self.writer
+        cdef size_t first = seen_first(&self.seen, &self.contract), at = first
+        put(w, b',"storage":{')
+        while at < self.seen.count and seen_belongs(&self.seen.slots[at], &self.contract):
+            if at != first:
+                put(w, b",")
+            put_bytes(w, self.seen.slots[at].place + 20, 32)
+            put(w, b":")
+            put_bytes(w, self.seen.slots[at].value, 32)
+            at += 1
+        put(w, b"}")
+
+    def text(self) -> bytes:
+        """The steps as a JSON array."""
+        if self.writer.out.size == 0:
+            return b"[]"
+        return b"[" + self.writer.out.bytes[:self.writer.out.size] + b"]"
+
+
+cdef class LineLogger(StepObserver):
+    """Lines of EIP-3155, written to a stream, in the words of ``evm statetest --json``."""
+
+    def __init__(
+        self, stream: TextIO, *, bint stack=True, bint memory=False, bint return_data=False
+    ) -> None:
+        self.stream = stream
+        self.shows_stack = stack
+        self.trace.c.stack_words = UINT32_MAX if stack else 1
+        self.trace.c.memory = memory
+        self.trace.c.return_data = return_data
+
+    cdef bytes halt_text(self, const StepRecord* step):
+        return b"execution reverted" if step.status == 0 else halt_of(step)
+
+    cdef bint render(self, const StepRecord* step) noexcept nogil:
+        cdef Writer* w = &self.writer
+        put(w, b'{"pc":')
+        put_number(w, step.pc)
+        put(w, b',"op":')
+        put_number(w, step.op)
+        put(w, b',"gas":')
+        put_quantity(w, shown_gas(step.gas))
+        put(w, b',"gasCost":')
+        put_quantity(w, shown_gas(cost_of(step, self.schedule, self.end)))
+        if step.has_memory and step.memory_size != 0:
+            put(w, b',"memory":')
+            put_bytes(w, memory_of(step), step.memory_size)
+        put(w, b',"memSize":')
+        put_number(w, step.memory_size)
+        return self.render_rest(step)
+
+    cdef bint render_rest(self, const StepRecord* step) noexcept nogil:
+        cdef Writer* w = &self.writer
+        put(w, b',"stack":')
+        if self.shows_stack:
+            put_stack(w, step)
+        else:
+            put(w, b"null")
+        if step.has_return and step.return_size != 0:
+            put(w, b',"returnData":')
+            put_bytes(w, return_data_of(step), step.return_size)
+        put(w, b',"depth":')
+        put_number(w, step.head.depth)
+        put(w, b',"refund":')
+        put_number(w, self.refund_of(step))
+        put(w, b',"opName":"')
+        put(w, OPCODE_NAMES[step.op])
+        put(w, b'"')
+        if (step.status != 0 or step.op == REVERT) and not self.put_halt(step):
+            return False
+        put(w, b"}\n")
+        return w.out.size < FLUSH_AT or self.hand_over()
+
+    # What the frame gave and used, the intrinsic gas and refunds left out.
+    cdef bytes summary_of(self, const LeaveRecord* frame):
+        output = (<const char*>frame + sizeof(LeaveRecord))[:frame.data_size]
+        error = end_of(frame).decode()
+        told = f',"error":"{error}"' if error else ""
+        used = f'"gasUsed":"{frame.gas_used:#x}"'
+        return f'{{"output":"{output.hex()}",{used}{told}}}\n'.encode()
+
+    cdef bint close(self, const LeaveRecord* frame) noexcept nogil:
+        with gil:
+            try:
+                put(&self.writer, self.summary_of(frame))
+                return True
+            except Exception as error:
+                self.error = error
+                return False
+
+    cdef bint hand_over(self) noexcept nogil:
+        with gil:
+            try:
+                self.flush()
+                return True
+            except Exception as error:
+                self.error = error
+                return False
+
+    def flush(self) -> None:
+        """Write what is rendered so far."""
+        if self.writer.out.size:
+            text = self.writer.out.bytes[:self.writer.out.size].decode("ascii")
+            self.writer.out.size = 0
+            self.stream.write(text)

@@ -1,0 +1,26 @@
+# The storage slots that a run has read or written so far, by contract, in order.
+from libc.stdint cimport uint8_t
+
+from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.word cimport Word
+
+
+cdef struct SeenSlot:
+    uint8_t place[52]        # address and key, big-endian: the order of the text
+    uint8_t value[32]
+
+
+cdef struct SeenStorage:
+    SeenSlot* slots          # sorted by place
+    size_t count
+    size_t capacity
+
+
+# Set or replace. False: out of memory.
+cdef bint seen_put(
+    SeenStorage* seen, const Address* contract, const Word* key, const Word* value
+) noexcept nogil
+# The first slot of the contract or of one behind it.
+cdef size_t seen_first(const SeenStorage* seen, const Address* contract) noexcept nogil
+cdef bint seen_belongs(const SeenSlot* slot, const Address* contract) noexcept nogil
+cdef void seen_free(SeenStorage* seen) noexcept nogil

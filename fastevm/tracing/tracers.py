@@ -1,0 +1,154 @@
+"""The tracers by name: what each watches, and the answer that it gives in the end."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from fastevm.execution.transaction import Transaction
+from fastevm.simulate.values import CallOutcome
+from fastevm.state.layer import Layer
+from fastevm.tracing.calls import CallTree, call_json
+from fastevm.tracing.hexes import hex_bytes
+from fastevm.tracing.observer import Observer
+from fastevm.tracing.prestate import PrestateOptions, prestate_json, touched_slots
+from fastevm.tracing.records import FrameObserver
+from fastevm.tracing.steps import StructLogger
+from fastevm.tracing.touches import TouchObserver
+from fastevm.tracing.values import StepOptions, TraceRequest, TracingError
+
+SHOWN_NAME: Final = 64  # characters of a caller's text that an error repeats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A transaction that was watched to its end; the two states only where a tracer needs them."""
+
+    transaction: Transaction
+    outcome: CallOutcome
+    coinbase: bytes
+    before: Layer | None
+    after: Layer | None
+
+
+class Tracer(Protocol):
+    """Watches one transaction; ``result`` is a JSON value, or raw JSON."""
+
+    @property
+    def observer(self) -> Observer: ...
+    @property
+    def needs_states(self) -> bool: ...
+    def result(self, finished: Finished) -> Any: ...
+
+
+class StructLogTracer:
+    """Every step; the default."""
+
+    needs_states = False
+
+    def __init__(self, options: StepOptions, budget: int) -> None:
+        self.observer: StructLogger = StructLogger(options, budget=budget)
+
+    def result(self, finished: Finished) -> Any:
+        outcome = finished.outcome
+        shows_output = outcome.success or outcome.reverted
+        return {
+            "gas": outcome.gas_used,
+            "failed": not outcome.success,
+            "returnValue": hex_bytes(outcome.output if shows_output else b""),
+            "structLogs": msgspec.Raw(self.observer.text()),
+        }
+
+
+class CallTracer:
+    """The tree of calls."""
+
+    needs_states = False
+
+    def __init__(self, config: Mapping[str, Any], budget: int) -> None:
+        self.with_log = _flag(config, "withLog", "callTracerConfig")
+        self.tree = CallTree(only_top=_flag(config, "onlyTopCall", "callTracerConfig"))
+        self.observer: FrameObserver = FrameObserver(self.tree.feed, budget=budget)
+
+    def result(self, finished: Finished) -> Any:
+        return call_json(
+            self.tree,
+            finished.outcome,
+            gas_limit=finished.transaction.gas_limit,
+            with_log=self.with_log,
+        )
+
+
+class PrestateTracer:
+    """The state that the transaction looked at."""
+
+    needs_states = True
+
+    def __init__(self, config: Mapping[str, Any], budget: int) -> None:
+        struct = "prestateTracerConfig"
+        self.options = PrestateOptions(
+            diff=_flag(config, "diffMode", struct),
+            code=not _flag(config, "disableCode", struct),
+            storage=not _flag(config, "disableStorage", struct),
+            include_empty=_flag(config, "includeEmpty", struct),
+        )
+        if self.options.diff and self.options.include_empty:
+            raise TracingError("cannot use diffMode with includeEmpty")
+        self.observer: TouchObserver = TouchObserver(skip_failed=True)
+
+    def result(self, finished: Finished) -> Any:
+        before, after = finished.before, finished.after
+        assert before is not None and after is not None
+        touched = touched_slots(self.observer, _looked_at(finished), (before, after))
+        return prestate_json(touched, before, after, self.options)
+
+
+def _looked_at(finished: Finished) -> Iterable[bytes]:
+    """The accounts that a transaction looks at in any case."""
+    transaction = finished.transaction
+    yield transaction.sender or bytes(20)
+    yield finished.coinbase
+    yield from (authority for authority in transaction.authorities if authority is not None)
+    target = transaction.to or finished.outcome.created
+    if target is not None:
+        yield target
+
+
+_TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int], Tracer]]] = {
+    "callTracer": CallTracer,
+    "prestateTracer": PrestateTracer,
+}
+
+
+def tracer_for(request: TraceRequest, budget: int) -> Tracer:
+    """A tracer for one transaction; ``budget``: bytes that it may keep.
+
+    TracingError for an unknown name, with the nearest known one, and for an option of a wrong type.
+    """
+    if not request.tracer:
+        return StructLogTracer(request.steps, budget)
+    make = _TRACERS.get(request.tracer)
+    if make is None:
+        raise TracingError(unknown_tracer(request.tracer))
+    return make(request.config or {}, budget)
+
+
+def unknown_tracer(name: str) -> str:
+    """The words for a tracer that does not exist."""
+    near = get_close_matches(name, _TRACERS, n=1, cutoff=0.4)
+    hint = f'did you mean "{near[0]}"?' if near else f"there are {' and '.join(_TRACERS)}"
+    return f'unknown tracer "{name[:SHOWN_NAME]}": {hint}'
+
+
+def _flag(config: Mapping[str, Any], name: str, struct: str) -> bool:
+    """An option that is true or false; missing and null are false, others are ignored."""
+    value = config.get(name)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    kinds: dict[type, str] = {str: "string", list: "array", dict: "object"}
+    kind = kinds.get(type(value), "number")
+    raise TracingError(
+        f"json: cannot unmarshal {kind} into Go struct field {struct}.{name} of type bool"
+    )

@@ -1,0 +1,58 @@
+"""What callers ask of a tracer, and the limits of what it may keep."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastevm.errors import FastevmError
+
+TRACE_BYTES_LIMIT: Final = 128 * 1024 * 1024  # of one request: records kept, or JSON rendered
+DEFAULT_TIMEOUT: Final = 5.0  # seconds for one transaction
+MAX_TIMEOUT: Final = 60.0  # seconds; a longer one that somebody asks for is cut
+
+_DURATION: Final = re.compile(r"([+-])?((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)")
+_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_SECONDS: Final[Mapping[str, float]] = {
+    "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0,
+}  # fmt: skip
+
+
+class TracingError(FastevmError):
+    """A trace that cannot be made: an unknown tracer or option, a limit, a refused transaction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOptions:
+    """What a step of a struct log holds besides pc, op, gas, cost and depth.
+
+    ``limit``: bytes of rendered steps, after which no further step is kept; 0 keeps all.
+    """
+
+    memory: bool = False
+    stack: bool = True
+    storage: bool = True
+    return_data: bool = False
+    limit: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceRequest:
+    """Which tracer (None: struct logs), its own configuration, and how long it may run."""
+
+    tracer: str | None = None
+    config: Mapping[str, Any] | None = None
+    steps: StepOptions = StepOptions()
+    timeout: float = DEFAULT_TIMEOUT
+
+
+def seconds_of(text: str) -> float:
+    """The seconds of a Go duration such as ``10s`` or ``1m30s``, at most ``MAX_TIMEOUT``.
+
+    TracingError in Go's words for what is none.
+    """
+    found = _DURATION.fullmatch(text)
+    if not found:
+        raise TracingError(f'time: invalid duration "{text[:64]}"')
+    total = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(found[2]))
+    return 0.0 if found[1] == "-" else min(total, MAX_TIMEOUT)

@@ -1,0 +1,172 @@
+"""Roots over lists (Yellow Paper, section 4.3): the keys are known, so no trie needs to be built.
+
+The keys rlp(0), rlp(1) ... are taken in their own order, in which every subtree is one run of
+items; a node's digest is computed as soon as those of its children are.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from fastevm.primitives.buffer cimport Buffer, buffer_free
+from fastevm.primitives.keccak cimport keccak256
+from fastevm.trie.encoding cimport (
+    DIGEST_SIZE,
+    RADIX,
+    Digest,
+    Path,
+    append_branch,
+    append_extension,
+    append_leaf,
+    digest_of,
+    nibble_at,
+)
+
+
+cdef enum:
+    KEY_SIZE = 9              # the longest rlp(i) of a 64-bit i
+    ONE_BYTE_KEYS = 127       # rlp(1) to rlp(127) are these bytes themselves
+    STRING = 0x80
+
+
+cdef struct OrderedKey:
+    uint8_t bytes[KEY_SIZE]
+    uint32_t nibbles
+
+
+cdef struct OrderedList:
+    const uint8_t** items
+    const size_t* sizes
+    size_t count
+    Buffer scratch
+
+
+cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
+    """Which item has the key at this position: rlp(0) is 0x80, between 0x7f and 0x8180."""
+    cdef size_t before_zero = list.count - 1 if list.count <= ONE_BYTE_KEYS else ONE_BYTE_KEYS
+    if position < before_zero:
+        return position + 1
+    return 0 if position == before_zero else position
+
+
+cdef void key_at(const OrderedList* list, size_t position, OrderedKey* out) noexcept nogil:
+    cdef uint64_t index = item_at(list, position)
+    cdef uint64_t rest = index
+    cdef uint32_t width = 0
+    cdef uint32_t i
+    if 0 < index <= ONE_BYTE_KEYS:
+        out.bytes[0] = <uint8_t>index
+        out.nibbles = 2
+        return
+    while rest:
+        rest >>= 8
+        width += 1
+    out.bytes[0] = <uint8_t>(STRING + width)
+    for i in range(width):
+        out.bytes[1 + i] = <uint8_t>(index >> (8 * (width - 1 - i)))
+    out.nibbles = 2 + 2 * width
+
+
+cdef uint32_t shared_nibbles(const OrderedKey* a, const OrderedKey* b) noexcept nogil:
+    cdef uint32_t at = 0
+    while nibble_at(a.bytes, at) == nibble_at(b.bytes, at):
+        at += 1
+    return at
+
+
+cdef bint leaf_digest(
+    OrderedList* list, size_t position, uint32_t start, Digest* out
+) noexcept nogil:
+    cdef OrderedKey key
+    cdef Path path
+    cdef size_t item = item_at(list, position)
+    key_at(list, position, &key)
+    path.key = key.bytes
+    path.start = start
+    path.end = key.nibbles
+    list.scratch.size = 0
+    if not append_leaf(&list.scratch, &path, list.items[item], list.sizes[item]):
+        return False
+    digest_of(&list.scratch, 0, out)
+    return True
+
+
+cdef size_t run_end(
+    const OrderedList* list, size_t first, size_t end, uint32_t at
+) noexcept nogil:
+    """The end of the run of keys from `first` on that have the same nibble at `at`."""
+    cdef OrderedKey key
+    cdef uint32_t nibble
+    cdef size_t middle
+    key_at(list, first, &key)
+    nibble = nibble_at(key.bytes, at)
+    while first < end:
+        middle = first + (end - first) // 2
+        key_at(list, middle, &key)
+        if nibble_at(key.bytes, at) == nibble:
+            first = middle + 1
+        else:
+            end = middle
+    return end
+
+
+cdef bint subtree_digest(
+    OrderedList* list, size_t first, size_t end, uint32_t start, Digest* out
+) noexcept nogil:
+    """Digest of the subtree with the keys of [first, end) below their `start` common nibbles."""
+    cdef OrderedKey low, high
+    cdef Digest digests[RADIX]
+    cdef const Digest* children[RADIX]
+    cdef uint32_t fork, nibble
+    cdef size_t until
+    cdef Path path
+    if end - first == 1:
+        return leaf_digest(list, first, start, out)
+    key_at(list, first, &low)
+    key_at(list, end - 1, &high)
+    fork = shared_nibbles(&low, &high)
+    memset(children, 0, sizeof(children))
+    while first < end:
+        key_at(list, first, &high)
+        nibble = nibble_at(high.bytes, fork)
+        until = run_end(list, first, end, fork)
+        if not subtree_digest(list, first, until, fork + 1, &digests[nibble]):
+            return False
+        children[nibble] = &digests[nibble]
+        first = until
+    list.scratch.size = 0
+    if not append_branch(&list.scratch, children, NULL, 0):
+        return False
+    digest_of(&list.scratch, 0, out)
+    if fork == start:
+        return True
+    path.key = low.bytes
+    path.start = start
+    path.end = fork
+    list.scratch.size = 0
+    if not append_extension(&list.scratch, &path, out):
+        return False
+    digest_of(&list.scratch, 0, out)
+    return True
+
+
+cdef bint trie_ordered_root(
+    const uint8_t** items, const size_t* sizes, size_t count, Hash* out
+) noexcept nogil:
+    cdef OrderedList list
+    cdef Digest digest
+    cdef uint8_t nothing = STRING
+    cdef bint done
+    if count == 0:
+        keccak256(out.b, &nothing, 1)
+        return True
+    memset(&list, 0, sizeof(OrderedList))
+    list.items = items
+    list.sizes = sizes
+    list.count = count
+    done = subtree_digest(&list, 0, count, 0, &digest)
+    buffer_free(&list.scratch)
+    if done and digest.size < DIGEST_SIZE:
+        keccak256(out.b, digest.bytes, digest.size)
+    elif done:
+        memcpy(out.b, digest.bytes, DIGEST_SIZE)
+    return done

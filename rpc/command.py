@@ -1,0 +1,154 @@
+"""The options of ``fastevm node`` and how they become a running server."""
+
+import argparse
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+from fastevm import chain as chains
+from fastevm import simulate
+from rpc.dialect import DEFAULT_DIALECT, DIALECTS
+from rpc.limits import Limits
+from rpc.server import DEFAULT_HOST, DEFAULT_PORT, Listener, Server, parse_listener, serve
+from rpc.server import run as run_loop
+
+MILLISECONDS = 1_000
+PROGRESS_BLOCKS = 1_000  # imported blocks from one line of progress to the next
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the node's options to a parser."""
+    _add_listeners(parser.add_argument_group("listeners"))
+    _add_chain(parser.add_argument_group("chain"))
+    chains.add_chain_arguments(parser)
+    parser.add_argument("--threads", type=int, metavar="N", help="worker threads (all cores)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no banner")
+    parser.set_defaults(usage_error=parser.error)
+
+
+def _add_listeners(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (%(default)s)")
+    group.add_argument("--port", type=int, default=DEFAULT_PORT, help="port (%(default)s; 0: any)")
+    group.add_argument(
+        "--dialect",
+        choices=sorted(DIALECTS),
+        default=DEFAULT_DIALECT,
+        help="which answers to give where documents disagree (%(default)s)",
+    )
+    group.add_argument(
+        "--listen",
+        action="append",
+        type=listener,
+        metavar="DIALECT@HOST:PORT",
+        help="one more listener, with its own dialect; may be repeated",
+    )
+
+
+def _add_chain(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--genesis", type=Path, metavar="FILE", help="genesis file in geth's format")
+    group.add_argument(
+        "--import",
+        type=Path,
+        metavar="FILE",
+        dest="import_file",
+        help="file of RLP blocks to add to the genesis block",
+    )
+    group.add_argument("--chain-id", type=int, metavar="N", help="of the development chain (31337)")
+    group.add_argument(
+        "--accounts",
+        type=int,
+        default=10,
+        metavar="N",
+        help="funded accounts of the development chain (%(default)s)",
+    )
+    group.add_argument(
+        "--block-time",
+        type=int,
+        metavar="MS",
+        help="milliseconds from block to block (2000); builds on --genesis too",
+    )
+    group.add_argument(
+        "--slice-interval",
+        type=int,
+        default=200,
+        metavar="MS",
+        help="milliseconds from slice to slice (%(default)s)",
+    )
+    group.add_argument(
+        "--pending-max-age",
+        type=milliseconds,
+        metavar="MS",
+        default=int(Limits().pending_age * MILLISECONDS),
+        help="age of the newest slice from which on pending means latest and /readyz"
+        " fails; 0: never (%(default)s)",
+    )
+
+
+def milliseconds(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of milliseconds")
+    return int(text)
+
+
+def listener(text: str) -> Listener:
+    try:
+        return parse_listener(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve the node that the options describe until it is told to stop; 1 on bad input."""
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    if arguments.import_file and not arguments.genesis:
+        arguments.usage_error("--import needs --genesis")
+    try:
+        node = node_of(arguments)
+    except (ValueError, OSError) as error:
+        print(f"fastevm node: {error}", file=sys.stderr)
+        return 1
+    dialect = DIALECTS[arguments.dialect]
+    listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
+    limits = Limits(pending_age=arguments.pending_max_age / MILLISECONDS)
+    server = Server(node, simulate, listeners, limits=limits, threads=arguments.threads)
+    run_loop(serve(server, quiet=arguments.quiet))
+    return 0
+
+
+def node_of(arguments: argparse.Namespace) -> Any:
+    """The chain that the options ask for. ValueError or OSError for files that cannot be used."""
+    times: dict[str, int] = {"slice_interval_ms": arguments.slice_interval}
+    if arguments.block_time is not None:
+        times["block_time_ms"] = arguments.block_time
+        times["slice_interval_ms"] = min(arguments.slice_interval, arguments.block_time)
+    cadence = arguments.genesis is None or arguments.block_time is not None
+    mining = chains.Mining.CADENCE if cadence else chains.Mining.NEVER
+    options = chains.node_options(arguments, mining) | times
+    if arguments.genesis is None:
+        if arguments.chain_id is not None:
+            options["chain_id"] = arguments.chain_id
+        node = chains.dev_node(
+            accounts=arguments.accounts, timestamp=chains.genesis_time(arguments), **options
+        )
+    else:
+        node = chains.genesis_node(json.loads(arguments.genesis.read_text()), **options)
+    if arguments.import_file is not None:
+        count = node.chain.import_rlp(arguments.import_file.read_bytes(), progress(arguments.quiet))
+        if not arguments.quiet:
+            print(f"imported {count} blocks, head {node.chain.head.number}")
+    chains.follow_upstream(node, arguments)
+    return node
+
+
+def progress(quiet: bool) -> Any:
+    """Report every thousandth imported block, unless quiet."""
+
+    def report(blocks: int, size: int) -> None:
+        if blocks % PROGRESS_BLOCKS == 0 and not quiet:
+            print(f"imported {blocks} blocks ({size} bytes)", flush=True)
+
+    return report

@@ -1,0 +1,151 @@
+"""What a handler works with: the node, its listener's dialect and limits, blocks by selector."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fastevm.chain import LogIndex
+from fastevm.simulate import StateView
+from fastevm.types import Block, Receipt
+from rpc.backend import Layer, Node, PendingBlock, Simulator
+from rpc.dialect import Dialect
+from rpc.errors import RpcError
+from rpc.freshness import Freshness
+from rpc.limits import Limits
+from rpc.selectors import EARLIEST, Selector
+from rpc.workers import Workers
+
+if TYPE_CHECKING:
+    from rpc.filters import Filters
+    from rpc.hub import Hub
+
+ZERO_HASH = bytes(32)
+ANCESTORS = 256  # hashes that BLOCKHASH reaches back
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One block as one request sees it: a canonical or side block, or the pending one."""
+
+    node: Node
+    block: Block
+    pending: PendingBlock | None = None
+
+    @classmethod
+    def of_pending(cls, node: Node, pending: PendingBlock) -> "View":
+        """The view of a pre-confirmed block."""
+        header = pending.header
+        withdrawals = None if header.withdrawals_root is None else ()
+        return cls(node, Block(header, pending.transactions, (), withdrawals), pending)
+
+    @property
+    def hash(self) -> bytes:
+        """The block's hash; 32 zero bytes under ``pending``, whose hash is not known yet."""
+        return ZERO_HASH if self.pending is not None else self.block.hash
+
+    @property
+    def layer(self) -> Layer:
+        """The state after the block."""
+        if self.pending is not None:
+            return self.pending.layer
+        return self.node.chain.layer_of(self.block.hash)
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """The outcomes of its transactions."""
+        if self.pending is not None:
+            return self.pending.receipts
+        return self.node.chain.receipts_of(self.block.hash)
+
+    def state(self) -> StateView:
+        """Return the state to execute on, with the block's own environment."""
+        chain, header = self.node.chain, self.block.header
+        if self.pending is None:
+            schedule = chain.schedule_of(header.hash)
+        else:
+            parent = chain.block_by_hash(header.parent_hash)
+            schedule = chain.schedule_for_child(parent or chain.head, header.timestamp)
+        return StateView(
+            header=header,
+            block_hash=header.hash,
+            layer=self.layer,
+            ancestors=self._ancestors(),
+            schedule=schedule,
+            config=self.node.config,
+        )
+
+    def _ancestors(self) -> tuple[bytes, ...]:
+        """Return the hashes that BLOCKHASH may ask for, newest first.
+
+        The hash of a pre-confirmed block is known as the parent hash of the one after it.
+        """
+        chain, header = self.node.chain, self.block.header
+        hashes = [header.parent_hash]
+        if self.pending is not None:
+            hashes = [block.header.parent_hash for block in self.pending.chain()][::-1]
+        if chain.block_by_hash(hashes[-1]) is None:
+            return ()
+        return (*hashes[:-1], *chain.ancestors(hashes[-1]))[:ANCESTORS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything that is the same for all requests of one listener."""
+
+    node: Node
+    dialect: Dialect
+    limits: Limits
+    simulator: Simulator
+    client_version: str
+    freshness: Freshness
+    hub: "Hub"
+    log_index: LogIndex
+    filters: "Filters"
+    workers: Workers
+
+    def pending_view(self) -> View | None:
+        """Return the pending block, or None when there is no pre-confirmed state to be served."""
+        pending = self.freshness.pending()
+        return None if pending is None else View.of_pending(self.node, pending)
+
+    def pending_views(self) -> tuple[View, ...]:
+        """Return all blocks that are pre-confirmed and not canonical yet, oldest first."""
+        pending = self.freshness.pending()
+        if pending is None:
+            return ()
+        return tuple(View.of_pending(self.node, block) for block in pending.chain())
+
+    def find(self, selector: Selector) -> View | None:
+        """Return the block that ``selector`` means; None if there is no such block.
+
+        Without pre-confirmed state ``pending`` means the latest block. ``safe`` and ``finalized``
+        are the latest block too: what the chain accepted, no other node can take back.
+        """
+        if selector.is_pending:
+            pending = self.pending_view()
+            if pending is not None:
+                return pending
+        block = self._stored(selector)
+        return None if block is None else View(self.node, block)
+
+    def view(self, selector: Selector) -> View:
+        """Return the block whose state ``selector`` means; an error if there is no such block."""
+        found = self.find(selector)
+        if found is not None:
+            return found
+        known_by = "header_not_found" if selector.hash is None else "header_for_hash_not_found"
+        raise RpcError(known_by)
+
+    def _stored(self, selector: Selector) -> Block | None:
+        chain = self.node.chain
+        if selector.hash is not None:
+            block = chain.block_by_hash(selector.hash)
+            if block is not None and selector.require_canonical:
+                self._check_canonical(block)
+            return block
+        if selector.number is not None:
+            return chain.block_by_number(selector.number)
+        return chain.genesis if selector.tag == EARLIEST else chain.head
+
+    def _check_canonical(self, block: Block) -> None:
+        if self.node.chain.canonical_hash(block.number) != block.hash:
+            raise RpcError("not_canonical")

@@ -1,0 +1,69 @@
+"""The two dialects of the node and the one table of their differences: nothing else branches.
+
+The codes and messages of errors differ too: they are the two columns of `rpc.errors`.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+GETH_BLOCK_SPACING: Final = 12  # seconds between simulated blocks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How one listener speaks.
+
+    ``block_parameter_required``: the methods of the interface document refuse a missing block.
+    ``block_hash_excludes_range``: a log filter with blockHash and a range is an error, else the
+    range is ignored. ``call_needs_target``: eth_call refuses a call object without ``to``.
+    ``simulated_block_spacing``: seconds, None for the chain's own block time.
+    ``simulate_zero_state_root``: simulated headers have 32 zero bytes in place of the root.
+    ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
+    revert bytes; else ``error`` is an object and ``returnData`` is empty.
+    ``unknown_subscription_is_error``: eth_unsubscribe of an id that nobody has; else it is false.
+    """
+
+    name: str
+    block_parameter_required: bool
+    block_hash_excludes_range: bool
+    call_needs_target: bool
+    simulate_zero_state_root: bool
+    simulate_error_as_text: bool
+    unknown_subscription_is_error: bool
+    simulated_block_spacing: int | None
+
+
+DIALECTS: Final = {
+    "preconf": Dialect(
+        name="preconf",
+        block_parameter_required=True,
+        block_hash_excludes_range=False,
+        call_needs_target=True,
+        simulate_zero_state_root=True,
+        simulate_error_as_text=True,
+        unknown_subscription_is_error=False,
+        simulated_block_spacing=None,
+    ),
+    "geth": Dialect(
+        name="geth",
+        block_parameter_required=False,
+        block_hash_excludes_range=True,
+        call_needs_target=False,
+        simulate_zero_state_root=False,
+        simulate_error_as_text=False,
+        unknown_subscription_is_error=True,
+        simulated_block_spacing=GETH_BLOCK_SPACING,
+    ),
+}
+DEFAULT_DIALECT: Final = "preconf"
+
+
+def dialect_named(name: str) -> Dialect:
+    """Return the dialect called ``name``; ValueError with the nearest name if there is none."""
+    found = DIALECTS.get(name)
+    if found is not None:
+        return found
+    near = get_close_matches(name, DIALECTS, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(DIALECTS))}"
+    raise ValueError(f"unknown dialect {name!r}: {hint}")

@@ -1,0 +1,158 @@
+"""The JSON-RPC 2.0 envelope: bytes of a body to calls, answers to bytes.
+
+Members of a request are cut out as raw JSON first and judged one by one, so that a broken one still
+gets an answer with the right id. The id is echoed byte for byte.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from rpc.errors import RpcError
+from rpc.limits import METHOD_NAME_LIMIT
+
+NULL: Final = b"null"
+VERSION: Final = "2.0"
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+class _Members(msgspec.Struct, gc=False):
+    """The members of a request object as raw JSON; empty when absent, others are ignored."""
+
+    jsonrpc: msgspec.Raw = msgspec.Raw()
+    method: msgspec.Raw = msgspec.Raw()
+    params: msgspec.Raw = msgspec.Raw()
+    id: msgspec.Raw = msgspec.Raw()
+
+
+_members: Final = msgspec.json.Decoder(_Members)
+_items: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_anything: Final = msgspec.json.Decoder()
+
+# RecursionError: nesting deeper than the parser's stack is a parse error like any other
+_UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that can be dispatched. ``id`` is raw JSON, None for a notification."""
+
+    id: bytes | None
+    method: str
+    params: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A request that gets an error for its form alone."""
+
+    id: bytes
+    error: RpcError
+
+
+Message = Call | Refusal
+
+
+def parse_body(body: bytes) -> Message | list[Message]:
+    """Parse a body: one message, or the list of a batch (as long as the sender made it)."""
+    if not _is_utf8(body):
+        return Refusal(NULL, RpcError("parse_error"))
+    if body.lstrip(b" \t\r\n")[:1] != b"[":
+        return _parse_message(body)
+    try:
+        items = _items.decode(body)
+    except _UNREADABLE:
+        return Refusal(NULL, RpcError("parse_error"))
+    if not items:
+        return Refusal(NULL, RpcError("empty_batch"))
+    return [_parse_message(bytes(item)) for item in items]
+
+
+def parse_params(raw: bytes) -> list[Any]:
+    """Parse the params of a call; missing and null are an empty list."""
+    if not raw or raw == NULL:
+        return []
+    try:
+        params = _anything.decode(raw)
+    except _UNREADABLE:
+        raise RpcError("parse_error") from None
+    if not isinstance(params, list):
+        raise RpcError("non_array_args")
+    return params
+
+
+def encode(value: Any) -> bytes:
+    """Return a JSON value as bytes."""
+    return _encoder.encode(value)
+
+
+def encode_result(call_id: bytes, result: Any) -> bytes:
+    """Return the answer that carries ``result``."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (call_id, _encoder.encode(result))
+
+
+def encode_error(call_id: bytes, error: dict[str, Any]) -> bytes:
+    """Return the answer that carries an ``error`` object."""
+    try:
+        encoded = _encoder.encode(error)
+    except UnicodeEncodeError:  # a lone surrogate out of an escape in the request
+        message = str(error["message"]).encode("utf-8", "replace").decode()
+        encoded = _encoder.encode({**error, "message": message})
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (call_id, encoded)
+
+
+def encode_batch(answers: list[bytes]) -> bytes:
+    """Return the array of the ``answers``."""
+    return b"[" + b",".join(answers) + b"]"
+
+
+def _parse_message(raw: bytes) -> Message:
+    try:
+        members = _members.decode(raw)
+    except msgspec.ValidationError:  # readable, but no object
+        return Refusal(NULL, RpcError("invalid_request"))
+    except _UNREADABLE:
+        return Refusal(NULL, RpcError("parse_error"))
+    call_id = bytes(members.id).strip() if members.id else None
+    echoed = call_id if call_id is not None and _is_scalar(call_id) else NULL
+    if call_id is not None and not _is_scalar(call_id):
+        return Refusal(NULL, RpcError("invalid_request"))
+    name = _text(bytes(members.method))
+    if not name or _text(bytes(members.jsonrpc)) != VERSION:
+        return Refusal(echoed, RpcError("invalid_request"))
+    if len(name) > METHOD_NAME_LIMIT:
+        too_long = RpcError("method_name_too_long", length=len(name), limit=METHOD_NAME_LIMIT)
+        return Refusal(echoed, too_long)
+    return Call(call_id, name, bytes(members.params).strip())
+
+
+def _is_utf8(body: bytes) -> bool:
+    """Whether all of a body is UTF-8; the parser does not look into members that it skips."""
+    if body.isascii():
+        return True
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_scalar(raw: bytes) -> bool:
+    """Whether an id is a readable number, string, true, false or null."""
+    if raw[:1] in (b"{", b"["):
+        return False
+    try:
+        _anything.decode(raw)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+def _text(raw: bytes) -> str | None:
+    try:
+        value = _anything.decode(raw) if raw else None
+    except _UNREADABLE:
+        return None
+    return value if isinstance(value, str) else None

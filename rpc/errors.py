@@ -1,0 +1,147 @@
+"""The one table from a reason to what goes over the wire: code and message, a column per dialect.
+
+Handlers raise `RpcError` with a reason of this table; only `wire_error` turns it into a code. A
+message of None is the text that the reason was raised with; braces are filled from its values.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from rpc.dialect import Dialect
+
+
+class Wire(NamedTuple):
+    """Code and message of a reason in one dialect."""
+
+    code: int
+    message: str | None = None
+
+
+class Row(NamedTuple):
+    """One reason in both dialects."""
+
+    preconf: Wire
+    geth: Wire
+
+
+def _both(code: int, message: str | None = None) -> Row:
+    wire = Wire(code, message)
+    return Row(wire, wire)
+
+
+def _bare(message: str) -> Row:
+    """A rejection that the interface document words exactly; geth's wording carries details."""
+    return Row(Wire(-32000, message), Wire(-32000, None))
+
+
+_FUNDS = "insufficient funds for gas * price + value"
+
+REASONS: Final[dict[str, Row]] = {
+    # --- the envelope (JSON-RPC 2.0, section 5.1, and what nodes add to it) ---
+    "parse_error": _both(-32700, "parse error"),
+    "invalid_request": _both(-32600, "invalid request"),
+    "empty_batch": _both(-32600, "empty batch"),
+    "batch_too_large": _both(-32600, "batch too large"),
+    "method_name_too_long": _both(-32600, "method name too long: {length} > {limit}"),
+    "method_not_found": _both(-32601, "the method {method} does not exist/is not available"),
+    "notifications_not_supported": _both(-32601, "notifications not supported"),
+    "subscription_name_expected": _both(-32602, "expected subscription name as first argument"),
+    "no_such_subscription": _both(-32601, "no {name} subscription in eth namespace"),
+    "subscription_not_found": _both(-32000, "subscription not found"),
+    "too_many_subscriptions": _both(-32005, "too many subscriptions, limit {limit}"),
+    "subscription_closed": _both(-32005, "subscription closed: {cause}"),
+    "non_array_args": _both(-32602, "non-array args"),
+    "missing_argument": _both(-32602, "missing value for required argument {position}"),
+    "too_many_arguments": _both(-32602, "too many arguments, want at most {limit}"),
+    "invalid_argument": _both(-32602, "invalid argument {position}: {fault}"),
+    "invalid_params": _both(-32602),
+    "handler_crashed": _both(-32603, "method handler crashed"),
+    "timed_out": _both(-32002, "request timed out"),
+    "response_too_large": _both(-32003, "response too large"),
+    "overloaded": _both(-32005, "too many requests in progress, limit {limit}"),
+    # --- blocks and state ---
+    "server_error": _both(-32000),
+    "header_not_found": _both(-32000, "header not found"),
+    "header_for_hash_not_found": _both(-32000, "header for hash not found"),
+    "not_canonical": _both(-32000, "hash is not currently canonical"),
+    "limit_exceeded": _both(-38026),
+    # --- logs ---
+    "unknown_block": _both(-32000, "unknown block"),
+    "too_many_choices": _both(-32000, "exceed max addresses or topics per search position"),
+    "invalid_block_range": _both(-32602, "invalid block range params"),
+    "range_beyond_head": _both(-32602, "block range extends beyond current head block"),
+    "range_too_wide": _both(
+        -32602, "query exceeds max block range {limit}, retry with the range {first}-{last}"
+    ),
+    "too_many_logs": _both(
+        -32602, "query exceeds max results {limit}, retry with the range {first}-{last}"
+    ),
+    "filter_not_found": _both(-32000, "filter not found"),
+    "too_many_filters": _both(-32005, "too many filters, limit {limit}"),
+    # --- calls ---
+    "reverted": Row(Wire(-32000, "execution reverted"), Wire(3, None)),
+    "halted": _both(-32000),
+    "call": _both(-32000),
+    # --- eth_simulateV1: any other reason of it is "simulate" ---
+    "simulate": _both(-32603),
+    "simulate.empty_input": _both(-32602, "empty input"),
+    "simulate.nonce_too_low": _both(-38010),
+    "simulate.nonce_too_high": _both(-38011),
+    "simulate.fee_cap_too_low": _both(-38012),
+    "simulate.intrinsic_gas": _both(-38013),
+    "simulate.insufficient_funds": _both(-38014),
+    "simulate.insufficient_funds_for_transfer": _both(-38014),
+    "simulate.block_gas_limit": _both(-38015),
+    "simulate.block_gas_limit_reached": _both(-38015),
+    "simulate.block_numbers_order": _both(-38020),
+    "simulate.block_timestamps_order": _both(-38021),
+    "simulate.sender_not_eoa": _both(-38024),
+    "simulate.initcode_too_large": _both(-38025),
+    "simulate.too_many_blocks": _both(-38026),
+    "simulate.too_many_calls": _both(-38026),
+    "simulate.tip_above_fee_cap": _both(-32602),
+    "simulate.override": _both(-32000),
+    "simulate.chain_id_mismatch": _both(-32000),
+    "simulate.conflicting_fees": _both(-32000),
+    "simulate.gas_cap_exhausted": _both(-32000),
+    "simulated_revert": _both(3),
+    "simulated_halt": _both(-32015),
+    # --- the pool: any other reason of it is "pool" ---
+    "pool": _both(-32000),
+    "wait_too_long": _both(-32602, "time out too long, timeout: {asked} ms, max: {limit} ms"),
+    "not_confirmed": _both(
+        4, "Transaction {hash} was added to the mempool but wasn't confirmed within {seconds}s."
+    ),
+    "pool.nonce_too_low": _bare("nonce too low"),
+    "pool.insufficient_funds": _bare(_FUNDS),
+    "pool.already_known": _bare("already known"),
+    "pool.replacement_underpriced": _bare("replacement transaction underpriced"),
+}
+
+
+class RpcError(Exception):
+    """A request that gets an error answer: a reason of the table, its text, values and data."""
+
+    def __init__(
+        self, reason: str, text: str | None = None, *, data: Any = None, **values: Any
+    ) -> None:
+        super().__init__(reason if text is None else text)
+        self.reason = reason
+        self.text = text
+        self.data = data
+        self.values = values
+
+
+def family_reason(family: str, reason: str) -> str:
+    """Return ``family.reason`` if the table has such a row, else the row of the whole family."""
+    full = f"{family}.{reason}"
+    return full if full in REASONS else family
+
+
+def wire_error(error: RpcError, dialect: Dialect) -> dict[str, Any]:
+    """Return the JSON error object of ``error`` in ``dialect``: code, message and, if any, data."""
+    wire: Wire = getattr(REASONS[error.reason], dialect.name)
+    message = str(error) if wire.message is None else wire.message.format(**error.values)
+    answer: dict[str, Any] = {"code": wire.code, "message": message}
+    if error.data is not None:
+        answer["data"] = error.data
+    return answer

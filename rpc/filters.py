@@ -1,0 +1,156 @@
+"""Filters that clients poll: each keeps only the place up to which its client knows the chain."""
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+from fastevm.errors import UnknownBlockError
+from fastevm.types import Block
+from rpc.context import Context, View
+from rpc.errors import RpcError
+from rpc.format import Json, hex_bytes
+from rpc.logs import LogFilter, matching_logs
+
+ID_BYTES: Final = 16
+
+
+class Filters:
+    """The filters of all clients, at most ``limit``; one not polled for ``lifetime`` seconds goes.
+
+    Any thread may call.
+    """
+
+    def __init__(
+        self, *, limit: int, lifetime: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.limit = limit
+        self.lifetime = lifetime
+        self.clock = clock
+        self._lock = Lock()
+        self._filters: dict[str, tuple[Filter, float]] = {}  # with the time of the last use
+
+    def __len__(self) -> int:
+        return len(self._filters)
+
+    def install(self, new: "Filter") -> str:
+        """Keep a filter and return its id."""
+        with self._lock:
+            now = self.clock()
+            # in the order of last use, so the expired ones stand in front
+            for known, (_, used) in tuple(self._filters.items()):
+                if now - used < self.lifetime:
+                    break
+                del self._filters[known]
+            if len(self._filters) >= self.limit:
+                raise RpcError("too_many_filters", limit=self.limit)
+            filter_id = f"0x{int(secrets.token_hex(ID_BYTES), 16):x}"
+            self._filters[filter_id] = (new, now)
+            return filter_id
+
+    def use(self, filter_id: str) -> "Filter":
+        """Return a filter, which lives on from now; an error if there is none with this id."""
+        with self._lock:
+            found = self._filters.pop(filter_id, None)
+            now = self.clock()
+            if found is None or now - found[1] >= self.lifetime:
+                raise RpcError("filter_not_found")
+            self._filters[filter_id] = (found[0], now)
+            return found[0]
+
+    def drop(self, filter_id: str) -> bool:
+        """Forget a filter; whether there was one with this id."""
+        with self._lock:
+            return self._filters.pop(filter_id, None) is not None
+
+
+@dataclass(slots=True)
+class ChainFilter:
+    """New blocks (``wanted`` is None: their hashes), or the logs in them.
+
+    ``seen`` is the hash of the last block that the client has been told of, so a poll finds what
+    has left the chain and what has joined it since, without anything being kept in between.
+    """
+
+    seen: bytes
+    wanted: LogFilter | None = None
+    lock: Lock = field(default_factory=Lock)
+
+    def changes(self, context: Context) -> list[Any]:
+        """Return what is new. Logs that left the chain come first, in reverse, as removed.
+
+        An answer over the limit of logs ends with a whole block; the next poll goes on there.
+        """
+        with self.lock:
+            head = context.node.chain.head
+            removed, common = self._left_chain(context)
+            last = head.number
+            if self.wanted is None:
+                found: list[Any] = self._hashes(context, common + 1, last)
+            else:
+                gone: list[Json] = []
+                for block in removed:
+                    gone += _logs(View(context.node, block), self.wanted, removed=True)[::-1]
+                found, last = self._logs(context, self.wanted, common + 1, last)
+                found = gone + found
+            stopped = None if last == head.number else context.node.chain.canonical_hash(last)
+            self.seen = stopped or head.hash
+            return found
+
+    def _left_chain(self, context: Context) -> tuple[list[Block], int]:
+        """Return the seen blocks that are not canonical now, and the number of the last that is."""
+        chain = context.node.chain
+        block, removed = chain.block_by_hash(self.seen), []
+        while block is not None and chain.canonical_hash(block.number) != block.hash:
+            removed.append(block)
+            block = chain.block_by_hash(block.header.parent_hash)
+        if block is None:  # the branch is no longer kept: what it held cannot be told
+            return [], chain.head.number
+        return removed, block.number
+
+    def _hashes(self, context: Context, first: int, last: int) -> list[str]:
+        hashes = [context.node.chain.canonical_hash(number) for number in range(first, last + 1)]
+        return [hex_bytes(block_hash) for block_hash in hashes if block_hash is not None]
+
+    def _logs(
+        self, context: Context, wanted: LogFilter, first: int, last: int
+    ) -> tuple[list[Json], int]:
+        low, high = wanted.first.number, wanted.last.number
+        start = first if low is None else max(first, low)
+        end = last if high is None else min(last, high)
+        found: list[Json] = []
+        for number in context.log_index.scan(start, end, wanted.positions()):
+            block = context.node.chain.block_by_number(number)
+            if block is not None:
+                found += _logs(View(context.node, block), wanted)
+            if len(found) >= context.limits.logs:
+                return found, number
+        return found, last
+
+
+@dataclass(slots=True)
+class ArrivalFilter:
+    """Transactions that the pool takes; ``full``: the client wants objects instead of hashes."""
+
+    seen: int
+    full: bool
+    lock: Lock = field(default_factory=Lock)
+
+    def changes(self, context: Context) -> list[bytes]:
+        """Return the hashes of what came since the last poll, as far as the node remembers."""
+        with self.lock:
+            new = [entry for entry in list(context.hub.arrivals) if entry[0] > self.seen]
+            self.seen = max([self.seen, *(number for number, _ in new)])
+            return [tx_hash for _, tx_hash in new]
+
+
+Filter = ChainFilter | ArrivalFilter
+
+
+def _logs(view: View, wanted: LogFilter, *, removed: bool = False) -> list[Json]:
+    try:
+        return list(matching_logs(view, wanted, removed=removed))
+    except UnknownBlockError:  # a side block that was dropped meanwhile
+        return []

@@ -1,0 +1,47 @@
+"""Every limit of the node, with its name: what is refused beyond it is refused with an error."""
+
+from dataclasses import dataclass
+from typing import Final
+
+METHOD_NAME_LIMIT: Final = 2048  # characters
+STORAGE_KEYS_LIMIT: Final = 1024  # of one eth_getProof or eth_getStorageValues
+FEE_HISTORY_LIMIT: Final = 1024  # blocks of one eth_feeHistory; more are cut silently, as geth does
+PERCENTILES_LIMIT: Final = 100  # reward percentiles of one eth_feeHistory
+LOG_TOPICS_LIMIT: Final = 4  # positions of a log filter
+LOG_CHOICES_LIMIT: Final = 1000  # addresses, or topics of one position, of a log filter
+TRACE_OF_INPUT: Final = 256  # characters of a caller's text that an error repeats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits that an operator may set. Sizes are in bytes, times in seconds."""
+
+    body_size: int = 5 * 1024 * 1024
+    batch_items: int = 1000
+    batch_response_size: int = 25_000_000
+    request_time: float = 30.0
+    log_blocks: int = 10_000
+    logs: int = 20_000
+    call_gas: int = 50_000_000
+    call_time: float = 5.0
+    work_queue: int = 1024
+    transaction_fee: int = 10**18  # wei; 0 turns the check off
+
+    # --- connections that stay: WebSocket clients ---
+    sockets: int = 1_024  # open at once, on one listener
+    socket_message: int = 32 * 1024 * 1024
+    socket_calls: int = 32  # messages of one connection in progress; then nothing more is read
+    socket_ping: float = 30.0
+    socket_send_time: float = 30.0  # a client that takes nothing for so long is cut off
+    outbound_messages: int = 4_096  # waiting for one connection
+    outbound_size: int = 16 * 1024 * 1024  # bytes of them
+    subscriptions: int = 256  # of one connection
+    event_queue: int = 16_384  # slices, heads and transactions not yet handed to subscribers
+    # --- filters that are polled ---
+    filters: int = 1_024
+    filter_time: float = 300.0  # a filter that nobody polls for so long is gone
+    arrivals: int = 65_536  # hashes of newly pooled transactions that are remembered for filters
+    # --- waiting for a transaction, and how old pre-confirmed state may be ---
+    sync_time: float = 6.0  # the longest and the usual wait of eth_sendRawTransactionSync
+    sync_waiters: int = 4_096  # transactions waited for at once
+    pending_age: float = 5.0  # of the newest slice; older ones are not served. 0: any age will do

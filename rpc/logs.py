@@ -1,0 +1,218 @@
+"""Log filters: decoding, matching, and the walk over blocks of eth_getLogs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastevm.types import Log
+from rpc.context import Context, View
+from rpc.errors import RpcError
+from rpc.format import Json, log_json
+from rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
+from rpc.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
+from rpc.selectors import EARLIEST, LATEST_BLOCK, Selector, decode_number_or_tag
+
+REORG_RETRIES: Final = 3  # of a query whose blocks left the chain while it ran
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFilter:
+    """Which logs are wanted. An empty set of addresses or topics is a wildcard.
+
+    Either ``block_hash`` names one block, or ``first`` and ``last`` a range, both included.
+    """
+
+    addresses: frozenset[bytes] = frozenset()
+    topics: tuple[frozenset[bytes], ...] = ()
+    block_hash: bytes | None = None
+    has_range: bool = False
+    first: Selector = LATEST_BLOCK
+    last: Selector = LATEST_BLOCK
+
+    def without_range(self) -> "LogFilter":
+        """Return the same selection of logs, whatever their block."""
+        return LogFilter(addresses=self.addresses, topics=self.topics)
+
+    def positions(self) -> list[list[bytes]]:
+        """Return what a block's bloom must hold: one of each set that is not empty."""
+        return [list(choices) for choices in (self.addresses, *self.topics)]
+
+    def matches(self, entry: Log) -> bool:
+        """Whether a log is wanted."""
+        if self.addresses and entry.address not in self.addresses:
+            return False
+        if len(self.topics) > len(entry.topics):
+            return False
+        return all(
+            not wanted or topic in wanted
+            for wanted, topic in zip(self.topics, entry.topics, strict=False)
+        )
+
+
+def decode_filter(value: Any) -> LogFilter:
+    """Decode a filter object; the range beside a blockHash is only noted here."""
+    if not isinstance(value, dict):
+        raise object_fault(value, "filters.input")
+    block_hash, first, last = (value.get(n) for n in ("blockHash", "fromBlock", "toBlock"))
+    return LogFilter(
+        addresses=_decode_addresses(value.get("address")),
+        topics=_decode_topics(value.get("topics")),
+        block_hash=None if block_hash is None else decode_hash(block_hash, field="input.blockHash"),
+        has_range=first is not None or last is not None,
+        first=LATEST_BLOCK if first is None else decode_number_or_tag(first),
+        last=LATEST_BLOCK if last is None else decode_number_or_tag(last),
+    )
+
+
+def query_logs(context: Context, wanted: LogFilter) -> list[Json]:
+    """Return the logs that ``wanted`` asks for, by block and log index; pre-confirmed ones last."""
+    if wanted.block_hash is not None:
+        if wanted.has_range and context.dialect.block_hash_excludes_range:
+            fault = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other"
+            raise RpcError("invalid_argument", position=0, fault=fault)
+        view = context.find(Selector(hash=wanted.block_hash))
+        if view is None:
+            raise RpcError("unknown_block")
+        return list(matching_logs(view, wanted))
+    if wanted.first.is_pending and not wanted.last.is_pending:
+        raise RpcError("invalid_block_range")
+    for _ in range(REORG_RETRIES):
+        found, undisturbed = _query_range(context, wanted)
+        if undisturbed:
+            break
+    return found
+
+
+def _query_range(context: Context, wanted: LogFilter) -> tuple[list[Json], bool]:
+    """Return the logs of a range, and whether its blocks stayed canonical meanwhile."""
+    # The pending blocks are read before the head: a block that becomes canonical in between is then
+    # seen on one side or on both, but never on none. Those on both sides are left out below.
+    pending = context.pending_views() if wanted.last.is_pending else ()
+    if wanted.first.is_pending:
+        return _of_pending(pending, wanted, 0), True
+    head = context.node.chain.head
+    first = _number_of(context, wanted.first, head.number)
+    last = head.number if wanted.last.is_pending else _number_of(context, wanted.last, head.number)
+    # who asks from behind the head up to pending asks in vain at most, and for nothing wrong
+    newest = max(last, head.number + 1, *(view.block.number for view in pending))
+    if first > (newest if wanted.last.is_pending else last):
+        raise RpcError("invalid_block_range")
+    if last > head.number:
+        raise RpcError("range_beyond_head")
+    limit = context.limits.log_blocks
+    if last - first + 1 > limit:
+        raise RpcError("range_too_wide", limit=limit, first=first, last=first + limit - 1)
+    found = collect(context, wanted, first, last)
+    found += _of_pending(pending, wanted, max(first, head.number + 1))
+    return found, context.node.chain.canonical_hash(head.number) == head.hash
+
+
+def _of_pending(views: Sequence[View], wanted: LogFilter, first: int) -> list[Json]:
+    found: list[Json] = []
+    for view in views:
+        if view.block.number >= first:
+            found.extend(matching_logs(view, wanted))
+    return found
+
+
+def collect(context: Context, wanted: LogFilter, first: int, last: int) -> list[Json]:
+    """Return the wanted logs of the canonical blocks ``first`` to ``last``."""
+    found: list[Json] = []
+    limit = context.limits.logs
+    for number in context.log_index.scan(first, last, wanted.positions()):
+        block = context.node.chain.block_by_number(number)
+        if block is None:
+            continue
+        found.extend(matching_logs(View(context.node, block), wanted))
+        if len(found) > limit and number > first:
+            raise RpcError("too_many_logs", limit=limit, first=first, last=number - 1)
+    return found
+
+
+def matching_logs(view: View, wanted: LogFilter, *, removed: bool = False) -> Iterator[Json]:
+    """Return the wanted logs of a block; ``removed``: it has left the canonical chain."""
+    log_index = 0
+    for tx_index, receipt in enumerate(view.receipts):
+        for entry in receipt.logs:
+            if wanted.matches(entry):
+                yield {**log_json(view, entry, tx_index, log_index), "removed": removed}
+            log_index += 1
+
+
+def _number_of(context: Context, selector: Selector, head: int) -> int:
+    if selector.number is not None:
+        return selector.number
+    return context.node.chain.genesis.number if selector.tag == EARLIEST else head
+
+
+def check_choices(wanted: LogFilter) -> None:
+    """Refuse a filter with too many alternatives."""
+    if max(map(len, (wanted.addresses, *wanted.topics))) > LOG_CHOICES_LIMIT:
+        raise RpcError("too_many_choices")
+
+
+def _decode_addresses(value: Any) -> frozenset[bytes]:
+    if value is None:
+        return frozenset()
+    if isinstance(value, str):
+        try:
+            return frozenset((_fixed(value, 20, "address"),))
+        except DecodeError as fault:
+            raise DecodeError(f"invalid address: {fault}") from None
+    if not isinstance(value, list):
+        raise DecodeError("invalid addresses in query")
+    return frozenset(_address_at(position, entry) for position, entry in enumerate(value))
+
+
+def _address_at(position: int, value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise DecodeError(f"non-string address at index {position}")
+    try:
+        return _fixed(value, 20, "address")
+    except DecodeError as fault:
+        raise DecodeError(f"invalid address at index {position}: {fault}") from None
+
+
+def _decode_topics(value: Any) -> tuple[frozenset[bytes], ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise DecodeError(
+            f"json: cannot unmarshal {json_kind(value)} into Go struct field input.topics"
+            " of type []interface {}"
+        )
+    if len(value) > LOG_TOPICS_LIMIT:
+        raise DecodeError("exceed max topics")
+    return tuple(_topic_choices(position) for position in value)
+
+
+def _topic_choices(value: Any) -> frozenset[bytes]:
+    """Decode one position; a null among the alternatives makes the position a wildcard."""
+    if value is None:
+        return frozenset()
+    if isinstance(value, str):
+        return frozenset((_fixed(value, 32, "topic"),))
+    if not isinstance(value, list) or any(not isinstance(v, str | None) for v in value):
+        raise DecodeError("invalid topic(s)")
+    if None in value:
+        return frozenset()
+    return frozenset(_fixed(topic, 32, "topic") for topic in value)
+
+
+def _fixed(text: str, size: int, what: str) -> bytes:
+    if not text:
+        raise DecodeError("empty hex string")
+    reason = text_fault(text)
+    if reason is not None:
+        raise DecodeError(reason)
+    try:
+        raw = bytes.fromhex(text[2:])
+    except ValueError:
+        raise DecodeError("invalid hex string") from None
+    if 2 * len(raw) != len(text) - 2:  # fromhex skips blanks
+        raise DecodeError("invalid hex string")
+    if len(raw) != size:
+        raise DecodeError(
+            f"hex has invalid length {len(raw)} after decoding; expected {size} for {what}"
+        )
+    return raw

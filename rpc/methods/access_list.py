@@ -1,0 +1,37 @@
+"""eth_createAccessList: what a transaction should announce that it will look at."""
+
+from collections.abc import Mapping
+
+from fastevm.simulate import AccountOverride, CallRequest
+from fastevm.tracing import create_access_list
+from rpc.context import Context
+from rpc.format import Json, access_list_json, quantity
+from rpc.methods.calls import CALL, STATE_OVERRIDES
+from rpc.params import BLOCK_OR_LATEST
+from rpc.registry import Place, method
+from rpc.selectors import Selector
+
+
+@method("eth_createAccessList", CALL, BLOCK_OR_LATEST, STATE_OVERRIDES, place=Place.WORKER)
+def get_access_list(
+    context: Context,
+    request: CallRequest,
+    block: Selector,
+    state_overrides: Mapping[bytes, AccountOverride],
+) -> Json:
+    """Return the access list, the gas used with it and, if the call fails, its error.
+
+    Without a price no fee is paid, as in eth_call.
+    """
+    found = create_access_list(
+        context.view(block).state(),
+        request,
+        state_overrides=state_overrides,
+        gas_cap=context.limits.call_gas,
+        timeout=context.limits.call_time,
+    )
+    answer: Json = {"accessList": access_list_json(found.access_list)}
+    if found.error is not None:
+        answer["error"] = found.error
+    answer["gasUsed"] = quantity(found.gas_used)
+    return answer

@@ -1,0 +1,83 @@
+"""What node and chain this is: versions, chain id, modules, accounts, availability."""
+
+from typing import Final
+
+import fastevm
+from rpc.context import Context
+from rpc.format import Json, hex_bytes, quantity
+from rpc.params import DATA
+from rpc.registry import METHODS, method
+
+MODULE_VERSION: Final = "1.0"
+
+
+@method("web3_clientVersion")
+def client_version(context: Context) -> str:
+    """Return name, version, platform and Python of the node."""
+    return context.client_version
+
+
+@method("web3_sha3", DATA)
+def sha3(context: Context, data: bytes) -> str:
+    """Return Keccak-256 of the data."""
+    return hex_bytes(fastevm.keccak256(data))
+
+
+@method("net_version")
+def network_version(context: Context) -> str:
+    """Return the network id, which is the chain id, in decimal."""
+    return str(context.node.config.chain_id)
+
+
+@method("net_listening")
+def listening(context: Context) -> bool:
+    """Return true: the node answers."""
+    return True
+
+
+@method("net_peerCount")
+def peer_count(context: Context) -> str:
+    """Return 0x0: the node has no peers."""
+    return quantity(0)
+
+
+@method("rpc_modules")
+def modules(context: Context) -> dict[str, str]:
+    """Return the namespaces that are served."""
+    return dict.fromkeys(sorted({name.split("_")[0] for name in METHODS}), MODULE_VERSION)
+
+
+@method("eth_chainId")
+def chain_id(context: Context) -> str:
+    """Return the chain id (EIP-695)."""
+    return quantity(context.node.config.chain_id)
+
+
+@method("eth_blockNumber")
+def block_number(context: Context) -> str:
+    """Return the number of the latest canonical block."""
+    return quantity(context.node.chain.head.number)
+
+
+@method("eth_syncing")
+def syncing(context: Context) -> bool:
+    """Return false: there is nobody to catch up with."""
+    return False
+
+
+@method("eth_accounts")
+def accounts(context: Context) -> list[str]:
+    """Return the development accounts; the node holds no other keys."""
+    return [hex_bytes(account.address) for account in context.node.accounts]
+
+
+@method("eth_capabilities")
+def capabilities(context: Context) -> Json:
+    """Return the head and from which block on each kind of data is there: from genesis."""
+    head = context.node.chain.head
+    kinds = ("state", "tx", "logs", "receipts", "blocks", "stateproofs")
+    complete = {"disabled": False, "oldestBlock": quantity(0)}
+    return {
+        "head": {"number": quantity(head.number), "hash": hex_bytes(head.hash)},
+        **dict.fromkeys(kinds, complete),
+    }

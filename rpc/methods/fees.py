@@ -1,0 +1,193 @@
+"""Prices: the next base fee, blob fee, suggested tip, and the history of fees."""
+
+from typing import Any, Final
+
+import fastevm
+from fastevm.types import Block, Header
+from rpc.context import Context, View
+from rpc.errors import RpcError
+from rpc.format import Json, quantity
+from rpc.limits import FEE_HISTORY_LIMIT, PERCENTILES_LIMIT
+from rpc.params import NUMBER_OR_TAG
+from rpc.quantity import object_fault, parse_quantity
+from rpc.registry import Param, Place, method
+from rpc.selectors import Selector
+
+TIP_BLOCKS: Final = 20  # sampled for a suggestion
+TIPS_PER_BLOCK: Final = 3  # the lowest of a block
+TIP_PERCENTILE: Final = 60
+DEFAULT_TIP: Final = 10**9  # wei, suggested when recent blocks are empty
+MILLISECONDS: Final = 1000
+
+
+@method("eth_baseFee")
+def base_fee(context: Context) -> str | None:
+    """Return the base fee of the next block; null where there is none yet."""
+    fee = _next_base_fee(context, context.node.chain.head)
+    return None if fee is None else quantity(fee)
+
+
+@method("eth_blobBaseFee")
+def blob_base_fee(context: Context) -> str | None:
+    """Return the blob fee of the latest block; null before blobs."""
+    fee = _blob_fee(context, context.node.chain.head.header)
+    return None if fee is None else quantity(fee)
+
+
+@method("eth_maxPriorityFeePerGas", place=Place.WORKER)
+def max_priority_fee(context: Context) -> str:
+    """Return a tip that recent blocks would have taken."""
+    return quantity(_suggested_tip(context))
+
+
+@method("eth_gasPrice", place=Place.WORKER)
+def gas_price(context: Context) -> str:
+    """Return the suggested tip on top of the latest base fee."""
+    return quantity(_suggested_tip(context) + _base_fee_of(context.node.chain.head))
+
+
+def decode_count(value: Any) -> int:
+    """Decode a block count: a number, or decimal or hexadecimal text."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if not isinstance(value, str):
+        raise object_fault(value, "math.HexOrDecimal64")
+    if value.isascii() and value.isdigit():
+        return int(value)
+    return parse_quantity(value)
+
+
+def decode_percentiles(value: Any) -> list[float]:
+    """Decode the reward percentiles, still unchecked."""
+    if not isinstance(value, list):
+        raise object_fault(value, "[]float64")
+    for entry in value:
+        if isinstance(entry, bool) or not isinstance(entry, int | float):
+            raise object_fault(entry, "float64")
+    return [float(entry) for entry in value]
+
+
+@method(
+    "eth_feeHistory",
+    Param(decode_count),
+    NUMBER_OR_TAG,
+    Param(decode_percentiles, optional=True, default=[]),
+    place=Place.WORKER,
+)
+def fee_history(context: Context, count: int, newest: Selector, percentiles: list[float]) -> Json:
+    """Return base fees, fill ratios and tips of up to 1024 blocks; fees also of the block after."""
+    if count == 0:
+        return {"oldestBlock": quantity(0), "gasUsedRatio": None}
+    _check_percentiles(percentiles)
+    last = _newest(context, newest)
+    count = min(count, FEE_HISTORY_LIMIT, last.block.number + 1)
+    oldest = last.block.number + 1 - count
+    numbers = range(oldest, last.block.number)
+    views = [context.view(Selector(number=number)) for number in numbers] + [last]
+    headers = [view.block.header for view in views]
+    next_base = _next_base_fee(context, last.block) or 0
+    answer: Json = {
+        "oldestBlock": quantity(oldest),
+        "baseFeePerGas": [quantity(h.base_fee_per_gas or 0) for h in headers]
+        + [quantity(next_base)],
+        "gasUsedRatio": [h.gas_used / h.gas_limit if h.gas_limit else 0 for h in headers],
+        "baseFeePerBlobGas": [quantity(_blob_fee(context, h) or 0) for h in headers]
+        + [quantity(_next_blob_fee(context, last.block))],
+        "blobGasUsedRatio": [_blob_ratio(context, h) for h in headers],
+    }
+    if percentiles:
+        answer["reward"] = [
+            [quantity(tip) for tip in _rewards(view, percentiles)] for view in views
+        ]
+    return answer
+
+
+def _newest(context: Context, selector: Selector) -> View:
+    head = context.node.chain.head.number
+    if selector.number is not None and selector.number > head:
+        text = f"request beyond head block: requested {selector.number}, head {head}"
+        raise RpcError("server_error", text)
+    return context.view(selector)
+
+
+def _check_percentiles(percentiles: list[float]) -> None:
+    if len(percentiles) > PERCENTILES_LIMIT:
+        text = f"over the query limit {PERCENTILES_LIMIT}"
+        raise RpcError("server_error", f"invalid reward percentile: {text}")
+    for position, value in enumerate(percentiles):
+        if not 0 <= value <= 100:
+            raise RpcError("server_error", f"invalid reward percentile: {value:f}")
+        if position and value <= percentiles[position - 1]:
+            before = percentiles[position - 1]
+            text = f"#{position - 1}:{before:f} >= #{position}:{value:f}"
+            raise RpcError("server_error", f"invalid reward percentile: {text}")
+
+
+def _rewards(view: View, percentiles: list[float]) -> list[int]:
+    """Return the tips at the percentiles of a block's gas, by ascending tip."""
+    block = view.block
+    if not block.transactions:
+        return [0] * len(percentiles)
+    fee = _base_fee_of(block)
+    paid = sorted((r.effective_gas_price - fee, r.gas_used) for r in view.receipts)
+    rewards = []
+    index, covered = 0, paid[0][1]
+    for percentile in percentiles:
+        threshold = int(block.header.gas_used * percentile / 100)
+        while covered < threshold and index < len(paid) - 1:
+            index += 1
+            covered += paid[index][1]
+        rewards.append(paid[index][0])
+    return rewards
+
+
+def _suggested_tip(context: Context) -> int:
+    chain = context.node.chain
+    tips: list[int] = []
+    for number in range(chain.head.number, max(chain.head.number - TIP_BLOCKS, -1), -1):
+        block = chain.block_by_number(number)
+        if block is not None and block.transactions:
+            fee = _base_fee_of(block)
+            paid = (t.effective_gas_price(fee) - fee for t in block.transactions)
+            tips += sorted(paid)[:TIPS_PER_BLOCK]
+    if not tips:
+        return DEFAULT_TIP
+    return sorted(tips)[(len(tips) - 1) * TIP_PERCENTILE // 100]
+
+
+def _base_fee_of(block: Block) -> int:
+    return block.header.base_fee_per_gas or 0
+
+
+def _next_schedule(context: Context, block: Block) -> Any:
+    spacing = max(context.node.config.block_time_ms // MILLISECONDS, 1)
+    return context.node.chain.schedule_for_child(block, block.header.timestamp + spacing)
+
+
+def _next_base_fee(context: Context, block: Block) -> int | None:
+    header, schedule = block.header, _next_schedule(context, block)
+    if not schedule.parameters["has_base_fee"]:
+        return None
+    return fastevm.next_base_fee(header, schedule)
+
+
+def _blob_fee(context: Context, header: Header) -> int | None:
+    if header.excess_blob_gas is None:
+        return None
+    schedule = context.node.chain.schedule_of(header.hash)
+    return fastevm.blob_base_fee(header.excess_blob_gas, schedule)
+
+
+def _next_blob_fee(context: Context, block: Block) -> int:
+    header, schedule = block.header, _next_schedule(context, block)
+    if not schedule.parameters["has_blobs"]:
+        return 0
+    excess = fastevm.next_excess_blob_gas(header, schedule)
+    return fastevm.blob_base_fee(excess, schedule)
+
+
+def _blob_ratio(context: Context, header: Header) -> float:
+    if not header.blob_gas_used:
+        return 0
+    rules = context.node.chain.schedule_of(header.hash).parameters
+    return header.blob_gas_used / (int(rules["blob_max"]) * int(rules["blob_gas_per_blob"]))

@@ -1,0 +1,68 @@
+"""The filters that clients poll, for those who cannot hold a WebSocket."""
+
+from typing import Any
+
+from rpc.context import Context
+from rpc.errors import RpcError
+from rpc.filters import ArrivalFilter, ChainFilter
+from rpc.format import Json, hex_bytes
+from rpc.logs import LogFilter, check_choices, decode_filter, query_logs
+from rpc.methods.transactions import get_transaction_by_hash
+from rpc.params import FULL, TEXT
+from rpc.registry import Param, Place, method
+
+
+@method("eth_newFilter", Param(decode_filter))
+def new_filter(context: Context, wanted: LogFilter) -> str:
+    """Install a filter for logs of canonical blocks from now on and return its id.
+
+    Block numbers bound what eth_getFilterChanges tells; eth_getFilterLogs asks for the whole range.
+    A filter that is not polled for five minutes is gone.
+    """
+    check_choices(wanted)
+    first, last = wanted.first.number, wanted.last.number
+    if first is not None and last is not None and first > last:
+        raise RpcError("invalid_block_range")
+    return context.filters.install(ChainFilter(context.node.chain.head.hash, wanted))
+
+
+@method("eth_newBlockFilter")
+def new_block_filter(context: Context) -> str:
+    """Install a filter for the hashes of new canonical blocks and return its id."""
+    return context.filters.install(ChainFilter(context.node.chain.head.hash))
+
+
+@method("eth_newPendingTransactionFilter", FULL)
+def new_pending_transaction_filter(context: Context, full: bool) -> str:
+    """Install a filter for transactions that the pool takes (hashes or objects); return its id."""
+    arrivals = context.hub.arrivals
+    seen = arrivals[-1][0] if arrivals else 0
+    return context.filters.install(ArrivalFilter(seen, full))
+
+
+@method("eth_getFilterChanges", TEXT, place=Place.WORKER)
+def get_filter_changes(context: Context, filter_id: str) -> list[Any]:
+    """Return what is new since the last poll."""
+    found = context.filters.use(filter_id)
+    if isinstance(found, ChainFilter):
+        return found.changes(context)
+    hashes = found.changes(context)
+    if not found.full:
+        return [hex_bytes(tx_hash) for tx_hash in hashes]
+    objects = (get_transaction_by_hash(context, tx_hash) for tx_hash in hashes)
+    return [known for known in objects if known is not None]
+
+
+@method("eth_getFilterLogs", TEXT, place=Place.WORKER)
+def get_filter_logs(context: Context, filter_id: str) -> list[Json]:
+    """Return all logs that a filter for logs wants, as eth_getLogs would."""
+    found = context.filters.use(filter_id)
+    if not isinstance(found, ChainFilter) or found.wanted is None:
+        raise RpcError("filter_not_found")
+    return query_logs(context, found.wanted)
+
+
+@method("eth_uninstallFilter", TEXT)
+def uninstall_filter(context: Context, filter_id: str) -> bool:
+    """Forget a filter; false if there is none with this id."""
+    return context.filters.drop(filter_id)

@@ -1,0 +1,111 @@
+"""Submission of transactions, and what waits in the pool."""
+
+from typing import Any, Final
+
+from fastevm.errors import InvalidTransaction, TransactionDecodeError
+from rpc.backend import PoolContent
+from rpc.context import Context
+from rpc.errors import RpcError, family_reason
+from rpc.format import Json, checksum_address, hex_bytes, quantity, transaction_json
+from rpc.methods.transactions import get_transaction_receipt, locate
+from rpc.params import ADDRESS, DATA, HASH
+from rpc.quantity import decode_uint64
+from rpc.registry import Param, Place, method
+
+MILLISECONDS: Final = 1000
+
+
+@method("eth_sendRawTransaction", DATA, place=Place.WORKER)
+def send_raw_transaction(context: Context, raw: bytes) -> str:
+    """Submit a signed transaction and return its hash; it waits for the next pre-confirmed slice.
+
+    A blob transaction comes with its sidecar, which the hash does not cover.
+    """
+    try:
+        return hex_bytes(context.node.submit(raw))
+    except TransactionDecodeError as error:
+        raise RpcError("pool", str(error)) from error
+    except InvalidTransaction as error:
+        raise RpcError(family_reason("pool", error.code), error.message) from error
+
+
+def decode_wait(value: Any) -> int:
+    """Decode milliseconds: a number, as the standard has it, or a quantity."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return decode_uint64(value)
+
+
+@method("eth_sendRawTransactionSync", DATA, Param(decode_wait, optional=True), place=Place.TASK)
+async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | None) -> Json:
+    """Submit a transaction and return its receipt once it is pre-confirmed or mined (EIP-7966).
+
+    ``wait`` is in milliseconds, 6,000 at most and when left out. A transaction that is not seen in
+    time stays in the pool; the error's data is its hash.
+    """
+    limit = int(context.limits.sync_time * MILLISECONDS)
+    if wait is None:
+        wait = limit
+    if wait > limit:
+        raise RpcError("wait_too_long", asked=wait, limit=limit)
+    context.hub.check_room()  # before anything is sent
+    told = await context.workers.run(send_raw_transaction, context, raw)
+    tx_hash = bytes.fromhex(told[2:])
+    receipt = None
+    if await context.hub.confirmed(
+        tx_hash, lambda: locate(context, tx_hash) is not None, wait / MILLISECONDS
+    ):
+        receipt = await context.workers.run(get_transaction_receipt, context, tx_hash)
+    if receipt is None:
+        raise RpcError("not_confirmed", hash=told, seconds=f"{wait / MILLISECONDS:g}", data=told)
+    return receipt
+
+
+@method("base_transactionStatus", HASH)
+def transaction_status(context: Context, tx_hash: bytes) -> dict[str, str]:
+    """Return whether the transaction waits in the pool: ``Known``, else ``Unknown``.
+
+    One that was pre-confirmed or mined is not in the pool any more: ask for its receipt.
+    """
+    pooled = context.node.pool.find(tx_hash) is not None and locate(context, tx_hash) is None
+    return {"status": "Known" if pooled else "Unknown"}
+
+
+@method("txpool_status")
+def pool_status(context: Context) -> Json:
+    """Return how many transactions are executable now, and how many wait behind a gap."""
+    pool = context.node.pool
+    return {
+        "pending": quantity(sum(map(len, pool.executable().values()))),
+        "queued": quantity(sum(map(len, pool.queued().values()))),
+    }
+
+
+@method("txpool_content", place=Place.WORKER)
+def pool_content(context: Context) -> Json:
+    """Return all pooled transactions by sender and nonce."""
+    pool = context.node.pool
+    return {"pending": _content(pool.executable()), "queued": _content(pool.queued())}
+
+
+@method("txpool_contentFrom", ADDRESS)
+def pool_content_from(context: Context, sender: bytes) -> Json:
+    """Return the pooled transactions of one sender by nonce."""
+    pool = context.node.pool
+    return {
+        kind: {
+            str(nonce): transaction_json(transaction)
+            for nonce, transaction in sorted(content.get(sender, {}).items())
+        }
+        for kind, content in (("pending", pool.executable()), ("queued", pool.queued()))
+    }
+
+
+def _content(content: PoolContent) -> Json:
+    return {
+        checksum_address(sender): {
+            str(nonce): transaction_json(transaction)
+            for nonce, transaction in sorted(by_nonce.items())
+        }
+        for sender, by_nonce in content.items()
+    }

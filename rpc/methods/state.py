@@ -1,0 +1,121 @@
+"""Accounts of a state: balance, nonce, code, storage and proofs."""
+
+from typing import Any, Final
+
+import fastevm
+from rpc.context import Context
+from rpc.errors import RpcError
+from rpc.format import Json, hex_bytes, hex_word, quantity
+from rpc.limits import STORAGE_KEYS_LIMIT
+from rpc.params import ADDRESS, BLOCK_OR_LATEST, INTERFACE_BLOCK, TEXT
+from rpc.quantity import DecodeError, decode_address, decode_storage_slot, object_fault
+from rpc.registry import Param, Place, method
+from rpc.selectors import Selector
+
+FULL_KEY_SIZE: Final = 32
+
+
+@method("eth_getBalance", ADDRESS, BLOCK_OR_LATEST)
+def get_balance(context: Context, address: bytes, block: Selector) -> str:
+    """Return the balance in wei; ``pending`` sees pre-confirmed transactions."""
+    return quantity(context.view(block).layer.balance(address))
+
+
+@method("eth_getTransactionCount", ADDRESS, INTERFACE_BLOCK)
+def get_transaction_count(context: Context, address: bytes, block: Selector) -> str:
+    """Return the nonce of the account in the state.
+
+    ``pending`` counts pre-confirmed transactions, and not those that only wait in the pool.
+    """
+    return quantity(context.view(block).layer.nonce(address))
+
+
+@method("eth_getCode", ADDRESS, BLOCK_OR_LATEST)
+def get_code(context: Context, address: bytes, block: Selector) -> str:
+    """Return the code; of a delegated account the delegation itself (EIP-7702)."""
+    return hex_bytes(context.view(block).layer.code(address))
+
+
+@method("eth_getStorageAt", ADDRESS, TEXT, INTERFACE_BLOCK)
+def get_storage_at(context: Context, address: bytes, position: str, block: Selector) -> str:
+    """Return the 32 bytes of a slot; the position is hex of any length up to 32 bytes."""
+    slot, _ = _slot(position)
+    return hex_word(context.view(block).layer.storage(address, slot))
+
+
+def decode_slot_requests(value: Any) -> dict[bytes, list[int]]:
+    """Decode an object of address -> list of storage keys."""
+    if not isinstance(value, dict):
+        raise object_fault(value, "map[common.Address][]common.Hash")
+    requests = {}
+    for key, positions in value.items():
+        if not isinstance(positions, list):
+            raise object_fault(positions, "[]common.Hash")
+        requests[decode_address(key)] = [decode_storage_slot(p)[0] for p in positions]
+    return requests
+
+
+@method("eth_getStorageValues", Param(decode_slot_requests), BLOCK_OR_LATEST, place=Place.WORKER)
+def get_storage_values(
+    context: Context, requests: dict[bytes, list[int]], block: Selector
+) -> dict[str, list[str]]:
+    """Return the slots of several accounts at once, by address."""
+    count = sum(map(len, requests.values()))
+    if count == 0:
+        raise RpcError("invalid_params", "empty request")
+    if count > STORAGE_KEYS_LIMIT:
+        raise RpcError("limit_exceeded", f"too many slots (max {STORAGE_KEYS_LIMIT})")
+    layer = context.view(block).layer
+    return {
+        hex_bytes(address): [hex_word(layer.storage(address, slot)) for slot in slots]
+        for address, slots in requests.items()
+    }
+
+
+def decode_keys(value: Any) -> list[str]:
+    """Decode a list of storage keys, still as text."""
+    if not isinstance(value, list):
+        raise object_fault(value, "[]string")
+    for key in value:
+        if not isinstance(key, str):
+            raise object_fault(key, "string")
+    return value
+
+
+@method("eth_getProof", ADDRESS, Param(decode_keys), BLOCK_OR_LATEST, place=Place.WORKER)
+def get_proof(context: Context, address: bytes, keys: list[str], block: Selector) -> Json:
+    """Return the account and slots with their trie nodes, root first (EIP-1186).
+
+    A missing account has zero values; its code hash and storage hash are those of "nothing there".
+    """
+    if len(keys) > STORAGE_KEYS_LIMIT:
+        raise RpcError(
+            "invalid_params",
+            f"too many storage keys requested (max {STORAGE_KEYS_LIMIT}, got {len(keys)})",
+        )
+    slots = [_slot(key) for key in keys]
+    proof = context.view(block).layer.proof(address, [slot for slot, _ in slots])
+    account = proof.account
+    return {
+        "address": hex_bytes(address),
+        "accountProof": [hex_bytes(node) for node in proof.nodes],
+        "balance": quantity(account.balance if account else 0),
+        "codeHash": hex_bytes(account.code_hash if account else fastevm.keccak256(b"")),
+        "nonce": quantity(account.nonce if account else 0),
+        "storageHash": hex_bytes(proof.storage_root),
+        "storageProof": [
+            {
+                "key": hex_word(slot) if size == FULL_KEY_SIZE else quantity(slot),
+                "value": quantity(entry.value),
+                "proof": [hex_bytes(node) for node in entry.nodes],
+            }
+            for (slot, size), entry in zip(slots, proof.slots, strict=True)
+        ],
+    }
+
+
+def _slot(position: str) -> tuple[int, int]:
+    try:
+        return decode_storage_slot(position)
+    except DecodeError as fault:
+        raise RpcError("invalid_params", str(fault)) from None

@@ -1,0 +1,132 @@
+"""testing_buildBlockV1: a block built to order on any parent, for test suites."""
+
+from typing import Any
+
+import fastevm
+from fastevm.chain import BlockAttributes, assemble_block
+from fastevm.errors import InvalidTransaction, TransactionDecodeError
+from fastevm.types import Block, Header, Receipt, Withdrawal
+from rpc.calls import decode_withdrawal
+from rpc.context import Context
+from rpc.errors import RpcError
+from rpc.format import Json, hex_bytes, quantity, withdrawal_json
+from rpc.params import DATA, HASH
+from rpc.quantity import (
+    DecodeError,
+    decode_address,
+    decode_bytes,
+    decode_hash,
+    decode_uint64,
+    object_fault,
+)
+from rpc.registry import Param, Place, method
+
+
+def decode_attributes(value: Any) -> BlockAttributes:
+    """Decode payload attributes as the engine API has them."""
+    if not isinstance(value, dict):
+        raise object_fault(value, "engine.PayloadAttributes")
+    withdrawals = value.get("withdrawals")
+    if withdrawals is not None and not isinstance(withdrawals, list):
+        raise object_fault(withdrawals, "[]*types.Withdrawal")
+    root = value.get("parentBeaconBlockRoot")
+    where = "PayloadAttributes"
+    return BlockAttributes(
+        timestamp=decode_uint64(value.get("timestamp"), field=f"{where}.timestamp"),
+        coinbase=decode_address(
+            value.get("suggestedFeeRecipient"), field=f"{where}.suggestedFeeRecipient"
+        ),
+        prev_randao=decode_hash(value.get("prevRandao"), field=f"{where}.prevRandao"),
+        parent_beacon_block_root=(
+            bytes(32) if root is None else decode_hash(root, field=f"{where}.parentBeaconBlockRoot")
+        ),
+        withdrawals=tuple(_withdrawal(entry) for entry in withdrawals or ()),
+    )
+
+
+def decode_transactions(value: Any) -> list[fastevm.Transaction]:
+    """Decode raw transactions in canonical form."""
+    if not isinstance(value, list):
+        raise object_fault(value, "[]hexutil.Bytes")
+    try:
+        return [fastevm.Transaction.decode(decode_bytes(raw)) for raw in value]
+    except TransactionDecodeError as error:
+        raise DecodeError(str(error)) from None
+
+
+@method(
+    "testing_buildBlockV1",
+    HASH,
+    Param(decode_attributes),
+    Param(decode_transactions, optional=True),
+    DATA,
+    place=Place.WORKER,
+)
+def build_block(
+    context: Context,
+    parent_hash: bytes,
+    attributes: BlockAttributes,
+    transactions: list[fastevm.Transaction] | None,
+    extra_data: bytes,
+) -> Json:
+    """Return the payload of a block with exactly the given transactions; null takes the pool's.
+
+    The chain does not change. A transaction that cannot be included is an error.
+    """
+    chain: Any = context.node.chain
+    parent = chain.block_by_hash(parent_hash)
+    if parent is None:
+        raise RpcError("server_error", "unknown parent block")
+    if transactions is None:
+        by_sender = context.node.pool.executable().values()
+        transactions = [by_nonce[nonce] for by_nonce in by_sender for nonce in sorted(by_nonce)]
+    try:
+        block, result = assemble_block(
+            chain, parent, attributes, transactions, extra_data=extra_data
+        )
+    except InvalidTransaction as error:
+        raise RpcError("server_error", error.message) from error
+    return {
+        "executionPayload": _payload_json(block),
+        "blockValue": quantity(_value(block.header, result.receipts)),
+        "blobsBundle": {"commitments": [], "proofs": [], "blobs": []},
+        "executionRequests": [hex_bytes(request) for request in result.requests],
+        "shouldOverrideBuilder": False,
+    }
+
+
+def _withdrawal(value: Any) -> Withdrawal:
+    return decode_withdrawal(value, field="PayloadAttributes.withdrawals")
+
+
+def _value(header: Header, receipts: tuple[Receipt, ...]) -> int:
+    """Return what the producer earns, in wei."""
+    base_fee = header.base_fee_per_gas or 0
+    return sum(entry.gas_used * (entry.effective_gas_price - base_fee) for entry in receipts)
+
+
+def _payload_json(block: Block) -> Json:
+    """Return an execution payload (engine API, ExecutionPayloadV3; later members where present)."""
+    header = block.header
+    answer: Json = {
+        "parentHash": hex_bytes(header.parent_hash),
+        "feeRecipient": hex_bytes(header.coinbase),
+        "stateRoot": hex_bytes(header.state_root),
+        "receiptsRoot": hex_bytes(header.receipts_root),
+        "logsBloom": hex_bytes(header.logs_bloom),
+        "prevRandao": hex_bytes(header.mix_hash),
+        "blockNumber": quantity(header.number),
+        "gasLimit": quantity(header.gas_limit),
+        "gasUsed": quantity(header.gas_used),
+        "timestamp": quantity(header.timestamp),
+        "extraData": hex_bytes(header.extra_data),
+        "baseFeePerGas": quantity(header.base_fee_per_gas or 0),
+        "blockHash": hex_bytes(header.hash),
+        "transactions": [hex_bytes(transaction.raw) for transaction in block.transactions],
+    }
+    if block.withdrawals is not None:
+        answer["withdrawals"] = [withdrawal_json(entry) for entry in block.withdrawals]
+    if header.blob_gas_used is not None:
+        answer["blobGasUsed"] = quantity(header.blob_gas_used)
+        answer["excessBlobGas"] = quantity(header.excess_blob_gas or 0)
+    return answer

@@ -1,0 +1,168 @@
+"""Traces: debug_trace* of transactions, blocks and calls, in the formats of go-ethereum."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides, StateView
+from fastevm.tracing import (
+    StepOptions,
+    TraceRequest,
+    TracingError,
+    seconds_of,
+    trace_block,
+    trace_call,
+    trace_transaction,
+)
+from rpc.calls import decode_block_overrides, decode_call, decode_state_overrides
+from rpc.context import Context, View
+from rpc.errors import RpcError
+from rpc.format import Json, hex_bytes
+from rpc.methods.transactions import locate
+from rpc.params import BLOCK, HASH, NUMBER_OR_TAG, decode_text
+from rpc.quantity import DecodeError, decode_bool, decode_uint64, object_fault
+from rpc.registry import Param, Place, method
+from rpc.selectors import Selector
+
+STEP_FLAGS: Mapping[str, tuple[str, bool]] = {
+    "enableMemory": ("memory", True),
+    "disableStack": ("stack", False),
+    "disableStorage": ("storage", False),
+    "enableReturnData": ("return_data", True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CallTraceConfig:
+    """What debug_traceCall is asked for beside the call and the block."""
+
+    request: TraceRequest = field(default_factory=TraceRequest)
+    state_overrides: StateOverrides = field(default_factory=dict)
+    block_overrides: BlockOverrides = field(default_factory=BlockOverrides)
+    index: int | None = None
+
+
+def decode_trace_config(value: Any) -> TraceRequest:
+    """Decode a tracer's name, its own configuration, the options of struct logs and a timeout."""
+    if not isinstance(value, dict):
+        raise object_fault(value, "tracers.TraceConfig")
+    config = value.get("tracerConfig")
+    if config is not None and not isinstance(config, dict):
+        raise object_fault(config, "map", "TraceConfig.tracerConfig")
+    tracer, timeout = value.get("tracer"), value.get("timeout")
+    request = TraceRequest(
+        tracer=None if tracer is None else decode_text(tracer),
+        config=config,
+        steps=_step_options(value),
+    )
+    if timeout is None:
+        return request
+    try:
+        return replace(request, timeout=seconds_of(decode_text(timeout)))
+    except TracingError as fault:
+        raise DecodeError(str(fault)) from None
+
+
+def _step_options(value: dict[str, Any]) -> StepOptions:
+    options: dict[str, Any] = {}
+    for member, (name, meaning) in STEP_FLAGS.items():
+        if value.get(member) is not None:
+            flag = decode_bool(value[member], field=f"TraceConfig.{member}")
+            options[name] = meaning if flag else not meaning
+    limit = value.get("limit")
+    if limit is not None:
+        if isinstance(limit, bool) or not isinstance(limit, int):
+            raise object_fault(limit, "int", "TraceConfig.limit")
+        options["limit"] = max(limit, 0)
+    return StepOptions(**options)
+
+
+def decode_call_trace_config(value: Any) -> CallTraceConfig:
+    """Decode a trace configuration with overrides, and after how many transactions to call."""
+    request = decode_trace_config(value)
+    index = value.get("txIndex")
+    return CallTraceConfig(
+        request,
+        decode_state_overrides(value.get("stateOverrides")),
+        decode_block_overrides(value.get("blockOverrides")),
+        None if index is None else decode_uint64(index, field="TraceCallConfig.txIndex"),
+    )
+
+
+CONFIG = Param(decode_trace_config, optional=True, default=TraceRequest())
+CALL_CONFIG = Param(decode_call_trace_config, optional=True, default=CallTraceConfig())
+
+
+@method("debug_traceTransaction", HASH, CONFIG, place=Place.WORKER)
+def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Any:
+    """Return the trace of a mined or pre-confirmed transaction."""
+    found = locate(context, tx_hash)
+    if found is None:
+        raise RpcError("server_error", "transaction not found")
+    view, index = found
+    return trace_transaction(_ground(view), view.block.transactions, index, request)
+
+
+@method("debug_traceBlockByNumber", NUMBER_OR_TAG, CONFIG, place=Place.WORKER)
+def trace_by_number(context: Context, block: Selector, request: TraceRequest) -> list[Json]:
+    """Return the traces of all transactions of a block."""
+    return _traces(_view(context, block), request)
+
+
+@method("debug_traceBlockByHash", HASH, CONFIG, place=Place.WORKER)
+def trace_by_hash(context: Context, block_hash: bytes, request: TraceRequest) -> list[Json]:
+    """Return the traces of all transactions of a block of any branch."""
+    return _traces(_view(context, Selector(hash=block_hash)), request)
+
+
+@method("debug_traceCall", Param(decode_call), BLOCK, CALL_CONFIG, place=Place.WORKER)
+def trace_one_call(
+    context: Context, call: CallRequest, block: Selector, config: CallTraceConfig
+) -> Any:
+    """Return the trace of a call on the state after a block, or after some transactions of it."""
+    if block.is_pending:
+        raise RpcError("server_error", "tracing on top of pending is not supported")
+    view = _view(context, block)
+    before, state = None, None
+    if config.index is not None:
+        transactions = view.block.transactions
+        if config.index >= max(len(transactions), 1):
+            name = hex_bytes(view.block.hash)
+            text = f"transaction index {config.index} out of range for block {name}"
+            raise RpcError("server_error", text)
+        before, state = transactions[: config.index], _ground(view)
+    return trace_call(
+        state or view.state(),
+        call,
+        config.request,
+        before=before,
+        state_overrides=config.state_overrides,
+        block_overrides=config.block_overrides,
+        gas_cap=context.limits.call_gas,
+    )
+
+
+def _traces(view: View, request: TraceRequest) -> list[Json]:
+    transactions = view.block.transactions
+    traces = trace_block(_ground(view), transactions, request)
+    return [
+        {"txHash": hex_bytes(transaction.hash), "result": trace}
+        for transaction, trace in zip(transactions, traces, strict=True)
+    ]
+
+
+def _ground(view: View) -> StateView:
+    """Return the state under a block, with the block's own header and rules."""
+    header = view.block.header
+    if header.number == 0:
+        raise RpcError("server_error", "genesis is not traceable")
+    return replace(view.state(), layer=view.node.chain.layer_of(header.parent_hash))
+
+
+def _view(context: Context, block: Selector) -> View:
+    view = context.find(block)
+    if view is not None:
+        return view
+    if block.hash is not None:
+        raise RpcError("server_error", f"block {hex_bytes(block.hash)} not found")
+    raise RpcError("server_error", f"block #{block.number} not found")

@@ -1,0 +1,83 @@
+"""Transactions and receipts: canonical first, then pre-confirmed, then those in the pool."""
+
+from rpc.context import Context, View
+from rpc.format import (
+    Json,
+    hex_bytes,
+    mined_transaction_json,
+    receipt_json,
+    transaction_json,
+)
+from rpc.params import HASH, INDEX, NUMBER_OR_TAG
+from rpc.registry import Place, method
+from rpc.selectors import Selector
+
+
+def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
+    """Return the block of a transaction and its index there.
+
+    The canonical chain wins: right after a block is imported the pending one still holds the same
+    transactions, under a hash that is not the block's. The pending blocks are read before all the
+    same, so that a transaction is found while its block is being sealed.
+    """
+    pending = context.pending_views()
+    found = context.node.chain.locate(tx_hash)
+    if found is not None:
+        block, index = found
+        return View(context.node, block), index
+    for view in pending:
+        for index, transaction in enumerate(view.block.transactions):
+            if transaction.hash == tx_hash:
+                return view, index
+    return None
+
+
+@method("eth_getTransactionByHash", HASH)
+def get_transaction_by_hash(context: Context, tx_hash: bytes) -> Json | None:
+    """Return a transaction; without a block if it only waits in the pool."""
+    found = locate(context, tx_hash)
+    if found is not None:
+        return mined_transaction_json(*found)
+    pooled = context.node.pool.find(tx_hash)
+    return None if pooled is None else transaction_json(pooled)
+
+
+@method("eth_getTransactionByBlockNumberAndIndex", NUMBER_OR_TAG, INDEX)
+def get_transaction_by_number(context: Context, block: Selector, index: int) -> Json | None:
+    """Return a transaction by its place."""
+    return _at(context.find(block), index)
+
+
+@method("eth_getTransactionByBlockHashAndIndex", HASH, INDEX)
+def get_transaction_by_block_hash(context: Context, block_hash: bytes, index: int) -> Json | None:
+    """Return a transaction by its place."""
+    return _at(context.find(Selector(hash=block_hash)), index)
+
+
+@method("eth_getRawTransactionByHash", HASH)
+def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
+    """Return the canonical bytes of a transaction, mined or pooled; 0x if it is unknown."""
+    found = locate(context, tx_hash)
+    if found is not None:
+        view, index = found
+        return hex_bytes(view.block.transactions[index].raw)
+    pooled = context.node.pool.find(tx_hash)
+    return "0x" if pooled is None else hex_bytes(pooled.raw)
+
+
+@method("eth_getTransactionReceipt", HASH, place=Place.WORKER)
+def get_transaction_receipt(context: Context, tx_hash: bytes) -> Json | None:
+    """Return a receipt; of a pre-confirmed transaction with a block hash of 32 zero bytes."""
+    found = locate(context, tx_hash)
+    if found is None:
+        return None
+    view, index = found
+    receipts = view.receipts
+    first_log = sum(len(receipt.logs) for receipt in receipts[:index])
+    return receipt_json(view, index, first_log, receipts)
+
+
+def _at(view: View | None, index: int) -> Json | None:
+    if view is None or index >= len(view.block.transactions):
+        return None
+    return mined_transaction_json(view, index)

@@ -1,0 +1,94 @@
+"""Counters of the node in Prometheus text format, without a per-request allocation."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from threading import Lock
+from typing import Final
+
+UNKNOWN_METHOD: Final = "unknown"
+
+HISTOGRAM_PARTS: Final = frozenset(("_bucket", "_sum", "_count"))
+
+# The counters by name, without prefix; each is there from the start, at zero.
+COUNTERS: Final = (
+    "notifications_total",
+    "notifications_dropped_total",
+    "pending_stale_reads_total",
+    "slice_gaps_total",
+    "slices_told_total",
+    "sockets_cut_off_total",
+    "sockets_refused_total",
+    "sockets_total",
+    "subscriptions_closed_overrun_total",
+    "subscriptions_closed_slow_total",
+)
+
+
+class Metrics:
+    """Requests, errors and seconds per method, counters by name, and gauges of callers."""
+
+    def __init__(self) -> None:
+        self._requests: defaultdict[str, int] = defaultdict(int)
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._errors: defaultdict[tuple[str, int], int] = defaultdict(int)
+        self._counts = dict.fromkeys(COUNTERS, 0)
+        self._lock = Lock()
+
+    def count(self, method: str, seconds: float) -> None:
+        """Count a request of ``method`` that took ``seconds``."""
+        self._requests[method] += 1
+        self._seconds[method] += seconds
+
+    def count_error(self, method: str, code: int) -> None:
+        """Count an error answer."""
+        self._errors[method, code] += 1
+
+    def add(self, name: str, amount: int = 1) -> None:
+        """Raise one of the `COUNTERS`, from any thread."""
+        with self._lock:
+            self._counts[name] += amount
+
+    def get(self, name: str) -> int:
+        """Return what one of the `COUNTERS` stands at."""
+        return self._counts[name]
+
+    def render(self, gauges: Mapping[str, float]) -> str:
+        """Return the exposition text; ``gauges`` maps further names (without prefix) to values."""
+        lines = ["# TYPE fastevm_rpc_requests_total counter"]
+        lines += [
+            f'fastevm_rpc_requests_total{{method="{name}"}} {count}'
+            for name, count in sorted(self._requests.items())
+        ]
+        lines.append("# TYPE fastevm_rpc_seconds_total counter")
+        lines += [
+            f'fastevm_rpc_seconds_total{{method="{name}"}} {seconds:.6f}'
+            for name, seconds in sorted(self._seconds.items())
+        ]
+        lines.append("# TYPE fastevm_rpc_errors_total counter")
+        lines += [
+            f'fastevm_rpc_errors_total{{method="{name}",code="{code}"}} {count}'
+            for (name, code), count in sorted(self._errors.items())
+        ]
+        for name, count in sorted(self._counts.items()):
+            lines += [f"# TYPE fastevm_{name} counter", f"fastevm_{name} {count}"]
+        return "\n".join(lines + exposition(gauges)) + "\n"
+
+
+def exposition(values: Mapping[str, float]) -> list[str]:
+    """Return the lines of ``values`` by name, labels included, with one type line per family.
+
+    A family with a ``_bucket`` is a histogram, a name in ``_total`` a counter, the rest gauges.
+    """
+    histograms = {name.partition("_bucket{")[0] for name in values if "_bucket{" in name}
+    families: dict[str, list[str]] = {}
+    for name, value in values.items():
+        bare = name.partition("{")[0]
+        stem = bare.rpartition("_")[0]
+        family = stem if stem in histograms and bare[len(stem) :] in HISTOGRAM_PARTS else bare
+        families.setdefault(family, []).append(f"fastevm_{name} {value:.15g}")
+    lines = []
+    for family, samples in sorted(families.items()):
+        kind = "counter" if family.endswith("_total") else "gauge"
+        kind = "histogram" if family in histograms else kind
+        lines += [f"# TYPE fastevm_{family} {kind}", *samples]
+    return lines

@@ -1,0 +1,36 @@
+"""The parameters that methods share, ready for the registry."""
+
+from typing import Any, Final
+
+from rpc.quantity import (
+    DecodeError,
+    decode_address,
+    decode_bool,
+    decode_bytes,
+    decode_hash,
+    decode_uint64,
+    json_kind,
+)
+from rpc.registry import Param
+from rpc.selectors import LATEST_BLOCK, decode_block, decode_number_or_tag
+
+ADDRESS: Final = Param(decode_address)
+HASH: Final = Param(decode_hash)
+DATA: Final = Param(decode_bytes)
+INDEX: Final = Param(decode_uint64)
+FULL: Final = Param(decode_bool, optional=True, default=False)
+
+NUMBER_OR_TAG: Final = Param(decode_number_or_tag)
+BLOCK: Final = Param(decode_block)
+BLOCK_OR_LATEST: Final = Param(decode_block, optional=True, default=LATEST_BLOCK)
+INTERFACE_BLOCK: Final = Param(decode_block, default=LATEST_BLOCK, required_by_interface=True)
+
+
+def decode_text(value: Any) -> str:
+    """Decode a plain string."""
+    if not isinstance(value, str):
+        raise DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type string")
+    return value
+
+
+TEXT: Final = Param(decode_text)

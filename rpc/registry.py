@@ -1,0 +1,89 @@
+"""The table of methods: a decorator names a handler, its parameters and where it runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, TypeVar
+
+from rpc.dialect import Dialect
+from rpc.errors import RpcError
+from rpc.quantity import DecodeError
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class Place(Enum):
+    """Where a handler runs.
+
+    LOOP: on the event loop (microseconds of work). WORKER: in a worker thread. TASK: a coroutine,
+    on the loop. SOCKET: on the loop, with the `Turn` of the WebSocket client as second argument;
+    over HTTP it is refused.
+    """
+
+    LOOP = 0
+    WORKER = 1
+    TASK = 2
+    SOCKET = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One positional parameter: its decoder, and what a missing or null value means."""
+
+    decode: Callable[[Any], Any]
+    optional: bool = False
+    default: Any = None
+    required_by_interface: bool = False
+
+    def may_miss(self, dialect: Dialect) -> bool:
+        """Whether the parameter may be left out in ``dialect``."""
+        if self.required_by_interface:
+            return not dialect.block_parameter_required
+        return self.optional
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of the wire: ``handler(context, *decoded)`` returns a JSON value."""
+
+    name: str
+    handler: Callable[..., Any]
+    params: tuple[Param, ...]
+    place: Place
+
+    def bind(self, values: list[Any], dialect: Dialect) -> list[Any]:
+        """Decode positional ``values``; RpcError for a missing, bad or superfluous one."""
+        bound = []
+        for position, param in enumerate(self.params):
+            value = values[position] if position < len(values) else None
+            if value is not None:
+                bound.append(_decoded(param, position, value))
+            elif param.may_miss(dialect):
+                bound.append(param.default)
+            else:
+                raise RpcError("missing_argument", position=position)
+        if len(values) > len(self.params):
+            raise RpcError("too_many_arguments", limit=len(self.params))
+        return bound
+
+
+METHODS: Final[dict[str, Method]] = {}
+
+
+def method(name: str, *params: Param, place: Place = Place.LOOP) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the handler of ``name``."""
+
+    def register(handler: Handler) -> Handler:
+        if name in METHODS:
+            raise ValueError(f"method {name} is registered twice")
+        METHODS[name] = Method(name, handler, params, place)
+        return handler
+
+    return register
+
+
+def _decoded(param: Param, position: int, value: Any) -> Any:
+    try:
+        return param.decode(value)
+    except DecodeError as fault:
+        raise RpcError("invalid_argument", position=position, fault=fault) from None

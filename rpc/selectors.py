@@ -1,0 +1,82 @@
+"""The block parameter in all its forms: number, tag, hash, and the object of EIP-1898."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rpc.quantity import (
+    DecodeError,
+    decode_hash,
+    object_fault,
+    parse_quantity,
+)
+
+LATEST: Final = "latest"
+PENDING: Final = "pending"
+EARLIEST: Final = "earliest"
+TAGS: Final = frozenset((LATEST, PENDING, EARLIEST, "safe", "finalized"))
+
+_NUMBER_LIMIT: Final = 2**63
+_HASH_TEXT_LENGTH: Final = 66
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which block is meant: exactly one of ``tag``, ``number`` and ``hash`` is set."""
+
+    tag: str | None = None
+    number: int | None = None
+    hash: bytes | None = None
+    require_canonical: bool = False
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the pre-confirmed state is meant."""
+        return self.tag == PENDING
+
+
+LATEST_BLOCK: Final = Selector(tag=LATEST)
+
+
+def decode_number_or_tag(value: Any) -> Selector:
+    """Decode a block number or tag (the methods that take no hash)."""
+    text = value.strip() if isinstance(value, str) else ""
+    if text in TAGS:
+        return Selector(tag=text)
+    if not isinstance(value, str):
+        # a bare number is read as its digits, which lack the prefix
+        raise DecodeError("hex string without 0x prefix")
+    number = parse_quantity(text)
+    if number >= _NUMBER_LIMIT:
+        raise DecodeError("block number larger than int64")
+    return Selector(number=number)
+
+
+def decode_block(value: Any) -> Selector:
+    """Decode a block parameter: number, tag, 32-byte hash, {blockNumber} or {blockHash, ...}."""
+    if isinstance(value, dict):
+        return _from_object(value)
+    if not isinstance(value, str):
+        raise object_fault(value, "string")
+    if value in TAGS:
+        return Selector(tag=value)
+    if len(value) == _HASH_TEXT_LENGTH:
+        return Selector(hash=decode_hash(value))
+    number = parse_quantity(value)
+    if number >= _NUMBER_LIMIT:
+        raise DecodeError("blocknumber too high")
+    return Selector(number=number)
+
+
+def _from_object(value: dict[str, Any]) -> Selector:
+    number, block_hash = value.get("blockNumber"), value.get("blockHash")
+    if number is not None and block_hash is not None:
+        raise DecodeError("cannot specify both BlockHash and BlockNumber, choose one or the other")
+    canonical = value.get("requireCanonical")
+    if canonical is not None and not isinstance(canonical, bool):
+        raise object_fault(canonical, "bool", "BlockNumberOrHash.requireCanonical")
+    if number is not None:
+        return decode_number_or_tag(number)
+    if block_hash is None:
+        raise DecodeError("neither block number nor block hash specified")
+    found = decode_hash(block_hash, field="BlockNumberOrHash.blockHash")
+    return Selector(hash=found, require_canonical=bool(canonical))

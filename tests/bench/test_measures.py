@@ -1,0 +1,28 @@
+"""The measurements beside the cases, on small sizes."""
+
+import pytest
+
+from bench.measures import blocks, border, growth
+
+
+def test_the_border_is_measured_in_microseconds():
+    found = border.measure()
+    assert border.LIMITS.keys() < found.keys()
+    assert all(0 < value < 10_000 for value in found.values())
+
+
+def test_growth_reads_and_writes_the_slots_of_a_state():
+    found = growth.measure_size(256)
+    assert found["slots"] == 256
+    assert found["cold_read_ns"] > 0 and found["root_ns_per_node"] > 0
+
+
+@pytest.mark.parametrize(("slots", "touched", "nodes"), [(2, 1, 2), (16, 1, 2), (10**6, 1, 6)])
+def test_nodes_touched_by_one_leaf_are_its_path(slots, touched, nodes):
+    assert growth.nodes_touched(slots, touched) == pytest.approx(nodes, abs=0.01)
+
+
+def test_a_block_of_transfers_gives_its_own_roots():
+    found = blocks.measure(transfers=5)
+    assert found["gas"] > 5 * 30_000
+    assert found["Mgas per second, senders known"] > 0

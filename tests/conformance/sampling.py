@@ -1,0 +1,89 @@
+"""Which official test files the test run takes: a seeded choice by directory and fork.
+
+The whole of them runs by ``fastevm conformance all``.
+"""
+
+import json
+import os
+import random
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastevm.conformance.sources import test_files as files_of
+
+ROOT = Path(__file__).parents[2]
+SHARED = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))
+SEED = 0xE57
+SHARE = 5  # of a large suite, one file in five of each directory
+SMALL = 250  # files up to which a suite runs whole
+
+HUNGRY = "randomStatetest94.json"
+"""Hashes 1.6 GB at once; a test of its own runs it in one fork."""
+
+ONCE_RED = (
+    "stBadOpcode/invalidAddr.json",
+    "stCreate2/CREATE2_Suicide.json",
+    "stPreCompiledContracts/idPrecomps.json",
+    "stPreCompiledContracts/modexp.json",
+    "stPreCompiledContracts/precompsEIP2929Cancun.json",
+    "stReturnDataTest/modexp_modsize0_returndatasize.json",
+    "stRevertTest/RevertPrecompiledTouchExactOOG_Paris.json",
+    "stZeroKnowledge/ecpairing_inputs.json",
+    "stZeroKnowledge/pairingTest.json",
+)
+"""Ends of the paths of files that failed at some time: always taken."""
+
+
+def archive(suite: str) -> Path:
+    """The archive of a suite; the test fails where the shared test data are missing."""
+    path = SHARED / "fixtures" / f"{suite}.tar.zst"
+    if not path.is_file():
+        pytest.fail(f"{path} is missing: set FASTEVM_SHARED to the folder of the test data")
+    return path
+
+
+@cache
+def manifest() -> Mapping[str, Any]:
+    """What the archives hold."""
+    archive("general_state_tests")
+    return json.loads((SHARED / "fixtures" / "manifest.json").read_text())
+
+
+def chosen(suite: str) -> Mapping[str, int]:
+    """Path -> number of cases of the files to run; every fork of the suite is among them."""
+    files = [file for file in manifest()["files"] if file["suite"] == suite]
+    if len(files) <= SMALL:
+        taken = files
+    else:
+        taken = list(stratified(files))
+        have = {fork for file in taken for fork in file["forks"]}
+        for file in files:
+            if not have.issuperset(file["forks"]) or file["path"].endswith(ONCE_RED):
+                taken.append(file)
+                have.update(file["forks"])
+    return {file["path"]: file["cases"] for file in taken if not file["path"].endswith(HUNGRY)}
+
+
+def stratified(files: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """A share of the files of each directory, at least one, the same ones on every run."""
+    strata = defaultdict(list)
+    for file in files:
+        strata[file["path"].rpartition("/")[0]].append(file)
+    choose = random.Random(SEED)
+    for directory in sorted(strata):
+        stratum = sorted(strata[directory], key=lambda file: file["path"])
+        yield from choose.sample(stratum, -(-len(stratum) // SHARE))
+
+
+def write_out(suite: str, paths: Collection[str], folder: Path) -> None:
+    """Unpack these files of a suite's archive; several of them may share a name, not a path."""
+    for name, content in files_of([archive(suite)]):
+        if name in paths:
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)

@@ -1,0 +1,64 @@
+"""State tests on a machine that is interrupted all the time: the outcome must be the same.
+
+The state is fetched piece by piece, every hosted op is given back once before it runs, and steps
+are recorded in a buffer that is always full.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fastevm.conformance.sources import test_files as files_of
+from fastevm.conformance.state import StateTest, touched
+from fastevm.errors import InvalidTransaction, TransactionDecodeError
+from fastevm.execution.harness import Bench
+from fastevm.interpreter.tracer import StepTrace
+
+from .sampling import chosen, write_out
+
+SUITES = ("legacy_constantinople_state_tests", "eest_state_tests", "eest_ported_state_tests")
+EVERY = 3  # entries of the sample, that many of which one runs
+BUFFER = 4_096  # bytes
+TRACED_GAS = 5_000_000  # of a transaction; more could make too many records
+
+MODES: Mapping[str, Mapping[str, Any]] = {
+    "remote": {"remote": True},
+    "interrupted": {"remote": True, "stepped": True, "suspend": True},
+    "traced": {"stepped": True, "trace": partial(StepTrace, stack_words=0, limit=BUFFER)},
+}
+
+
+def outcome(test: StateTest, fork: str, entry: Mapping[str, Any], mode: str) -> bytes:
+    """The state root after an entry's transaction."""
+    schedule = test.schedule_of(fork)
+    options = dict(MODES[mode])
+    if "trace" in options:
+        options["trace"] = options["trace"]()
+    bench = Bench(test.pre, schedule, block=test.environment(schedule), **options)
+    with suppress(InvalidTransaction, TransactionDecodeError):
+        bench.run(test.transaction(entry))
+    return touched(bench.layer, schedule, test.coinbase).state_root()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("suite", SUITES)
+def test_interruptions_change_nothing(suite: str, mode: str, tmp_path: Path) -> None:
+    write_out(suite, list(chosen(suite))[:: 2 * EVERY], tmp_path)
+    wrong, count = [], 0
+    for _, content in files_of([tmp_path]):
+        for title, fields in msgspec.json.decode(content).items():
+            test = StateTest(fields)
+            for fork, entries in fields["post"].items():
+                for entry in entries[::EVERY]:
+                    gas = int(fields["transaction"]["gasLimit"][entry["indexes"]["gas"]], 16)
+                    if mode == "traced" and gas > TRACED_GAS:
+                        continue
+                    count += 1
+                    if outcome(test, fork, entry, mode) != bytes.fromhex(entry["hash"][2:]):
+                        wrong.append(f"{title}[{fork}]")
+    assert count and not wrong, wrong

@@ -1,0 +1,83 @@
+"""The official tests: small suites whole, of the large ones a stratified sample."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from fastevm.conformance import blockchain
+from fastevm.conformance.cli import ARCHIVES, SUITES, suite_of
+from fastevm.conformance.runner import Selection, Suite, Tally, run_suite
+
+from .sampling import HUNGRY, archive, chosen, manifest, write_out
+
+WORKERS = os.cpu_count() or 1
+
+SAMPLED = (
+    "general_state_tests",
+    "legacy_cancun_state_tests",
+    "legacy_constantinople_state_tests",
+    "eest_state_tests",
+    "eest_ported_state_tests",
+    "fusaka_devnet5_state_tests",
+    "blockchain_tests",
+    "blockchain_pyspecs",
+    "legacy_blockchain_tests",
+    "eest_blockchain_tests",
+)
+
+WHOLE = {
+    "basic_tests": 5_029,
+    "difficulty_tests": 11_168,
+    "legacy_vm_tests": 369,
+    "precompile_vectors": 1_883,
+    "rlp_tests": 34,
+    "transaction_tests": 1_616,
+    "eest_transaction_tests": 94,
+    "trie_tests": 16,
+}
+"""Archive -> cases."""
+
+
+def run(suite: Suite, paths: list[Path], selection: Selection | None = None) -> Tally:
+    """Run the files; every failure is in the message of the assertion."""
+    output = io.StringIO()
+    tally = run_suite(suite, paths, workers=WORKERS, output=output, selection=selection)
+    assert tally.failed == 0, output.getvalue()
+    return tally
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_a_sample_of_every_directory_and_fork_holds(name: str, tmp_path: Path) -> None:
+    files = chosen(name)
+    write_out(name, files, tmp_path)
+    kind = suite_of(name)
+    assert kind is not None
+    tally = run(SUITES[kind][0], [tmp_path])
+    assert (tally.passed, tally.skipped) == (sum(files.values()), 0)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_every_case_of_a_small_suite_holds(name: str) -> None:
+    kind = suite_of(name)
+    assert kind is not None
+    tally = run(SUITES[kind][0], [archive(name)])
+    assert tally.passed + tally.skipped == WHOLE[name]
+    assert tally.skipped == 0 or name == "basic_tests"
+
+
+@pytest.mark.slow
+def test_a_gigabyte_and_a_half_is_hashed_at_once(tmp_path: Path) -> None:
+    suite = "legacy_blockchain_tests"
+    paths = [f["path"] for f in manifest()["files"] if f["path"].endswith(f"/{HUNGRY}")]
+    write_out(suite, paths, tmp_path)
+    tally = run(blockchain.cases, [tmp_path], Selection(fork="Homestead"))
+    assert tally.passed == 1
+
+
+def test_every_archive_has_its_suite() -> None:
+    for suite in manifest()["suites"]:
+        kind = suite_of(suite["archive"])
+        assert (kind is None) == ("amsterdam" in suite["archive"]), suite["archive"]
+    assert {kind for _, kind in ARCHIVES} == set(SUITES)

@@ -1,0 +1,143 @@
+"""The recorded chain: 54 blocks through every fork, and what a flipped byte makes of it."""
+
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.genesis import genesis_block
+from fastevm.errors import InvalidBlock
+from fastevm.execution.fees import next_base_fee
+from fastevm.primitives import rlp
+
+RECORDED = Path(
+    os.environ.get("FASTEVM_SHARED", Path(__file__).parents[3] / "shared"), "rpc-compat"
+)
+HEAD = "d226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
+SAMPLES_PER_BLOCK = 40
+
+
+def recorded(name: str) -> bytes:
+    path = RECORDED / name
+    if not path.is_file():
+        pytest.skip(f"no {name} in the shared test data")
+    return path.read_bytes()
+
+
+def new_chain() -> Chain:
+    genesis: dict[str, Any] = json.loads(recorded("genesis.json"))
+    config = ChainConfig.from_genesis(genesis)
+    return Chain(config, *genesis_block(genesis, config))
+
+
+def blocks_in(data: bytes) -> list[bytes]:
+    """The encodings of the blocks, one by one."""
+    blocks = []
+    while data:
+        width = data[0] - 0xF7
+        size = 1 + width + int.from_bytes(data[1 : 1 + width], "big")
+        blocks.append(data[:size])
+        data = data[size:]
+    return blocks
+
+
+@pytest.fixture(scope="module")
+def chain() -> Chain:
+    chain = new_chain()
+    assert chain.import_rlp(recorded("chain.rlp")) == 54
+    return chain
+
+
+def test_all_blocks_import_with_every_root_verified(chain: Chain) -> None:
+    assert chain.head.hash.hex() == HEAD
+    assert chain.head.number == 54
+    assert chain.total_difficulty >= 4_732_352
+    assert sum(len(chain.block_by_number(n).transactions) for n in range(55)) == 249
+
+
+def test_the_next_base_fee_is_the_recorded_one(chain: Chain) -> None:
+    schedule = chain.schedule_for_child(chain.head, chain.head.header.timestamp + 12)
+    assert next_base_fee(chain.head.header, schedule) == 0x16DFE9B
+
+
+def test_every_block_s_state_stays_readable(chain: Chain) -> None:
+    for number in range(55):
+        block = chain.block_by_number(number)
+        assert chain.layer_of(block.hash).state_root() == block.header.state_root
+    at_44 = chain.layer_of(chain.canonical_hash(44))
+    recipient = bytes.fromhex("0c2c51a0990aee1d73c1228de158688341557508")
+    assert at_44.account(recipient) is not None
+
+
+def test_receipts_encode_to_their_roots(chain: Chain) -> None:
+    before_byzantium = chain.receipts_of(chain.canonical_hash(3))
+    assert [len(receipt.post_state) for receipt in before_byzantium] == [32, 32, 32]
+    assert {receipt.status for receipt in before_byzantium} == {None}
+    assert chain.receipts_of(chain.canonical_hash(50))[0].status is not None
+    sizes = [len(log.data) for r in chain.receipts_of(chain.canonical_hash(2)) for log in r.logs]
+    assert sizes.count(190_000) == 56
+
+
+def test_blocks_encode_to_the_bytes_they_came_from(chain: Chain) -> None:
+    for number, raw in enumerate(blocks_in(recorded("chain.rlp")), 1):
+        block = chain.block_by_number(number)
+        assert block.rlp() == raw
+        assert rlp.decode(block.header.rlp()) == rlp.decode(raw)[0]
+
+
+def prefixes() -> Iterator[tuple[Chain, bytes, bytes]]:
+    """For each block: a chain up to its parent, its encoding, and that of the block after it."""
+    chain = new_chain()
+    blocks = blocks_in(recorded("chain.rlp"))
+    for raw, following in zip(blocks, [*blocks[1:], b""], strict=True):
+        yield chain, raw, following
+        chain.add(raw)
+
+
+def flip_and_import(
+    chain: Chain, raw: bytes, following: bytes, position: int, mask: int
+) -> InvalidBlock | None:
+    """Import a block with one changed byte and the block after it; the error."""
+    damaged = bytearray(raw)
+    damaged[position] ^= mask
+    before = chain.head.hash
+    try:
+        chain.import_rlp(bytes(damaged) + following)
+    except InvalidBlock as error:
+        return error
+    finally:
+        chain.set_head(before)
+    return None
+
+
+def check(chain: Chain, raw: bytes, following: bytes, position: int, mask: int) -> None:
+    error = flip_and_import(chain, raw, following, position, mask)
+    if error is None:
+        # Of the last block nobody after it says which hash it should have: what its own rules leave
+        # free (randomness, a nearby time or gas limit) makes another valid block.
+        assert following == b"", f"byte {position} of block {chain.head.number + 1}"
+        return
+    assert error.number is not None
+    assert error.field
+    assert str(error).startswith(f"block {error.number}: {error.field}: expected ")
+
+
+def test_a_flipped_byte_is_refused_with_block_field_expected_and_found() -> None:
+    generator = random.Random(54)
+    for chain, raw, following in prefixes():
+        for position in sorted(generator.sample(range(len(raw)), SAMPLES_PER_BLOCK)):
+            check(chain, raw, following, position, 1 << generator.randrange(8))
+
+
+@pytest.mark.slow
+def test_every_flipped_byte_is_refused() -> None:
+    generator = random.Random(55)
+    for chain, raw, following in prefixes():
+        for position in range(len(raw)):
+            check(chain, raw, following, position, generator.randrange(1, 256))

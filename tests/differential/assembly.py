@@ -1,0 +1,71 @@
+"""A small assembler: opcodes, pushes, jumps to labels, and data behind the code."""
+
+from fastevm.spec.opcodes import BY_MNEMONIC
+
+WORD = 1 << 256
+LABEL_BYTES = 2
+
+
+class Assembly:
+    """Code in the making. Labels and data may be named before their place is known."""
+
+    def __init__(self) -> None:
+        self._code = bytearray()
+        self._references: list[tuple[int, str]] = []
+        self._places: dict[str, int] = {}
+        self._data: list[tuple[str, bytes]] = []
+        self._names = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes so far, without the data."""
+        return len(self._code)
+
+    def op(self, *mnemonics: str) -> None:
+        """Opcodes without immediates."""
+        for mnemonic in mnemonics:
+            self._code.append(BY_MNEMONIC[mnemonic].value)
+
+    def raw(self, code: bytes) -> None:
+        """Bytes as they are."""
+        self._code += code
+
+    def push(self, value: int, *, width: int | None = None) -> None:
+        """PUSH1 to PUSH32 of the value modulo 2**256, in as few bytes as it needs or `width`."""
+        value %= WORD
+        width = width or max(1, (value.bit_length() + 7) // 8)
+        self._code.append(0x5F + width)
+        self._code += value.to_bytes(width, "big")
+
+    def label(self) -> str:
+        """A new name for a place to jump to."""
+        self._names += 1
+        return f"L{self._names}"
+
+    def land(self, label: str) -> None:
+        """The label's JUMPDEST."""
+        self._places[label] = len(self._code)
+        self.op("JUMPDEST")
+
+    def push_label(self, label: str) -> None:
+        """PUSH2 of the label's place."""
+        self._code.append(0x5F + LABEL_BYTES)
+        self._references.append((len(self._code), label))
+        self._code += bytes(LABEL_BYTES)
+
+    def data(self, content: bytes) -> str:
+        """Put bytes behind the code; the label of their place."""
+        label = self.label()
+        self._data.append((label, content))
+        return label
+
+    def assemble(self) -> bytes:
+        """The code, with its data behind it and every reference filled in."""
+        code = bytearray(self._code)
+        places = dict(self._places)
+        for label, content in self._data:
+            places[label] = len(code)
+            code += content
+        for at, label in self._references:
+            code[at : at + LABEL_BYTES] = places[label].to_bytes(LABEL_BYTES, "big")
+        return bytes(code)

@@ -1,0 +1,177 @@
+"""Runs a case on fastevm, and says what came of it in the words that peers use too."""
+
+from dataclasses import replace
+from functools import lru_cache
+from itertools import compress
+from typing import Any
+
+from fastevm.errors import InvalidTransaction
+from fastevm.evm import EVM
+from fastevm.execution.fees import blob_base_fee
+from fastevm.execution.transaction import Transaction
+from fastevm.primitives.keccak import keccak256
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+
+from .cases import KEYS, PEOPLE, Case, Fields, hexed
+
+ANCESTORS = 256
+BYTES = ("sender", "to", "data")
+PLAIN = (
+    "type", "nonce", "gas_limit", "gas_price", "max_fee_per_gas", "max_priority_fee_per_gas",
+    "value", "max_fee_per_blob_gas",
+)  # fmt: skip
+
+Outcome = dict[str, Any]
+
+
+def unhexed(text: str) -> bytes:
+    return bytes.fromhex(text[2:])
+
+
+def state_of(pre: dict[str, Fields]) -> Layer:
+    """The state of a case as a layer."""
+    return Layer.of(
+        {
+            unhexed(address): {
+                "balance": account["balance"],
+                "nonce": account["nonce"],
+                "code": unhexed(account["code"]),
+                "storage": {int(key, 16): value for key, value in account["storage"].items()},
+            }
+            for address, account in pre.items()
+        }
+    )
+
+
+def transaction_of(fields: Fields) -> Transaction:
+    """The unsigned transaction of a case's fields."""
+    built: dict[str, Any] = {name: fields[name] for name in PLAIN if name in fields}
+    for name in BYTES:
+        built[name] = unhexed(fields[name]) if fields[name] else None
+    if "access_list" in fields:
+        built["access_list"] = [(unhexed(a), keys) for a, keys in fields["access_list"]]
+    if "blob_versioned_hashes" in fields:
+        built["blob_versioned_hashes"] = [unhexed(h) for h in fields["blob_versioned_hashes"]]
+    if "authorization_list" in fields:
+        built["authorization_list"] = [
+            (chain, unhexed(address), *rest)
+            for chain, address, *rest in fields["authorization_list"]
+        ]
+    if fields["type"]:
+        built["chain_id"] = 1
+    return Transaction.build(**built)
+
+
+@lru_cache(maxsize=32)
+def evm_of(fork: str) -> EVM:
+    """One machine per fork, used for all its cases: what it forgets to reset will show."""
+    return EVM(fork)
+
+
+@lru_cache(maxsize=16)
+def ancestors_of(number: int) -> tuple[bytes, ...]:
+    """Hashes of the blocks before, the parent's first: keccak256 of the number in decimal."""
+    return tuple(
+        keccak256(str(n).encode()) for n in range(number - 1, max(0, number - ANCESTORS) - 1, -1)
+    )
+
+
+def block_of(case: Case, schedule: ForkSchedule) -> Fields:
+    """The environment of a case as `EVM.set_block` takes it."""
+    block = dict(case.block)
+    excess = block.pop("excess_blob_gas")
+    has_blobs = schedule.parameters["has_blobs"]
+    block["coinbase"] = unhexed(block["coinbase"])
+    block["blob_base_fee"] = blob_base_fee(excess, schedule) if has_blobs else 0
+    block["block_hashes"] = ancestors_of(block["number"])
+    return block
+
+
+def prepare(case: Case, evm: EVM) -> EVM:
+    """Set the machine to the case's block and state."""
+    evm.set_block(**block_of(case, evm.schedule))
+    evm.state = state_of(case.pre)
+    return evm
+
+
+def run_transaction(evm: EVM, fields: Fields) -> Outcome:
+    """Status, gas used, output and logs of one transaction."""
+    try:
+        result = evm.execute(transaction_of(fields))
+    except InvalidTransaction as refusal:
+        return {"status": "rejected", "reason": str(refusal)}
+    status = "success" if result.success else "halt"
+    if not result.success and result.error.startswith("execution reverted"):
+        status = "revert"
+    return {
+        "status": status,
+        "reason": result.error or "",
+        "gas_used": result.gas_used,
+        "output": hexed(result.output),
+        "logs": [
+            [hexed(log.address), [hexed(topic) for topic in log.topics], hexed(log.data)]
+            for log in result.logs
+        ],
+    }
+
+
+def dump(state: Layer) -> dict[str, Any]:
+    """All accounts: address -> [nonce, balance, code, {slot: value}]."""
+    dumped = {}
+    for address in sorted(state.addresses()):
+        account = state.account(address)
+        assert account is not None
+        storage = {hex(key): value for key, value in sorted(state.storage_items(address).items())}
+        dumped[hexed(address)] = [
+            account.nonce, account.balance, hexed(state.code(address)), storage,
+        ]  # fmt: skip
+    return dumped
+
+
+def run(case: Case) -> Outcome:
+    """What the transactions of a case did, and the state afterwards with its root."""
+    evm = prepare(case, evm_of(case.fork))
+    outcomes = [run_transaction(evm, fields) for fields in case.transactions]
+    return {
+        "transactions": outcomes,
+        "state": dump(evm.state),
+        "root": hexed(evm.state.state_root()),
+    }
+
+
+def without_refused(case: Case, outcome: Outcome) -> tuple[Case, Outcome]:
+    """Case and outcome without rejected transactions, for peers that are lax about validity."""
+    accepted = [done["status"] != "rejected" for done in outcome["transactions"]]
+    transactions = list(compress(case.transactions, accepted))
+    done = list(compress(outcome["transactions"], accepted))
+    return replace(case, transactions=transactions), {**outcome, "transactions": done}
+
+
+def with_signatures(case: Case) -> Case:
+    """The case with signed transactions, for peers that recover the sender themselves."""
+    signed = []
+    for fields in case.transactions:
+        key = KEYS[PEOPLE.index(unhexed(fields["sender"]))]
+        raw = transaction_of({**fields, "sender": None}).sign(key).raw
+        signed.append({**fields, "raw": hexed(raw)})
+    return replace(case, transactions=signed)
+
+
+def as_free_message(case: Case) -> Case | None:
+    """The first call of the case without fees, for a peer that takes none; None if there is none.
+
+    Without storage: what that peer is given, it takes for warm. The sender has sent before: that
+    peer does not count its nonce up, so one that gives all away would be empty there and not here.
+    """
+    calls = [fields for fields in case.transactions if fields["to"] and fields["type"] < 3]
+    if not calls:
+        return None
+    pre = {address: {**account, "storage": {}} for address, account in case.pre.items()}
+    sender = calls[0]["sender"]
+    poor = {"balance": 0, "nonce": 0, "code": "0x", "storage": {}}
+    account = pre.get(sender, poor)
+    pre[sender] = {**account, "nonce": account["nonce"] or 1}
+    call = {name: calls[0][name] for name in ("sender", "to", "data", "gas_limit", "value")}
+    call |= {"type": 0, "gas_price": 0, "nonce": pre[sender]["nonce"]}
+    return Case(case.fork, {**case.block, "base_fee": 0}, pre, [call])

@@ -1,0 +1,88 @@
+"""Peers: other implementations, each a process of its own in an environment of its own."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+WORKERS = Path(__file__).parent / "workers"
+# Cases that may wait in a peer's pipe, so that neither side stands still.
+AHEAD = 8
+
+# Name -> environment and worker. `make $(VENV)/.peers` makes the environments.
+PEERS = {
+    "eels": (".venv-eels", "eels.py"),
+    "py-evm": (".venv-py-evm", "py_evm.py"),
+    "pyrevm": (".venv-pyrevm", "revm.py"),
+}
+
+
+class PeerError(Exception):
+    """A peer could not be started, or failed on a case."""
+
+
+class Peer:
+    """A worker process to compare with; use it in a `with` statement."""
+
+    def __init__(self, name: str) -> None:
+        environment, script = PEERS[name]
+        place = Path(os.environ.get("FASTEVM_PEERS", ROOT))
+        python = place / environment / "bin" / "python"
+        if not python.exists():
+            raise PeerError(
+                f"the peer {name} is not installed: there is no {python}; `make peers` installs it"
+            )
+        self.name = name
+        # What checks fastevm (see `make sanitize`) has no business in the peers.
+        environ = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+        self.process = subprocess.Popen(
+            [python, "-B", script], cwd=WORKERS, env=environ, text=True, bufsize=1,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.title = self.read()["peer"]
+
+    def __enter__(self) -> "Peer":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.communicate()
+
+    def read(self) -> dict[str, Any]:
+        """The next answer; PeerError with the peer's own words when there is none."""
+        assert self.process.stdout is not None and self.process.stderr is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise PeerError(f"{self.name} ended: {self.process.stderr.read()[-2000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def send(self, case: str) -> None:
+        """A case as one line of JSON."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(case + "\n")
+
+    def run(self, case: str) -> dict[str, Any]:
+        """The outcome of one case."""
+        self.send(case)
+        return self.read()
+
+    def run_all(self, cases: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Outcomes in the order of the cases; the peer works while the next ones are made."""
+        waiting = 0
+        for case in cases:
+            self.send(case)
+            waiting += 1
+            if waiting > AHEAD:
+                yield self.read()
+                waiting -= 1
+        while waiting:
+            yield self.read()
+            waiting -= 1

@@ -1,0 +1,42 @@
+"""The pipe between the tests and a peer: a case per line comes in, an outcome per line goes out."""
+
+import json
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+DEEP = 1_000_000
+STACK_BYTES = 512 << 20
+
+
+def serve(run: Callable[[dict[str, Any]], dict[str, Any]], name: str) -> None:
+    """Say who is there, then answer until the input ends. What a peer prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def answer_all() -> None:
+        print(json.dumps({"peer": name}), file=answers)
+        for line in sys.stdin:
+            try:
+                answer = run(json.loads(line))
+            except Exception:
+                answer = {"failure": traceback.format_exc()}
+            print(json.dumps(answer), file=answers)
+
+    # Peers recurse once or more per EVM call, 1024 deep.
+    sys.setrecursionlimit(DEEP)
+    threading.stack_size(STACK_BYTES)
+    thread = threading.Thread(target=answer_all)
+    thread.start()
+    thread.join()
+
+
+def unhexed(text: str) -> bytes:
+    return bytes.fromhex(text[2:])
+
+
+def hexed(data: bytes) -> str:
+    return "0x" + bytes(data).hex()

@@ -1,0 +1,225 @@
+"""What must not change a result: pauses, tracing, fetching, rolling back, exporting, slicing.
+
+Each relation runs a case twice under different circumstances and says in words what came out
+differently, or gives None.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from fastevm.errors import InvalidTransaction
+from fastevm.evm import EVM
+from fastevm.execution.block import BlockBuilder
+from fastevm.execution.harness import Bench
+from fastevm.execution.transaction import Transaction
+from fastevm.interpreter.tracer import StepTrace
+from fastevm.spec.schedule import schedule_for
+from fastevm.state.layer import Layer
+from fastevm.types import EMPTY_ROOT, ZERO_HASH, Header
+from tests.differential.cases import Case
+from tests.differential.compare import difference, state_difference
+from tests.differential.machine import (
+    block_of,
+    dump,
+    evm_of,
+    prepare,
+    run,
+    run_transaction,
+    state_of,
+    transaction_of,
+    unhexed,
+    with_signatures,
+)
+
+NOBODY = bytes(20)
+# A trace buffer so small that it is full after nearly every step.
+SMALL_TRACE = 2000
+
+Done = list[dict[str, Any] | str]
+
+
+def on_bench(
+    case: Case, *, records: list[Any] | None = None, **options: Any
+) -> tuple[Done, dict[str, Any], bytes]:
+    """The case's transactions on a bench: what each did, the state, and its root.
+
+    Trace records read on the way go to `records`.
+    """
+    schedule = schedule_for(case.fork)
+    bench = Bench(state_of(case.pre), schedule, block=block_of(case, schedule), **options)
+    done: Done = []
+    for fields in case.transactions:
+        try:
+            done.append(bench.run(transaction_of(fields)))
+        except InvalidTransaction as refusal:
+            done.append(str(refusal))
+    if records is not None:
+        records += bench.records
+    return done, dump(bench.layer), bench.layer.state_root()
+
+
+def unlike(one: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str | None:
+    """How two runs on benches differ."""
+    for number, (first, second) in enumerate(zip(one[0], other[0], strict=True)):
+        if first != second:
+            if isinstance(first, str) or isinstance(second, str):
+                return f"transaction {number} is {first}, then {second}"
+            aspect = next(name for name in first if first[name] != second[name])
+            return f"{aspect} of transaction {number} is {first[aspect]}, then {second[aspect]}"
+    if one[1] != other[1]:
+        return state_difference(one[1], other[1])
+    return None if one[2] == other[2] else f"root is {one[2].hex()}, then {other[2].hex()}"
+
+
+def suspended(case: Case) -> str | None:
+    """A pause before every hosted op changes nothing."""
+    plain = on_bench(case)
+    return unlike(plain, on_bench(case, suspend=True)) or unlike(
+        plain, on_bench(case, suspend=True, stepped=True)
+    )
+
+
+def fetched(case: Case) -> str | None:
+    """State that comes piece by piece when asked for is as good as state that is there."""
+    plain = on_bench(case)
+    return unlike(plain, on_bench(case, remote=True)) or unlike(
+        plain, on_bench(case, remote=True, stepped=True, suspend=True)
+    )
+
+
+def traced(case: Case) -> str | None:
+    """The traced twin of the loop does what the plain one does; a full buffer loses no record."""
+    plain = on_bench(case)
+    everything = StepTrace(calls=True, memory=True, return_data=True)
+    whole, parts = StepTrace(calls=True), StepTrace(calls=True, limit=SMALL_TRACE)
+    one: list[Any] = []
+    other: list[Any] = []
+    found = (
+        unlike(plain, on_bench(case, trace=everything, stepped=True))
+        or unlike(plain, on_bench(case, trace=whole, records=one, stepped=True))
+        or unlike(plain, on_bench(case, trace=parts, records=other, stepped=True, suspend=True))
+    )
+    if found or one + whole.drain() == other + parts.drain():
+        return found
+    return "the records of a small buffer are not those of a large one"
+
+
+def reused(case: Case) -> str | None:
+    """A machine that has run other cases gives what a fresh one gives."""
+    fresh = prepare(case, EVM(case.fork))
+    outcomes = [run_transaction(fresh, fields) for fields in case.transactions]
+    root = "0x" + fresh.state.state_root().hex()
+    ours = {"transactions": outcomes, "state": dump(fresh.state), "root": root}
+    return difference(run(case), ours)
+
+
+def rolled_back(case: Case) -> str | None:
+    """Calls leave no trace, and what is behind a snapshot never was."""
+    evm = prepare(case, evm_of(case.fork))
+    before, root = dump(evm.state), evm.state.state_root()
+    for address in case.pre:
+        evm.call(address, b"\1" * 36, sender=NOBODY, gas=100_000)
+    if dump(evm.state) != before:
+        return f"calls changed the state: {state_difference(before, dump(evm.state))}"
+    with evm.snapshot():
+        for fields in case.transactions:
+            run_transaction(evm, fields)
+            evm.state.state_root()
+    if dump(evm.state) != before or evm.state.state_root() != root:
+        return "the snapshot was not what came back"
+    outcomes = [run_transaction(evm, fields) for fields in case.transactions]
+    again = {"transactions": outcomes, "state": dump(evm.state),
+             "root": "0x" + evm.state.state_root().hex()}  # fmt: skip
+    return difference(run(case), again)
+
+
+def exported(case: Case) -> str | None:
+    """A state that is written out and read again has the same accounts and the same root."""
+    evm = prepare(case, evm_of(case.fork))
+    evm.state.state_root()
+    for fields in case.transactions:
+        run_transaction(evm, fields)
+        copy = Layer.of(account_fields(evm.state))
+        root, same = evm.state.state_root(), copy.state_root()
+        if root != same:
+            return f"root is {root.hex()}, that of a copy {same.hex()}"
+        if dump(copy) != dump(evm.state):
+            return f"a copy differs: {state_difference(dump(evm.state), dump(copy))}"
+    return None
+
+
+def account_fields(layer: Layer) -> dict[bytes, dict[str, Any]]:
+    """All accounts of a layer, as `Layer.of` takes them."""
+    fields = {}
+    for address in layer.addresses():
+        account = layer.account(address)
+        assert account is not None
+        fields[address] = {
+            "balance": account.balance,
+            "nonce": account.nonce,
+            "code": layer.code(address),
+            "storage": layer.storage_items(address),
+        }
+    return fields
+
+
+def header_of(case: Case) -> Header:
+    """The draft of a block in the case's environment."""
+    block, rules = case.block, schedule_for(case.fork).parameters
+    return Header(
+        coinbase=unhexed(block["coinbase"]),
+        difficulty=block["difficulty"],
+        number=block["number"],
+        gas_limit=block["gas_limit"],
+        timestamp=block["timestamp"],
+        mix_hash=block["prev_randao"].to_bytes(32, "big"),
+        base_fee_per_gas=block["base_fee"] if rules["has_base_fee"] else None,
+        withdrawals_root=EMPTY_ROOT if rules["has_withdrawals"] else None,
+        blob_gas_used=0 if rules["has_blobs"] else None,
+        excess_blob_gas=block["excess_blob_gas"] if rules["has_blobs"] else None,
+        parent_beacon_block_root=ZERO_HASH if rules["has_beacon_root"] else None,
+        requests_hash=ZERO_HASH if rules["has_requests"] else None,
+    )
+
+
+def built(case: Case, *, slices: bool) -> tuple[list[Any], Layer]:
+    """Receipts and state of a block of the case's transactions, committed after each or at once."""
+    builder = BlockBuilder(
+        state_of(case.pre), header_of(case), schedule_for(case.fork), chain_id=1,
+        deposit_contract=NOBODY,
+    )  # fmt: skip
+    builder.begin()
+    done: list[Any] = []
+    for fields in with_signatures(case).transactions:
+        try:
+            done.append(builder.add(Transaction.decode(unhexed(fields["raw"]))))
+        except InvalidTransaction as refusal:
+            done.append(str(refusal))
+        if slices:
+            builder.snapshot().state_root()
+    return done, builder.snapshot()
+
+
+def sliced(case: Case) -> str | None:
+    """A block that is committed after each transaction is the block committed once."""
+    whole, layer = built(case, slices=False)
+    parts, sliced_layer = built(case, slices=True)
+    if whole != parts:
+        return f"receipts are {whole}, in slices {parts}"
+    if layer.state_root() != sliced_layer.state_root() or dump(layer) != dump(sliced_layer):
+        return f"the state differs: {state_difference(dump(layer), dump(sliced_layer))}"
+    return None
+
+
+RELATIONS: tuple[Callable[[Case], str | None], ...] = (
+    suspended, fetched, traced, reused, rolled_back, exported, sliced,
+)  # fmt: skip
+
+
+def broken_relation(case: Case) -> str | None:
+    """The first relation that does not hold for the case, in words."""
+    for relation in RELATIONS:
+        found = relation(case)
+        if found:
+            return f"{relation.__name__}: {found}"
+    return None

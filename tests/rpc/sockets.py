@@ -1,0 +1,55 @@
+"""A JSON-RPC client over WebSocket for tests: answers and notifications, told apart."""
+
+import asyncio
+import json
+from typing import Any
+
+import aiohttp
+import pytest
+
+QUIET = 0.15  # seconds in which nothing may come
+PATIENCE = 5.0  # seconds in which something must come
+
+
+class SocketClient:
+    """Speaks JSON-RPC over one WebSocket."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self.socket = socket
+        self.notes: list[Any] = []
+        self._id = 0
+
+    async def read(self) -> Any:
+        return json.loads((await self.socket.receive(timeout=PATIENCE)).data)
+
+    async def ask(self, method: str, *params: Any) -> Any:
+        """Return the whole answer; notifications that come before it are kept."""
+        self._id += 1
+        call = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
+        await self.socket.send_str(json.dumps(call))
+        while "id" not in (answer := await self.read()):
+            self.notes.append(answer)
+        assert answer["id"] == self._id
+        return answer
+
+    async def result(self, method: str, *params: Any) -> Any:
+        answer = await self.ask(method, *params)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    async def subscribe(self, *params: Any) -> str:
+        return await self.result("eth_subscribe", *params)
+
+    async def note(self) -> tuple[str, Any]:
+        """Return the next notification: subscription id and result."""
+        told = self.notes.pop(0) if self.notes else await self.read()
+        assert told["method"] == "eth_subscription"
+        assert "id" not in told
+        return told["params"]["subscription"], told["params"]["result"]
+
+    async def results(self, count: int) -> list[Any]:
+        return [(await self.note())[1] for _ in range(count)]
+
+    async def silence(self) -> None:
+        with pytest.raises(asyncio.TimeoutError):
+            await self.socket.receive(timeout=QUIET)

@@ -1,0 +1,45 @@
+"""Every recorded request gets its recorded answer, error messages included."""
+
+import io
+import json
+import time
+import urllib.request
+
+import pytest
+
+from fastevm.conformance.rpc import run_directory
+
+from .conftest import RECORDED, LiveServer
+
+TESTS = RECORDED / "tests"
+METHODS = sorted(folder.name for folder in TESTS.iterdir() if folder.is_dir())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_recorded_answers(live: LiveServer, method: str) -> None:
+    # the cases share the node's state, so the methods run in the order of their names
+    output = io.StringIO()
+    report = run_directory(TESTS, live.url("geth"), methods=[method], output=output)
+    assert report.tally.failed == 0, output.getvalue()
+    assert report.tally.passed > 0
+    assert report.messages == []
+
+
+def test_an_answer_of_twenty_megabytes_comes_in_time(live: LiveServer) -> None:
+    body = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "eth_getLogs",
+            "params": [{"fromBlock": "0x1", "toBlock": "0x3"}],
+        }
+    ).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(live.url("geth"), body, headers)
+    started = time.monotonic()
+    with urllib.request.urlopen(request, timeout=5) as response:
+        raw = response.read()
+    assert time.monotonic() - started < 5
+    assert len(raw) > 20_000_000
+    large = [log for log in json.loads(raw)["result"] if len(log["data"]) == 2 + 2 * 190_000]
+    assert len(large) == 56

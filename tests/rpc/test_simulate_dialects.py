@@ -1,0 +1,118 @@
+"""The recorded eth_simulateV1 requests in the preconf dialect: the same but for what it changes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fastevm import keccak256
+
+from .conftest import RECORDED, LiveServer
+from .simulating import A, C, ask, blocks, header_hash, one_block
+
+REQUESTS = {
+    path.stem: json.loads(line[3:])
+    for path in sorted((RECORDED / "tests/eth_simulateV1").glob("*.io"))
+    for line in path.read_text().splitlines()
+    if line.startswith(">> ")
+}
+ZERO = "0x" + "00" * 32
+# What differs follows from the zero root (hashes) and from the spacing of blocks (times, and with
+# them the price of blobs that nobody pays for).
+SAME_IN_BLOCK = ("number", "gasUsed", "gasLimit", "miner", "baseFeePerGas", "withdrawals", "uncles")
+SAME_IN_CALL = ("gasUsed", "maxUsedGas", "status")
+# These requests name times that fit a spacing of 12 seconds only.
+TIMES_OF_THEIR_OWN = frozenset(
+    name for name, request in REQUESTS.items() if '"time"' in json.dumps(request)
+)
+
+
+def answers(live: LiveServer, name: str) -> tuple[Any, Any]:
+    """The answers of both dialects."""
+    request = REQUESTS[name]
+    payload, *block = request["params"]
+    block = block[0] if block else "latest"
+    return ask(live.url("preconf"), payload, block), ask(live.url("geth"), payload, block)
+
+
+@pytest.mark.parametrize("name", sorted(set(REQUESTS) - TIMES_OF_THEIR_OWN))
+def test_both_dialects_agree_on_what_neither_changes(live: LiveServer, name: str) -> None:
+    preconf, geth = answers(live, name)
+    assert ("error" in preconf) == ("error" in geth)
+    if "error" in geth:
+        assert preconf["error"] == geth["error"]
+        return
+    assert len(preconf["result"]) == len(geth["result"])
+    for ours, theirs in zip(preconf["result"], geth["result"], strict=True):
+        assert set(ours) == set(theirs)
+        assert [ours.get(k) for k in SAME_IN_BLOCK] == [theirs.get(k) for k in SAME_IN_BLOCK]
+        for call, other in zip(ours["calls"], theirs["calls"], strict=True):
+            assert [call[k] for k in SAME_IN_CALL] == [other[k] for k in SAME_IN_CALL]
+            assert len(call["logs"]) == len(other["logs"])
+            assert ("error" in call) == ("error" in other)
+
+
+@pytest.mark.parametrize("name", sorted(REQUESTS))
+def test_the_hash_is_that_of_the_header_shown_and_parents_are_chained(
+    live: LiveServer, name: str
+) -> None:
+    preconf, _ = answers(live, name)
+    parent = None
+    for block in preconf.get("result", ()):
+        assert block["stateRoot"] == ZERO
+        assert block["hash"] == header_hash(block)
+        assert parent is None or block["parentHash"] == parent
+        parent = block["hash"]
+        assert all(log["blockHash"] == parent for call in block["calls"] for log in call["logs"])
+
+
+def test_a_failed_call_has_a_text_for_an_error_and_returns_its_revert_data(
+    live: LiveServer,
+) -> None:
+    reason = (
+        bytes.fromhex("08c379a0")
+        + (32).to_bytes(32, "big")
+        + (2).to_bytes(32, "big")
+        + b"no".ljust(32, b"\0")
+    )
+    # copies the call data into memory and reverts with it
+    state = {C: {"code": "0x365f5f37365ffd"}, A: {"code": "0xfe"}}
+    calls = [
+        {"from": A, "to": C, "input": "0x" + reason.hex()},
+        {"from": A, "to": C, "input": "0x1234"},
+        {"from": A, "to": C},
+        {"from": A, "to": A, "gas": "0xffff"},
+    ]
+    found = blocks(live.url("preconf"), one_block(*calls, state=state))[0]["calls"]
+    assert [(c["error"], c["returnData"], c["status"]) for c in found] == [
+        ("execution reverted: no", "0x" + reason.hex(), "0x0"),
+        ("execution reverted", "0x1234", "0x0"),
+        ("execution reverted", "0x", "0x0"),
+        ("invalid opcode: INVALID", "0x", "0x0"),
+    ]
+    geth = blocks(live.url("geth"), one_block(*calls, state=state))[0]["calls"]
+    assert [c["error"] for c in geth] == [
+        {"code": 3, "message": "execution reverted: no", "data": "0x" + reason.hex()},
+        {"code": 3, "message": "execution reverted", "data": "0x1234"},
+        {"code": 3, "message": "execution reverted", "data": "0x"},
+        {"code": -32015, "message": "invalid opcode: INVALID"},
+    ]
+    assert {c["returnData"] for c in geth} == {"0x"}
+
+
+def test_blocks_follow_each_other_by_the_block_time_of_the_chain(live: LiveServer) -> None:
+    payload = {"blockStateCalls": [{}, {"blockOverrides": {"number": "0x39"}}]}
+    seconds = live.server.node.config.block_time_ms // 1000
+    times = [int(block["timestamp"], 16) for block in blocks(live.url("preconf"), payload)]
+    assert times == [540 + seconds * step for step in (1, 2, 3)]
+
+
+def test_the_hash_covers_the_zero_root_that_later_blocks_see(live: LiveServer) -> None:
+    # BLOCKHASH(NUMBER - 1)
+    call = {"from": A, "to": C}
+    state = {C: {"code": "0x60014303405f5260205ff3"}}
+    first, second = blocks(
+        live.url("preconf"), {"blockStateCalls": [{}, {"calls": [call], "stateOverrides": state}]}
+    )
+    assert second["calls"][0]["returnData"] == first["hash"]
+    assert keccak256(b"") != bytes.fromhex(first["hash"][2:])

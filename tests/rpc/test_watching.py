@@ -1,0 +1,433 @@
+"""Watching a living chain: subscriptions, filters and ranges agree with what becomes canonical."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from eth_account import Account
+from eth_utils import to_checksum_address
+
+from fastevm import simulate
+from fastevm.chain import BlockAttributes, Mining, Node, assemble_block, dev_node
+from fastevm.types import Block
+from rpc.dialect import DIALECTS
+from rpc.limits import Limits
+from rpc.server import Listener, Server
+
+from .sockets import SocketClient
+
+CHAIN_ID = 31_337
+KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
+SENDER = Account.from_key(KEY).address
+RECEIVER = "0x" + "11" * 20
+ZERO = "0x" + "00" * 32
+BLOCK_MS, SLICE_MS = 600, 100
+# PUSH0 PUSH0 LOG0, then the number of calls so far into slot 0
+LOGGER_CODE = "5f5fa05f546001015f5500"
+LOGGER_INIT = f"0x6a{LOGGER_CODE}5f52600b6015f3"
+
+
+class Stand:
+    """A live node with a WebSocket client and the nonce of its first account."""
+
+    def __init__(self, node: Node, server: Server, http: aiohttp.ClientSession) -> None:
+        self.node = node
+        self.server = server
+        self.http = http
+        self.nonce = 0
+        self.logger = ""
+
+    async def client(self) -> SocketClient:
+        url = self.server.urls[0]
+        return SocketClient(await self.http.ws_connect(url, max_msg_size=2**25))
+
+    def sign(self, **fields: Any) -> str:
+        """Return the next signed transaction of the first account."""
+        transaction = {
+            "chainId": CHAIN_ID,
+            "nonce": self.nonce,
+            "gas": 100_000,
+            "maxFeePerGas": 10**10,
+            "maxPriorityFeePerGas": 10**9,
+            "value": 0,
+            "data": "0x",
+            **fields,
+        }
+        self.nonce += 1
+        signed = Account.sign_transaction(transaction, KEY)
+        return "0x" + signed.raw_transaction.hex().removeprefix("0x")
+
+    def log(self) -> str:
+        """Return a signed call of the logger."""
+        return self.sign(to=to_checksum_address(self.logger))
+
+    async def deploy(self, client: SocketClient) -> None:
+        """Deploy the logger and wait until it is canonical."""
+        receipt = await client.result("eth_sendRawTransactionSync", self.sign(data=LOGGER_INIT))
+        self.logger = receipt["contractAddress"]
+        await self.sealed(client, receipt["transactionHash"])
+
+    async def sealed(self, client: SocketClient, tx_hash: str) -> Any:
+        """Wait for a receipt in a canonical block."""
+        for _ in range(200):
+            receipt = await client.result("eth_getTransactionReceipt", tx_hash)
+            if receipt and receipt["blockHash"] != ZERO:
+                return receipt
+            await asyncio.sleep(0.02)
+        raise AssertionError("never sealed")
+
+
+async def stand_on(node: Node, **limits: Any) -> Stand:
+    listeners = [Listener(DIALECTS["preconf"], port=0)]
+    server = Server(node, simulate, listeners, limits=Limits(**limits), threads=2)
+    await server.start()
+    return Stand(node, server, aiohttp.ClientSession())
+
+
+@pytest.fixture
+async def stand() -> AsyncIterator[Stand]:
+    stand = await stand_on(dev_node(block_time_ms=BLOCK_MS, slice_interval_ms=SLICE_MS))
+    yield stand
+    await stand.http.close()
+    await stand.server.stop()
+
+
+@pytest.fixture
+async def still() -> AsyncIterator[Stand]:
+    """A node that makes blocks only on demand."""
+    stand = await stand_on(dev_node(mining=Mining.MANUAL))
+    yield stand
+    await stand.http.close()
+    await stand.server.stop()
+
+
+async def test_a_log_is_told_when_pre_confirmed_and_again_when_canonical(stand: Stand) -> None:
+    client, caller = await stand.client(), await stand.client()
+    await stand.deploy(caller)
+    pending = await client.subscribe("pendingLogs", {"address": stand.logger})
+    canonical = await client.subscribe("logs", {"address": stand.logger})
+    heads = await client.subscribe("newHeads")
+    tx_hash = await caller.result("eth_sendRawTransaction", stand.log())
+    told: dict[str, list[Any]] = {pending: [], canonical: [], heads: []}
+    while not told[canonical]:
+        name, result = await client.note()
+        told[name].append(result)
+        assert name != canonical or told[pending]
+    (early,), (late,) = told[pending], told[canonical]
+    assert early["transactionHash"] == tx_hash
+    assert early["blockHash"] == ZERO
+    assert late["blockHash"] in [head["hash"] for head in told[heads]]
+    assert {**early, "blockHash": late["blockHash"]} == late
+
+
+async def test_the_slices_of_a_block_add_up_to_the_block(stand: Stand) -> None:
+    client, caller = await stand.client(), await stand.client()
+    blocks = await client.subscribe("newFlashblocks")
+    hashes = await client.subscribe("newFlashblockTransactions")
+    heads = await client.subscribe("newHeads")
+    told: dict[str, list[Any]] = {blocks: [], hashes: [], heads: []}
+    sent: list[str] = []
+
+    async def send() -> None:
+        while len(told[heads]) < 3:
+            sent.append(await caller.result("eth_sendRawTransaction", stand.sign(to=RECEIVER)))
+            await asyncio.sleep(0.03)
+
+    sending = asyncio.create_task(send())
+    while len(told[heads]) < 4 or len(told[hashes]) < len(sent):
+        name, result = await client.note()
+        told[name].append(result)
+    await sending
+    assert told[hashes] == sent
+    for head in told[heads][1:]:
+        of_block = [block for block in told[blocks] if block["number"] == head["number"]]
+        counts = [len(block["transactions"]) for block in of_block]
+        assert counts == sorted(counts)
+        assert all(block["hash"] == ZERO for block in of_block)
+        sealed = await caller.result("eth_getBlockByHash", head["hash"], False)
+        listed = [entry["hash"] for entry in of_block[-1]["transactions"]]
+        assert listed == sealed["transactions"]
+        for name in ("gasUsed", "logsBloom", "timestamp", "baseFeePerGas", "parentHash"):
+            assert of_block[-1][name] == sealed[name]
+
+
+async def test_a_submitted_transaction_is_answered_with_its_receipt_before_its_block(
+    stand: Stand,
+) -> None:
+    client = await stand.client()
+    waits = []
+    for _ in range(5):
+        started = time.monotonic()
+        raw = stand.sign(to=RECEIVER, value=1)
+        receipt = await client.result("eth_sendRawTransactionSync", raw)
+        waits.append(time.monotonic() - started)
+        assert receipt["status"] == "0x1"
+    assert sorted(waits)[2] < BLOCK_MS / 1000
+
+
+async def test_every_getter_serves_the_pre_confirmed_state(stand: Stand) -> None:
+    client = await stand.client()
+    created = await client.result("eth_sendRawTransactionSync", stand.sign(data=LOGGER_INIT))
+    stand.logger = created["contractAddress"]
+    logged = await client.result("eth_sendRawTransactionSync", stand.log())
+    assert await client.result("eth_getCode", stand.logger, "pending") == "0x" + LOGGER_CODE
+    slot = await client.result("eth_getStorageAt", stand.logger, "0x0", "pending")
+    assert int(slot, 16) == 1
+    proof = await client.result("eth_getProof", stand.logger, ["0x0"], "pending")
+    assert proof["storageProof"][0]["value"] == "0x1"
+    assert proof["nonce"] == "0x1"
+    assert await client.result("eth_getTransactionCount", SENDER, "pending") == "0x2"
+    entry = await client.result("eth_getTransactionByHash", logged["transactionHash"])
+    receipt = await client.result("eth_getTransactionReceipt", logged["transactionHash"])
+    if entry["blockHash"] is None and receipt["blockHash"] == ZERO:  # not sealed meanwhile
+        receipts = await client.result("eth_getBlockReceipts", "pending")
+        count = await client.result("eth_getBlockTransactionCountByNumber", "pending")
+        if len(receipts) == int(count, 16) >= 2:
+            assert receipt in receipts
+    call = {"to": stand.logger}
+    assert await client.result("eth_call", call, "pending") == "0x"
+    sealed = await stand.sealed(client, logged["transactionHash"])
+    assert anywhere(logged) == anywhere(sealed)
+
+
+def anywhere(receipt: Any) -> Any:
+    """Return a receipt without the hash of its block, which comes with the seal."""
+    logs = [{**entry, "blockHash": None} for entry in receipt["logs"]]
+    return {**receipt, "blockHash": None, "logs": logs}
+
+
+async def test_a_range_up_to_pending_has_every_log_once_while_blocks_are_sealed(
+    stand: Stand,
+) -> None:
+    client, caller = await stand.client(), await stand.client()
+    await stand.deploy(caller)
+    done = asyncio.Event()
+    sent: list[str] = []
+
+    async def send() -> None:
+        while not done.is_set():
+            sent.append(await caller.result("eth_sendRawTransaction", stand.log()))
+            await asyncio.sleep(0.01)
+
+    sending = asyncio.create_task(send())
+    wanted = {"fromBlock": "0x0", "toBlock": "pending", "address": stand.logger}
+    seen: list[tuple[str, str]] = []
+    heads = set()
+    deadline = time.monotonic() + 4 * BLOCK_MS / 1000
+    while time.monotonic() < deadline:
+        logs = await client.result("eth_getLogs", wanted)
+        places = [(int(e["blockNumber"], 16), int(e["logIndex"], 16)) for e in logs]
+        assert places == sorted(set(places)), "out of order, or twice"
+        for number in {number for number, _ in places}:
+            indices = [index for block, index in places if block == number]
+            assert indices == list(range(len(indices))), "a log index is missing"
+        now = [(e["transactionHash"], e["logIndex"]) for e in logs]
+        assert now[: len(seen)] == seen, "a log has gone"
+        seen = now
+        heads.update(e["blockHash"] for e in logs)
+        await asyncio.sleep(0.002)
+    done.set()
+    await sending
+    await stand.sealed(client, sent[-1])
+    logs = await client.result("eth_getLogs", wanted)
+    assert sorted(e["transactionHash"] for e in logs) == sorted(sent)
+    assert len(heads) > 3
+    assert await client.result("eth_getLogs", {**wanted, "fromBlock": "pending"}) == []
+
+
+async def test_polled_filters_tell_the_same_as_subscriptions(stand: Stand) -> None:
+    client, caller = await stand.client(), await stand.client()
+    await stand.deploy(caller)
+    logs = await caller.result("eth_newFilter", {"address": stand.logger})
+    blocks = await caller.result("eth_newBlockFilter")
+    arrivals = await caller.result("eth_newPendingTransactionFilter")
+    heads = await client.subscribe("newHeads")
+    sent, polled_logs, polled_blocks, told = [], [], [], []
+    while len(told) < 3:
+        sent.append(await caller.result("eth_sendRawTransaction", stand.log()))
+        name, head = await client.note()
+        assert name == heads
+        told.append(head["hash"])
+        polled_logs += await caller.result("eth_getFilterChanges", logs)
+        polled_blocks += await caller.result("eth_getFilterChanges", blocks)
+    await stand.sealed(caller, sent[-1])
+    polled_logs += await caller.result("eth_getFilterChanges", logs)
+    polled_blocks += await caller.result("eth_getFilterChanges", blocks)
+    assert polled_logs == await caller.result("eth_getFilterLogs", logs) or polled_logs
+    assert [entry["transactionHash"] for entry in polled_logs] == sent
+    assert [block for block in polled_blocks if block in told] == told
+    assert await caller.result("eth_getFilterChanges", arrivals) == sent
+
+
+async def test_a_slice_in_hand_stays_as_it_is(stand: Stand) -> None:
+    client = await stand.client()
+    await client.result("eth_sendRawTransactionSync", stand.sign(to=RECEIVER, value=1))
+    held = stand.node.pending()
+    assert held is not None
+    address = bytes.fromhex(RECEIVER[2:])
+    before = (held.layer.balance(address), len(held.transactions), held.header, held.receipts)
+    for _ in range(3):
+        await client.result("eth_sendRawTransactionSync", stand.sign(to=RECEIVER, value=1))
+    now = stand.node.pending()
+    assert now is not None
+    assert now.layer.balance(address) == before[0] + 3
+    after = (held.layer.balance(address), len(held.transactions), held.header, held.receipts)
+    assert after == before
+
+
+async def test_a_pending_call_knows_the_hash_of_its_parent(stand: Stand) -> None:
+    client = await stand.client()
+    parent_hash = {RECEIVER: {"code": "0x6001430340" + "5f5260205ff3"}}
+    for _ in range(20):
+        told = await client.result("eth_call", {"to": RECEIVER}, "pending", parent_hash)
+        pending = await client.result("eth_getBlockByNumber", "pending", False)
+        latest = await client.result("eth_getBlockByNumber", "latest", False)
+        if told == pending["parentHash"] == latest["hash"]:
+            return
+    raise AssertionError("never the parent's hash")
+
+
+async def test_a_call_sees_what_only_pre_confirmed_funds_allow(stand: Stand) -> None:
+    client = await stand.client()
+    fresh = Account.create().address
+    receipt = await client.result("eth_sendRawTransactionSync", stand.sign(to=fresh, value=10**18))
+    call = {"from": fresh, "to": RECEIVER, "value": hex(10**17)}
+    assert await client.result("eth_estimateGas", call, "pending") == "0x5208"
+    assert receipt["status"] == "0x1"
+
+
+def rival(node: Node, parent: Block, transactions: list[Any], mark: int) -> Block:
+    """Return a block on ``parent`` that the node has not made."""
+    attributes = BlockAttributes(
+        timestamp=parent.header.timestamp + 1, coinbase=bytes([mark]) * 20, prev_randao=bytes(32),
+        parent_beacon_block_root=bytes(32),
+    )  # fmt: skip
+    block, _ = assemble_block(node.chain, parent, attributes, transactions)
+    return block
+
+
+async def test_a_longer_branch_takes_its_logs_back(still: Stand) -> None:
+    client, caller, node = await still.client(), await still.client(), still.node
+    raw = still.sign(data=LOGGER_INIT)
+    tx_hash = await caller.result("eth_sendRawTransaction", raw)
+    base = (await asyncio.to_thread(node.mine))[0]
+    created = await caller.result("eth_getTransactionReceipt", tx_hash)
+    still.logger = created["contractAddress"]
+    logs = await client.subscribe("logs", {"address": still.logger})
+    heads = await client.subscribe("newHeads")
+    polled = await caller.result("eth_newFilter", {"address": still.logger})
+    first = await caller.result("eth_sendRawTransaction", still.log())
+    (old,) = await asyncio.to_thread(node.mine)
+    told = [await client.note(), await client.note()]
+    (added,) = [result for name, result in told if name == logs]
+    assert added["transactionHash"] == first
+    assert added["removed"] is False
+    assert await caller.result("eth_getFilterChanges", polled) == [added]
+
+    one = rival(node, base, [], 1)
+    await asyncio.to_thread(node.add_block, one)
+    two = rival(node, one, list(old.transactions), 2)
+    await asyncio.to_thread(node.add_block, two)
+    told = [await client.note() for _ in range(4)]
+    new_heads = [result["hash"] for name, result in told if name == heads]
+    assert new_heads == ["0x" + block.hash.hex() for block in (one, two)]
+    removed, again = [result for name, result in told if name == logs]
+    assert removed == {**added, "removed": True}
+    assert again["removed"] is False
+    assert again["blockHash"] == "0x" + two.hash.hex()
+    assert await caller.result("eth_getFilterChanges", polled) == [removed, again]
+    receipt = await caller.result("eth_getTransactionReceipt", first)
+    assert receipt["blockHash"] == "0x" + two.hash.hex()
+    wanted = {"fromBlock": "0x0", "address": still.logger}
+    assert await caller.result("eth_getLogs", wanted) == [again]
+
+
+async def test_a_node_without_slices_serves_latest_as_pending(still: Stand) -> None:
+    client = await still.client()
+    latest = await client.result("eth_getBlockByNumber", "latest", True)
+    assert await client.result("eth_getBlockByNumber", "pending", True) == latest
+    for method in ("eth_getBalance", "eth_getTransactionCount", "eth_getCode"):
+        pending = await client.result(method, SENDER, "pending")
+        assert pending == await client.result(method, SENDER, "latest")
+    wanted = {"fromBlock": "pending", "toBlock": "pending"}
+    assert await client.result("eth_getLogs", wanted) == []
+    async with still.http.get(still.server.urls[0] + "/readyz") as response:
+        assert response.status == 200
+
+
+async def test_a_builder_that_stands_still_is_noticed() -> None:
+    node = dev_node(block_time_ms=BLOCK_MS, slice_interval_ms=SLICE_MS)
+    stand = await stand_on(node, pending_age=0.5)
+    client = await stand.client()
+    ready = stand.server.urls[0] + "/readyz"
+    async with stand.http.get(ready) as response:
+        assert response.status == 200
+    assert node.builder is not None
+    await asyncio.to_thread(node.builder.stop)
+    await asyncio.sleep(0.7)
+    async with stand.http.get(ready) as response:
+        assert response.status == 503
+        assert (await response.json())["ready"] is False
+    latest = await client.result("eth_getBlockByNumber", "latest", False)
+    assert await client.result("eth_getBlockByNumber", "pending", False) == latest
+    async with stand.http.get(stand.server.urls[0] + "/metrics") as response:
+        text = await response.text()
+    assert "fastevm_ready 0" in text
+    assert "fastevm_pending_served 0" in text
+    await stand.http.close()
+    await stand.server.stop()
+
+
+async def test_one_who_stops_reading_delays_neither_the_others_nor_the_slices() -> None:
+    node = dev_node(block_time_ms=BLOCK_MS, slice_interval_ms=SLICE_MS)
+    stand = await stand_on(node, outbound_messages=50, socket_send_time=1.0)
+    caller, good, bad = await stand.client(), await stand.client(), await stand.client()
+    await stand.deploy(caller)
+    for client in (good, bad):
+        await client.subscribe("newFlashblocks")
+        await client.subscribe("newFlashblockTransactions", True)
+    transport = bad.socket._conn.transport  # type: ignore[union-attr]
+    transport.pause_reading()
+    slices, started = stand.server.metrics.get("slices_told_total"), time.monotonic()
+    sent, told = [], 0
+    while len(sent) < 300:
+        sent += [await caller.result("eth_sendRawTransaction", stand.log()) for _ in range(10)]
+        while told < len(sent):
+            _, result = await good.note()
+            told += "status" in result
+    assert told == 300
+    due = (time.monotonic() - started) * 1000 / SLICE_MS
+    assert stand.server.metrics.get("slices_told_total") - slices > due / 2
+    await stand.http.close()
+    await stand.server.stop()
+
+
+async def test_who_watches_a_follower_sees_what_the_leader_makes(stand: Stand) -> None:
+    url = stand.server.urls[0]
+    first = stand.node.chain.genesis.header.timestamp
+    node = dev_node(
+        block_time_ms=BLOCK_MS, slice_interval_ms=SLICE_MS, mining=Mining.NEVER, timestamp=first
+    )
+    node.follow(url, url.replace("http", "ws") + "/feed")
+    follower = await stand_on(node)
+    watcher, caller = await follower.client(), await stand.client()
+    await watcher.subscribe("newFlashblockTransactions")
+    for _ in range(200):  # until a block begins whose first slice is not missed
+        if node.pending() is not None:
+            break
+        await asyncio.sleep(0.02)
+    sent = []
+    for _ in range(12):
+        raw = stand.sign(to=RECEIVER, value=1)
+        sent.append(await caller.result("eth_sendRawTransaction", raw))
+        await asyncio.sleep(0.05)
+    assert await watcher.results(len(sent)) == sent
+    sealed = await stand.sealed(caller, sent[-1])
+    assert await follower.sealed(watcher, sent[-1]) == sealed
+    async with stand.http.get(follower.server.urls[0] + "/readyz") as response:
+        assert response.status == 200
+    await follower.http.close()
+    await follower.server.stop()

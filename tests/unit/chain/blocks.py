@@ -1,0 +1,70 @@
+"""A small chain for tests: one funded account, and blocks built on any parent."""
+
+from dataclasses import replace
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.genesis import genesis_block
+from fastevm.execution.block import BlockBuilder
+from fastevm.execution.draft import draft_header
+from fastevm.execution.transaction import Transaction
+from fastevm.primitives.secp256k1 import public_key_address
+from fastevm.spec.activation import activations_named
+
+KEY = b"\x11" * 32
+SENDER = public_key_address(KEY)
+RECIPIENT = b"\x22" * 20
+ETHER = 10**18
+# PUSH0 PUSH0 LOG0, as a system contract that answers every call with nothing.
+STOP = b"\x00"
+REQUEST_CONTRACTS = (
+    "00000961ef480eb55e80d19ad83579a64c007002",
+    "0000bbddc7ce488642fb579f8b00f3a590007251",
+)
+
+
+def config(fork="Osaka", chain_id=1):
+    return ChainConfig(chain_id=chain_id, activations=activations_named(fork))
+
+
+def new_chain(fork="Osaka", alloc=None, limits=None, **members):
+    """A chain of one rule set with its genesis block."""
+    accounts = {SENDER.hex(): {"balance": hex(100 * ETHER)}}
+    accounts |= {address: {"code": "0x" + STOP.hex()} for address in REQUEST_CONTRACTS}
+    genesis = {"gasLimit": 30_000_000, "alloc": accounts | (alloc or {}), **members}
+    chosen = config(fork)
+    return Chain(chosen, *genesis_block(genesis, chosen), limits=limits)
+
+
+def payment(nonce, value=1, to=RECIPIENT, gas_price=2 * 10**9, key=KEY, **fields):
+    fields = {"gas_limit": 21_000, "to": to, "value": value, "nonce": nonce} | fields
+    return Transaction.build(gas_price=gas_price, **fields).sign(key, chain_id=None)
+
+
+def build(chain, parent=None, transactions=(), ommers=(), withdrawals=(), **changes):
+    """A sealed child of ``parent`` (the head), and its result; nothing is added."""
+    parent = parent or chain.head
+    timestamp = changes.pop("timestamp", parent.header.timestamp + 12)
+    schedule = chain.schedule_for_child(parent, timestamp)
+    header = replace(draft_header(parent.header, schedule, timestamp=timestamp), **changes)
+    has_withdrawals = schedule.parameters["has_withdrawals"]
+    builder = BlockBuilder(
+        chain.layer_of(parent.hash),
+        header,
+        schedule,
+        chain_id=chain.config.chain_id,
+        deposit_contract=chain.config.deposit_contract,
+        ancestors=chain.ancestors(parent.hash),
+        withdrawals=withdrawals if has_withdrawals else None,
+        ommers=ommers,
+    )
+    builder.begin()
+    builder.add_all(transactions)
+    return builder.seal()
+
+
+def grow(chain, count=1, **changes):
+    """Add ``count`` blocks on the head; the last of them."""
+    for _ in range(count):
+        chain.add(build(chain, **changes)[0])
+    return chain.head

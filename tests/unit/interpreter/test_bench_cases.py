@@ -1,0 +1,57 @@
+"""The benchmark programs give exactly the gas and output that five other machines agree on."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from fastevm.conformance.fields import accounts_of, address_of, bytes_of
+from fastevm.interpreter.harness import Harness
+
+from .shared_data import SHARED
+
+FILE = SHARED / "bench" / "cases.json"
+OUTPUT_CUT = 256
+STOPPED = 1
+
+
+@cache
+def data() -> dict[str, Any]:
+    return json.loads(FILE.read_text()) if FILE.exists() else {"env": {}, "cases": []}
+
+
+def harness_of(case: Mapping[str, Any]) -> Harness:
+    env = data()["env"]
+    block = {name: env[name] for name in ("number", "timestamp", "gas_limit", "chain_id")}
+    return Harness(env["fork"], accounts_of(case["pre"]), **block)
+
+
+def check(case: Mapping[str, Any], calldata: str, gas: int, expected: Mapping[str, Any]) -> None:
+    outcome = harness_of(case).call(
+        address_of(case["to"]), bytes_of(calldata), sender=address_of(case["caller"]), gas=gas
+    )
+    assert (outcome.status == STOPPED) == expected["success"], outcome.error
+    assert gas - outcome.gas_left == expected["gas_used"]
+    assert outcome.output[:OUTPUT_CUT] == bytes_of(expected["output"])[:OUTPUT_CUT]
+
+
+@pytest.mark.skipif(not FILE.exists(), reason="needs the shared benchmark cases")
+def test_there_are_cases() -> None:
+    assert len(data()["cases"]) == 87
+
+
+@pytest.mark.parametrize("case", data()["cases"], ids=lambda case: case["name"])
+def test_a_program_uses_the_gas_and_gives_the_output_expected(case: Mapping[str, Any]) -> None:
+    expected = {
+        "success": case["expected_success"],
+        "gas_used": case["expected_gas_used"],
+        "output": case["expected_output"],
+    }
+    check(case, case["calldata"], case["gas"], expected)
+
+
+@pytest.mark.parametrize("case", data()["cases"], ids=lambda case: case["name"])
+def test_a_short_run_of_it_or_one_that_runs_out_of_gas_too(case: Mapping[str, Any]) -> None:
+    check(case, case["calldata_slow"], case["gas_slow"], case["expected_slow"])

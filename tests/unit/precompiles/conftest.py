@@ -1,0 +1,57 @@
+"""The known answers for every precompile, from the shared archive of test vectors."""
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import zstandard
+
+ROOT = Path(__file__).parents[3]
+ARCHIVE = Path("fixtures", "precompile_vectors.tar.zst")
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """One call: what goes in, and either output and gas or the reason why it fails."""
+
+    name: str
+    data: bytes
+    expected: bytes | None
+    gas: int | None
+
+
+def shared_file(relative: Path) -> Path:
+    """A file of the shared test data: ``FASTEVM_SHARED``, or the folder beside the repository."""
+    path = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared")) / relative
+    if not path.is_file():
+        pytest.skip(f"no {relative} in the shared test data")
+    return path
+
+
+def parse(case: Mapping[str, str]) -> Vector:
+    fails = "ExpectedError" in case
+    return Vector(
+        name=case["Name"],
+        data=bytes.fromhex(case["Input"]),
+        expected=None if fails else bytes.fromhex(case["Expected"]),
+        gas=None if fails else int(case["Gas"]),
+    )
+
+
+@pytest.fixture(scope="session")
+def vectors() -> Mapping[str, Sequence[Vector]]:
+    """File name without its ending -> its vectors."""
+    compressed = shared_file(ARCHIVE).read_bytes()
+    archive = zstandard.ZstdDecompressor().decompressobj().decompress(compressed)
+    found = {}
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        for member in tar:
+            content = tar.extractfile(member)
+            if content is not None:
+                found[Path(member.name).stem] = [parse(case) for case in json.load(content)]
+    return found

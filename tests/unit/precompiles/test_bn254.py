@@ -1,0 +1,306 @@
+"""The BN254 precompiles agree with py_ecc, with either body of the multiplication."""
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import gcd
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from py_ecc import optimized_bn128 as bn
+
+from fastevm.precompiles import bn254_field
+from fastevm.precompiles.bn254_curve import GROUP_ORDER, U, signed_binary
+from fastevm.precompiles.registry import run
+
+from .conftest import Vector
+
+PRIME = bn254_field.PRIME
+ORDER = GROUP_ORDER
+ADD, MUL, PAIRING = 0x06, 0x07, 0x08
+GENEROUS = 10**9
+INFINITY_1, INFINITY_2 = bytes(64), bytes(128)
+YES, NO = (1).to_bytes(32, "big"), bytes(32)
+INVALID = (False, b"", 0)
+
+few = settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+elements = st.one_of(
+    st.sampled_from([0, 1, 2, PRIME - 1, PRIME - 2, 2**255 % PRIME]), st.integers(0, PRIME - 1)
+)
+pairs = st.tuples(elements, elements)
+scalars = st.one_of(
+    st.sampled_from([0, 1, 2, ORDER - 1, ORDER, ORDER + 1, 5 * ORDER, 2**256 - 1]),
+    st.integers(0, 2**256 - 1),
+)
+
+
+@pytest.fixture(params=[True, False], ids=["processor", "portable"], autouse=True)
+def body(request: pytest.FixtureRequest) -> Iterator[bool]:
+    if bn254_field.select(request.param) != request.param:
+        pytest.skip("this processor has neither mulx nor adx")
+    yield request.param
+    bn254_field.select(True)
+
+
+def word(n: int) -> bytes:
+    return int(n).to_bytes(32, "big")
+
+
+@functools.cache
+def g1(k: int) -> bytes:
+    point = bn.multiply(bn.G1, k % ORDER)
+    return INFINITY_1 if bn.is_inf(point) else b"".join(map(word, bn.normalize(point)))
+
+
+@functools.cache
+def g2(k: int) -> bytes:
+    point = bn.multiply(bn.G2, k % ORDER)
+    if bn.is_inf(point):
+        return INFINITY_2
+    x, y = bn.normalize(point)
+    return b"".join(word(c) for c in (x.coeffs[1], x.coeffs[0], y.coeffs[1], y.coeffs[0]))
+
+
+def check(*points: tuple[bytes, bytes]) -> tuple[bool, bytes, int]:
+    return run(PAIRING, b"".join(p + q for p, q in points), GENEROUS)
+
+
+def equals_one(*exponents: tuple[int, int]) -> bool:
+    ok, output, _ = check(*((g1(a), g2(b)) for a, b in exponents))
+    assert ok and output in (YES, NO)
+    return output == YES
+
+
+def twist_points() -> Iterator[bytes]:
+    """Points of the twist, almost surely none of them in the group, by increasing x."""
+    twist_b = bn.FQ2([3, 0]) / bn.FQ2([9, 1])
+    for n in range(1, 30):
+        x = bn.FQ2([n, 1])
+        y = square_root(x * x * x + twist_b)
+        if y is not None:
+            yield b"".join(word(c) for c in (x.coeffs[1], x.coeffs[0], y.coeffs[1], y.coeffs[0]))
+
+
+def square_root(a: bn.FQ2) -> bn.FQ2 | None:
+    # The complex method: with norm n^2, one of (re + n) / 2 and (re - n) / 2 is the square of re'.
+    re, im = (int(c) for c in a.coeffs)
+    norm = pow(re * re + im * im, (PRIME + 1) // 4, PRIME)
+    for n in (norm, -norm):
+        half = (re + n) * pow(2, -1, PRIME) % PRIME
+        root = pow(half, (PRIME + 1) // 4, PRIME)
+        if root and root * root % PRIME == half:
+            candidate = bn.FQ2([root, im * pow(2 * root, -1, PRIME) % PRIME])
+            return candidate if candidate * candidate == a else None
+    return None
+
+
+# --- the field ---
+
+
+@given(pairs, pairs)
+@example((PRIME - 1, PRIME - 1), (PRIME - 1, PRIME - 1))
+@example((0, PRIME - 1), (0, PRIME - 1))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_products_in_the_quadratic_extension(a: tuple[int, int], b: tuple[int, int]) -> None:
+    product = (a[0] * b[0] - a[1] * b[1]) % PRIME, (a[0] * b[1] + a[1] * b[0]) % PRIME
+    assert bn254_field.multiply(a, b) == product
+    assert bn254_field.square(a) == bn254_field.multiply(a, a)
+
+
+@given(pairs)
+@example((0, 0))
+@example((1, 0))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_number_times_its_inverse_is_one(a: tuple[int, int]) -> None:
+    expected = (1, 0) if any(a) else (0, 0)
+    assert bn254_field.multiply(a, bn254_field.invert(a)) == expected
+
+
+# --- the numbers behind the curve ---
+
+
+def test_the_curve_is_made_from_u() -> None:
+    assert bn.field_modulus == PRIME == 36 * U**4 + 36 * U**3 + 24 * U**2 + 6 * U + 1
+    assert bn.curve_order == ORDER
+
+
+@given(st.integers(0, 2**70))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_signed_digits_add_up(n: int) -> None:
+    digits = signed_binary(n)
+    assert sum(d << i for i, d in enumerate(digits)) == n
+    assert all(not (a and b) for a, b in pairwise(digits))
+
+
+def test_the_group_test_is_sound() -> None:
+    # psi^2 = t psi - p on the twist, so the relation is a + b psi for these a and b. Its kernel has
+    # as many points as its norm; those over the field have an order that divides r times the
+    # cofactor.
+    t = 6 * U**2 + 1
+    powers = [(1, 0), (0, 1)]
+    for _ in range(2):
+        a, b = powers[-1]
+        powers.append((-PRIME * b, a + t * b))
+    relation = (U + 1, U, U, -2 * U)
+    a, b = (sum(c * power[i] for c, power in zip(relation, powers, strict=True)) for i in (0, 1))
+    norm = a * a + a * b * t + b * b * PRIME
+    cofactor = 2 * PRIME - ORDER
+    assert gcd(norm, ORDER * cofactor) == ORDER
+    assert sum(c * PRIME**i for i, c in enumerate(relation)) % ORDER == 0
+
+
+def test_the_hard_part_is_a_multiple_that_loses_nothing() -> None:
+    a = 12 * U**3 + 6 * U**2 + 6 * U
+    b = a - 2 * U
+    exponent = (a + 6 * U**2 + 1) + b * PRIME + a * PRIME**2 + (b - 1) * PRIME**3
+    factor, rest = divmod(exponent, (PRIME**4 - PRIME**2 + 1) // ORDER)
+    assert rest == 0 and gcd(factor, ORDER) == 1
+
+
+# --- sums and multiples ---
+
+
+@few
+@given(scalars, scalars)
+@example(0, 0)
+@example(5, 0)
+@example(5, 5)
+@example(5, ORDER - 5)
+def test_sum(a: int, b: int) -> None:
+    assert run(ADD, g1(a) + g1(b), 150) == (True, g1(a + b), 0)
+
+
+@few
+@given(scalars, scalars)
+@example(1, 2**256 - 1)
+@example(0, 3)
+@example(3, 0)
+@example(3, 16 * (ORDER // 31))
+def test_multiple(a: int, k: int) -> None:
+    assert run(MUL, g1(a) + word(k), 6000) == (True, g1(a * k), 0)
+
+
+@pytest.mark.parametrize("k", [*range(40), *(ORDER - n for n in range(1, 20))])
+def test_small_multiples(k: int) -> None:
+    assert run(MUL, g1(1) + word(k), 6000)[1] == g1(k)
+
+
+def test_short_input_is_padded_and_long_input_cut() -> None:
+    assert run(ADD, b"", 150) == (True, INFINITY_1, 0)
+    assert run(ADD, g1(3), 150)[1] == g1(3)
+    assert run(ADD, g1(3) + g1(4) + b"\xff", 150)[1] == g1(7)
+    assert run(MUL, b"", 6000) == (True, INFINITY_1, 0)
+    assert run(MUL, g1(3), 6000)[1] == INFINITY_1
+    assert run(MUL, g1(3) + b"\x01", 6000)[1] == g1(3 << 248)
+    assert run(MUL, g1(3) + word(2) + b"\xff", 6000)[1] == g1(6)
+
+
+BAD_G1 = [
+    word(1) + word(1),
+    word(0) + word(1),
+    word(PRIME) + word(0),
+    word(0) + word(PRIME),
+    word(PRIME + 1) + word(2),
+    word(1) + word(PRIME + 2),
+    b"\xff" * 64,
+]
+
+
+@pytest.mark.parametrize("point", BAD_G1)
+def test_what_is_no_point_is_refused(point: bytes) -> None:
+    assert run(ADD, point + g1(1), 10_000) == INVALID
+    assert run(ADD, g1(1) + point, 10_000) == INVALID
+    assert run(MUL, point + word(0), 10_000) == INVALID
+    assert check((point, g2(1))) == INVALID
+    assert check((point, INFINITY_2)) == INVALID
+
+
+def test_prices_before_istanbul() -> None:
+    assert run(ADD, b"", 500, fork="byzantium") == (True, INFINITY_1, 0)
+    assert run(MUL, b"", 40_000, fork="byzantium") == (True, INFINITY_1, 0)
+    assert run(PAIRING, b"", 100_000, fork="byzantium") == (True, YES, 0)
+    assert run(PAIRING, bytes(384), 260_000, fork="byzantium") == (True, YES, 0)
+
+
+# --- pairings ---
+
+
+@few
+@given(st.integers(1, ORDER - 1), st.integers(1, ORDER - 1))
+def test_bilinear(a: int, b: int) -> None:
+    assert equals_one((a, b), (-a * b, 1))
+    assert equals_one((a, b), (-1, a * b))
+    assert not equals_one((a, b), (-a * b - 1, 1))
+    assert not equals_one((a, b))
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 32, 33, 40])
+def test_any_number_of_pairs(count: int) -> None:
+    exponents = [(1 + i % 7, 1 + i % 5) for i in range(count)]
+    total = sum(a * b for a, b in exponents)
+    assert equals_one(*exponents, (-total, 1))
+    assert not equals_one(*exponents, (-total + 1, 1))
+
+
+def test_no_pairs_are_one() -> None:
+    assert run(PAIRING, b"", 45_000) == (True, YES, 0)
+
+
+@pytest.mark.parametrize("count", [1, 16, 17])
+def test_infinity_pairs_are_one(count: int) -> None:
+    assert check(*[(INFINITY_1, INFINITY_2)] * count)[1] == YES
+    assert check(*[(g1(1), INFINITY_2), (INFINITY_1, g2(1))] * count)[1] == YES
+    assert check(*[(INFINITY_1, g2(1))] * count, (g1(1), g2(1)))[1] == NO
+    assert check((g1(1), g2(1)), *[(INFINITY_1, g2(1))] * count, (g1(-1), g2(1)))[1] == YES
+
+
+@pytest.mark.parametrize("size", [1, 191, 193, 383])
+def test_a_length_that_is_no_multiple_of_192_is_refused(size: int) -> None:
+    assert run(PAIRING, bytes(size), GENEROUS) == INVALID
+
+
+def test_a_point_of_the_twist_outside_the_group_is_refused() -> None:
+    points = list(twist_points())
+    assert len(points) > 5
+    for point in points:
+        assert check((g1(1), point)) == INVALID
+        assert check((INFINITY_1, point)) == INVALID
+
+
+def test_a_point_of_small_order_is_refused() -> None:
+    # The cofactor has the factor 10069: points of that order make sums meet infinity on the way.
+    cofactor = 2 * PRIME - ORDER
+    assert cofactor % 10069 == 0
+    data = next(twist_points())
+    c = [int.from_bytes(data[i : i + 32], "big") for i in range(0, 128, 32)]
+    point = bn.FQ2([c[1], c[0]]), bn.FQ2([c[3], c[2]]), bn.FQ2.one()
+    small = bn.multiply(point, ORDER * cofactor // 10069)
+    assert not bn.is_inf(small)
+    for k in range(1, 12):
+        x, y = bn.normalize(bn.multiply(small, k))
+        words = (x.coeffs[1], x.coeffs[0], y.coeffs[1], y.coeffs[0])
+        assert check((g1(1), b"".join(map(word, words)))) == INVALID
+
+
+@pytest.mark.parametrize("position", range(4))
+def test_a_coordinate_of_the_twist_is_below_the_prime(position: int) -> None:
+    good = g2(2)
+    coordinate = int.from_bytes(good[32 * position :][:32], "big")
+    bad = good[: 32 * position] + word(coordinate + PRIME) + good[32 * position + 32 :]
+    assert check((g1(1), bad)) == INVALID
+
+
+def test_a_point_off_the_twist_is_refused() -> None:
+    assert check((g1(1), bytes(127) + b"\x01")) == INVALID
+    assert check((g1(1), g2(1)[:-1] + bytes([g2(1)[-1] ^ 1]))) == INVALID
+
+
+def test_known_answers(vectors: Mapping[str, Sequence[Vector]]) -> None:
+    for file, number in (("bn256Add", ADD), ("bn256ScalarMul", MUL), ("bn256Pairing", PAIRING)):
+        for vector in vectors[file]:
+            assert run(number, vector.data, GENEROUS)[:2] == (True, vector.expected)

@@ -1,0 +1,67 @@
+"""ECRECOVER finds signers, and answers nothing, without failing, where there is none."""
+
+import pytest
+from coincurve import PrivateKey
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fastevm.precompiles.registry import run
+from fastevm.primitives.keccak import keccak256
+
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+COST = 3000
+
+
+def word(n: int) -> bytes:
+    return n.to_bytes(32, "big")
+
+
+def recover(digest: bytes, v: int, r: int, s: int) -> bytes:
+    ok, output, gas_left = run(0x01, digest + word(v) + word(r) + word(s), COST)
+    assert ok and gas_left == 0
+    return output
+
+
+def sign(secret: int, digest: bytes) -> tuple[int, int, int, bytes]:
+    key = PrivateKey.from_int(secret)
+    signature = key.sign_recoverable(digest, hasher=None)
+    r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
+    signer = keccak256(key.public_key.format(compressed=False)[1:])[12:]
+    return 27 + signature[64], r, s, bytes(12) + signer
+
+
+@settings(max_examples=50)
+@given(secret=st.integers(1, ORDER - 1), digest=st.binary(min_size=32, max_size=32))
+def test_the_signer_is_found(secret: int, digest: bytes) -> None:
+    v, r, s, signer = sign(secret, digest)
+    assert recover(digest, v, r, s) == signer
+    assert recover(digest, 27 + 28 - v, r, s) != signer
+
+
+@settings(max_examples=20)
+@given(secret=st.integers(1, ORDER - 1), digest=st.binary(min_size=32, max_size=32))
+def test_a_high_s_is_as_good(secret: int, digest: bytes) -> None:
+    v, r, s, signer = sign(secret, digest)
+    assert recover(digest, 27 + 28 - v, r, ORDER - s) == signer
+
+
+@pytest.mark.parametrize("v", [0, 1, 26, 29, 255, 256 + 27, 2**64 + 27, 27 << 248, 2**256 - 1])
+def test_v_is_27_or_28_as_a_whole_word(v: int) -> None:
+    _, r, s, _ = sign(7, bytes(32))
+    assert recover(bytes(32), v, r, s) == b""
+
+
+@pytest.mark.parametrize("value", [0, ORDER, ORDER + 1, 2**256 - 1])
+def test_r_and_s_are_in_range(value: int) -> None:
+    v, r, s, _ = sign(7, bytes(32))
+    assert recover(bytes(32), v, value, s) == b""
+    assert recover(bytes(32), v, r, value) == b""
+
+
+def test_short_input_is_padded_and_long_input_cut() -> None:
+    digest = keccak256(b"")
+    v, r, s, signer = sign(7, digest)
+    data = digest + word(v) + word(r) + word(s)
+    assert run(0x01, data + b"\xff" * 50, COST) == (True, signer, 0)
+    assert run(0x01, data[:-1], COST)[1] == recover(digest, v, r, s & ~0xFF)
+    assert run(0x01, b"", COST) == (True, b"", 0)

@@ -1,0 +1,102 @@
+"""A dispatcher over a node in memory."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fastevm.chain import LogIndex
+from rpc.context import Context
+from rpc.dialect import DIALECTS
+from rpc.dispatch import Dispatcher
+from rpc.filters import Filters
+from rpc.freshness import Freshness
+from rpc.hub import Hub
+from rpc.limits import Limits
+from rpc.metrics import Metrics
+from rpc.workers import Workers
+
+from .fakes import FakeNode, FakeSimulator, chain_of
+
+
+class Caller:
+    """Sends calls through a dispatcher and parses the answers."""
+
+    def __init__(
+        self, node: FakeNode, dialect: str, limits: Limits, simulator: FakeSimulator
+    ) -> None:
+        self.node = node
+        self.simulator = simulator
+        metrics = Metrics()
+        self.workers = Workers(threads=2, queue_limit=limits.work_queue)
+        freshness = Freshness(node, metrics, limit=limits.pending_age)
+        context = Context(
+            node=node,
+            dialect=DIALECTS[dialect],
+            limits=limits,
+            simulator=simulator,
+            client_version="fastevm/test",
+            freshness=freshness,
+            hub=Hub(node, limits, metrics, freshness),
+            log_index=LogIndex(node.chain),
+            filters=Filters(limit=limits.filters, lifetime=limits.filter_time),
+            workers=self.workers,
+        )
+        self.context = context
+        self.dispatcher = Dispatcher(context, self.workers, metrics)
+
+    async def send(self, body: bytes | str) -> Any:
+        """Return the parsed answer to a raw body, None if there is no answer."""
+        raw = body.encode() if isinstance(body, str) else body
+        answer = await self.dispatcher.answer(raw)
+        return json.loads(answer) if answer else None
+
+    async def ask(self, method: str, *params: Any) -> Any:
+        """Return the whole answer object to a call."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return await self.send(json.dumps(request))
+
+    async def result(self, method: str, *params: Any) -> Any:
+        """Return the result of a call that succeeds."""
+        answer = await self.ask(method, *params)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    async def error(self, method: str, *params: Any) -> tuple[int, str]:
+        """Return code and message of a call that fails."""
+        answer = await self.ask(method, *params)
+        assert "result" not in answer, answer
+        return answer["error"]["code"], answer["error"]["message"]
+
+
+MakeCaller = Callable[..., Caller]
+
+
+@pytest.fixture
+def make_caller() -> Any:
+    """Return a factory of callers; their workers end with the test."""
+    made: list[Caller] = []
+
+    def make(
+        node: FakeNode | None = None,
+        *,
+        dialect: str = "preconf",
+        simulator: FakeSimulator | None = None,
+        **limits: Any,
+    ) -> Caller:
+        caller = Caller(
+            node or FakeNode(chain_of(3)), dialect, Limits(**limits), simulator or FakeSimulator()
+        )
+        made.append(caller)
+        return caller
+
+    yield make
+    for caller in made:
+        caller.workers.close()
+
+
+@pytest.fixture
+def caller(make_caller: MakeCaller) -> Caller:
+    """Return a caller of three empty blocks in the default dialect."""
+    return make_caller()

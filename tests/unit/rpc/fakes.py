@@ -1,0 +1,255 @@
+"""A node in memory whose blocks, states and receipts a test puts together by hand."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from fastevm.chain.chain import HeadChange
+from fastevm.execution.decoding import decode_block
+from fastevm.primitives import rlp
+from fastevm.simulate import (
+    BlockOverrides,
+    CallRequest,
+    CallResult,
+    SimulateOptions,
+    SimulatePayload,
+    StateView,
+)
+from fastevm.state.layer import Layer
+from fastevm.types import Block, Header, Receipt
+
+ROOT = Path(__file__).parents[3]
+SHARED = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))
+RECORDED = SHARED / "rpc-compat"
+RECORDED_CHAIN_ID = 0xC72DD9D5E883E
+
+
+def recorded_blocks() -> list[Block]:
+    """Return the blocks of the recorded chain from block 1; the file has no genesis block."""
+    raw = (RECORDED / "chain.rlp").read_bytes()
+    blocks, at = [], 0
+    while at < len(raw):
+        size = raw[at] - 0xF7
+        end = at + 1 + size + int.from_bytes(raw[at + 1 : at + 1 + size], "big")
+        blocks.append(decode_block(raw[at:end]))
+        at = end
+    return blocks
+
+
+@dataclass
+class FakeChain:
+    """Blocks by number and hash; layers and receipts where the test gives them."""
+
+    blocks: list[Block]
+    layers: dict[bytes, Layer] = field(default_factory=dict)
+    receipts: dict[bytes, tuple[Receipt, ...]] = field(default_factory=dict)
+    side_blocks: list[Block] = field(default_factory=list)
+    listeners: list[Callable[[Any], None]] = field(default_factory=list)
+    rules: Mapping[str, Any] = field(default_factory=lambda: {"has_base_fee": 0, "has_blobs": 0})
+
+    @property
+    def head(self) -> Block:
+        return self.blocks[-1]
+
+    @property
+    def genesis(self) -> Block:
+        return self.blocks[0]
+
+    def block_by_number(self, number: int) -> Block | None:
+        first = self.blocks[0].number
+        inside = 0 <= number - first < len(self.blocks)
+        return self.blocks[number - first] if inside else None
+
+    def block_by_hash(self, block_hash: bytes) -> Block | None:
+        every = self.blocks + self.side_blocks
+        return next((block for block in every if block.hash == block_hash), None)
+
+    def canonical_hash(self, number: int) -> bytes | None:
+        block = self.block_by_number(number)
+        return None if block is None else block.hash
+
+    def layer_of(self, block_hash: bytes) -> Layer:
+        return self.layers.get(block_hash) or Layer.empty()
+
+    def receipts_of(self, block_hash: bytes) -> tuple[Receipt, ...]:
+        return self.receipts.get(block_hash, ())
+
+    def locate(self, tx_hash: bytes) -> tuple[Block, int] | None:
+        for block in self.blocks:
+            for index, transaction in enumerate(block.transactions):
+                if transaction.hash == tx_hash:
+                    return block, index
+        return None
+
+    def ancestors(self, block_hash: bytes, limit: int = 256) -> list[bytes]:
+        block = self.block_by_hash(block_hash)
+        return [] if block is None else [block_hash, block.header.parent_hash][:limit]
+
+    def on_head(self, listener: Callable[[Any], None]) -> None:
+        self.listeners.append(listener)
+
+    def move(self, *added: Block, remove: int = 0) -> None:
+        """Take ``remove`` blocks off the chain, put ``added`` on it, and tell the listeners."""
+        kept = len(self.blocks) - remove
+        removed = tuple(self.blocks[kept:][::-1])
+        self.side_blocks.extend(removed)
+        self.blocks[kept:] = added
+        for listener in self.listeners:
+            listener(HeadChange(removed, added))
+
+    def schedule_of(self, block_hash: bytes) -> Any:
+        return SimpleNamespace(parameters=self.rules)
+
+    def schedule_for_child(self, parent: Block, timestamp: int) -> Any:
+        return SimpleNamespace(parameters=self.rules)
+
+
+@dataclass
+class FakePending:
+    """A pre-confirmed block on any head."""
+
+    header: Header
+    transactions: tuple[Any, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+    layer: Layer = field(default_factory=Layer.empty)
+    slice_index: int = 0
+    published: float = field(default_factory=time.monotonic)
+    first_new: int = 0
+    previous: "FakePending | None" = None
+
+    def chain(self) -> Iterator["FakePending"]:
+        if self.previous is not None:
+            yield from self.previous.chain()
+        yield self
+
+
+@dataclass
+class FakePool:
+    """What the test puts in."""
+
+    ready: dict[bytes, dict[int, Any]] = field(default_factory=dict)
+    waiting: dict[bytes, dict[int, Any]] = field(default_factory=dict)
+
+    def executable(self) -> dict[bytes, dict[int, Any]]:
+        return self.ready
+
+    def queued(self) -> dict[bytes, dict[int, Any]]:
+        return self.waiting
+
+    def find(self, tx_hash: bytes) -> Any | None:
+        for content in (self.ready, self.waiting):
+            for by_nonce in content.values():
+                for transaction in by_nonce.values():
+                    if transaction.hash == tx_hash:
+                        return transaction
+        return None
+
+
+@dataclass
+class FakeNode:
+    """A node whose pending block and whose answer to a submission the test sets."""
+
+    chain: FakeChain
+    config: Any = field(
+        default_factory=lambda: SimpleNamespace(chain_id=RECORDED_CHAIN_ID, block_time_ms=2000)
+    )
+    accounts: Sequence[Any] = ()
+    pool: FakePool = field(default_factory=FakePool)
+    pending_block: Any = None
+    submission: bytes | Exception = bytes(32)
+    submitted: list[bytes] = field(default_factory=list)
+    slice_cadence_ms: int | None = None
+    slice_listeners: list[Callable[[Any, int], None]] = field(default_factory=list)
+    transaction_listeners: list[Callable[[Any], None]] = field(default_factory=list)
+
+    def pending(self) -> Any:
+        return self.pending_block
+
+    def metrics(self) -> dict[str, float]:
+        return {"pool_executable": 0}
+
+    def on_head(self, listener: Callable[[Any], None]) -> None:
+        self.chain.on_head(listener)
+
+    def on_slice(self, listener: Callable[[Any, int], None]) -> None:
+        self.slice_listeners.append(listener)
+
+    def on_transaction(self, listener: Callable[[Any], None]) -> None:
+        self.transaction_listeners.append(listener)
+
+    def publish(self, pending: "FakePending") -> None:
+        """Make a slice the pending block and tell the listeners."""
+        self.pending_block = pending
+        for listener in self.slice_listeners:
+            listener(pending, pending.first_new)
+
+    def take(self, transaction: Any) -> None:
+        """Tell the listeners of a transaction in the pool."""
+        for listener in self.transaction_listeners:
+            listener(transaction)
+
+    def submit(self, raw: bytes) -> bytes:
+        self.submitted.append(raw)
+        if isinstance(self.submission, Exception):
+            raise self.submission
+        return self.submission
+
+    async def start(self) -> None:
+        return None
+
+    async def stop(self) -> None:
+        return None
+
+
+@dataclass
+class FakeSimulator:
+    """Answers what the test sets, and keeps what it was asked."""
+
+    result: Any = field(
+        default_factory=lambda: CallResult(success=True, output=b"\x01", gas_used=21_000)
+    )
+    asked: list[Any] = field(default_factory=list)
+
+    def call(self, view: StateView, request: CallRequest, **options: Any) -> CallResult:
+        return self._answer((view, request, options))
+
+    def estimate_gas(self, view: StateView, request: CallRequest, **options: Any) -> Any:
+        return self._answer((view, request, options))
+
+    def simulate_v1(
+        self, view: StateView, payload: SimulatePayload, options: SimulateOptions
+    ) -> list[dict[str, Any]]:
+        return self._answer((view, payload, options))
+
+    def _answer(self, asked: Any) -> Any:
+        self.asked.append(asked)
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+def header(number: int, **fields: Any) -> Header:
+    """Return a header of ``number`` with a hash of its own."""
+    return Header(number=number, timestamp=10 * number, **fields)
+
+
+def chain_of(count: int, accounts: Mapping[bytes, Mapping[str, Any]] | None = None) -> FakeChain:
+    """Return ``count`` empty blocks whose head has the ``accounts``."""
+    blocks: list[Block] = []
+    for number in range(count):
+        parent = blocks[-1].hash if blocks else bytes(32)
+        blocks.append(Block(header(number, parent_hash=parent)))
+    layers = {blocks[-1].hash: Layer.of(dict(accounts or {}))}
+    return FakeChain(blocks, layers)
+
+
+def raw_items(raw: bytes) -> Iterable[Any]:
+    """Return the RLP items of ``raw``."""
+    return rlp.decode(raw)
+
+
+NO_OVERRIDES = BlockOverrides()

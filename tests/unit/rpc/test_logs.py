@@ -1,0 +1,357 @@
+"""Log filters: decoding, blooms, ranges, limits and pre-confirmed logs."""
+
+from typing import Any
+
+import pytest
+from eth_bloom import BloomFilter
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastevm.chain import LogIndex
+from fastevm.execution.transaction import Transaction
+from fastevm.types import Block, Log, Receipt
+from rpc.logs import LogFilter, decode_filter
+from rpc.quantity import DecodeError
+
+from .conftest import Caller, MakeCaller
+from .fakes import FakeChain, FakeNode, FakePending, header
+
+A, B = b"\xaa" * 20, b"\xbb" * 20
+T1, T2 = b"\x01" * 32, b"\x02" * 32
+TRANSACTION = Transaction.build(sender=A, gas_price=1, gas_limit=21_000, to=B)
+
+
+def hexed(raw: bytes) -> str:
+    return "0x" + raw.hex()
+
+
+def bloom_of(logs: tuple[Log, ...]) -> bytes:
+    bloom = BloomFilter()
+    for entry in logs:
+        bloom.add(entry.address)
+        for topic in entry.topics:
+            bloom.add(topic)
+    return int(bloom).to_bytes(256, "big")
+
+
+def receipt(*logs: Log) -> Receipt:
+    return Receipt(
+        tx_type=0,
+        status=1,
+        post_state=None,
+        cumulative_gas_used=21_000,
+        logs=logs,
+        bloom=bloom_of(logs),
+        gas_used=21_000,
+        effective_gas_price=1,
+    )
+
+
+def node_with_logs(*logs_of_blocks: tuple[Log, ...]) -> FakeNode:
+    """Return a node whose block n has one transaction with the logs of entry n."""
+    chain = FakeChain([])
+    for number, logs in enumerate(logs_of_blocks):
+        block = Block(header(number, logs_bloom=bloom_of(logs)), (TRANSACTION,))
+        chain.blocks.append(block)
+        chain.receipts[block.hash] = (receipt(*logs),)
+    return FakeNode(chain)
+
+
+def pending_with(node: FakeNode, *logs: Log) -> None:
+    number = node.chain.head.number + 1
+    node.pending_block = FakePending(
+        header=header(number, parent_hash=node.chain.head.hash),
+        transactions=(TRANSACTION,),
+        receipts=(receipt(*logs),),
+    )
+
+
+LOGS = (
+    (Log(A, (T1,), b"one"), Log(B, (T1, T2), b"two")),
+    (),
+    (Log(A, (T2,), b"three"),),
+)
+
+
+@pytest.fixture
+def logged(make_caller: MakeCaller) -> Caller:
+    return make_caller(node_with_logs(*LOGS))
+
+
+async def found(caller: Caller, **wanted: Any) -> list[str]:
+    """Return the data of the logs that the filter finds."""
+    logs = await caller.result("eth_getLogs", wanted)
+    return [bytes.fromhex(entry["data"][2:]).decode() for entry in logs]
+
+
+async def test_both_ends_default_to_the_latest_block(logged: Caller) -> None:
+    assert await found(logged) == ["three"]
+
+
+async def test_logs_come_by_block_and_index(logged: Caller) -> None:
+    logs = await logged.result("eth_getLogs", {"fromBlock": "earliest"})
+    places = [(entry["blockNumber"], entry["logIndex"]) for entry in logs]
+    assert places == [("0x0", "0x0"), ("0x0", "0x1"), ("0x2", "0x0")]
+    assert logs[2] == {
+        "address": hexed(A),
+        "topics": [hexed(T2)],
+        "data": hexed(b"three"),
+        "blockNumber": "0x2",
+        "transactionHash": hexed(TRANSACTION.hash),
+        "transactionIndex": "0x0",
+        "blockHash": hexed(logged.node.chain.head.hash),
+        "blockTimestamp": "0x14",
+        "logIndex": "0x0",
+        "removed": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        ({"address": hexed(A)}, ["one", "three"]),
+        ({"address": [hexed(B)]}, ["two"]),
+        ({"address": [hexed(A), hexed(B)]}, ["one", "two", "three"]),
+        ({"address": []}, ["one", "two", "three"]),
+        ({"address": None}, ["one", "two", "three"]),
+        ({"address": "0x" + "00" * 20}, []),
+        ({"topics": [hexed(T1)]}, ["one", "two"]),
+        ({"topics": [None, hexed(T2)]}, ["two"]),
+        ({"topics": [[], hexed(T2)]}, ["two"]),
+        ({"topics": [[hexed(T1), hexed(T2)]]}, ["one", "two", "three"]),
+        ({"topics": [[None, hexed(T1)]]}, ["one", "two", "three"]),
+        ({"topics": [None, None]}, ["two"]),
+        ({"topics": [None, None, None, None]}, []),
+        ({"topics": []}, ["one", "two", "three"]),
+        ({"topics": None}, ["one", "two", "three"]),
+        ({"address": hexed(A), "topics": [hexed(T2)]}, ["three"]),
+    ],
+)
+async def test_addresses_and_topics_select(
+    logged: Caller, wanted: dict[str, Any], names: list[str]
+) -> None:
+    assert await found(logged, fromBlock="0x0", **wanted) == names
+
+
+async def test_one_block_by_hash(make_caller: MakeCaller) -> None:
+    node = node_with_logs(*LOGS)
+    block_hash = hexed(node.chain.blocks[0].hash)
+    for dialect in ("preconf", "geth"):
+        assert await found(make_caller(node, dialect=dialect), blockHash=block_hash) == [
+            "one",
+            "two",
+        ]
+    unknown = {"blockHash": hexed(T1)}
+    assert await make_caller(node).error("eth_getLogs", unknown) == (-32000, "unknown block")
+
+
+async def test_a_range_beside_a_hash_is_ignored_or_refused(make_caller: MakeCaller) -> None:
+    node = node_with_logs(*LOGS)
+    wanted = {"blockHash": hexed(node.chain.blocks[0].hash), "fromBlock": "0x2"}
+    assert await found(make_caller(node), **wanted) == ["one", "two"]
+    assert await make_caller(node, dialect="geth").error("eth_getLogs", wanted) == (
+        -32602,
+        "invalid argument 0: cannot specify both BlockHash and FromBlock/ToBlock,"
+        " choose one or the other",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"fromBlock": "0x2", "toBlock": "0x1"}, "invalid block range params"),
+        ({"fromBlock": "0x0", "toBlock": "0x3"}, "block range extends beyond current head block"),
+        ({"fromBlock": "0x3"}, "invalid block range params"),
+        ({"fromBlock": "pending"}, "invalid block range params"),
+        ({"fromBlock": "pending", "toBlock": "0x1"}, "invalid block range params"),
+    ],
+)
+async def test_impossible_ranges_are_refused(
+    logged: Caller, wanted: dict[str, Any], message: str
+) -> None:
+    assert await logged.error("eth_getLogs", wanted) == (-32602, message)
+
+
+async def test_too_wide_a_range_is_refused_with_one_to_try(make_caller: MakeCaller) -> None:
+    caller = make_caller(node_with_logs(*LOGS), log_blocks=2)
+    assert await caller.error("eth_getLogs", {"fromBlock": "0x0"}) == (
+        -32602,
+        "query exceeds max block range 2, retry with the range 0-1",
+    )
+    assert await found(caller, fromBlock="0x1") == ["three"]
+
+
+async def test_too_many_logs_are_refused_with_a_range_to_try(make_caller: MakeCaller) -> None:
+    caller = make_caller(node_with_logs(*LOGS), logs=2)
+    assert await caller.error("eth_getLogs", {"fromBlock": "0x0"}) == (
+        -32602,
+        "query exceeds max results 2, retry with the range 0-1",
+    )
+    assert await found(caller, fromBlock="0x0", toBlock="0x1") == ["one", "two"]
+
+
+async def test_one_block_is_never_refused_for_its_logs(make_caller: MakeCaller) -> None:
+    caller = make_caller(node_with_logs(*LOGS), logs=1)
+    assert await found(caller, fromBlock="0x0", toBlock="0x0") == ["one", "two"]
+
+
+async def test_pending_alone_gives_only_pre_confirmed_logs(make_caller: MakeCaller) -> None:
+    node = node_with_logs(*LOGS)
+    pending_with(node, Log(A, (T1,), b"soon"))
+    caller = make_caller(node)
+    logs = await caller.result("eth_getLogs", {"fromBlock": "pending", "toBlock": "pending"})
+    assert [entry["blockNumber"] for entry in logs] == ["0x3"]
+    assert logs[0]["blockHash"] == "0x" + "00" * 32
+    assert logs[0]["blockTimestamp"] == "0x1e"
+    assert await found(caller, fromBlock="pending", toBlock="pending", address=hexed(B)) == []
+
+
+async def test_a_range_up_to_pending_ends_with_pre_confirmed_logs(make_caller: MakeCaller) -> None:
+    node = node_with_logs(*LOGS)
+    pending_with(node, Log(A, (T1,), b"soon"))
+    caller = make_caller(node)
+    assert await found(caller, toBlock="pending") == ["three", "soon"]
+    assert await found(caller, fromBlock="0x0", toBlock="pending", address=hexed(A)) == [
+        "one",
+        "three",
+        "soon",
+    ]
+
+
+async def test_a_pending_block_that_is_canonical_by_now_is_not_told_twice(
+    make_caller: MakeCaller,
+) -> None:
+    node = node_with_logs(*LOGS)
+    pending_with(node, Log(A, (T1,), b"three"))
+    node.pending_block.header = node.chain.head.header
+    assert await found(make_caller(node), fromBlock="0x0", toBlock="pending") == [
+        "one",
+        "two",
+        "three",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "names"),
+    [("0x2", ["three", "below", "soon"]), ("0x3", ["below", "soon"]), ("0x4", ["soon"]),
+     ("pending", ["below", "soon"]), ("latest", ["three", "below", "soon"])],
+)  # fmt: skip
+async def test_a_range_may_begin_in_pre_confirmed_blocks(
+    make_caller: MakeCaller, first: str, names: list[str]
+) -> None:
+    node = node_with_logs(*LOGS)
+    pending_with(node, Log(A, (T1,), b"below"))
+    below = node.pending_block
+    node.pending_block = FakePending(
+        header=header(4, parent_hash=b"\x05" * 32),
+        transactions=(TRANSACTION,),
+        receipts=(receipt(Log(A, (T1,), b"soon")),),
+        previous=below,
+    )
+    caller = make_caller(node)
+    assert await found(caller, fromBlock=first, toBlock="pending") == names
+    error = await caller.error("eth_getLogs", {"fromBlock": "0x5", "toBlock": "pending"})
+    assert error == (-32602, "invalid block range params")
+
+
+async def test_who_asks_from_behind_the_head_up_to_pending_asks_in_vain(logged: Caller) -> None:
+    assert await found(logged, fromBlock="0x3", toBlock="pending") == []
+    error = await logged.error("eth_getLogs", {"fromBlock": "0x4", "toBlock": "pending"})
+    assert error == (-32602, "invalid block range params")
+
+
+async def test_a_query_begins_again_when_its_blocks_leave_the_chain(
+    make_caller: MakeCaller,
+) -> None:
+    node = node_with_logs(*LOGS)
+    caller = make_caller(node)
+    scan = caller.context.log_index.scan
+    scans = []
+
+    def disturbed(*args: Any) -> list[int]:
+        numbers = scan(*args)
+        scans.append(args)
+        if len(scans) == 1:
+            other = Block(header(2, logs_bloom=bloom_of(LOGS[0])), (TRANSACTION,))
+            node.chain.receipts[other.hash] = (receipt(*LOGS[0]),)
+            node.chain.move(other, remove=1)
+        return numbers
+
+    caller.context.log_index.scan = disturbed  # type: ignore[method-assign]
+    assert await found(caller, fromBlock="0x1") == ["one", "two"]
+    assert len(scans) == 2
+
+
+async def test_without_pre_confirmed_state_pending_adds_nothing(logged: Caller) -> None:
+    assert await found(logged, fromBlock="pending", toBlock="pending") == []
+    assert await found(logged, toBlock="pending") == ["three"]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"address": 5}, "invalid addresses in query"),
+        ({"address": [5]}, "non-string address at index 0"),
+        ({"address": "11"}, "invalid address: hex string without 0x prefix"),
+        (
+            {"address": "0x11"},
+            "invalid address: hex has invalid length 1 after decoding; expected 20 for address",
+        ),
+        (
+            {"address": [hexed(A), "0x1"]},
+            "invalid address at index 1: hex string of odd length",
+        ),
+        ({"topics": [5]}, "invalid topic(s)"),
+        ({"topics": [[5]]}, "invalid topic(s)"),
+        (
+            {"topics": ["0x11"]},
+            "hex has invalid length 1 after decoding; expected 32 for topic",
+        ),
+        ({"topics": [None] * 5}, "exceed max topics"),
+        ({"fromBlock": 5}, "hex string without 0x prefix"),
+        ({"topics": ["0x" + "zz" * 32]}, "invalid hex string"),
+        ({"topics": ["0x" + "11" * 32 + "  "]}, "invalid hex string"),
+        ({"topics": [""]}, "empty hex string"),
+    ],
+)
+def test_a_bad_filter_has_its_reason(value: Any, why: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode_filter(value)
+    assert str(caught.value) == why
+
+
+async def test_too_many_choices_are_refused(logged: Caller) -> None:
+    many = [hexed(n.to_bytes(20, "big")) for n in range(1001)]
+    message = "exceed max addresses or topics per search position"
+    assert await logged.error("eth_getLogs", {"address": many}) == (-32000, message)
+    assert await found(logged, address=many[:1000]) == []
+
+
+logs_strategy = st.lists(
+    st.builds(
+        Log,
+        st.sampled_from([A, B]),
+        st.lists(st.sampled_from([T1, T2]), max_size=4).map(tuple),
+        st.just(b""),
+    ),
+    max_size=4,
+).map(tuple)
+filters = st.builds(
+    LogFilter,
+    addresses=st.frozensets(st.sampled_from([A, B])),
+    topics=st.lists(st.frozensets(st.sampled_from([T1, T2])), max_size=4).map(tuple),
+)
+
+
+@given(logs_strategy, filters)
+def test_the_index_never_hides_a_wanted_log(logs: tuple[Log, ...], wanted: LogFilter) -> None:
+    if any(wanted.matches(entry) for entry in logs):
+        index = LogIndex(node_with_logs((), logs, ()).chain)
+        assert 1 in index.scan(0, 2, wanted.positions())
+
+
+@given(filters)
+def test_an_empty_bloom_excludes_every_constraint(wanted: LogFilter) -> None:
+    constrained = bool(wanted.addresses or any(wanted.topics))
+    index = LogIndex(node_with_logs(()).chain)
+    assert index.scan(0, 0, wanted.positions()) == ([] if constrained else [0])

@@ -1,0 +1,233 @@
+"""eth_call, eth_estimateGas and eth_simulateV1 as the simulator is asked, and how it fails."""
+
+from typing import Any
+
+import pytest
+from eth_abi import encode
+
+from fastevm.errors import InvalidTransaction, ResourceLimitError
+from fastevm.execution.transaction import Transaction
+from fastevm.simulate import (
+    AccountOverride,
+    BlockOverrides,
+    BlockStateCalls,
+    CallOutcome,
+    CallRequest,
+    CallResult,
+    SimulatedBlock,
+    SimulationError,
+)
+from fastevm.simulate.values import SimulatedLog
+from fastevm.state.layer import Layer
+from fastevm.types import Block
+
+from .conftest import MakeCaller
+from .fakes import FakeNode, FakePending, FakeSimulator, chain_of, header
+
+A = b"\xaa" * 20
+TEXT = "0x" + "aa" * 20
+CALL = {"to": TEXT}
+REVERT = bytes.fromhex("08c379a0") + encode(["string"], ["user error"])
+
+
+def failed(**fields: Any) -> CallResult:
+    return CallResult(success=False, gas_used=1, **fields)
+
+
+async def test_a_call_returns_its_output(make_caller: MakeCaller) -> None:
+    simulator = FakeSimulator()
+    caller = make_caller(simulator=simulator)
+    overrides = {TEXT: {"balance": "0x1"}}
+    block = {"number": "0x7"}
+    assert await caller.result("eth_call", CALL, "latest", overrides, block) == "0x01"
+    view, request, options = simulator.asked[0]
+    assert view.header.number == 2
+    assert view.block_hash == caller.node.chain.head.hash
+    assert view.ancestors[0] == view.header.parent_hash
+    assert request == CallRequest(to=A)
+    assert options == {
+        "state_overrides": {A: AccountOverride(balance=1)},
+        "block_overrides": BlockOverrides(number=7),
+        "gas_cap": 50_000_000,
+        "timeout": 5.0,
+    }
+
+
+async def test_a_pending_call_runs_in_the_pending_block(make_caller: MakeCaller) -> None:
+    node, simulator = FakeNode(chain_of(3)), FakeSimulator()
+    layer = Layer.of({A: {"balance": 1}})
+    node.pending_block = FakePending(
+        header=header(3, parent_hash=node.chain.head.hash),
+        layer=layer,
+        transactions=(),
+        receipts=(),
+    )
+    await make_caller(node, simulator=simulator).result("eth_call", CALL, "pending")
+    view = simulator.asked[0][0]
+    assert view.header.number == 3
+    assert view.layer is layer
+    assert view.ancestors[0] == node.chain.head.hash
+
+
+async def test_a_call_needs_a_target_in_the_default_dialect(make_caller: MakeCaller) -> None:
+    assert await make_caller().error("eth_call", {}, "latest") == (
+        -32602,
+        "invalid argument 0: missing field to",
+    )
+    assert await make_caller(dialect="geth").result("eth_call", {}, "latest") == "0x01"
+
+
+@pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
+async def test_a_revert_is_told_per_dialect(make_caller: MakeCaller, method: str) -> None:
+    simulator = FakeSimulator(failed(output=REVERT, error="execution reverted", reverted=True))
+    answer = await make_caller(simulator=simulator).ask(method, CALL, "latest")
+    assert answer["error"] == {
+        "code": -32000,
+        "message": "execution reverted",
+        "data": "0x" + REVERT.hex(),
+    }
+    answer = await make_caller(simulator=simulator, dialect="geth").ask(method, CALL, "latest")
+    assert answer["error"] == {
+        "code": 3,
+        "message": "execution reverted: user error",
+        "data": "0x" + REVERT.hex(),
+    }
+
+
+async def test_an_empty_revert_has_data_all_the_same(make_caller: MakeCaller) -> None:
+    simulator = FakeSimulator(failed(output=b"", error="execution reverted", reverted=True))
+    answer = await make_caller(simulator=simulator).ask("eth_call", CALL, "latest")
+    assert answer["error"]["data"] == "0x"
+
+
+@pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (failed(output=b"", error="out of gas"), "out of gas"),
+        (InvalidTransaction("insufficient_funds", "err: insufficient"), "err: insufficient"),
+        (SimulationError("override", "account 0x is not a precompile"), "account 0x is not a pre"),
+        (ResourceLimitError("call_time", "execution aborted (timeout = 5s)"), "execution aborted"),
+    ],
+)
+async def test_other_failures_have_no_data(
+    make_caller: MakeCaller, method: str, outcome: Any, message: str
+) -> None:
+    caller = make_caller(simulator=FakeSimulator(outcome))
+    answer = (await caller.ask(method, CALL, "latest"))["error"]
+    assert (answer["code"], "data" in answer) == (-32000, False)
+    assert answer["message"].startswith(message)
+
+
+async def test_an_estimate_is_a_quantity_and_its_block_optional(make_caller: MakeCaller) -> None:
+    caller = make_caller(simulator=FakeSimulator(21_000))
+    assert await caller.result("eth_estimateGas", CALL) == "0x5208"
+    assert await caller.result("eth_estimateGas", {}, "pending") == "0x5208"
+
+
+async def test_a_simulation_runs_with_the_options_of_the_dialect(make_caller: MakeCaller) -> None:
+    payload = {"blockStateCalls": [{"calls": [CALL]}], "validation": True}
+    options = {}
+    for dialect in ("preconf", "geth"):
+        simulator = FakeSimulator([])
+        caller = make_caller(simulator=simulator, dialect=dialect)
+        assert await caller.result("eth_simulateV1", payload, "latest") == []
+        _, decoded, options[dialect] = simulator.asked[0]
+        assert decoded.validation
+        assert decoded.blocks == (BlockStateCalls(calls=(CallRequest(to=A),)),)
+    assert options["preconf"].zero_state_root
+    assert options["preconf"].block_spacing == 2
+    assert not options["geth"].zero_state_root
+    assert options["geth"].block_spacing == 12
+
+
+def simulated(*calls: CallOutcome) -> FakeSimulator:
+    transactions = tuple(
+        Transaction.build(sender=A, chain_id=1, nonce=nonce, max_fee_per_gas=0)
+        for nonce in range(len(calls))
+    )
+    block = Block(header(3, base_fee_per_gas=0), transactions)
+    return FakeSimulator([SimulatedBlock(block=block, calls=calls, senders=(A,) * len(calls))])
+
+
+def outcome(**fields: Any) -> CallOutcome:
+    given = {"success": True, "reverted": False, "output": b"", "error": None, "logs": ()}
+    return CallOutcome(**{**given, **fields}, gas_used=7, max_used_gas=8, created=None)
+
+
+async def test_simulated_calls_tell_output_gas_and_logs(make_caller: MakeCaller) -> None:
+    entry = SimulatedLog(A, (bytes(32),), b"\x01", 5, True)
+    simulator = simulated(outcome(output=b"\xaa", logs=(entry,)))
+    payload = {"blockStateCalls": [{}]}
+    (block,) = await make_caller(simulator=simulator).result("eth_simulateV1", payload, "latest")
+    (call,) = block["calls"]
+    assert call.pop("logs")[0]["logIndex"] == "0x5"
+    assert call == {"returnData": "0xaa", "gasUsed": "0x7", "maxUsedGas": "0x8", "status": "0x1"}
+    assert block["number"] == "0x3"
+    assert len(block["transactions"][0]) == 66
+
+
+async def test_full_transactions_name_their_callers(make_caller: MakeCaller) -> None:
+    payload = {"blockStateCalls": [{}], "returnFullTransactions": True}
+    caller = make_caller(simulator=simulated(outcome()))
+    (block,) = await caller.result("eth_simulateV1", payload, "latest")
+    (transaction,) = block["transactions"]
+    assert transaction["from"] == TEXT
+    assert transaction["blockHash"] == block["hash"]
+
+
+async def test_a_failed_simulated_call_is_told_per_dialect(make_caller: MakeCaller) -> None:
+    simulator = simulated(
+        outcome(success=False, reverted=True, output=REVERT, error="execution reverted"),
+        outcome(success=False, error="out of gas"),
+    )
+    payload = {"blockStateCalls": [{}]}
+    told = {}
+    for dialect in ("preconf", "geth"):
+        caller = make_caller(simulator=simulator, dialect=dialect)
+        (block,) = await caller.result("eth_simulateV1", payload, "latest")
+        told[dialect] = [(call["error"], call["returnData"]) for call in block["calls"]]
+        assert [call["status"] for call in block["calls"]] == ["0x0", "0x0"]
+    message = "execution reverted: user error"
+    data = "0x" + REVERT.hex()
+    assert told["preconf"] == [(message, data), ("out of gas", "0x")]
+    assert told["geth"] == [
+        ({"code": 3, "message": message, "data": data}, "0x"),
+        ({"code": -32015, "message": "out of gas"}, "0x"),
+    ]
+
+
+@pytest.mark.parametrize("payload", [{}, {"blockStateCalls": []}, {"blockStateCalls": None}])
+async def test_an_empty_simulation_is_refused(
+    make_caller: MakeCaller, payload: dict[str, Any]
+) -> None:
+    assert await make_caller().error("eth_simulateV1", payload, "latest") == (
+        -32602,
+        "empty input",
+    )
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"),
+    [
+        (SimulationError("too_many_blocks", "too many blocks"), -38026),
+        (SimulationError("block_numbers_order", "block numbers must be in order"), -38020),
+        (InvalidTransaction("nonce_too_low", "err: nonce too low"), -38010),
+        (InvalidTransaction("nonce_max", "err: nonce has max value"), -32603),
+        (ResourceLimitError("call_time", "execution aborted (timeout = 5s)"), -32603),
+    ],
+)
+async def test_a_refused_simulation_has_its_code(
+    make_caller: MakeCaller, raised: Exception, code: int
+) -> None:
+    caller = make_caller(simulator=FakeSimulator(raised))
+    answer = await caller.error("eth_simulateV1", {"blockStateCalls": [{}]}, "latest")
+    assert answer == (code, str(raised))
+
+
+async def test_the_base_of_a_simulation_must_exist(make_caller: MakeCaller) -> None:
+    payload = {"blockStateCalls": [{}]}
+    assert await make_caller().error("eth_simulateV1", payload, "0x37") == (
+        -32000,
+        "header not found",
+    )

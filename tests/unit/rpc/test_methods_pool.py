@@ -1,0 +1,100 @@
+"""Submission and the pool's content."""
+
+import pytest
+
+from fastevm.errors import InvalidTransaction, TransactionDecodeError
+from fastevm.execution.transaction import Transaction
+
+from .conftest import MakeCaller
+from .fakes import FakeNode, chain_of
+
+A = bytes.fromhex("5aaeb6053f3e94c9b9a09f33669435e7ef1beaed")
+LEGACY = Transaction.build(sender=A, gas_price=7, gas_limit=21_000, to=A, nonce=3)
+DYNAMIC = Transaction.build(
+    sender=A, max_fee_per_gas=9, max_priority_fee_per_gas=1, gas_limit=21_000, to=None, nonce=12
+)
+
+
+@pytest.fixture
+def node() -> FakeNode:
+    node = FakeNode(chain_of(2))
+    node.pool.ready[A] = {3: LEGACY}
+    node.pool.waiting[A] = {12: DYNAMIC}
+    return node
+
+
+async def test_a_submission_returns_the_hash(make_caller: MakeCaller) -> None:
+    node = FakeNode(chain_of(1), submission=b"\x11" * 32)
+    assert await make_caller(node).result("eth_sendRawTransaction", "0x0102") == "0x" + "11" * 32
+    assert node.submitted == [b"\x01\x02"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "bare", "detailed"),
+    [
+        (
+            InvalidTransaction("nonce_too_low", "nonce too low: next nonce 5, tx nonce 1"),
+            "nonce too low",
+            "nonce too low: next nonce 5, tx nonce 1",
+        ),
+        (
+            InvalidTransaction("pool_full", "txpool is full"),
+            "txpool is full",
+            "txpool is full",
+        ),
+        (TransactionDecodeError("rlp: bad"), "rlp: bad", "rlp: bad"),
+    ],
+)
+async def test_a_rejection_is_32000_with_the_wording_of_the_dialect(
+    make_caller: MakeCaller, raised: Exception, bare: str, detailed: str
+) -> None:
+    node = FakeNode(chain_of(1), submission=raised)
+    for dialect, message in (("preconf", bare), ("geth", detailed)):
+        caller = make_caller(node, dialect=dialect)
+        assert await caller.error("eth_sendRawTransaction", "0x01") == (-32000, message)
+
+
+async def test_undecodable_hex_never_reaches_the_pool(make_caller: MakeCaller) -> None:
+    caller = make_caller()
+    code, message = await caller.error("eth_sendRawTransaction", "0x1")
+    assert code == -32602
+    assert message.startswith("invalid argument 0: json: cannot unmarshal hex string of odd")
+    assert caller.node.submitted == []
+
+
+async def test_the_status_counts_both_kinds(make_caller: MakeCaller, node: FakeNode) -> None:
+    answer = await make_caller(node).result("txpool_status")
+    assert answer == {"pending": "0x1", "queued": "0x1"}
+
+
+async def test_the_content_is_keyed_by_checksummed_sender_and_nonce(
+    make_caller: MakeCaller, node: FakeNode
+) -> None:
+    content = await make_caller(node).result("txpool_content")
+    sender = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"  # the example of EIP-55
+    assert list(content["pending"]) == list(content["queued"]) == [sender]
+    pooled = content["pending"][sender]["3"]
+    places = ("blockHash", "blockNumber", "blockTimestamp", "transactionIndex")
+    assert [pooled[name] for name in places] == [None] * 4
+    assert pooled["gasPrice"] == "0x7"
+    assert content["queued"][sender]["12"]["gasPrice"] == "0x9"
+
+
+async def test_the_content_of_one_sender(make_caller: MakeCaller, node: FakeNode) -> None:
+    caller = make_caller(node)
+    content = await caller.result("txpool_contentFrom", "0x" + A.hex())
+    assert list(content["pending"]) == ["3"]
+    assert list(content["queued"]) == ["12"]
+    nobody = await caller.result("txpool_contentFrom", "0x" + "00" * 20)
+    assert nobody == {"pending": {}, "queued": {}}
+
+
+async def test_a_pooled_transaction_is_found_by_hash(
+    make_caller: MakeCaller, node: FakeNode
+) -> None:
+    caller = make_caller(node)
+    found = await caller.result("eth_getTransactionByHash", "0x" + LEGACY.hash.hex())
+    assert (found["blockHash"], found["nonce"]) == (None, "0x3")
+    assert await caller.result("eth_getTransactionReceipt", "0x" + LEGACY.hash.hex()) is None
+    raw = await caller.result("eth_getRawTransactionByHash", "0x" + LEGACY.hash.hex())
+    assert raw == "0x" + LEGACY.raw.hex()

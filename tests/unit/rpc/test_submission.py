@@ -1,0 +1,118 @@
+"""eth_sendRawTransactionSync and base_transactionStatus over a node in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fastevm.errors import InvalidTransaction
+from fastevm.execution.transaction import Transaction
+
+from .conftest import Caller, MakeCaller
+from .fakes import FakeNode, chain_of
+from .test_logs import A, hexed, receipt
+from .test_subscriptions import ZERO, block_on, slice_of, transaction
+
+RAW = "0x01"
+SENT = transaction(0)
+
+
+@pytest.fixture
+def node() -> FakeNode:
+    return FakeNode(chain_of(3), submission=SENT.hash)
+
+
+@pytest.fixture
+async def client(make_caller: MakeCaller, node: FakeNode) -> AsyncIterator[Caller]:
+    caller = make_caller(node)
+    caller.context.hub.start()
+    yield caller
+    await caller.context.hub.stop()
+
+
+async def test_the_receipt_comes_with_the_slice(client: Caller, node: FakeNode) -> None:
+    waiting = asyncio.create_task(client.result("eth_sendRawTransactionSync", RAW))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    node.publish(slice_of(node, 1, [receipt()], 1))
+    answer = await asyncio.wait_for(waiting, 2)
+    assert answer["transactionHash"] == hexed(SENT.hash)
+    assert answer["blockHash"] == ZERO
+
+
+async def test_or_with_the_block(client: Caller, node: FakeNode) -> None:
+    waiting = asyncio.create_task(client.result("eth_sendRawTransactionSync", RAW, 2000))
+    await asyncio.sleep(0.05)
+    head = node.chain.head
+    block = block_on(node, head)
+    block = type(block)(block.header, (SENT,))
+    node.chain.receipts[block.hash] = (receipt(),)
+    node.chain.move(block)
+    assert (await asyncio.wait_for(waiting, 2))["blockHash"] == hexed(block.hash)
+
+
+async def test_one_that_is_there_already_needs_no_wait(client: Caller, node: FakeNode) -> None:
+    node.pending_block = slice_of(node, 1, [receipt()], 1)
+    answer = await asyncio.wait_for(client.result("eth_sendRawTransactionSync", RAW), 2)
+    assert answer["transactionHash"] == hexed(SENT.hash)
+
+
+@pytest.mark.parametrize(("wait", "shown"), [(0, "0"), (50, "0.05"), ("0x64", "0.1")])
+async def test_one_that_is_not_seen_in_time_leaves_its_hash(
+    client: Caller, node: FakeNode, wait: int | str, shown: str
+) -> None:
+    error = (await client.ask("eth_sendRawTransactionSync", RAW, wait))["error"]
+    told = hexed(SENT.hash)
+    assert error == {
+        "code": 4,
+        "message": f"Transaction {told} was added to the mempool but wasn't confirmed"
+        f" within {shown}s.",
+        "data": told,
+    }
+    assert node.submitted == [b"\x01"]
+
+
+async def test_a_longer_wait_is_refused_and_nothing_is_sent(client: Caller, node: FakeNode) -> None:
+    message = "time out too long, timeout: 6001 ms, max: 6000 ms"
+    assert await client.error("eth_sendRawTransactionSync", RAW, 6001) == (-32602, message)
+    assert node.submitted == []
+
+
+@pytest.mark.parametrize("wait", [-1, 1.5, "soon", True, [], "0x"])
+async def test_a_bad_wait_is_refused_and_nothing_is_sent(
+    client: Caller, node: FakeNode, wait: object
+) -> None:
+    code, message = await client.error("eth_sendRawTransactionSync", RAW, wait)
+    assert code == -32602
+    assert message.startswith("invalid argument 1")
+    assert node.submitted == []
+
+
+async def test_what_the_pool_refuses_is_refused_as_ever(client: Caller, node: FakeNode) -> None:
+    node.submission = InvalidTransaction("nonce_too_low", "nonce too low: next 5, tx 1")
+    assert await client.error("eth_sendRawTransactionSync", RAW) == (-32000, "nonce too low")
+
+
+async def test_the_number_of_waiting_calls_is_bounded(make_caller: MakeCaller) -> None:
+    caller = make_caller(FakeNode(chain_of(3), submission=SENT.hash), sync_waiters=1)
+    caller.context.hub.start()
+    first = asyncio.create_task(caller.ask("eth_sendRawTransactionSync", RAW, 300))
+    await asyncio.sleep(0.1)
+    code, _ = await caller.error("eth_sendRawTransactionSync", RAW, 300)
+    assert code == -32005
+    assert len(caller.node.submitted) == 1
+    assert (await first)["error"]["code"] == 4
+    assert (await caller.ask("eth_sendRawTransactionSync", RAW, 0))["error"]["code"] == 4
+    await caller.context.hub.stop()
+
+
+async def test_the_status_of_a_transaction(client: Caller, node: FakeNode) -> None:
+    async def status(entry: Transaction) -> str:
+        return (await client.result("base_transactionStatus", hexed(entry.hash)))["status"]
+
+    node.pool.ready[A] = {0: SENT, 1: transaction(1)}
+    assert await status(SENT) == "Known"
+    assert await status(transaction(5)) == "Unknown"
+    node.publish(slice_of(node, 1, [receipt()], 1))
+    assert await status(SENT) == "Unknown"
+    assert await status(transaction(1)) == "Known"

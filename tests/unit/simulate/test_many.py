@@ -1,0 +1,306 @@
+"""Batches: the same results as one simulation each, whatever runs them."""
+
+import asyncio
+import pickle
+import random
+import subprocess
+import sys
+from array import array
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import fastevm
+from fastevm import EVM, Layer
+from fastevm.errors import InvalidTransaction
+from fastevm.simulate import (
+    BlockStateCalls,
+    CallRequest,
+    Columns,
+    SimulatePayload,
+    SimulationError,
+    simulate_many,
+)
+from fastevm.simulate import columns as column_module
+from fastevm.simulate.shipping import run_shipped
+
+A, B, C, D = (byte * 20 for byte in (b"\xa1", b"\xb0", b"\xc0", b"\xd0"))
+# adds its first word to slot 0, logs it, returns the new value
+COUNTER = bytes.fromhex("5f355f5401805f555f5260205fa060205ff3")
+REVERTING = bytes.fromhex("365f5f37365ffd")
+STATE = Layer.of(
+    {
+        A: {"balance": 10**30},
+        B: {"code": COUNTER, "storage": {0: 5}},
+        C: {"code": REVERTING},
+        D: {"code": b"\xfe"},
+    }
+)
+
+
+def hexed(data: bytes) -> str:
+    return "0x" + data.hex()
+
+
+def word(number: int) -> str:
+    return f"0x{number:064x}"
+
+
+def random_payload(dice: random.Random) -> Any:
+    """Something that a user may send, good or bad."""
+    calls: list[dict[str, Any]] = []
+    for _ in range(dice.randrange(5)):
+        call: dict[str, Any] = {"from": hexed(A), "to": hexed(dice.choice((A, B, C, D)))}
+        if dice.random() < 0.8:
+            call["data"] = word(dice.randrange(1 << 40))
+        if dice.random() < 0.3:
+            call["value"] = hex(dice.randrange(1 << 70))
+        if dice.random() < 0.3:
+            call["gas"] = hex(dice.choice((20_000, 60_000, 100_000)))
+        if dice.random() < 0.2:
+            call["maxFeePerGas"] = hex(10**9)
+        if dice.random() < 0.1:
+            call["accessList"] = [{"address": hexed(B), "storageKeys": [word(0)]}]
+        if dice.random() < 0.1:
+            call["to"] = None
+        if dice.random() < 0.1:
+            call["from"] = hexed(D)
+        calls.append(call)
+    entry: dict[str, Any] = {"calls": calls}
+    if dice.random() < 0.3:
+        entry["stateOverrides"] = {
+            hexed(B): {"stateDiff": {word(0): word(dice.randrange(9))}},
+            hexed(D): {"balance": hex(10**20), "nonce": hex(dice.randrange(100))},
+            "0x" + "00" * 19 + "04": {"movePrecompileToAddress": hexed(b"\xee" * 20)},
+        }
+    if dice.random() < 0.3:
+        entry["blockOverrides"] = {"feeRecipient": hexed(C), "baseFeePerGas": hex(7)}
+    if dice.random() < 0.1:
+        entry["blockOverrides"] = {"time": hex(1_000_000), "gasLimit": hex(500_000)}
+    blocks = [entry] if dice.random() < 0.8 else [entry, {"calls": calls}]
+    return {
+        "blockStateCalls": blocks,
+        "validation": dice.random() < 0.2,
+        "traceTransfers": dice.random() < 0.3,
+    }
+
+
+def expected(payload: Any) -> Any:
+    """What a simulation of its own gives: outcomes, or the kind and text of the refusal."""
+    try:
+        blocks = fastevm.simulate(STATE, payload)
+    except (InvalidTransaction, SimulationError, ValueError) as error:
+        return type(error), str(error)
+    return [outcome for block in blocks for outcome in block.calls]
+
+
+def given(result: Any) -> Any:
+    if result.error is not None:
+        return type(result.error), str(result.error)
+    return list(result.calls)
+
+
+PAYLOADS = [random_payload(random.Random(seed)) for seed in range(300)]
+
+
+@pytest.fixture(scope="module")
+def alone() -> list[Any]:
+    return [expected(payload) for payload in PAYLOADS]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_batch_gives_what_each_bundle_gives_alone(alone: list[Any], threads: int) -> None:
+    results = list(simulate_many(STATE, PAYLOADS, threads=threads))
+    assert [result.index for result in results] == list(range(len(PAYLOADS)))
+    for payload, result, wanted in zip(PAYLOADS, results, alone, strict=True):
+        assert given(result) == wanted, payload
+        if result.error is None:
+            assert result.gas_used == sum(call.gas_used for call in result.calls)
+            assert result.success == all(call.success for call in result.calls)
+
+
+def test_the_cases_are_many_sided(alone: list[Any]) -> None:
+    refusals = {wanted[1][:12] for wanted in alone if isinstance(wanted, tuple)}
+    errors = {call.error for wanted in alone if isinstance(wanted, list) for call in wanted}
+    assert len(refusals) >= 3
+    assert len(errors) >= 3
+
+
+def test_results_out_of_order_are_the_same_results(alone: list[Any]) -> None:
+    results = list(simulate_many(STATE, PAYLOADS, threads=2, ordered=False, chunk_size=7))
+    assert sorted(result.index for result in results) == list(range(len(PAYLOADS)))
+    assert all(given(result) == alone[result.index] for result in results)
+
+
+def test_typed_payloads_and_lists_of_calls_are_read_too() -> None:
+    data = (2).to_bytes(32, "big")
+    typed = SimulatePayload(
+        blocks=(BlockStateCalls(calls=(CallRequest(sender=A, to=B, data=data),)),)
+    )
+    plain = [{"from": A, "to": B, "data": data}]
+    outputs = [r.calls[0].output for r in simulate_many(STATE, [typed, plain], threads=1)]
+    assert outputs == [(7).to_bytes(32, "big")] * 2
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [None, 7, {}, {"blockStateCalls": [7]}, [{"to": "0x12"}], [{"gas": "0x1ffffffffffffffff"}],
+     [{"data": "0x1"}], [{"value": 2**256}], [{"value": -1}], ["x"],
+     {"blockStateCalls": [{"calls": {"to": 1}}]}, {"blockStateCalls": [{"blockOverrides": 3}]},
+     {"blockStateCalls": [{"stateOverrides": {"0x12": {}}}]},
+     {"blockStateCalls": [{"stateOverrides": {A: {"balance": 2**256}}}]}],
+)  # fmt: skip
+def test_a_bundle_that_cannot_be_read_is_refused_alone(payload: Any) -> None:
+    good = [{"from": A, "to": B}]
+    first, bad, last = simulate_many(STATE, [good, payload, good], threads=1)
+    assert isinstance(bad.error, (ValueError, SimulationError))
+    assert not bad.success
+    assert first.success and last.success
+
+
+def test_balance_changes_are_those_that_the_calls_made() -> None:
+    payload = {
+        "blockStateCalls": [
+            {
+                "stateOverrides": {hexed(D): {"balance": hex(100), "code": "0x"}},
+                "calls": [
+                    {"from": hexed(D), "to": hexed(B), "value": hex(30), "data": "0x"},
+                    {"from": hexed(A), "to": hexed(D), "value": hex(10**20)},
+                ],
+            }
+        ]
+    }
+    (result,) = simulate_many(STATE, [payload], threads=1, balances=True)
+    assert result.balance_changes == {A: -(10**20), B: 30, D: 10**20 - 30}
+    (without,) = simulate_many(STATE, [payload], threads=1)
+    assert without.balance_changes == {}
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_columns_say_what_the_objects_say(
+    monkeypatch: pytest.MonkeyPatch, alone: list[Any], installed: bool
+) -> None:
+    if installed:
+        pytest.importorskip("numpy")
+    else:
+        monkeypatch.setattr(column_module, "numpy", lambda: None)
+    batch = simulate_many(STATE, PAYLOADS, threads=2, columns=True, balances=True)
+    status: list[int] = []
+    gas: list[int] = []
+    outputs: list[bytes] = []
+    for part in batch:
+        assert isinstance(part, Columns)
+        assert isinstance(part.gas_used, array) is not installed
+        status += list(part.status)
+        gas += list(part.gas_used)
+        outputs += [part.output_of(i) for i in range(len(part.status))]
+        assert len(part.balance_change) == len(part.balance_bundle) * (1 if installed else 32)
+    calls = [call for result in simulate_many(STATE, PAYLOADS, threads=1) for call in result.calls]
+    assert gas == [call.gas_used for call in calls]
+    assert status == [1 if c.success else 2 if c.reverted else 3 for c in calls]
+    assert outputs == [call.output for call in calls]
+
+
+def test_progress_reaches_the_total() -> None:
+    seen: list[tuple[int, int | None]] = []
+    list(simulate_many(STATE, PAYLOADS, threads=2, progress=lambda *now: seen.append(now)))
+    assert seen[-1] == (300, 300)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    unknown: list[tuple[int, int | None]] = []
+    list(simulate_many(STATE, iter(PAYLOADS), threads=1, progress=lambda *n: unknown.append(n)))
+    assert unknown[-1] == (300, None)
+
+
+def test_a_batch_can_be_awaited_and_iterated_over_asynchronously(alone: list[Any]) -> None:
+    async def main() -> tuple[list[Any], list[Any]]:
+        awaited = await simulate_many(STATE, PAYLOADS, threads=2)
+        streamed = [result async for result in simulate_many(STATE, PAYLOADS, threads=2)]
+        return awaited, streamed
+
+    awaited, streamed = asyncio.run(main())
+    assert [given(result) for result in awaited] == alone
+    assert [given(result) for result in streamed] == alone
+
+
+def test_payloads_are_read_only_as_far_ahead_as_needed() -> None:
+    taken = 0
+
+    def endless() -> Any:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield [{"from": A, "to": B}]
+
+    batch = simulate_many(STATE, endless(), threads=2, chunk_size=10)
+    assert next(batch).success
+    batch.close()
+    assert taken <= 90
+
+
+def test_leaving_the_iteration_stops_endless_loops_soon() -> None:
+    looping = Layer.of({B: {"code": bytes.fromhex("5b5f56")}})
+    payloads = [[{"from": A, "to": B}]] * 50
+    batch = simulate_many(looping, payloads, threads=2, chunk_size=1, gas_cap=0, gas_limit=2**62)
+    flow = iter(batch)
+    batch.close()
+    assert list(flow) == []
+
+
+def test_results_travel_between_processes(alone: list[Any]) -> None:
+    (first, *_) = simulate_many(STATE, PAYLOADS[:1], threads=1, columns=True)
+    assert pickle.loads(pickle.dumps(first)).first == 0
+    with ProcessPoolExecutor(2) as pool:
+        results = list(simulate_many(STATE, PAYLOADS, executor=pool, chunk_size=50))
+    assert [given(result) for result in results] == alone
+
+
+class Counting(Executor):
+    """Runs at once and counts what is sent."""
+
+    def __init__(self) -> None:
+        self.states = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        assert fn is run_shipped
+        self.states += args[1] is not None
+        future: Future[Any] = Future()
+        future.set_result(fn(*pickle.loads(pickle.dumps(args)), **kwargs))
+        return future
+
+
+def test_the_state_is_sent_once_and_then_only_payloads(alone: list[Any]) -> None:
+    state = STATE.with_accounts({b"\x77" * 20: {"nonce": 1}})  # no worker has seen this one
+    executor = Counting()
+    results = list(simulate_many(state, PAYLOADS, executor=executor, chunk_size=20))
+    assert executor.states == 1
+    assert [given(result) for result in results] == alone
+
+
+def test_an_executor_of_threads_will_do(alone: list[Any]) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        results = list(simulate_many(STATE, PAYLOADS, executor=pool, ordered=False))
+    assert all(given(result) == alone[result.index] for result in results)
+
+
+def test_a_machine_is_a_state_and_keeps_it() -> None:
+    machine = EVM("osaka")
+    machine.set_account(B, code=COUNTER)
+    before = machine.state
+    (result,) = simulate_many(machine, [[{"from": A, "to": B, "data": word(3)}]], threads=1)
+    assert result.success
+    assert machine.state is before
+
+
+def test_the_fork_is_the_one_asked_for() -> None:
+    pushing_zero = Layer.of({B: {"code": bytes.fromhex("5f00")}})
+    payload = [{"from": A, "to": B}]
+    (old,) = simulate_many(pushing_zero, [payload], threads=1, fork="paris")
+    (new,) = simulate_many(pushing_zero, [payload], threads=1, fork="shanghai")
+    assert old.calls[0].error == "invalid opcode: PUSH0"
+    assert new.success
+
+
+def test_numpy_is_not_imported_until_columns_are_asked_for() -> None:
+    script = "import sys, fastevm.simulate; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
