@@ -15,6 +15,10 @@ from fastevm.primitives.hexcodec cimport (
 from fastevm.primitives.intrinsics cimport (
     atomic_decrement, atomic_increment, atomic_load, div128by64, process_seed,
 )
+from fastevm.primitives.json_text cimport (
+    JsonText, json_bool, json_hex, json_hex_word, json_number, json_put, json_quantity,
+    json_string, json_take,
+)
 from fastevm.primitives.keccak cimport keccak256, keccak256_32, keccak256_64
 from fastevm.primitives.rlp cimport (
     RlpCursor, RlpItem, rlp_append_bytes, rlp_append_list_header, rlp_append_uint64,
@@ -241,6 +245,43 @@ def hex_appended(data: bytes, number: int) -> bytes:
     complete = complete and hex_append_quantity_word(&buffer, &word)
     complete = complete and hex_append_quantity(&buffer, word.d[0])
     return taken(&buffer, complete)
+
+
+# --- JSON ---
+
+def json_appended(values: list[Any], *, starve: bool = False) -> bytes:
+    """An array of the values; each number as decimal, as quantity and as word.
+
+    ``starve`` asks for data that no memory holds.
+    """
+    cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
+    cdef Word word
+    cdef bytes raw
+    cdef uint64_t number
+    json_put(&t, b"[")
+    for value in values:
+        if t.out.size > 1:
+            json_put(&t, b",")
+        if isinstance(value, bool):
+            json_bool(&t, value)
+        elif isinstance(value, int):
+            number = value
+            word_from_int(&word, value)
+            json_number(&t, number)
+            json_put(&t, b",")
+            json_quantity(&t, number)
+            json_put(&t, b",")
+            json_hex_word(&t, &word)
+        else:
+            raw = value if isinstance(value, bytes) else value.encode()
+            if isinstance(value, bytes):
+                json_hex(&t, <const uint8_t*>raw, <size_t>len(raw))
+            else:
+                json_string(&t, <const uint8_t*>raw, <size_t>len(raw))
+    if starve:
+        json_hex(&t, NULL, <size_t>-1)
+    json_put(&t, b"]")
+    return json_take(&t)
 
 
 # --- RLP ---

@@ -10,6 +10,10 @@ from fastevm.primitives.intrinsics cimport clz64
 from fastevm.primitives.word cimport word_bits, word_fits64, word_store
 
 
+cdef extern from "fastevm/primitives/hexcodec.h" nogil:
+    size_t hex_encode_blocks "fe_hex_encode_blocks"(char* out, const uint8_t* data, size_t size)
+
+
 cdef extern from "Python.h":
     object PyUnicode_New(Py_ssize_t size, Py_UCS4 largest)
     void* PyUnicode_DATA(object text)
@@ -42,7 +46,7 @@ cdef void fill_tables() noexcept nogil:
 
 cdef void hex_encode(char* out, const uint8_t* data, size_t size) noexcept nogil:
     cdef size_t i
-    for i in range(size):
+    for i in range(hex_encode_blocks(out, data, size), size):
         memcpy(out + 2 * i, &PAIRS[2 * data[i]], 2)
 
 
