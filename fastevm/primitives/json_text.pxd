@@ -1,5 +1,5 @@
 # JSON text written piece by piece into a buffer that grows, without the GIL.
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, strlen
 
 from fastevm.primitives.buffer cimport Buffer, buffer_append
@@ -51,8 +51,3 @@ cdef void json_string(JsonText* t, const uint8_t* text, size_t size) noexcept no
 # The text as a bytes object; the memory is given back. MemoryError if it starved.
 cdef bytes json_take(JsonText* t)
 cdef void json_free(JsonText* t) noexcept nogil
-
-
-# Gas may be overdrawn by a halt; nothing below zero is shown.
-cdef inline uint64_t shown_gas(int64_t gas) noexcept nogil:
-    return <uint64_t>gas if gas > 0 else 0

@@ -4,15 +4,15 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from fastevm.interpreter.machine cimport Machine
 from fastevm.interpreter.tracer cimport LeaveRecord, StepRecord
 from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.json_text cimport JsonText
 from fastevm.spec.schedule cimport Schedule
 from fastevm.tracing.observer cimport Observer
 from fastevm.tracing.storage cimport SeenStorage
-from fastevm.tracing.writer cimport Writer
 
 
 # Renders each step once it is over; `render` is what its heirs bring.
 cdef class StepObserver(Observer):
-    cdef Writer writer
+    cdef JsonText writer
     cdef size_t budget        # bytes that the text may have
     cdef bint shows_stack
     # of the machine that runs, and of the records that are being read
@@ -44,6 +44,7 @@ cdef class StructLogger(StepObserver):
 # Lines of EIP-3155, written to a stream.
 cdef class LineLogger(StepObserver):
     cdef object stream
+    cdef bint standard        # refund as a hex number, return data always, no line of a frame's end
 
     cdef bytes summary_of(self, const LeaveRecord* frame)
     cdef bint render_rest(self, const StepRecord* step) noexcept nogil

@@ -32,21 +32,20 @@ from fastevm.interpreter.tracer cimport (
     tracer_clear,
 )
 from fastevm.primitives.buffer cimport buffer_free
+from fastevm.primitives.json_text cimport (
+    JsonText,
+    json_hex,
+    json_number,
+    json_put,
+    json_quantity,
+    json_quantity_word,
+)
 from fastevm.primitives.word cimport Word, word_fits64
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.world cimport Slot, world_slot
 from fastevm.tracing.names cimport OPCODE_NAMES, end_of, halt_of
 from fastevm.tracing.observer cimport Observer
 from fastevm.tracing.storage cimport seen_belongs, seen_first, seen_free, seen_put
-from fastevm.tracing.writer cimport (
-    Writer,
-    put,
-    put_bytes,
-    put_number,
-    put_quantity,
-    put_word,
-    shown_gas,
-)
 
 from typing import TextIO
 
@@ -55,6 +54,11 @@ from fastevm.tracing.values import TRACE_BYTES_LIMIT, StepOptions
 
 cdef enum:
     FLUSH_AT = 256 * 1024
+
+
+# Gas may be overdrawn by a halt; nothing below zero is shown.
+cdef inline uint64_t shown_gas(int64_t gas) noexcept nogil:
+    return <uint64_t>gas if gas > 0 else 0
 
 
 cdef inline const Word* stack_of(const StepRecord* step) noexcept nogil:
@@ -111,15 +115,15 @@ cdef int64_t cost_of(
     return step.gas_cost
 
 
-cdef void put_stack(Writer* w, const StepRecord* step) noexcept nogil:
+cdef void put_stack(JsonText* w, const StepRecord* step) noexcept nogil:
     cdef uint32_t at = step.stack_words
-    put(w, b"[")
+    json_put(w, b"[")
     while at != 0:
         at -= 1
-        put_word(w, &stack_of(step)[at])
+        json_quantity_word(w, &stack_of(step)[at])
         if at != 0:
-            put(w, b",")
-    put(w, b"]")
+            json_put(w, b",")
+    json_put(w, b"]")
 
 
 cdef class StepObserver(Observer):
@@ -187,9 +191,9 @@ cdef class StepObserver(Observer):
         with gil:
             try:
                 text = self.halt_text(step)
-                put(&self.writer, b',"error":"')
-                put(&self.writer, text)
-                put(&self.writer, b'"')
+                json_put(&self.writer, b',"error":"')
+                json_put(&self.writer, text)
+                json_put(&self.writer, b'"')
                 return True
             except Exception as error:
                 self.error = error
@@ -235,65 +239,65 @@ cdef class StructLogger(StepObserver):
         return True
 
     cdef bint render(self, const StepRecord* step) noexcept nogil:
-        cdef Writer* w = &self.writer
+        cdef JsonText* w = &self.writer
         if self.limit != 0 and w.out.size > self.limit:
             return True
-        put(w, b'{"pc":' if w.out.size == 0 else b',{"pc":')
-        put_number(w, step.pc)
-        put(w, b',"op":"')
-        put(w, OPCODE_NAMES[step.op])
-        put(w, b'","gas":')
-        put_number(w, shown_gas(step.gas))
-        put(w, b',"gasCost":')
-        put_number(w, shown_gas(cost_of(step, self.schedule, self.end)))
-        put(w, b',"depth":')
-        put_number(w, step.head.depth)
+        json_put(w, b'{"pc":' if w.out.size == 0 else b',{"pc":')
+        json_number(w, step.pc)
+        json_put(w, b',"op":"')
+        json_put(w, OPCODE_NAMES[step.op])
+        json_put(w, b'","gas":')
+        json_number(w, shown_gas(step.gas))
+        json_put(w, b',"gasCost":')
+        json_number(w, shown_gas(cost_of(step, self.schedule, self.end)))
+        json_put(w, b',"depth":')
+        json_number(w, step.head.depth)
         # Only what is known before the op is executed has an error here, as in go-ethereum.
         if OUT_OF_GAS <= step.status <= STACK_OVERFLOW and not self.put_halt(step):
             return False
         self.put_details(step)
-        put(w, b"}")
+        json_put(w, b"}")
         return True
 
     cdef void put_details(self, const StepRecord* step) noexcept nogil:
-        cdef Writer* w = &self.writer
+        cdef JsonText* w = &self.writer
         if self.shows_stack:
-            put(w, b',"stack":')
+            json_put(w, b',"stack":')
             put_stack(w, step)
         if step.has_return and step.return_size != 0:
-            put(w, b',"returnData":')
-            put_bytes(w, return_data_of(step), step.return_size)
+            json_put(w, b',"returnData":')
+            json_hex(w, return_data_of(step), step.return_size)
         if step.has_memory and step.memory_size != 0:
-            put(w, b',"memory":')
+            json_put(w, b',"memory":')
             self.put_memory(memory_of(step), step.memory_size)
         if self.touches_storage:
             self.put_storage()
         if self.refund_of(step) != 0:
-            put(w, b',"refund":')
-            put_number(w, self.refund_of(step))
+            json_put(w, b',"refund":')
+            json_number(w, self.refund_of(step))
 
     cdef void put_memory(self, const uint8_t* memory, size_t size) noexcept nogil:
         cdef size_t at = 0
-        put(&self.writer, b"[")
+        json_put(&self.writer, b"[")
         while at < size:
             if at != 0:
-                put(&self.writer, b",")
-            put_bytes(&self.writer, memory + at, 32)
+                json_put(&self.writer, b",")
+            json_hex(&self.writer, memory + at, 32)
             at += 32
-        put(&self.writer, b"]")
+        json_put(&self.writer, b"]")
 
     cdef void put_storage(self) noexcept nogil:
-        cdef Writer* w = &self.writer
+        cdef JsonText* w = &self.writer
         cdef size_t first = seen_first(&self.seen, &self.contract), at = first
-        put(w, b',"storage":{')
+        json_put(w, b',"storage":{')
         while at < self.seen.count and seen_belongs(&self.seen.slots[at], &self.contract):
             if at != first:
-                put(w, b",")
-            put_bytes(w, self.seen.slots[at].place + 20, 32)
-            put(w, b":")
-            put_bytes(w, self.seen.slots[at].value, 32)
+                json_put(w, b",")
+            json_hex(w, self.seen.slots[at].place + 20, 32)
+            json_put(w, b":")
+            json_hex(w, self.seen.slots[at].value, 32)
             at += 1
-        put(w, b"}")
+        json_put(w, b"}")
 
     def text(self) -> bytes:
         """The steps as a JSON array."""
@@ -303,12 +307,22 @@ cdef class StructLogger(StepObserver):
 
 
 cdef class LineLogger(StepObserver):
-    """Lines of EIP-3155, written to a stream, in the words of ``evm statetest --json``."""
+    """Lines of EIP-3155, written to a stream, in the words of ``evm statetest --json``.
+
+    ``standard``: to the letter of the EIP, without a line for the top frame's end.
+    """
 
     def __init__(
-        self, stream: TextIO, *, bint stack=True, bint memory=False, bint return_data=False
+        self,
+        stream: TextIO,
+        *,
+        bint stack=True,
+        bint memory=False,
+        bint return_data=False,
+        bint standard=False,
     ) -> None:
         self.stream = stream
+        self.standard = standard
         self.shows_stack = stack
         self.trace.c.stack_words = UINT32_MAX if stack else 1
         self.trace.c.memory = memory
@@ -318,42 +332,45 @@ cdef class LineLogger(StepObserver):
         return b"execution reverted" if step.status == 0 else halt_of(step)
 
     cdef bint render(self, const StepRecord* step) noexcept nogil:
-        cdef Writer* w = &self.writer
-        put(w, b'{"pc":')
-        put_number(w, step.pc)
-        put(w, b',"op":')
-        put_number(w, step.op)
-        put(w, b',"gas":')
-        put_quantity(w, shown_gas(step.gas))
-        put(w, b',"gasCost":')
-        put_quantity(w, shown_gas(cost_of(step, self.schedule, self.end)))
+        cdef JsonText* w = &self.writer
+        json_put(w, b'{"pc":')
+        json_number(w, step.pc)
+        json_put(w, b',"op":')
+        json_number(w, step.op)
+        json_put(w, b',"gas":')
+        json_quantity(w, shown_gas(step.gas))
+        json_put(w, b',"gasCost":')
+        json_quantity(w, shown_gas(cost_of(step, self.schedule, self.end)))
         if step.has_memory and step.memory_size != 0:
-            put(w, b',"memory":')
-            put_bytes(w, memory_of(step), step.memory_size)
-        put(w, b',"memSize":')
-        put_number(w, step.memory_size)
+            json_put(w, b',"memory":')
+            json_hex(w, memory_of(step), step.memory_size)
+        json_put(w, b',"memSize":')
+        json_number(w, step.memory_size)
         return self.render_rest(step)
 
     cdef bint render_rest(self, const StepRecord* step) noexcept nogil:
-        cdef Writer* w = &self.writer
-        put(w, b',"stack":')
+        cdef JsonText* w = &self.writer
+        json_put(w, b',"stack":')
         if self.shows_stack:
             put_stack(w, step)
         else:
-            put(w, b"null")
-        if step.has_return and step.return_size != 0:
-            put(w, b',"returnData":')
-            put_bytes(w, return_data_of(step), step.return_size)
-        put(w, b',"depth":')
-        put_number(w, step.head.depth)
-        put(w, b',"refund":')
-        put_number(w, self.refund_of(step))
-        put(w, b',"opName":"')
-        put(w, OPCODE_NAMES[step.op])
-        put(w, b'"')
+            json_put(w, b"null")
+        if step.has_return and (step.return_size != 0 or self.standard):
+            json_put(w, b',"returnData":')
+            json_hex(w, return_data_of(step), step.return_size)
+        json_put(w, b',"depth":')
+        json_number(w, step.head.depth)
+        json_put(w, b',"refund":')
+        if self.standard:
+            json_quantity(w, self.refund_of(step))
+        else:
+            json_number(w, self.refund_of(step))
+        json_put(w, b',"opName":"')
+        json_put(w, OPCODE_NAMES[step.op])
+        json_put(w, b'"')
         if (step.status != 0 or step.op == REVERT) and not self.put_halt(step):
             return False
-        put(w, b"}\n")
+        json_put(w, b"}\n")
         return w.out.size < FLUSH_AT or self.hand_over()
 
     # What the frame gave and used, the intrinsic gas and refunds left out.
@@ -365,9 +382,11 @@ cdef class LineLogger(StepObserver):
         return f'{{"output":"{output.hex()}",{used}{told}}}\n'.encode()
 
     cdef bint close(self, const LeaveRecord* frame) noexcept nogil:
+        if self.standard:
+            return True
         with gil:
             try:
-                put(&self.writer, self.summary_of(frame))
+                json_put(&self.writer, self.summary_of(frame))
                 return True
             except Exception as error:
                 self.error = error
