@@ -1,4 +1,4 @@
-"""``fastevm statetest --json FILE``: state tests with the traces of go-ethereum."""
+"""``fastevm statetest FILE``: state tests one by one, with a trace of every step (EIP-3155)."""
 
 import argparse
 import json
@@ -9,12 +9,14 @@ from typing import Any, TextIO
 
 import msgspec
 
-from fastevm.conformance import statetest
+from fastevm.conformance.cli import known_fork
 from fastevm.conformance.runner import Selection
 from fastevm.conformance.sources import SourceError, test_files
-from fastevm.conformance.state import StateTest
+from fastevm.conformance.state import Execute, Played, StateTest, verdict
+from fastevm.errors import FastevmError
 from fastevm.evm import EVM, ExecutionResult
 from fastevm.execution.transaction import Transaction
+from fastevm.tracing.hexes import hex_bytes, quantity
 from fastevm.tracing.runner import execute_traced
 from fastevm.tracing.steps import LineLogger
 
@@ -23,27 +25,34 @@ Entry = tuple[str, str, StateTest, Mapping[str, Any]]  # name, fork, test, expec
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `fastevm statetest`."""
-    statetest.add_arguments(parser)
-    parser.add_argument(
-        "--json",
+    parser.add_argument("paths", nargs="+", metavar="FILE", help="file, folder or archive")
+    parser.add_argument("--fork", type=known_fork, help="only entries of this fork")
+    parser.add_argument("--filter", metavar="TEXT", help="only entries whose name contains this")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--trace",
         action="store_true",
-        help="trace in the lines of go-ethereum's evm, for differential fuzzers",
+        help="a line of JSON for every step and a summary, on standard error, as EIP-3155 says",
     )
-    parser.add_argument("--nostack", action="store_true", help="with --json: no stack")
-    parser.add_argument("--returndata", action="store_true", help="with --json: return data, too")
+    form.add_argument(
+        "--json", action="store_true", help="the same in the words of go-ethereum's evm"
+    )
+    parser.add_argument("--memory", action="store_true", help="in traces: the memory, too")
+    parser.add_argument("--nostack", action="store_true", help="in traces: no stack")
+    parser.add_argument(
+        "--returndata", action="store_true", help="with --json: return data (--trace always has it)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the entries; results go to standard output as one JSON list, traces to standard error.
+    """Run the entries; what became of them goes to standard output as one JSON list.
 
-    With ``--json`` each entry is told as go-ethereum does: a line per step, a line with output and
-    gasUsed of the top frame, a line with the stateRoot. 0 if all passed, 1 if one did not, 2 if
-    there is nothing to run.
+    Each of the list says name, fork, stateRoot, pass (as the test expects), and an error where it
+    did not pass. A trace goes to standard error while the entry runs. 0 if all passed, 1 if one
+    did not, 2 if there is nothing to run or it cannot be read.
     """
-    if not arguments.json:
-        return statetest.run(arguments)
     try:
-        told = [played(entry, arguments, sys.stderr) for entry in entries(arguments)]
+        told = [told_of(entry, arguments, sys.stderr) for entry in entries(arguments)]
     except SourceError as error:
         print(f"fastevm statetest: {error}", file=sys.stderr)
         return 2
@@ -51,14 +60,14 @@ def run(arguments: argparse.Namespace) -> int:
         print("fastevm statetest: no entry was selected", file=sys.stderr)
         return 2
     print(json.dumps(told, indent=2))
-    return int(not all(result["pass"] for result in told))
+    return int(not all(entry["pass"] for entry in told))
 
 
 def entries(arguments: argparse.Namespace) -> Iterator[Entry]:
-    """Every selected entry of the files."""
+    """Every selected entry of the files; SourceError for one that holds no state tests."""
     selection = Selection(fork=arguments.fork, filter=arguments.filter)
     for file, content in test_files(arguments.paths):
-        for title, fields in msgspec.json.decode(content).items():
+        for title, fields in state_tests(file, content).items():
             test = StateTest(fields)
             for fork, expectations in fields["post"].items():
                 for position, expected in enumerate(expectations):
@@ -67,25 +76,73 @@ def entries(arguments: argparse.Namespace) -> Iterator[Entry]:
                         yield name, fork, test, expected
 
 
-def played(entry: Entry, arguments: argparse.Namespace, log: TextIO) -> dict[str, Any]:
-    """Run one entry, its trace written to ``log``; its result."""
+def state_tests(file: str, content: bytes) -> Mapping[str, Any]:
+    """Name -> test of a file's text."""
+    try:
+        tests = msgspec.json.decode(content)
+    except msgspec.DecodeError as error:
+        raise SourceError(f"{file}: no JSON: {error}") from None
+    if not isinstance(tests, dict) or not all(
+        isinstance(test, dict) and isinstance(test.get("post"), dict) for test in tests.values()
+    ):
+        raise SourceError(f"{file}: holds no state tests")
+    return tests
+
+
+def told_of(entry: Entry, arguments: argparse.Namespace, log: TextIO) -> dict[str, Any]:
+    """Play one entry, its trace written to ``log`` where one is asked for; what came of it."""
     name, fork, test, expected = entry
+    try:
+        played = test.play(fork, expected, execution(arguments, log))
+    except (FastevmError, LookupError, TypeError, ValueError) as error:
+        fault = f"malformed test: {type(error).__name__}: {error}"
+        return {"name": name, "fork": fork, "pass": False, "error": fault}
+    root = hex_bytes(played.state.state_root())
+    if arguments.trace:
+        print(json.dumps(summary(fork, root, played)), file=log, flush=True)
+    elif arguments.json:
+        print(json.dumps({"stateRoot": root}), file=log, flush=True)
+    mismatch = verdict(expected, played)
+    told = {"name": name, "fork": fork, "stateRoot": root, "pass": mismatch is None}
+    if mismatch is not None:
+        told["error"] = f"expected {mismatch.expected}, found {mismatch.found}"
+    return told
+
+
+def execution(arguments: argparse.Namespace, log: TextIO) -> Execute:
+    """How transactions are run: with a line for each of their steps, or without."""
+    if not arguments.trace and not arguments.json:
+        return EVM.execute
     options = {
+        "standard": arguments.trace,
         "stack": not arguments.nostack,
         "memory": arguments.memory,
-        "return_data": arguments.returndata,
+        "return_data": arguments.trace or arguments.returndata,
     }
-    outcome = test.play(fork, expected, partial(execute_logged, log, options))
-    result = {"name": name, "fork": fork, **statetest.told_of(expected, outcome)}
-    print(json.dumps({"stateRoot": result["stateRoot"]}), file=log, flush=True)
-    return result
+    return partial(execute_logged, log, options)
 
 
 def execute_logged(
     log: TextIO, options: Mapping[str, bool], evm: EVM, transaction: Transaction
 ) -> ExecutionResult:
-    """Execute a transaction, a line for each of its steps and one for its end."""
+    """Execute a transaction, a line for each of its steps."""
     observer = LineLogger(log, **options)
-    result = execute_traced(evm, transaction, observer)
-    observer.flush()
-    return result
+    try:
+        return execute_traced(evm, transaction, observer)
+    finally:
+        observer.flush()
+
+
+def summary(fork: str, root: str, played: Played) -> dict[str, Any]:
+    """The last line of a trace in the words of EIP-3155."""
+    result = played.result
+    told = {
+        "stateRoot": root,
+        "output": hex_bytes(result.output if result else b""),
+        "gasUsed": quantity(result.gas_used if result else 0),
+        "pass": result is not None and result.success,
+        "fork": fork,
+    }
+    if played.rejection:
+        told["error"] = played.rejection
+    return told

@@ -17,5 +17,6 @@ class LineLogger(Observer):
         stack: bool = True,
         memory: bool = False,
         return_data: bool = False,
+        standard: bool = False,
     ) -> None: ...
     def flush(self) -> None: ...

@@ -1,5 +1,6 @@
-"""Traces agree with the executable specification step by step."""
+"""The lines of a trace agree with the executable specification step by step."""
 
+import io
 import json
 from collections.abc import Callable
 from typing import Any
@@ -7,40 +8,43 @@ from typing import Any
 import pytest
 
 from fastevm.errors import InvalidTransaction
-from fastevm.execution.harness import Bench
-from fastevm.interpreter.tracer import StepTrace
+from fastevm.spec.opcodes import BY_MNEMONIC
 from fastevm.spec.schedule import schedule_for
+from fastevm.tracing.runner import execute_traced
+from fastevm.tracing.steps import LineLogger
 
 from .cases import Case, make_case
 from .judge import KNOWN
-from .machine import block_of, state_of, transaction_of
+from .machine import evm_of, prepare, transaction_of
 from .peers import Peer
 
 SEEDS = range(3_000_000, 3_000_012)
+COST = -1  # place of the gas cost in a step
 
 
-def steps_of(case: Case) -> list[list[int]]:
-    """pc, opcode, gas left, items on the stack, bytes of memory, depth; of opcodes that exist."""
-    trace = StepTrace(stack_words=0)
-    schedule = schedule_for(case.fork)
-    bench = Bench(
-        state_of(case.pre), schedule, block=block_of(case, schedule), trace=trace, stepped=True
-    )
+def steps_of(case: Case) -> list[tuple[list[int], bool]]:
+    """Each step, with whether it halts its frame: [pc, opcode, gas, stack, memory, depth, cost].
+
+    Of the stack and the memory only the sizes. Opcodes that do not exist are left out.
+    """
+    evm, lines = prepare(case, evm_of(case.fork)), io.StringIO()
     for fields in case.transactions:
+        observer = LineLogger(lines)
         try:
-            bench.run(transaction_of(fields))
+            execute_traced(evm, transaction_of(fields), observer)
         except InvalidTransaction:
             continue
+        observer.flush()
+    steps = [line for line in map(json.loads, lines.getvalue().splitlines()) if "pc" in line]
+    known = {BY_MNEMONIC[name].value for name in schedule_for(case.fork).opcodes}
+    return [(shown(step), "error" in step) for step in steps if step["op"] in known]
+
+
+def shown(step: dict[str, Any]) -> list[int]:
     return [
-        shown(record)
-        for record in bench.records + trace.drain()
-        if record["name"] in schedule.opcodes
-    ]
-
-
-def shown(record: dict[str, Any]) -> list[int]:
-    names = ("pc", "op", "gas", "stack_height", "memory_size", "depth")
-    return [record[name] for name in names]
+        step["pc"], step["op"], int(step["gas"], 16), len(step["stack"]), step["memSize"],
+        step["depth"], int(step["gasCost"], 16),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("fork", KNOWN["eels"])
@@ -51,6 +55,8 @@ def test_every_step_is_the_same(peer: Callable[[str], Peer], fork: str) -> None:
         if "unsupported" in theirs:
             continue
         ours = steps_of(case)
-        for number, (our, their) in enumerate(zip(ours, theirs["steps"], strict=False)):
-            assert our == their, f"step {number} of seed {seed}"
+        for number, ((our, halts), their) in enumerate(zip(ours, theirs["steps"], strict=False)):
+            # What a step costs that cannot pay for it is told by go-ethereum in another way.
+            end = COST if halts else None
+            assert our[:end] == their[:end], f"step {number} of seed {seed}"
         assert len(ours) == len(theirs["steps"])

@@ -9,7 +9,7 @@ from typing import Any
 
 from ethereum.crypto.hash import keccak256
 from ethereum.exceptions import EthereumException
-from ethereum.trace import EvmStop, OpStart, discard_evm_trace, set_evm_trace
+from ethereum.trace import EvmStop, GasAndRefund, OpStart, discard_evm_trace, set_evm_trace
 from ethereum_types.bytes import Bytes, Bytes0, Bytes32
 from ethereum_types.numeric import U8, U64, U256, Uint
 from pipe import hexed, serve, unhexed
@@ -197,22 +197,28 @@ def run_transaction(rules: Rules, environment: Any, fields: dict[str, Any]) -> d
 
 
 class Steps:
-    """Every step of a run: pc, opcode, gas left, items on the stack, bytes of memory, depth."""
+    """Every step: pc, opcode, gas left, items on the stack, bytes of memory, depth, gas cost."""
 
     def __init__(self) -> None:
         self.taken: list[list[int]] = []
+        self.is_charged = True
 
     def __call__(self, evm: Any, event: object, *_: object) -> None:
         if isinstance(event, OpStart):
             self.take(evm, event.op.value)
+        elif isinstance(event, GasAndRefund) and not self.is_charged:
+            # An op asks once; what follows before the next op is the deposit of a creation.
+            self.taken[-1][-1] = int(event.gas_cost)
+            self.is_charged = True
         elif isinstance(event, EvmStop) and evm.running and evm.code:
             # Behind the end of the code there is a STOP.
             self.take(evm, 0)
 
     def take(self, evm: Any, op: int) -> None:
         depth = int(evm.message.depth) + 1
-        step = [int(evm.pc), op, int(evm.gas_left), len(evm.stack), len(evm.memory), depth]
+        step = [int(evm.pc), op, int(evm.gas_left), len(evm.stack), len(evm.memory), depth, 0]
         self.taken.append(step)
+        self.is_charged = False
 
 
 def dump(state: Any) -> dict[str, Any]:
