@@ -167,11 +167,9 @@ cdef class EVM:
         """Change parts of the block environment; what is not named stays.
 
         ``number``, ``timestamp`` (seconds), ``gas_limit``, ``chain_id``: below 2**64. ``coinbase``:
-        an
-        address. ``base_fee``, ``blob_base_fee`` (wei), ``difficulty``, ``prev_randao``: below
-        2**256.
-        ``block_hashes``: up to 256 hashes of the blocks before, the parent's first. TypeError for
-        another name; nothing has changed after an error.
+        an address. ``base_fee``, ``blob_base_fee`` (wei), ``difficulty``, ``prev_randao``: below
+        2**256. ``block_hashes``: up to 256 hashes of the blocks before, the parent's first.
+        TypeError for another name; nothing has changed after an error.
         """
         cdef BlockContext block = self.block
         for name, value in fields.items():

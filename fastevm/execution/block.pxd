@@ -29,7 +29,3 @@ cdef class BlockBuilder:
     cdef int close_receipt(self) except -1
     cdef list deposit_logs(self)
     cdef bytes deposits(self)
-
-
-# Who signed it, and its authorizations, unless that is known already.
-cdef int recover_now(Transaction transaction) except -1

@@ -31,7 +31,6 @@ from fastevm.execution.receipts cimport (
     receipts_bloom,
     receipts_root,
 )
-from fastevm.execution.recovery cimport tx_recover
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.running cimport (
     running_encode,
@@ -51,11 +50,11 @@ from fastevm.execution.system cimport (
     system_call,
     system_credit,
 )
-from fastevm.execution.transaction cimport Transaction
+from fastevm.execution.transaction cimport Transaction, recover_now
 from fastevm.execution.tx cimport Tx
 from fastevm.interpreter.machine cimport BlockContext, status_text
 from fastevm.primitives.bloom cimport BLOOM_SIZE
-from fastevm.primitives.buffer cimport Buffer, buffer_free
+from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
 from fastevm.primitives.intrinsics cimport atomic_store_int
 from fastevm.primitives.word cimport Word, word_from_int, word_load
@@ -84,18 +83,6 @@ cdef int fill_context(BlockContext* context, header, object chain_id, object blo
     word_from_int(&context.base_fee, header.base_fee_per_gas or 0)
     word_from_int(&context.blob_base_fee, blob_price)
     context.chain_id = chain_id
-    return 0
-
-
-cdef int recover_now(Transaction transaction) except -1:
-    cdef Buffer scratch
-    cdef bint ok
-    memset(&scratch, 0, sizeof(scratch))
-    with nogil:
-        ok = tx_recover(&transaction.c, &scratch)
-        buffer_free(&scratch)
-    if not ok:
-        raise MemoryError
     return 0
 
 

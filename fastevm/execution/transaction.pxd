@@ -14,3 +14,7 @@ cdef class Transaction:
 
 # A transaction from its canonical bytes; TransactionDecodeError.
 cdef Transaction transaction_from(bytes raw)
+
+
+# Who signed it, and its authorizations, unless that is known already.
+cdef int recover_now(Transaction transaction) except -1

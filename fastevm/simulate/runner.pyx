@@ -5,7 +5,7 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fastevm.execution.block cimport BlockBuilder, recover_now
+from fastevm.execution.block cimport BlockBuilder
 from fastevm.execution.outcome cimport TX_CANCELLED, TX_VALID, TxOptions, TxResult
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.running cimport running_transact
@@ -15,7 +15,7 @@ from fastevm.execution.system cimport (
     SYSTEM_NO_CODE,
     SystemOutcome,
 )
-from fastevm.execution.transaction cimport Transaction
+from fastevm.execution.transaction cimport Transaction, recover_now
 from fastevm.interpreter.machine cimport BlockContext, PrecompileMove, status_text
 from fastevm.interpreter.status cimport REVERTED, STOPPED
 from fastevm.interpreter.tracer cimport StepTrace

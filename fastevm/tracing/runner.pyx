@@ -4,7 +4,6 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from fastevm.evm cimport EVM, ExecutionResult
-from fastevm.execution.block cimport recover_now
 from fastevm.execution.outcome cimport (
     TX_CANCELLED,
     TX_TOO_MANY_BLOBS,
@@ -16,7 +15,7 @@ from fastevm.execution.outcome cimport (
 from fastevm.execution.receipts cimport ReceiptRecord, receipts_add
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.running cimport blobs_fit, running_note, running_transact
-from fastevm.execution.transaction cimport Transaction
+from fastevm.execution.transaction cimport Transaction, recover_now
 from fastevm.simulate.runner cimport Runner, simulation_options
 from fastevm.tracing.observer cimport Observer, transact_observed
 
