@@ -1,4 +1,4 @@
-"""The command line: ``fastevm node``, ``conformance``, ``statetest``, ``bench``, ``--version``."""
+"""The command line: ``fastevm node`` and the commands around it."""
 
 import argparse
 import sys
@@ -9,11 +9,12 @@ from fastevm import __version__
 from fastevm.conformance import cli as conformance
 from fastevm.errors import FastevmError
 from fastevm.tools import simulate, statetest, t8n
+from fastevm.tools.parser import Parser
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of the whole command line."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="fastevm",
         description="The fastest EVM that Python can import, and a JSON-RPC node around it.",
     )

@@ -135,13 +135,21 @@ def node_of(arguments: argparse.Namespace) -> Any:
             accounts=arguments.accounts, timestamp=chains.genesis_time(arguments), **options
         )
     else:
-        node = chains.genesis_node(json.loads(arguments.genesis.read_text()), **options)
+        node = chains.genesis_node(genesis_of(arguments.genesis), **options)
     if arguments.import_file is not None:
         count = node.chain.import_rlp(arguments.import_file.read_bytes(), progress(arguments.quiet))
         if not arguments.quiet:
             print(f"imported {count} blocks, head {node.chain.head.number}")
     chains.follow_upstream(node, arguments)
     return node
+
+
+def genesis_of(path: Path) -> Any:
+    """The genesis file's JSON; ValueError names the file that holds none."""
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{path}: not a JSON file: {error}") from None
 
 
 def progress(quiet: bool) -> Any:

@@ -1,0 +1,30 @@
+"""Words of the command line that are almost right."""
+
+import pytest
+
+from fastevm.__main__ import main
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["nodee"], "node"),
+        (["node", "--prot", "1"], "--port"),
+        (["node", "--dialect", "gteh"], "geth"),
+        (["conformance", "stat", "x"], "state"),
+        (["t8n", "--state.frok", "Osaka"], "--state.fork"),
+    ],
+)
+def test_a_word_that_is_almost_right_is_answered_with_the_right_one(
+    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(words)
+    assert exit_.value.code == 2
+    assert f"did you mean {meant!r}?" in capsys.readouterr().err
+
+
+def test_a_word_like_no_other_gets_no_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["xyzzy"])
+    assert "did you mean" not in capsys.readouterr().err
