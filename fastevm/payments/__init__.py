@@ -1,0 +1,1 @@
+"""Payments: authorize now (EIP-3009), capture later."""

@@ -1,0 +1,131 @@
+"""Compiles the contracts: ``python -m fastevm.payments.contracts.build`` writes the artifacts.
+
+The compiler is the npm package ``solc`` at a pinned version, installed into a directory that is
+gone afterwards; artifacts hold no metadata hash, so that equal sources give equal bytes anywhere.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fastevm.payments.contracts import CONTRACTS
+
+HERE = Path(__file__).parent
+SOURCES = HERE / "sources"
+ARTIFACTS = HERE / "artifacts"
+
+COMPILER = "0.8.30"
+# The oldest rules that chains of today all have: the code runs on every fork since the Merge.
+EVM_VERSION = "paris"
+OPTIMIZER_RUNS = 200
+TIMEOUT = 300.0  # seconds, of the installation and of the compilation
+
+
+class BuildError(Exception):
+    """The compiler refuses the sources."""
+
+
+class InstallError(BuildError):
+    """The compiler cannot be had: no node, or no package registry."""
+
+
+def standard_input() -> dict[str, Any]:
+    """The sources and settings in solc's standard JSON."""
+    return {
+        "language": "Solidity",
+        "sources": {p.name: {"content": p.read_text()} for p in sorted(SOURCES.glob("*.sol"))},
+        "settings": {
+            "evmVersion": EVM_VERSION,
+            "optimizer": {"enabled": True, "runs": OPTIMIZER_RUNS},
+            "metadata": {"bytecodeHash": "none", "appendCBOR": False},
+            "outputSelection": {
+                "*": {"*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"]}
+            },
+        },
+    }
+
+
+def run(command: list[str], directory: Path, text: str, failure: type[BuildError]) -> str:
+    """What a command prints; raises ``failure`` with its complaint."""
+    # To a file: solcjs exits before a pipe has taken all that it wrote.
+    with (directory / "printed").open("w+") as printed:
+        try:
+            done = subprocess.run(
+                command, cwd=directory, input=text, stdout=printed, stderr=subprocess.PIPE,
+                text=True, timeout=TIMEOUT, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise failure(f"{command[0]} took more than {TIMEOUT:.0f} s") from None
+        if done.returncode:
+            raise failure(f"{' '.join(command)}: {done.stderr.strip()[-2000:]}")
+        printed.seek(0)
+        return printed.read()
+
+
+def compiled() -> dict[str, dict[str, Any]]:
+    """Name of a contract -> its artifact, freshly compiled. Raises BuildError, for warnings too."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        raise InstallError("node and npm are needed to compile the contracts")
+    with tempfile.TemporaryDirectory(prefix="fastevm-solc-") as name:
+        directory = Path(name)
+        install = ["install", "--ignore-scripts", "--no-audit", "--no-fund", f"solc@{COMPILER}"]
+        run([npm, *install], directory, "", InstallError)
+        solc = [str(directory / "node_modules/.bin/solcjs"), "--standard-json"]
+        printed = run(solc, directory, json.dumps(standard_input()), BuildError)
+    output = json.loads(printed[printed.index("{") :])  # it may talk about SMT solvers first
+    if complaints := [error["formattedMessage"] for error in output.get("errors", ())]:
+        raise BuildError("\n".join(complaints))
+    return {
+        name: artifact_of(name, source, unit[name])
+        for source, unit in output["contracts"].items()
+        for name in unit
+        if name in CONTRACTS
+    }
+
+
+def artifact_of(name: str, source: str, unit: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "contractName": name,
+        "sourceName": source,
+        "compiler": {"name": "solc", "version": COMPILER},
+        "settings": {"evmVersion": EVM_VERSION, "optimizerRuns": OPTIMIZER_RUNS},
+        "abi": unit["abi"],
+        "bytecode": "0x" + unit["evm"]["bytecode"]["object"],
+        "deployedBytecode": "0x" + unit["evm"]["deployedBytecode"]["object"],
+    }
+
+
+def stored(name: str) -> Any:
+    """The artifact in the tree, or None."""
+    path = ARTIFACTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Writes the artifacts, or with --check tells whether those in the tree are up to date."""
+    parser = argparse.ArgumentParser(prog="fastevm.payments.contracts.build", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 if stale")
+    check = parser.parse_args(arguments).check
+    try:
+        artifacts = compiled()
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 2
+    stale = [name for name, artifact in artifacts.items() if artifact != stored(name)]
+    ARTIFACTS.mkdir(exist_ok=True)
+    for name in stale:
+        print(f"{name}: {'stale' if check else 'written'}")
+        if not check:
+            text = json.dumps(artifacts[name], indent=1) + "\n"
+            (ARTIFACTS / f"{name}.json").write_text(text)
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
