@@ -1,0 +1,151 @@
+"""What both nodes hold before they are compared: the same contracts and one block of transfers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import fastevm
+from bench.assembly import assemble, push
+from bench.load import Load, LoadError, batch_of, body_of, http
+from bench.nodes import CHAIN_ID
+from bench.options import DEFAULT_CASES
+from bench.programs import balance_slot, transfer, word
+from fastevm.chain.accounts import dev_accounts
+from fastevm.execution.transaction import Transaction
+
+TOKEN_CASE: Final = "erc20/balanceOf"
+FUNDS: Final = 10**24  # of the token, for each account
+TRANSFERS: Final = 20  # in the block that getters ask for
+WAIT_SECONDS: Final = 10.0
+LOOK_EVERY: Final = 0.02
+ANSWER: Final = assemble("42 0 MSTORE 32 0 RETURN")
+
+# As many logs as the first word of calldata says: one topic, the number as data.
+EMITTER: Final = assemble(
+    """
+    0 CALLDATALOAD
+    again:
+    DUP1 0 MSTORE 32 CALLDATALOAD 32 0 LOG1
+    1 SWAP1 SUB DUP1 @again JUMPI
+    STOP
+    """
+)
+
+
+def deployment(code: bytes, storage: dict[int, int]) -> bytes:
+    """Initcode that writes slots and leaves ``code`` behind."""
+    writes = b"".join(
+        push(value) + push(slot) + assemble("SSTORE") for slot, value in storage.items()
+    )
+    head_size = len(writes) + 13
+    copy = b"\x61" + len(code).to_bytes(2, "big")  # PUSH2
+    return (
+        writes
+        + copy + b"\x61" + head_size.to_bytes(2, "big") + assemble("0 CODECOPY")
+        + copy + assemble("0 RETURN")
+        + code
+    )  # fmt: skip
+
+
+def signed(key: bytes, nonce: int, **fields: Any) -> Transaction:
+    """A transaction that pays enough on either node."""
+    defaults = {"gas_limit": 21_000, "max_fee_per_gas": 10**11, "max_priority_fee_per_gas": 10**9}
+    chosen = defaults | fields
+    return Transaction.build(chain_id=CHAIN_ID, nonce=nonce, **chosen).sign(key)
+
+
+def shown(data: bytes) -> str:
+    """0x-hex."""
+    return "0x" + data.hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Addresses as hex; ``block`` and ``transactions`` of the transfers, as the node names them."""
+
+    token: str
+    answer: str
+    emitter: str
+    block: str
+    block_hash: str
+    transactions: tuple[str, ...]
+
+
+def submit(load: Load, transactions: Sequence[Transaction]) -> None:
+    """Send transactions in one batch; LoadError if one is refused."""
+    bodies = [body_of("eth_sendRawTransaction", [shown(t.raw)]) for t in transactions]
+    connection = next(iter(load.connections.values()))
+    connection.send(http(batch_of(bodies)))
+    answer = None
+    while answer is None:
+        answer = connection.receive()
+    for entry in json.loads(answer.partition(b"\r\n\r\n")[2]):
+        if "error" in entry:
+            raise LoadError(f"a transaction was refused: {entry['error']}")
+
+
+def receipt_of(load: Load, tx_hash: str) -> dict[str, Any]:
+    """The receipt of a transaction once it is mined."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < deadline:
+        found = load.ask("eth_getTransactionReceipt", [tx_hash])
+        if found is not None and int(found["blockHash"], 16):
+            if int(found["status"], 16) != 1:
+                raise LoadError(f"a transaction failed: {found}")
+            return dict(found)
+        time.sleep(LOOK_EVERY)
+    raise LoadError(f"{tx_hash} was not mined in {WAIT_SECONDS:g} s")
+
+
+def token_code() -> bytes:
+    """The compiled ERC-20 of the case file: balances in the mapping at slot 0."""
+    cases = json.loads(DEFAULT_CASES.read_text())["cases"]
+    case = next(case for case in cases if case["name"] == TOKEN_CASE)
+    return bytes.fromhex(case["pre"][case["to"]]["code"][2:])
+
+
+def prepare(load: Load) -> Content:
+    """Deploy the contracts from the first account and put transfers into one block."""
+    accounts = dev_accounts(10)
+    key = accounts[0].private_key
+    balances = {balance_slot(account.address): FUNDS for account in accounts}
+    codes = ((token_code(), balances), (ANSWER, {}), (EMITTER, {}))
+    deployed = [
+        signed(key, nonce, data=deployment(code, storage), gas_limit=5_000_000)
+        for nonce, (code, storage) in enumerate(codes)
+    ]
+    submit(load, deployed)
+    token, answer, emitter = (
+        str(receipt_of(load, shown(t.hash))["contractAddress"]) for t in deployed
+    )
+    head = load.ask("eth_blockNumber")
+    while load.ask("eth_blockNumber") == head:  # a fresh block has room for all of them
+        time.sleep(LOOK_EVERY)
+    to = bytes.fromhex(token[2:])
+    sent = [
+        signed(key, len(codes) + i, to=to, data=transfer(word(i + 1)[12:], 5), gas_limit=100_000)
+        for i in range(TRANSFERS)
+    ]
+    submit(load, sent)
+    receipts = [receipt_of(load, shown(t.hash)) for t in sent]
+    last = receipts[-1]
+    if any(receipt["blockHash"] != last["blockHash"] for receipt in receipts):
+        raise LoadError("the transfers are not in one block")
+    return Content(
+        token, answer, emitter, last["blockNumber"], last["blockHash"],
+        tuple(shown(t.hash) for t in sent),
+    )  # fmt: skip
+
+
+def token_slot(address: bytes) -> str:
+    """The storage position of a balance."""
+    return hex(balance_slot(address))
+
+
+def keccak_word(number: int) -> str:
+    """A pseudo-random topic."""
+    return shown(fastevm.keccak256(word(number)))

@@ -1,0 +1,211 @@
+"""A light load generator: requests made beforehand, answers only counted, one thread, epoll.
+
+It is closed loop: every connection has one request in flight and sends the next one when the answer
+is complete. What a server does not answer with status 200, or answers with a JSON-RPC error where
+none is expected, is a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import Any, Final
+
+HOST: Final = "127.0.0.1"
+RECEIVED_AT_ONCE: Final = 1 << 18  # bytes
+SILENCE_LIMIT: Final = 30.0  # seconds without any answer
+POLL_SECONDS: Final = 1.0
+CPU_CLOCK: Final = 2  # of a process by its id: clockid_t is (~pid << 3) | 2 on Linux
+
+_LENGTH: Final = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
+
+
+class LoadError(Exception):
+    """A server that closes, is silent or answers what is no HTTP."""
+
+
+def body_of(method: str, params: Any, number: int = 1) -> bytes:
+    """One JSON-RPC request."""
+    request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(request, separators=(",", ":")).encode()
+
+
+def batch_of(bodies: Sequence[bytes]) -> bytes:
+    """One body of many requests."""
+    return b"[" + b",".join(bodies) + b"]"
+
+
+def http(body: bytes) -> bytes:
+    """The bytes of a POST, as client libraries send it."""
+    head = (
+        f"POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n"
+        f"Accept: */*\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+@dataclass(slots=True)
+class Sample:
+    """What one run gave. ``latencies`` in seconds, one per request sent; ``cpu`` seconds."""
+
+    items: int  # JSON-RPC calls in one request
+    latencies: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+    cpu: float = 0.0
+    failures: int = 0
+    received: int = 0
+
+    @property
+    def calls(self) -> int:
+        """Calls that were answered."""
+        return len(self.latencies) * self.items
+
+    @property
+    def rate(self) -> float:
+        """Calls per second."""
+        return self.calls / self.seconds if self.seconds else 0.0
+
+    @property
+    def cpu_per_call(self) -> float:
+        """Seconds of the server's CPU for one call."""
+        return self.cpu / self.calls if self.calls else 0.0
+
+    def quantile(self, share: float) -> float:
+        """The latency that ``share`` of the requests do not exceed; 0 without any."""
+        ordered = sorted(self.latencies)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process, all its threads, to the nanosecond."""
+    return time.clock_gettime((~pid << 3) | CPU_CLOCK)
+
+
+class Connection:
+    """One socket and the answer that it waits for."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection((HOST, port), timeout=SILENCE_LIMIT)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.started = 0.0
+        self.parts: list[bytes] = []
+        self.missing = 0
+
+    def send(self, request: bytes) -> None:
+        """Send a request; the server must take it without reading of ours in between."""
+        self.started = time.perf_counter()
+        self.socket.sendall(request)
+
+    def receive(self) -> bytes | None:
+        """Take what came; the whole answer once it is complete."""
+        data = self.socket.recv(RECEIVED_AT_ONCE)
+        if not data:
+            raise LoadError("the server closed a connection")
+        if not self.parts:
+            self.missing = size_of(data)
+        self.parts.append(data)
+        self.missing -= len(data)
+        if self.missing > 0:
+            return None
+        answer = data if len(self.parts) == 1 else b"".join(self.parts)
+        self.parts.clear()
+        return answer
+
+
+def size_of(data: bytes) -> int:
+    """Bytes of the answer that begins with ``data``, its head included."""
+    end = data.find(b"\r\n\r\n")
+    found = _LENGTH.search(data, 0, end + 2)
+    if end < 0 or found is None:
+        raise LoadError(f"no answer with a length: {data[:200]!r}")
+    return end + 4 + int(found[1])
+
+
+class Load:
+    """Connections to one server that are kept for many runs."""
+
+    def __init__(self, port: int, pid: int, connections: int) -> None:
+        self.pid = pid
+        self.poll = select.epoll()
+        self.connections: dict[int, Connection] = {}
+        for _ in range(connections):
+            connection = Connection(port)
+            self.connections[connection.socket.fileno()] = connection
+            self.poll.register(connection.socket, select.EPOLLIN)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.poll.close()
+        for connection in self.connections.values():
+            connection.socket.close()
+
+    def run(
+        self,
+        requests: Sequence[bytes],
+        *,
+        items: int = 1,
+        seconds: float | None = None,
+        may_fail: bool = False,
+    ) -> Sample:
+        """Send ``requests`` (see `http`) over and over for so long, or each of them once.
+
+        ``may_fail``: errors of JSON-RPC in answers are none of the load.
+        """
+        sample = Sample(items)
+        source = iter(requests) if seconds is None else cycle(requests)
+        before, started = cpu_seconds(self.pid), time.perf_counter()
+        deadline = float("inf") if seconds is None else started + seconds
+        in_flight = 0
+        for connection in self.connections.values():
+            in_flight += self._next(connection, source)
+        heard = started
+        while in_flight:
+            events = self.poll.poll(POLL_SECONDS)
+            now = time.perf_counter()
+            if events:
+                heard = now
+            elif now - heard > SILENCE_LIMIT:
+                raise LoadError(f"no answer for {SILENCE_LIMIT:g} s")
+            for number, _ in events:
+                connection = self.connections[number]
+                answer = connection.receive()
+                if answer is None:
+                    continue
+                now = time.perf_counter()
+                sample.latencies.append(now - connection.started)
+                sample.received += len(answer)
+                if not answer.startswith(b"HTTP/1.1 200") or (
+                    not may_fail and b'"error":{' in answer
+                ):
+                    sample.failures += 1
+                in_flight -= 1
+                if now < deadline:
+                    in_flight += self._next(connection, source)
+        sample.seconds = time.perf_counter() - started
+        sample.cpu = cpu_seconds(self.pid) - before
+        return sample
+
+    def _next(self, connection: Connection, source: Iterator[bytes]) -> bool:
+        request = next(source, None)
+        if request is None:
+            return False
+        connection.send(request)
+        return True
+
+    def ask(self, method: str, params: Any = ()) -> Any:
+        """One call over one of the connections; its result. LoadError for an error."""
+        connection = next(iter(self.connections.values()))
+        connection.send(http(body_of(method, list(params))))
+        answer = None
+        while answer is None:
+            answer = connection.receive()
+        found = json.loads(answer.partition(b"\r\n\r\n")[2])
+        if "error" in found:
+            raise LoadError(f"{method}: {found['error']}")
+        return found["result"]
