@@ -3,24 +3,35 @@
 from fastevm.chain.assembly import BlockAttributes, assemble_block
 from fastevm.chain.chain import Chain
 from fastevm.chain.hub import SlowReader
-from fastevm.chain.logs import LogIndex
+from fastevm.chain.log_json import LogWriter
+from fastevm.chain.log_records import BlockLogs, LogQuery
+from fastevm.chain.logs import LogIndex, LogLimits
 from fastevm.chain.node import Mining, Node, dev_node, genesis_node
 from fastevm.chain.options import (
     add_chain_arguments,
     follow_upstream,
     genesis_time,
     node_options,
+    open_directory,
 )
 from fastevm.chain.pending import PendingBlock
+from fastevm.chain.storage import DataDirectory, Fsync, StorageError
 
 __all__ = [
     "BlockAttributes",
+    "BlockLogs",
     "Chain",
+    "DataDirectory",
+    "Fsync",
     "LogIndex",
+    "LogLimits",
+    "LogQuery",
+    "LogWriter",
     "Mining",
     "Node",
     "PendingBlock",
     "SlowReader",
+    "StorageError",
     "add_chain_arguments",
     "assemble_block",
     "dev_node",
@@ -28,4 +39,5 @@ __all__ = [
     "genesis_node",
     "genesis_time",
     "node_options",
+    "open_directory",
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.dao import drained
+from fastevm.chain.genesis import read_accounts
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
 from fastevm.execution.block import execute_block
 from fastevm.execution.decoding import decode_block
@@ -46,6 +47,14 @@ class HeadChange(NamedTuple):
 
     removed: tuple[Block, ...]
     added: tuple[Block, ...]
+
+
+class Journal(Protocol):
+    """Is told of every change before it happens; what it raises keeps the change from happening."""
+
+    def keep(self, block: Block) -> None: ...
+    def move_head(self, block_hash: bytes) -> None: ...
+    def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None: ...
 
 
 @dataclass(slots=True)
@@ -96,6 +105,7 @@ class Chain:
         self._side: dict[bytes, int] = {}
         self._positions: dict[bytes, tuple[bytes, int]] = {}
         self._listeners: list[Callable[[HeadChange], None]] = []
+        self.journal: Journal | None = None
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -225,7 +235,7 @@ class Chain:
         self._keep(_Entry(block, schedule, difficulty, result.receipts, result))
 
     def import_rlp(self, data: bytes, progress: Callable[[int, int], None] | None = None) -> int:
-        """Add blocks that stand one after the other as RLP; how many there were.
+        """Add blocks that stand one after the other as RLP; how many there were, known or not.
 
         ``progress(blocks, bytes)`` is called after each block. At the first invalid block
         :class:`InvalidBlock` is raised and the blocks before it stay.
@@ -234,7 +244,9 @@ class Chain:
         while at < len(data):
             number = self.head.number + 1
             end = at + _item_size(data, at, number)
-            self.add(decode_block(data[at:end], number=number))
+            block = decode_block(data[at:end], number=number)
+            if block.hash not in self._entries:
+                self.add(block)
             at, count = end, count + 1
             if progress is not None:
                 progress(count, at)
@@ -242,7 +254,22 @@ class Chain:
 
     def set_head(self, block_hash: bytes) -> HeadChange:
         """Make a known block the head, whatever the fork rule says; :class:`UnknownBlockError`."""
-        return self._move_head(self._entry(block_hash))
+        entry = self._entry(block_hash)
+        if self.journal is not None:
+            self.journal.move_head(block_hash)
+        return self._move_head(entry)
+
+    def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None:
+        """Change the state after a block, by nobody's transaction.
+
+        For development only: no other node can follow. ``accounts`` as in a genesis file; what is
+        not named keeps its value. ValueError names a wrong member, else errors as of ``layer_of``.
+        """
+        entry, result = self._entry(block_hash), self._result(block_hash)
+        layer = result.layer.with_accounts(read_accounts(accounts))
+        if self.journal is not None:
+            self.journal.amend(block_hash, accounts)
+        entry.result = replace(result, layer=layer)
 
     def on_head(self, listener: Callable[[HeadChange], None]) -> None:
         """Call ``listener`` after every change of the head, on the thread that adds."""
@@ -321,6 +348,8 @@ class Chain:
         validate_ommers(block, schedule=schedule, ancestors=generations, included=included)
 
     def _keep(self, entry: _Entry) -> None:
+        if self.journal is not None:
+            self.journal.keep(entry.block)
         self._entries[entry.block.hash] = entry
         self._side[entry.block.hash] = entry.block.number
         if self._is_better(entry):

@@ -53,25 +53,30 @@ def genesis_block(
 
 def genesis_state(alloc: Mapping[str, Any]) -> Layer:
     """The state of an ``alloc``: address to ``balance``, ``nonce``, ``code`` and ``storage``."""
-    return Layer.of(
-        {
-            read_bytes(address, "alloc", 20): _account(fields, f"alloc.{address}")
-            for address, fields in alloc.items()
-        }
-    )
+    return Layer.of(read_accounts(alloc))
+
+
+def read_accounts(alloc: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
+    """The accounts of an ``alloc`` as :class:`Layer` takes them: by address, only named members."""
+    return {
+        read_bytes(address, "alloc", 20): _account(fields, f"alloc.{address}")
+        for address, fields in alloc.items()
+    }
 
 
 def _account(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
-    storage = fields.get("storage") or {}
-    return {
-        "balance": read_number(fields.get("balance") or 0, f"{name}.balance"),
-        "nonce": read_number(fields.get("nonce") or 0, f"{name}.nonce"),
-        "code": read_bytes(fields.get("code") or "0x", f"{name}.code"),
-        "storage": {
+    found: dict[str, Any] = {}
+    for member in ("balance", "nonce"):
+        if fields.get(member) not in (None, ""):
+            found[member] = read_number(fields[member], f"{name}.{member}")
+    if fields.get("code") not in (None, ""):
+        found["code"] = read_bytes(fields["code"], f"{name}.code")
+    if fields.get("storage"):
+        found["storage"] = {
             _word(slot, f"{name}.storage"): _word(value, f"{name}.storage.{slot}")
-            for slot, value in storage.items()
-        },
-    }
+            for slot, value in fields["storage"].items()
+        }
+    return found
 
 
 def _later_fields(genesis: Mapping[str, Any], schedule: ForkSchedule) -> dict[str, Any]:

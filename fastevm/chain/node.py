@@ -1,6 +1,8 @@
 """``Node``: a chain, a pool and, if it produces blocks, a builder, behind one door."""
 
 import asyncio
+import contextlib
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -26,13 +28,19 @@ from fastevm.chain.pending import Listeners, PendingBlock, SliceListener
 from fastevm.chain.pool import TransactionPool
 from fastevm.chain.pooled import PoolLimits
 from fastevm.chain.producer import Producer
+from fastevm.chain.storage import DataDirectory
+from fastevm.chain.storage.blocks import Progress
+from fastevm.chain.storage.preconfirmed import kept_promise
 from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
 from fastevm.chain.upstream import UpstreamError, UpstreamRefusal
-from fastevm.errors import FastevmError, InvalidTransaction
+from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
 from fastevm.execution.result import BlockResult
 from fastevm.execution.sidecar import decode_pooled
 from fastevm.execution.transaction import Transaction
+from fastevm.spec.quantity import read_number
 from fastevm.types import Block
+
+log = logging.getLogger(__name__)
 
 DEFAULT_FEE_CAP = ETHER
 DEFAULT_POLL_MS = 200
@@ -78,7 +86,9 @@ class Node:
         pool_limits: PoolLimits | None = None,
         fee_cap: int = DEFAULT_FEE_CAP,
         trusted_setup: TrustedSetup | None = None,
+        directory: DataDirectory | None = None,
     ) -> None:
+        """``directory`` has been claimed for the chain and is closed by ``stop``."""
         self.chain = chain
         self.accounts = tuple(accounts)
         self.mining = mining
@@ -89,10 +99,14 @@ class Node:
         self._slice_listeners = Listeners()
         self._transaction_listeners: list[Callable[[Transaction], None]] = []
         kind = SliceBuilder if mining is Mining.CADENCE else Producer
-        self.producer = kind(chain, self.pool, self.publish, coinbase=coinbase, meters=self.meters)
+        self.producer = kind(chain, self.pool, self.built, coinbase=coinbase, meters=self.meters)
         self.feed = FeedHub(self.meters)
         self._slice_listeners.add(self.feed.publish)
         self.following: Following | None = None
+        self.directory = directory
+        if directory is not None:
+            directory.meters = self.meters
+            self._restore(directory)
 
     @property
     def config(self) -> ChainConfig:
@@ -152,6 +166,8 @@ class Node:
         transaction = self._admit(raw)
         if self.following is not None:
             self._forward(raw, transaction)
+        elif self.directory is not None:
+            self._write_down(self.directory, raw, transaction)
         for listener in self._transaction_listeners:
             listener(transaction)
         if self.mining is Mining.INSTANT:
@@ -181,6 +197,8 @@ class Node:
             "pool_queued": self.pool.queued_count,
             "pool_confirmed": self.pool.confirmed_count,
         }
+        if self.directory is not None:
+            values |= self.directory.values()
         if pending is not None:
             values["pending_number"] = pending.header.number
             values["pending_age_seconds"] = time.monotonic() - pending.published
@@ -222,6 +240,14 @@ class Node:
             await self.following.stop()
         if self.builder is not None:
             await asyncio.to_thread(self.builder.stop)
+        if self.directory is not None:
+            await asyncio.to_thread(self.directory.close)
+
+    def built(self, pending: PendingBlock) -> None:
+        """A slice was made here: what is promised is written down first."""
+        if self.directory is not None:
+            self.directory.slices.keep(pending)
+        self.publish(pending)
 
     def followed(self, pending: PendingBlock | None, tell: bool) -> None:
         """A snapshot of the feed: what it holds has left the pool."""
@@ -230,6 +256,37 @@ class Node:
         else:
             self.pool.reset(pending.layer, pending.transactions[pending.first_new :])
         self.publish(pending, tell)
+
+    def _restore(self, directory: DataDirectory) -> None:
+        """Keep the promise that the process before left, and let wait again what waited then."""
+        if self.mining is not Mining.NEVER:
+            promise = directory.slices.promise()
+            try:
+                kept = None if promise is None else kept_promise(self.chain, promise)
+            except FastevmError as error:
+                log.error("the pre-confirmed block could not be sealed: %s", error)
+                self.meters.count("promises_broken_total")
+            else:
+                if kept is not None:
+                    self.chain.append(*kept)
+                    self.meters.count("promises_kept_total")
+        waiting = directory.pool.restore(self._readmit, self._is_waiting)
+        self.meters.set("pool_restored", waiting)
+
+    def _readmit(self, raw: bytes) -> None:
+        with contextlib.suppress(InvalidTransaction, TransactionDecodeError):
+            self._admit(raw)
+
+    def _is_waiting(self, tx_hash: bytes) -> bool:
+        return self.pool.find(tx_hash) is not None
+
+    def _write_down(self, directory: DataDirectory, raw: bytes, transaction: Transaction) -> None:
+        try:
+            directory.pool.add(transaction.hash, raw, self._is_waiting)
+        except OSError as error:
+            self.pool.drop(transaction.hash)
+            text = "the transaction could not be written to the data directory"
+            raise InvalidTransaction("storage", f"{text}: {error}") from error
 
     def _forward(self, raw: bytes, transaction: Transaction) -> None:
         """The upstream node has the last word."""
@@ -297,15 +354,20 @@ def dev_node(
     slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
     mining: Mining = Mining.CADENCE,
     timestamp: int | None = None,
+    directory: DataDirectory | None = None,
     **options: Any,
 ) -> Node:
-    """A development chain in memory that builds blocks by itself.
+    """A development chain that builds blocks by itself.
 
     ``accounts`` accounts of the well-known test mnemonic hold 10,000 ether each. Times in
-    milliseconds, ``timestamp`` of the first block in seconds. Further options as of
-    :class:`Node`. ValueError for what no chain can have.
+    milliseconds, ``timestamp`` of the first block in seconds (now, or that of the chain in
+    ``directory``). Further options as of :func:`genesis_node`. ValueError for what no chain can
+    have.
     """
     funded = dev_accounts(accounts)
+    stored = None if directory is None else directory.genesis
+    if timestamp is None and stored is not None:
+        timestamp = read_number(stored.get("timestamp", 0), "timestamp")
     genesis = dev_genesis(funded, chain_id=chain_id, timestamp=timestamp)
     return genesis_node(
         genesis,
@@ -313,6 +375,7 @@ def dev_node(
         mining=mining,
         block_time_ms=block_time_ms,
         slice_interval_ms=slice_interval_ms,
+        directory=directory,
         **options,
     )
 
@@ -325,11 +388,15 @@ def genesis_node(
     mining: Mining | None = None,
     block_time_ms: int = DEFAULT_BLOCK_TIME_MS,
     slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
+    directory: DataDirectory | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Node:
     """A node on the chain of a genesis file (geth's format); ValueError names a wrong member.
 
-    ``produce_blocks`` is short for mining at the cadence. Further options as of :class:`Node`.
+    ``produce_blocks`` is short for mining at the cadence. What is in ``directory`` is played back,
+    with ``progress(blocks, bytes, all_bytes)`` after each record; the chain is kept there from then
+    on. StorageError (a ValueError) when it holds another one. Further options as of :class:`Node`.
     """
     config = ChainConfig.from_genesis(
         genesis, block_time_ms=block_time_ms, slice_interval_ms=slice_interval_ms
@@ -338,4 +405,8 @@ def genesis_node(
     if mining is None:
         mining = Mining.CADENCE if produce_blocks else Mining.NEVER
     chain = Chain(config, block, layer)
-    return Node(chain, accounts=accounts, mining=mining, **options)
+    if directory is not None:
+        directory.claim(genesis, block.hash, config.chain_id)
+        directory.blocks.replay(chain, progress)
+        chain.journal = directory.blocks
+    return Node(chain, accounts=accounts, mining=mining, directory=directory, **options)

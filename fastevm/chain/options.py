@@ -9,41 +9,64 @@ from fastevm.chain.accounts import ETHER
 from fastevm.chain.following import first_block
 from fastevm.chain.kzg import find_trusted_setup
 from fastevm.chain.node import Mining, Node
+from fastevm.chain.storage import DataDirectory, Fsync
 
 
 def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of block production, the pool and following."""
-    chain = parser.add_argument_group("block production")
-    modes = chain.add_mutually_exclusive_group()
+    """Add the options of block production, storage, the pool and following."""
+    _add_production(parser.add_argument_group("block production"))
+    _add_storage(parser.add_argument_group("storage"))
+    _add_pool(parser.add_argument_group("transaction pool"))
+    _add_following(parser.add_argument_group("following another node"))
+
+
+def _add_production(group: argparse._ArgumentGroup) -> None:
+    modes = group.add_mutually_exclusive_group()
     modes.add_argument(
         "--no-mining", action="store_true", help="make blocks only on demand (evm_mine)"
     )
     modes.add_argument(
         "--instant", action="store_true", help="make a block for every transaction at once"
     )
-    chain.add_argument(
+    group.add_argument(
         "--genesis-time", type=int, metavar="SECONDS",
         help="timestamp of the development chain's first block (now)",
     )  # fmt: skip
-    pool = parser.add_argument_group("transaction pool")
-    pool.add_argument(
+
+
+def _add_storage(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--datadir", type=Path, metavar="DIR",
+        help="keep the chain here and go on from there (in memory only)",
+    )  # fmt: skip
+    group.add_argument(
+        "--fsync", choices=[one.value for one in Fsync], default=Fsync.EVERYSEC.value,
+        help="when --datadir waits for the disk, which matters to a machine that loses power"
+        " (%(default)s)",
+    )  # fmt: skip
+
+
+def _add_pool(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--tx-fee-cap", type=float, default=1.0, metavar="ETHER",
         help="refuse transactions that offer more for their gas; 0: no cap (%(default)s)",
     )  # fmt: skip
-    pool.add_argument(
+    group.add_argument(
         "--trusted-setup", type=Path, metavar="FILE",
         help="KZG setup for blob transactions (FASTEVM_TRUSTED_SETUP, else of eth-account)",
     )  # fmt: skip
-    follow = parser.add_argument_group("following another node")
-    follow.add_argument(
+
+
+def _add_following(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--upstream-url", metavar="URL",
         help="JSON-RPC (http or ws) of the node whose canonical blocks are followed",
     )  # fmt: skip
-    follow.add_argument(
+    group.add_argument(
         "--preconf-url", metavar="URL",
         help="WebSocket of the feed whose slices are pre-confirmed here (needs --upstream-url)",
     )  # fmt: skip
-    follow.add_argument(
+    group.add_argument(
         "--poll-interval", type=int, default=200, metavar="MS",
         help="milliseconds between questions for new upstream blocks (%(default)s)",
     )  # fmt: skip
@@ -71,9 +94,21 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
     }
 
 
-def genesis_time(arguments: argparse.Namespace) -> int | None:
-    """When the development chain begins: the upstream's, or as the option says (seconds)."""
-    if arguments.upstream_url and arguments.genesis_time is None:
+def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:
+    """The data directory, if there is to be one. ValueError or OSError when it cannot be used."""
+    if arguments.datadir is None:
+        return None
+    return DataDirectory(arguments.datadir, fsync=Fsync(arguments.fsync))
+
+
+def genesis_time(
+    arguments: argparse.Namespace, directory: DataDirectory | None = None
+) -> int | None:
+    """When the development chain begins: as the option says (seconds), else as in the directory
+    (None), else when the upstream's does.
+    """
+    known = directory is not None and directory.genesis is not None
+    if arguments.upstream_url and arguments.genesis_time is None and not known:
         found = asyncio.run(first_block(arguments.upstream_url))
         return int(found["timestamp"], 16)
     stated: int | None = arguments.genesis_time
