@@ -3,13 +3,20 @@ from libc.stdint cimport uint8_t, uint32_t
 
 from fastevm.execution.envelope cimport HALF_ORDER, authorization_signing_hash, tx_signing_hash
 from fastevm.execution.tx cimport (
-    SENDER_BAD_VALUES, SENDER_KNOWN, SENDER_NO_KEY, SENDER_UNKNOWN, Authorization, SenderState, Tx,
+    SENDER_BAD_VALUES, SENDER_KNOWN, SENDER_NO_KEY, SENDER_UNKNOWN, SENDER_WRITING, Authorization,
+    SenderState, Tx,
 )
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Address, Hash
-from fastevm.primitives.intrinsics cimport atomic_publish_int
+from fastevm.primitives.intrinsics cimport (
+    atomic_claim_int, atomic_observe_int, atomic_publish_int,
+)
 from fastevm.primitives.secp256k1 cimport recover_address
 from fastevm.primitives.word cimport Word, word_is_zero, word_lt, word_store
+
+
+cdef extern from "<sched.h>" nogil:
+    int sched_yield()
 
 
 # The order of secp256k1's group: r and s lie below it.
@@ -44,30 +51,44 @@ cdef bint tx_recover(Tx* tx, Buffer* scratch) noexcept nogil:
     return sender_state_of(tx) != SENDER_UNKNOWN or recover_sender(tx, scratch)
 
 
+# Several threads may recover the same signature: each does it on the side, one stores what all found.
 cdef bint recover_sender(Tx* tx, Buffer* scratch) noexcept nogil:
     cdef Hash digest
+    cdef Address sender
     cdef SenderState state = SENDER_BAD_VALUES
-    if tx.y_parity < 0 or not in_range(&tx.r, &tx.s):
+    if tx.y_parity >= 0 and in_range(&tx.r, &tx.s):
+        if not tx_signing_hash(tx, tx.has_chain_id, tx.chain_id, scratch, &digest):
+            return False
+        state = SENDER_NO_KEY
+        if signer_of(&digest, &tx.r, &tx.s, tx.y_parity, &sender):
+            state = SENDER_KNOWN
+    if atomic_claim_int(<int*>&tx.sender_state, SENDER_UNKNOWN, SENDER_WRITING):
+        if state == SENDER_KNOWN:
+            tx.sender = sender
         atomic_publish_int(<int*>&tx.sender_state, state)
-        return True
-    if not tx_signing_hash(tx, tx.has_chain_id, tx.chain_id, scratch, &digest):
-        return False
-    # Two threads that recover it at the same time write the same bytes.
-    state = SENDER_NO_KEY
-    if signer_of(&digest, &tx.r, &tx.s, tx.y_parity, &tx.sender):
-        state = SENDER_KNOWN
-    atomic_publish_int(<int*>&tx.sender_state, state)
+    while sender_state_of(tx) == SENDER_UNKNOWN:
+        sched_yield()
     return True
 
 
+cdef enum:
+    AUTHORITY_WRITING = -1    # in place of has_authority, while a thread stores it
+
+
 # An authority's signature must be low-s whatever the fork (EIP-7702); a bad one only makes its
-# tuple void.
+# tuple void, for which nothing needs to be stored.
 cdef bint recover_authority(Authorization* a, Buffer* scratch) noexcept nogil:
     cdef Hash digest
+    cdef Address authority
     if a.y_parity > 1 or not in_range(&a.r, &a.s) or word_lt(&HALF_ORDER, &a.s):
-        a.has_authority = False
         return True
     if not authorization_signing_hash(a, scratch, &digest):
         return False
-    a.has_authority = signer_of(&digest, &a.r, &a.s, a.y_parity, &a.authority)
+    if not signer_of(&digest, &a.r, &a.s, a.y_parity, &authority):
+        return True
+    if atomic_claim_int(<int*>&a.has_authority, False, AUTHORITY_WRITING):
+        a.authority = authority
+        atomic_publish_int(<int*>&a.has_authority, True)
+    while atomic_observe_int(<int*>&a.has_authority) == AUTHORITY_WRITING:
+        sched_yield()
     return True

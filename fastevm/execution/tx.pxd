@@ -18,6 +18,7 @@ cdef enum SenderState:
     SENDER_KNOWN = 1
     SENDER_BAD_VALUES = 2     # v, r or s out of range
     SENDER_NO_KEY = 3         # in range, but no public key signed this
+    SENDER_WRITING = 4        # a thread is storing it: nobody reads this, see sender_state_of
 
 
 cdef struct AccessEntry:
@@ -32,7 +33,7 @@ cdef struct Authorization:
     int y_parity              # any 8-bit value decodes, 0 and 1 can recover
     Word r
     Word s
-    bint has_authority        # the signature is in range, low-s, and recovers
+    bint has_authority        # the signature is in range, low-s, and recovers; see recovery.pyx
     Address authority
 
 

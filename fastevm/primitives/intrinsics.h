@@ -212,6 +212,10 @@ FE_INLINE void fe_atomic_store_int(int* p, int x) { __atomic_store_n(p, x, __ATO
 /* Who observes the number sees all that was written before it was published. */
 FE_INLINE void fe_atomic_publish_int(int* p, int x) { __atomic_store_n(p, x, __ATOMIC_RELEASE); }
 FE_INLINE int fe_atomic_observe_int(const int* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+/* Of several threads one finds `from` and leaves `to`; nonzero for that one. */
+FE_INLINE int fe_atomic_claim_int(int* p, int from, int to) {
+    return __atomic_compare_exchange_n(p, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+}
 
 /* A number that is the same everywhere in this process and unknown outside it, for hash tables
    whose keys an attacker chooses. The kernel hands every Linux process sixteen random bytes. */

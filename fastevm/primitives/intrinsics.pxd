@@ -52,6 +52,8 @@ cdef extern from "fastevm/primitives/intrinsics.h" nogil:
     # Who observes the number sees all that was written before it was published.
     void atomic_publish_int "fe_atomic_publish_int"(int* p, int x)
     int atomic_observe_int "fe_atomic_observe_int"(const int* p)
+    # Of several threads one finds `old` and leaves `new`; True for that one.
+    bint atomic_claim_int "fe_atomic_claim_int"(int* p, int old, int new)
 
     # The same in the whole process, unknown outside: mixes hash tables whose keys an attacker
     # chooses.
