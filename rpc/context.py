@@ -107,12 +107,14 @@ class Context:
         pending = self.freshness.pending()
         return None if pending is None else View.of_pending(self.node, pending)
 
-    def pending_views(self) -> tuple[View, ...]:
+    def pending_blocks(self) -> tuple[PendingBlock, ...]:
         """Return all blocks that are pre-confirmed and not canonical yet, oldest first."""
         pending = self.freshness.pending()
-        if pending is None:
-            return ()
-        return tuple(View.of_pending(self.node, block) for block in pending.chain())
+        return () if pending is None else tuple(pending.chain())
+
+    def pending_views(self) -> tuple[View, ...]:
+        """Return the same as views."""
+        return tuple(View.of_pending(self.node, block) for block in self.pending_blocks())
 
     def find(self, selector: Selector) -> View | None:
         """Return the block that ``selector`` means; None if there is no such block.

@@ -75,6 +75,9 @@ REASONS: Final[dict[str, Row]] = {
     "too_many_logs": _both(
         -32602, "query exceeds max results {limit}, retry with the range {first}-{last}"
     ),
+    "logs_too_large": _both(
+        -32602, "query exceeds max response size {limit}, retry with the range {first}-{last}"
+    ),
     "filter_not_found": _both(-32000, "filter not found"),
     "too_many_filters": _both(-32005, "too many filters, limit {limit}"),
     # --- calls ---

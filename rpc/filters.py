@@ -3,16 +3,20 @@
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
+import msgspec
+
+from fastevm.chain import LogWriter
 from fastevm.errors import UnknownBlockError
 from fastevm.types import Block
-from rpc.context import Context, View
+from rpc.context import Context
 from rpc.errors import RpcError
-from rpc.format import Json, hex_bytes
-from rpc.logs import LogFilter, matching_logs
+from rpc.format import hex_bytes
+from rpc.logs import LogFilter, log_writer
 
 ID_BYTES: Final = 16
 
@@ -78,7 +82,7 @@ class ChainFilter:
     wanted: LogFilter | None = None
     lock: Lock = field(default_factory=Lock)
 
-    def changes(self, context: Context) -> list[Any]:
+    def changes(self, context: Context) -> list[str] | msgspec.Raw:
         """Return what is new. Logs that left the chain come first, in reverse, as removed.
 
         An answer over the limit of logs ends with a whole block; the next poll goes on there.
@@ -86,18 +90,17 @@ class ChainFilter:
         with self.lock:
             head = context.node.chain.head
             removed, common = self._left_chain(context)
-            last = head.number
             if self.wanted is None:
-                found: list[Any] = self._hashes(context, common + 1, last)
-            else:
-                gone: list[Json] = []
-                for block in removed:
-                    gone += _logs(View(context.node, block), self.wanted, removed=True)[::-1]
-                found, last = self._logs(context, self.wanted, common + 1, last)
-                found = gone + found
+                self.seen = head.hash
+                return self._hashes(context, common + 1, head.number)
+            text = log_writer(context, self.wanted)
+            for block in removed:
+                with suppress(UnknownBlockError):  # a side block that was dropped meanwhile
+                    text.add_removed(context.log_index.of_block(block))
+            last = self._add_logs(context, self.wanted, range(common + 1, head.number + 1), text)
             stopped = None if last == head.number else context.node.chain.canonical_hash(last)
             self.seen = stopped or head.hash
-            return found
+            return msgspec.Raw(text.take())
 
     def _left_chain(self, context: Context) -> tuple[list[Block], int]:
         """Return the seen blocks that are not canonical now, and the number of the last that is."""
@@ -114,20 +117,18 @@ class ChainFilter:
         hashes = [context.node.chain.canonical_hash(number) for number in range(first, last + 1)]
         return [hex_bytes(block_hash) for block_hash in hashes if block_hash is not None]
 
-    def _logs(
-        self, context: Context, wanted: LogFilter, first: int, last: int
-    ) -> tuple[list[Json], int]:
+    def _add_logs(
+        self, context: Context, wanted: LogFilter, numbers: range, text: LogWriter
+    ) -> int:
+        """Append the logs of the blocks; the number of the last one that was read."""
         low, high = wanted.first.number, wanted.last.number
-        start = first if low is None else max(first, low)
-        end = last if high is None else min(last, high)
-        found: list[Json] = []
-        for number in context.log_index.scan(start, end, wanted.positions()):
-            block = context.node.chain.block_by_number(number)
-            if block is not None:
-                found += _logs(View(context.node, block), wanted)
-            if len(found) >= context.limits.logs:
-                return found, number
-        return found, last
+        start = numbers.start if low is None else max(numbers.start, low)
+        end = numbers.stop - 1 if high is None else min(numbers.stop - 1, high)
+        for blocks in context.log_index.blocks(start, end, wanted.query()):
+            done = text.add(blocks)
+            if text.is_full:
+                return blocks[done - 1].number
+        return numbers.stop - 1
 
 
 @dataclass(slots=True)
@@ -147,10 +148,3 @@ class ArrivalFilter:
 
 
 Filter = ChainFilter | ArrivalFilter
-
-
-def _logs(view: View, wanted: LogFilter, *, removed: bool = False) -> list[Json]:
-    try:
-        return list(matching_logs(view, wanted, removed=removed))
-    except UnknownBlockError:  # a side block that was dropped meanwhile
-        return []

@@ -22,6 +22,7 @@ class Limits:
     request_time: float = 30.0
     log_blocks: int = 10_000
     logs: int = 20_000
+    log_size: int = 64 * 1024 * 1024  # of the text of all logs in one answer
     call_gas: int = 50_000_000
     call_time: float = 5.0
     work_queue: int = 1024
@@ -44,4 +45,5 @@ class Limits:
     # --- waiting for a transaction, and how old pre-confirmed state may be ---
     sync_time: float = 6.0  # the longest and the usual wait of eth_sendRawTransactionSync
     sync_waiters: int = 4_096  # transactions waited for at once
+    upstream_age: float = 15.0  # a follower without its upstream's head is not ready. 0: it is
     pending_age: float = 5.0  # of the newest slice; older ones are not served. 0: any age will do

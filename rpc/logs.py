@@ -1,13 +1,16 @@
 """Log filters: decoding, matching, and the walk over blocks of eth_getLogs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
+from fastevm.chain import LogQuery, LogWriter
 from fastevm.types import Log
-from rpc.context import Context, View
+from rpc.backend import PendingBlock
+from rpc.context import Context
 from rpc.errors import RpcError
-from rpc.format import Json, log_json
 from rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
 from rpc.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
 from rpc.selectors import EARLIEST, LATEST_BLOCK, Selector, decode_number_or_tag
@@ -33,9 +36,9 @@ class LogFilter:
         """Return the same selection of logs, whatever their block."""
         return LogFilter(addresses=self.addresses, topics=self.topics)
 
-    def positions(self) -> list[list[bytes]]:
-        """Return what a block's bloom must hold: one of each set that is not empty."""
-        return [list(choices) for choices in (self.addresses, *self.topics)]
+    def query(self) -> LogQuery:
+        """Return the same selection, compiled."""
+        return LogQuery(self.addresses, self.topics)
 
     def matches(self, entry: Log) -> bool:
         """Whether a log is wanted."""
@@ -64,37 +67,54 @@ def decode_filter(value: Any) -> LogFilter:
     )
 
 
-def query_logs(context: Context, wanted: LogFilter) -> list[Json]:
-    """Return the logs that ``wanted`` asks for, by block and log index; pre-confirmed ones last."""
+def log_writer(context: Context, wanted: LogFilter) -> LogWriter:
+    """Return an empty text for the logs that ``wanted`` selects, with the limits of one answer."""
+    limits = context.limits
+    return LogWriter(wanted.query(), max_count=limits.logs, max_size=limits.log_size)
+
+
+def query_logs(context: Context, wanted: LogFilter) -> msgspec.Raw:
+    """Return the logs that ``wanted`` asks for, by block and log index; pre-confirmed ones last.
+
+    The JSON text of an array.
+    """
     if wanted.block_hash is not None:
-        if wanted.has_range and context.dialect.block_hash_excludes_range:
-            fault = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other"
-            raise RpcError("invalid_argument", position=0, fault=fault)
-        view = context.find(Selector(hash=wanted.block_hash))
-        if view is None:
-            raise RpcError("unknown_block")
-        return list(matching_logs(view, wanted))
+        return _of_block(context, wanted, wanted.block_hash)
     if wanted.first.is_pending and not wanted.last.is_pending:
         raise RpcError("invalid_block_range")
     for _ in range(REORG_RETRIES):
-        found, undisturbed = _query_range(context, wanted)
+        text, undisturbed = _query_range(context, wanted)
         if undisturbed:
             break
-    return found
+    return msgspec.Raw(text.take())
 
 
-def _query_range(context: Context, wanted: LogFilter) -> tuple[list[Json], bool]:
+def _of_block(context: Context, wanted: LogFilter, block_hash: bytes) -> msgspec.Raw:
+    if wanted.has_range and context.dialect.block_hash_excludes_range:
+        fault = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other"
+        raise RpcError("invalid_argument", position=0, fault=fault)
+    block = context.node.chain.block_by_hash(block_hash)
+    if block is None:
+        raise RpcError("unknown_block")
+    text = log_writer(context, wanted)
+    text.add([context.log_index.of_block(block)])
+    return msgspec.Raw(text.take())
+
+
+def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool]:
     """Return the logs of a range, and whether its blocks stayed canonical meanwhile."""
     # The pending blocks are read before the head: a block that becomes canonical in between is then
     # seen on one side or on both, but never on none. Those on both sides are left out below.
-    pending = context.pending_views() if wanted.last.is_pending else ()
+    pending = context.pending_blocks() if wanted.last.is_pending else ()
+    text = log_writer(context, wanted)
     if wanted.first.is_pending:
-        return _of_pending(pending, wanted, 0), True
+        _add_pending(context, pending, 0, text)
+        return text, True
     head = context.node.chain.head
     first = _number_of(context, wanted.first, head.number)
     last = head.number if wanted.last.is_pending else _number_of(context, wanted.last, head.number)
     # who asks from behind the head up to pending asks in vain at most, and for nothing wrong
-    newest = max(last, head.number + 1, *(view.block.number for view in pending))
+    newest = max(last, head.number + 1, *(block.header.number for block in pending))
     if first > (newest if wanted.last.is_pending else last):
         raise RpcError("invalid_block_range")
     if last > head.number:
@@ -102,41 +122,38 @@ def _query_range(context: Context, wanted: LogFilter) -> tuple[list[Json], bool]
     limit = context.limits.log_blocks
     if last - first + 1 > limit:
         raise RpcError("range_too_wide", limit=limit, first=first, last=first + limit - 1)
-    found = collect(context, wanted, first, last)
-    found += _of_pending(pending, wanted, max(first, head.number + 1))
-    return found, context.node.chain.canonical_hash(head.number) == head.hash
+    _add_canonical(context, wanted, range(first, last + 1), text)
+    _add_pending(context, pending, max(first, head.number + 1), text)
+    return text, context.node.chain.canonical_hash(head.number) == head.hash
 
 
-def _of_pending(views: Sequence[View], wanted: LogFilter, first: int) -> list[Json]:
-    found: list[Json] = []
-    for view in views:
-        if view.block.number >= first:
-            found.extend(matching_logs(view, wanted))
-    return found
+def _add_pending(
+    context: Context, pending: Sequence[PendingBlock], first: int, text: LogWriter
+) -> None:
+    """Append the logs of pre-confirmed blocks from number ``first`` on, however many there are."""
+    index = context.log_index
+    for block in pending:
+        if block.header.number >= first:
+            text.add([index.of_pending(block)])
 
 
-def collect(context: Context, wanted: LogFilter, first: int, last: int) -> list[Json]:
-    """Return the wanted logs of the canonical blocks ``first`` to ``last``."""
-    found: list[Json] = []
-    limit = context.limits.logs
-    for number in context.log_index.scan(first, last, wanted.positions()):
-        block = context.node.chain.block_by_number(number)
-        if block is None:
-            continue
-        found.extend(matching_logs(View(context.node, block), wanted))
-        if len(found) > limit and number > first:
-            raise RpcError("too_many_logs", limit=limit, first=first, last=number - 1)
-    return found
+def _add_canonical(context: Context, wanted: LogFilter, numbers: range, text: LogWriter) -> None:
+    """Append the logs of the canonical blocks; an error when that is too much for one answer.
 
-
-def matching_logs(view: View, wanted: LogFilter, *, removed: bool = False) -> Iterator[Json]:
-    """Return the wanted logs of a block; ``removed``: it has left the canonical chain."""
-    log_index = 0
-    for tx_index, receipt in enumerate(view.receipts):
-        for entry in receipt.logs:
-            if wanted.matches(entry):
-                yield {**log_json(view, entry, tx_index, log_index), "removed": removed}
-            log_index += 1
+    The first block is never too much, so that who asks for less and less gets an answer.
+    """
+    for blocks in context.log_index.blocks(numbers.start, numbers.stop - 1, wanted.query()):
+        done = 0
+        while done < len(blocks):
+            done = text.add(blocks, done)
+            last = blocks[done - 1].number
+            if not text.is_full or last == numbers.start:
+                continue
+            if text.count > text.max_count:
+                reason, limit = "too_many_logs", text.max_count
+            else:
+                reason, limit = "logs_too_large", text.max_size
+            raise RpcError(reason, limit=limit, first=numbers.start, last=last - 1)
 
 
 def _number_of(context: Context, selector: Selector, head: int) -> int:

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import msgspec
+
 from rpc.context import Context
 from rpc.errors import RpcError
 from rpc.filters import ArrivalFilter, ChainFilter
-from rpc.format import Json, hex_bytes
+from rpc.format import hex_bytes
 from rpc.logs import LogFilter, check_choices, decode_filter, query_logs
 from rpc.methods.transactions import get_transaction_by_hash
 from rpc.params import FULL, TEXT
@@ -41,7 +43,7 @@ def new_pending_transaction_filter(context: Context, full: bool) -> str:
 
 
 @method("eth_getFilterChanges", TEXT, place=Place.WORKER)
-def get_filter_changes(context: Context, filter_id: str) -> list[Any]:
+def get_filter_changes(context: Context, filter_id: str) -> list[Any] | msgspec.Raw:
     """Return what is new since the last poll."""
     found = context.filters.use(filter_id)
     if isinstance(found, ChainFilter):
@@ -54,7 +56,7 @@ def get_filter_changes(context: Context, filter_id: str) -> list[Any]:
 
 
 @method("eth_getFilterLogs", TEXT, place=Place.WORKER)
-def get_filter_logs(context: Context, filter_id: str) -> list[Json]:
+def get_filter_logs(context: Context, filter_id: str) -> msgspec.Raw:
     """Return all logs that a filter for logs wants, as eth_getLogs would."""
     found = context.filters.use(filter_id)
     if not isinstance(found, ChainFilter) or found.wanted is None:

@@ -1,13 +1,14 @@
 """eth_getLogs."""
 
+import msgspec
+
 from rpc.context import Context
-from rpc.format import Json
 from rpc.logs import LogFilter, check_choices, decode_filter, query_logs
 from rpc.registry import Param, Place, method
 
 
 @method("eth_getLogs", Param(decode_filter), place=Place.WORKER)
-def get_logs(context: Context, wanted: LogFilter) -> list[Json]:
+def get_logs(context: Context, wanted: LogFilter) -> msgspec.Raw:
     """Return logs by address, topics and blocks (both ends default to ``latest``).
 
     ``toBlock`` pending adds the pre-confirmed logs, both ends pending gives only those. A range or
