@@ -44,7 +44,7 @@ build: $(VENV)/.node
 node: build
 	@exec $(BIN)/python -m fastevm node $(ARGS)
 
-test: $(VENV)/.test $(VENV)/.peers build
+test: $(VENV)/.test $(VENV)/.peers $(VENV)/.clients build
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(VENV)/.test
@@ -68,6 +68,13 @@ $(VENV)/.peers: | $(BIN)/python .venv-eels/bin/python .venv-pyrevm/bin/python .v
 	@touch $@
 
 peers: $(VENV)/.peers
+
+# Clients in JavaScript are tried where npm is installed; nothing else here needs it.
+JAVASCRIPT := tests/clients/javascript
+$(VENV)/.clients: $(JAVASCRIPT)/package.json | $(BIN)/python
+	if command -v npm >/dev/null; then \
+		npm install --prefix $(JAVASCRIPT) --no-audit --no-fund --no-package-lock --loglevel=error; fi
+	@touch $@
 
 fuzz: $(VENV)/.test $(VENV)/.peers build
 	$(BIN)/python -m tests.differential.fuzz --seconds $(SECONDS) $(ARGS)

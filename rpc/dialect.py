@@ -17,6 +17,8 @@ class Dialect:
     ``block_parameter_required``: the methods of the interface document refuse a missing block.
     ``block_hash_excludes_range``: a log filter with blockHash and a range is an error, else the
     range is ignored. ``call_needs_target``: eth_call refuses a call object without ``to``.
+    ``estimates_on_pending``: a gas estimate or access list without a block is made on ``pending``,
+    where the transaction will run and where what was just pre-confirmed is; else on ``latest``.
     ``simulated_block_spacing``: seconds, None for the chain's own block time.
     ``simulate_zero_state_root``: simulated headers have 32 zero bytes in place of the root.
     ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
@@ -28,6 +30,7 @@ class Dialect:
     block_parameter_required: bool
     block_hash_excludes_range: bool
     call_needs_target: bool
+    estimates_on_pending: bool
     simulate_zero_state_root: bool
     simulate_error_as_text: bool
     unknown_subscription_is_error: bool
@@ -40,6 +43,7 @@ DIALECTS: Final = {
         block_parameter_required=True,
         block_hash_excludes_range=False,
         call_needs_target=True,
+        estimates_on_pending=True,
         simulate_zero_state_root=True,
         simulate_error_as_text=True,
         unknown_subscription_is_error=False,
@@ -50,6 +54,7 @@ DIALECTS: Final = {
         block_parameter_required=False,
         block_hash_excludes_range=True,
         call_needs_target=False,
+        estimates_on_pending=False,
         simulate_zero_state_root=False,
         simulate_error_as_text=False,
         unknown_subscription_is_error=True,

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from rpc.dialect import Dialect
 from rpc.quantity import (
     DecodeError,
     decode_address,
@@ -12,7 +13,13 @@ from rpc.quantity import (
     json_kind,
 )
 from rpc.registry import Param
-from rpc.selectors import LATEST_BLOCK, decode_block, decode_number_or_tag
+from rpc.selectors import (
+    LATEST_BLOCK,
+    PENDING_BLOCK,
+    Selector,
+    decode_block,
+    decode_number_or_tag,
+)
 
 ADDRESS: Final = Param(decode_address)
 HASH: Final = Param(decode_hash)
@@ -24,6 +31,14 @@ NUMBER_OR_TAG: Final = Param(decode_number_or_tag)
 BLOCK: Final = Param(decode_block)
 BLOCK_OR_LATEST: Final = Param(decode_block, optional=True, default=LATEST_BLOCK)
 INTERFACE_BLOCK: Final = Param(decode_block, default=LATEST_BLOCK, required_by_interface=True)
+
+
+def _next_block(dialect: Dialect) -> Selector:
+    """The block on which a transaction in preparation is tried out."""
+    return PENDING_BLOCK if dialect.estimates_on_pending else LATEST_BLOCK
+
+
+NEXT_BLOCK: Final = Param(decode_block, optional=True, default_in=_next_block)
 
 
 def decode_text(value: Any) -> str:

@@ -15,31 +15,41 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 class Place(Enum):
     """Where a handler runs.
 
-    LOOP: on the event loop (microseconds of work). WORKER: in a worker thread. TASK: a coroutine,
-    on the loop. SOCKET: on the loop, with the `Turn` of the WebSocket client as second argument;
-    over HTTP it is refused.
+    LOOP: on the event loop (microseconds of work). LIGHT: there too, but it executes code: if that
+    takes longer than about a millisecond it is stopped, and done again in a worker thread. WORKER:
+    in a worker thread. TASK: a coroutine, on the loop. SOCKET: on the loop, with the `Turn` of the
+    WebSocket client as second argument; over HTTP it is refused.
     """
 
     LOOP = 0
     WORKER = 1
     TASK = 2
     SOCKET = 3
+    LIGHT = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One positional parameter: its decoder, and what a missing or null value means."""
+    """One positional parameter: its decoder, and what a missing or null value means.
+
+    ``default_in`` gives the default where it depends on the dialect.
+    """
 
     decode: Callable[[Any], Any]
     optional: bool = False
     default: Any = None
     required_by_interface: bool = False
+    default_in: Callable[[Dialect], Any] | None = None
 
     def may_miss(self, dialect: Dialect) -> bool:
         """Whether the parameter may be left out in ``dialect``."""
         if self.required_by_interface:
             return not dialect.block_parameter_required
         return self.optional
+
+    def missing(self, dialect: Dialect) -> Any:
+        """What a parameter that was left out means in ``dialect``."""
+        return self.default if self.default_in is None else self.default_in(dialect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,11 @@ class Method:
     params: tuple[Param, ...]
     place: Place
 
+    @property
+    def is_heavy(self) -> bool:
+        """Whether its jobs go to the heavy lane of the workers."""
+        return getattr(self.handler, "heavy", False)
+
     def bind(self, values: list[Any], dialect: Dialect) -> list[Any]:
         """Decode positional ``values``; RpcError for a missing, bad or superfluous one."""
         bound = []
@@ -59,7 +74,7 @@ class Method:
             if value is not None:
                 bound.append(_decoded(param, position, value))
             elif param.may_miss(dialect):
-                bound.append(param.default)
+                bound.append(param.missing(dialect))
             else:
                 raise RpcError("missing_argument", position=position)
         if len(values) > len(self.params):

@@ -35,6 +35,7 @@ class Selector:
 
 
 LATEST_BLOCK: Final = Selector(tag=LATEST)
+PENDING_BLOCK: Final = Selector(tag=PENDING)
 
 
 def decode_number_or_tag(value: Any) -> Selector:

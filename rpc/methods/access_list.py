@@ -7,12 +7,12 @@ from fastevm.tracing import create_access_list
 from rpc.context import Context
 from rpc.format import Json, access_list_json, quantity
 from rpc.methods.calls import CALL, STATE_OVERRIDES
-from rpc.params import BLOCK_OR_LATEST
+from rpc.params import NEXT_BLOCK
 from rpc.registry import Place, method
 from rpc.selectors import Selector
 
 
-@method("eth_createAccessList", CALL, BLOCK_OR_LATEST, STATE_OVERRIDES, place=Place.WORKER)
+@method("eth_createAccessList", CALL, NEXT_BLOCK, STATE_OVERRIDES, place=Place.WORKER)
 def get_access_list(
     context: Context,
     request: CallRequest,

@@ -15,7 +15,7 @@ from rpc.calls import decode_block_overrides, decode_call, decode_state_override
 from rpc.context import Context
 from rpc.errors import RpcError
 from rpc.format import hex_bytes, quantity
-from rpc.params import BLOCK_OR_LATEST, INTERFACE_BLOCK
+from rpc.params import INTERFACE_BLOCK, NEXT_BLOCK
 from rpc.registry import Param, Place, method
 from rpc.selectors import Selector
 
@@ -57,7 +57,7 @@ def call(
 @method(
     "eth_estimateGas",
     CALL,
-    BLOCK_OR_LATEST,
+    NEXT_BLOCK,
     STATE_OVERRIDES,
     BLOCK_OVERRIDES,
     place=Place.WORKER,

@@ -125,6 +125,23 @@ async def test_an_estimate_is_a_quantity_and_its_block_optional(make_caller: Mak
     assert await caller.result("eth_estimateGas", {}, "pending") == "0x5208"
 
 
+@pytest.mark.parametrize(("dialect", "number"), [("preconf", 3), ("geth", 2)])
+async def test_without_a_block_an_estimate_is_made_where_the_transaction_will_run(
+    make_caller: MakeCaller, dialect: str, number: int
+) -> None:
+    node = FakeNode(chain_of(3, {}))
+    node.pending_block = FakePending(
+        header=header(3, parent_hash=node.chain.head.hash),
+        layer=Layer.empty(),
+        transactions=(),
+        receipts=(),
+    )
+    simulator = FakeSimulator(21_000)
+    caller = make_caller(node, simulator=simulator, dialect=dialect)
+    await caller.result("eth_estimateGas", CALL)
+    assert simulator.asked[0][0].header.number == number
+
+
 async def test_a_simulation_runs_with_the_options_of_the_dialect(make_caller: MakeCaller) -> None:
     payload = {"blockStateCalls": [{"calls": [CALL]}], "validation": True}
     options = {}

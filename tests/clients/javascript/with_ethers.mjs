@@ -1,0 +1,55 @@
+// What programs do with ethers: pay, deploy, call, watch, be refused.
+import { ethers } from "ethers";
+import { COUNTER, INITCODE, NOBODY, main, privateKey, program, socketUrl, url, within } from "./common.mjs";
+
+// Its cache of 250 ms is nearly a block here, and would answer with a nonce that is used.
+const options = { polling: true, pollingInterval: 50, cacheTimeout: -1 };
+const provider = new ethers.JsonRpcProvider(url, undefined, options);
+const wallet = new ethers.Wallet(privateKey, provider);
+const pay = async (value = 1n) => wallet.sendTransaction({ to: NOBODY, value });
+
+program("chain id", async () => (await provider.getNetwork()).chainId);
+program("fees", async () => Object.values((await provider.getFeeData()).toJSON()).length);
+program("pay and wait", async () => (await (await pay()).wait()).status);
+// Nonces are counted here: `pending` counts what is pre-confirmed, not what waits in the pool.
+program("pay three times at once", async () => {
+  const counting = new ethers.NonceManager(wallet);
+  const again = () => counting.sendTransaction({ to: NOBODY, value: 1n });
+  const sent = [await again(), await again(), await again()];
+  return (await Promise.all(sent.map((tx) => tx.wait()))).map((receipt) => receipt.status);
+});
+program("wait for two blocks", async () => (await (await pay()).wait(2)).status);
+program("deploy and read", async () => {
+  const contract = await new ethers.ContractFactory([], INITCODE, wallet).deploy();
+  await contract.deploymentTransaction().wait(2); // ethers reads `latest`, one block is not enough
+  const address = await contract.getAddress();
+  const receipt = await (await wallet.sendTransaction({ to: address })).wait();
+  const logs = await provider.getLogs({ address, fromBlock: 0 });
+  return {
+    code: (await provider.getCode(address)) === `0x${COUNTER}`,
+    slot: await provider.getStorage(address, 0).then(BigInt),
+    same: logs[0].transactionHash === receipt.hash && logs[0].blockHash === receipt.blockHash,
+    logs: logs.length,
+  };
+});
+program("too poor", async () => {
+  const poor = ethers.Wallet.createRandom(provider);
+  try {
+    await poor.sendTransaction({ to: NOBODY, value: 1n, gasLimit: 21000 });
+  } catch (error) {
+    return error.code;
+  }
+  return "no error";
+});
+program("blocks over a socket", async () => {
+  const socket = new ethers.WebSocketProvider(socketUrl);
+  return within((resolve) => socket.once("block", (number) => resolve(number > 0)));
+});
+program("pending transactions over a socket", async () => {
+  const socket = new ethers.WebSocketProvider(socketUrl);
+  return within((resolve, reject) => {
+    socket.once("pending", (hash) => resolve(hash.length));
+    socket._waitUntilReady().then(() => setTimeout(() => pay().catch(reject), 200));
+  });
+});
+await main();
