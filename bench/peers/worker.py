@@ -1,6 +1,7 @@
 """Serves one peer over standard input and output, a line of JSON for each request and answer.
 
-Started as a script by the peer's own Python: ``python worker.py on_pyrevm``.
+Started as a script by the peer's own Python: ``python worker.py on_pyrevm``. A module either has
+programs to prepare and time, or a function ``answer`` for requests of its own kind.
 """
 
 import importlib
@@ -48,10 +49,11 @@ class Worker:
 def main() -> None:
     """Answer until the input ends; an error becomes an answer, and the worker lives on."""
     answers, sys.stdout = sys.stdout, sys.stderr  # what an engine prints is no answer
-    worker = Worker(importlib.import_module(sys.argv[1]))
+    engine = importlib.import_module(sys.argv[1])
+    answer = getattr(engine, "answer", None) or Worker(engine).answer
     for line in sys.stdin:
         try:
-            found = worker.answer(json.loads(line))
+            found = answer(json.loads(line))
         except Exception as error:
             found = {"error": f"{type(error).__name__}: {error}"[:500]}
         answers.write(json.dumps(found) + "\n")

@@ -1,0 +1,258 @@
+"""Official state tests on fastevm's runner and on py-evm: the same cases in one run, side by side.
+
+    python -m bench.statetests [--files N] [--cases N] [--rounds N] [--limit SECONDS] [--seed N]
+
+A seeded sample takes files of the directories of every archive, and of each file some cases over
+its forks, as a file of their own. File by file py-evm runs them first, in a process of its own
+(`make peers`), then fastevm runs those that py-evm passes, and so on in turns; both read the file,
+make the state, run the transaction and compare the root. Times are thread CPU time, the median of
+the rounds. Left out are files that are slow by design, cases that py-evm gets wrong (it has no
+EIP-7610, for one) and those that take it longer than the limit: all would speak for fastevm.
+Ends with status 1 where fastevm fails a case, 2 without anything to time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import statistics
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any, Final
+
+from bench.engines import PEER_KINDS, Peer, PeerError
+from bench.options import SHARED
+from fastevm.conformance import state
+from fastevm.conformance.runner import Selection, run_file
+from fastevm.conformance.sources import SourceError, test_files
+
+MODULE: Final = "on_py_evm_statetests"
+AIM: Final = 50  # times as fast, in total
+UNKNOWN: Final = {"Osaka"}  # forks that this py-evm does not have
+SHOWN: Final = 5  # directories with the smallest ratios
+
+Tests = dict[str, Any]  # name -> test, as in a file
+Label = tuple[str, str, int]  # test, fork, position in the fork's list
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds that each side took for some cases; ``alone``: py-evm's transactions and roots only,
+    without reading and making the state before."""
+
+    cases: int
+    fastevm: float
+    py_evm: float
+    alone: float
+
+    @property
+    def ratio(self) -> float:
+        return self.py_evm / max(self.fastevm, 1e-9)
+
+
+def chosen_files(files: int, seed: int) -> dict[str, set[str]]:
+    """Archive -> paths: as many of each archive, in turn of each of its directories."""
+    manifest = json.loads((SHARED / "fixtures" / "manifest.json").read_text())
+    strata: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for file in manifest["files"]:
+        if file["format"] == "state_test" and not file.get("slow") and known(file["forks"]):
+            directory = file["path"].rpartition("/")[0]
+            strata[file["suite"]][directory].append(file["path"])
+    choose = random.Random(seed)
+    share = -(-files // len(strata))
+    return {suite: set(in_turn(list(strata[suite].values()), share, choose)) for suite in strata}
+
+
+def in_turn(strata: list[list[str]], count: int, choose: random.Random) -> Iterator[str]:
+    """So many items of the lists, each list giving one after the other, in a random order."""
+    choose.shuffle(strata)
+    for stratum in strata:
+        choose.shuffle(stratum)
+    return islice((item for row in zip_longest(*strata) for item in row if item), count)
+
+
+def known(forks: Mapping[str, int]) -> bool:
+    """Whether py-evm has any of the forks."""
+    return any(fork not in UNKNOWN and fork != "Amsterdam" for fork in forks)
+
+
+def cases_of(tests: Tests) -> list[Label]:
+    """All cases of a file that are of forks which py-evm has."""
+    return [
+        (title, fork, position)
+        for title, test in tests.items()
+        for fork, entries in test["post"].items()
+        if known({fork: 1})
+        for position in range(len(entries))
+    ]
+
+
+def reduced(tests: Tests, labels: Sequence[Label]) -> Tests:
+    """The file with only these cases in it."""
+    kept: Tests = {}
+    for title, fork, position in labels:
+        test = kept.setdefault(title, tests[title] | {"post": {}})
+        test["post"].setdefault(fork, []).append(tests[title]["post"][fork][position])
+    return kept
+
+
+def time_fastevm(name: str, content: bytes) -> tuple[float, str]:
+    """Seconds of fastevm's runner on a file, and what it failed if anything."""
+    started = time.thread_time()
+    tally = run_file(state.cases, Selection(), name, content)
+    seconds = time.thread_time() - started
+    return seconds, f"{name}: {tally.failures[0]}" if tally.failures else ""
+
+
+class Comparison:
+    """One run: timings by directory, what was left out and why, and what fastevm failed."""
+
+    def __init__(self, peer: Peer, limit: float, rounds: int) -> None:
+        self.peer = peer
+        self.limit = limit
+        self.rounds = rounds
+        self.by_directory: dict[str, list[Timing]] = defaultdict(list)
+        self.left_out: Counter[str] = Counter()
+        self.failures: list[str] = []
+
+    def add(self, suite: str, name: str, tests: Tests) -> None:
+        """Time a file on both sides, in turns; the median of the rounds counts."""
+        timings = []
+        for _ in range(self.rounds):
+            tests, reading, making, running = self.ask(tests)
+            if not tests:
+                return
+            ours, fault = time_fastevm(name, json.dumps(tests).encode())
+            if fault:
+                self.failures.append(fault)
+                return
+            cases = len(cases_of(tests))
+            timings.append(Timing(cases, ours, reading + making + running, running))
+        directory = f"{suite}/{name.rpartition('/')[0].rpartition('/')[2]}"
+        self.by_directory[directory].append(median(timings))
+
+    def ask(self, tests: Tests) -> tuple[Tests, float, float, float]:
+        """What py-evm passes of a file; its seconds of reading, of states, of all after that."""
+        labels = cases_of(tests)
+        answer = self.peer.ask(do="run", content=json.dumps(tests), cases=labels, limit=self.limit)
+        passed, making, running = [], 0.0, 0.0
+        for label, (why, before, after) in zip(labels, answer["cases"], strict=True):
+            if why:
+                self.left_out[why] += 1
+            else:
+                passed.append(label)
+                making, running = making + before, running + after
+        return reduced(tests, passed), answer["reading"], making, running
+
+    def total(self) -> Timing:
+        """All cases together."""
+        return added([timing for timings in self.by_directory.values() for timing in timings])
+
+    def table(self) -> str:
+        """What was found, in words."""
+        total = self.total()
+        ratios = {place: added(found).ratio for place, found in self.by_directory.items()}
+        mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+        low = sorted(ratios, key=ratios.__getitem__)[:SHOWN]
+        left = ", ".join(f"{count} {why}" for why, count in self.left_out.most_common())
+        return "\n".join(
+            (
+                f"{total.cases} cases of {len(ratios)} directories, left out: {left or 0}",
+                f"fastevm {total.fastevm:.3f} s, py-evm {self.peer.version} {total.py_evm:.2f} s "
+                f"({total.alone:.2f} s without reading and making states)",
+                f"fastevm is {total.ratio:.0f} times as fast in total (aim: {AIM}), "
+                f"{total.alone / total.fastevm:.0f} times without py-evm's reading and making, "
+                f"{mean:.0f} times in the geometric mean of directories",
+                "lowest: " + ", ".join(f"{place} {ratios[place]:.0f}" for place in low),
+            )
+        )
+
+
+def median(timings: Sequence[Timing]) -> Timing:
+    """The middle of the rounds, for each side its own."""
+    return Timing(
+        timings[-1].cases,
+        statistics.median(t.fastevm for t in timings),
+        statistics.median(t.py_evm for t in timings),
+        statistics.median(t.alone for t in timings),
+    )
+
+
+def added(timings: Sequence[Timing]) -> Timing:
+    """Several timings as one."""
+    return Timing(
+        sum(t.cases for t in timings),
+        sum(t.fastevm for t in timings),
+        sum(t.py_evm for t in timings),
+        sum(t.alone for t in timings),
+    )
+
+
+def compare(arguments: argparse.Namespace, peer: Peer) -> Comparison:
+    """Time the sample, telling how far it is."""
+    choose, done = random.Random(arguments.seed), 0
+    comparison = Comparison(peer, arguments.limit, arguments.rounds)
+    for suite, paths in sorted(chosen_files(arguments.files, arguments.seed).items()):
+        for name, content in test_files([SHARED / "fixtures" / f"{suite}.tar.zst"]):
+            if name in paths:
+                tests = json.loads(content)
+                labels = cases_of(tests)
+                taken = choose.sample(labels, min(arguments.cases, len(labels)))
+                comparison.add(suite, name, reduced(tests, taken))
+                done += 1
+                if done % 20 == 0:
+                    print(f"{done} files", file=sys.stderr, flush=True)
+    return comparison
+
+
+def options(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench.statetests")
+    parser.add_argument("--files", type=int, default=250, help="files to take (%(default)s)")
+    parser.add_argument("--cases", type=int, default=6, help="of each file at most (%(default)s)")
+    parser.add_argument(
+        "--limit", type=float, default=5.0, help="seconds that py-evm may take for a case"
+    )
+    parser.add_argument("--rounds", type=int, default=3, help="median of so many (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample (%(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write timings by directory here")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Compare, and print what was found."""
+    arguments = options(argv)
+    kind = next(kind for kind in PEER_KINDS if kind.name == "py-evm")
+    python = kind.python()
+    try:
+        if python is None:
+            raise PeerError(f"no environment .venv-{kind.name}: `make peers` builds it")
+        peer = Peer(kind.name, MODULE, python, kind.slow)
+        try:
+            comparison = compare(arguments, peer)
+        finally:
+            peer.close()
+    except (PeerError, SourceError, OSError) as error:
+        print(f"bench.statetests: {error}", file=sys.stderr)
+        return 2
+    if not comparison.by_directory:
+        print("bench.statetests: py-evm passed no case", file=sys.stderr)
+        return 2
+    print(comparison.table())
+    for failure in comparison.failures:
+        print(f"bench.statetests: {failure}", file=sys.stderr)
+    if arguments.json:
+        rows = {place: asdict(added(t)) for place, t in comparison.by_directory.items()}
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return int(bool(comparison.failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
