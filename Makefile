@@ -56,7 +56,8 @@ lint: $(VENV)/.test
 conformance: $(VENV)/.test build
 	$(BIN)/python -m fastevm conformance all ../shared/fixtures $(ARGS)
 
-# The peers' pins disagree with ours and with each other.
+# The peers' pins disagree with ours and with each other. coincurve is what makes py-evm's signatures
+# fast; it takes it where it finds it.
 .venv-%/bin/python:
 	$(PYTHON) -m venv .venv-$*
 	$@ -m pip install --quiet --upgrade pip
@@ -64,7 +65,7 @@ conformance: $(VENV)/.test build
 $(VENV)/.peers: | $(BIN)/python .venv-eels/bin/python .venv-pyrevm/bin/python .venv-py-evm/bin/python
 	.venv-eels/bin/python -m pip install --quiet "ethereum-execution>=2.20,<3"
 	.venv-pyrevm/bin/python -m pip install --quiet "pyrevm>=0.3,<0.4"
-	.venv-py-evm/bin/python -m pip install --quiet "py-evm>=0.12.1b1"
+	.venv-py-evm/bin/python -m pip install --quiet "py-evm>=0.12.1b1" "coincurve>=20,<22"
 	@touch $@
 
 peers: $(VENV)/.peers
@@ -93,6 +94,8 @@ MEMORY_CHECKS := address,undefined
 CHECKED_TESTS ?= tests/unit tests/metamorphic tests/conformance/test_vm.py
 THREADED_TESTS ?= tests/metamorphic/test_threads.py tests/unit/execution/test_senders.py \
 	tests/unit/simulate tests/unit/chain tests/unit/rpc/test_workers.py
+# A test takes ten times as long there as it may elsewhere: no deadlines for examples.
+UNHURRIED = --capture=sys -p no:cacheprovider --hypothesis-profile=ci
 UNDER_CHECKS = PYCRYPTODOME_DISABLE_DEEPBIND=1 PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
 	FASTEVM_SHARED=$${FASTEVM_SHARED:-$(abspath ../shared)} FASTEVM_PEERS=$(CURDIR)
 
@@ -108,14 +111,14 @@ sanitize: $(VENV)/.test
 	cd build/checked-$(MEMORY_CHECKS) && $(UNDER_CHECKS) UBSAN_OPTIONS=print_stacktrace=1 \
 		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
-		$(abspath $(BIN))/python -m pytest --capture=sys -p no:cacheprovider $(CHECKED_TESTS) $(ARGS)
+		$(abspath $(BIN))/python -m pytest $(UNHURRIED) $(CHECKED_TESTS) $(ARGS)
 
 # The thread sanitizer wants programs where they always were: no random addresses.
 races: $(VENV)/.test
 	$(call checked_build,thread)
 	cd build/checked-thread && $(UNDER_CHECKS) TSAN_OPTIONS=halt_on_error=1 \
 		LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" setarch --addr-no-randomize \
-		$(abspath $(BIN))/python -m pytest --capture=sys -p no:cacheprovider $(THREADED_TESTS) $(ARGS)
+		$(abspath $(BIN))/python -m pytest $(UNHURRIED) $(THREADED_TESTS) $(ARGS)
 
 clean:
 	rm -rf build *.egg-info
