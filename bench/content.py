@@ -113,7 +113,11 @@ def prepare(load: Load) -> Content:
     accounts = dev_accounts(10)
     key = accounts[0].private_key
     balances = {balance_slot(account.address): FUNDS for account in accounts}
-    codes = ((token_code(), balances), (ANSWER, {}), (EMITTER, {}))
+    codes: tuple[tuple[bytes, dict[int, int]], ...] = (
+        (token_code(), balances),
+        (ANSWER, {}),
+        (EMITTER, {}),
+    )
     deployed = [
         signed(key, nonce, data=deployment(code, storage), gas_limit=5_000_000)
         for nonce, (code, storage) in enumerate(codes)

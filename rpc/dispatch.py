@@ -1,19 +1,23 @@
-"""From a body to its answer: finds methods, decodes parameters, runs handlers, answers batches."""
+"""From a body to its answer: finds methods, decodes parameters, runs handlers where they belong.
+
+What needs no thread and no waiting is answered at once, without a task of its own: `respond` gives
+the answer itself, or something to await.
+"""
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from time import perf_counter
 from typing import Any, Final
 
 from fastevm.errors import FastevmError
+from fastevm.simulate import Patience
+from rpc.batch import Batch
 from rpc.context import Context
 from rpc.envelope import (
     Call,
     Message,
     Refusal,
-    encode_batch,
     encode_error,
     encode_result,
     parse_body,
@@ -28,6 +32,13 @@ from rpc.workers import Workers
 
 log: Final = logging.getLogger("fastevm.rpc")
 
+# How long a method goes to the workers at once after one of its calls was stopped on the loop, in
+# seconds: doubled from call to call as long as none ends in time there.
+SHORTEST_PAUSE: Final = 0.05
+LONGEST_PAUSE: Final = 2.0
+
+Outcome = tuple[bytes | RpcError, float]  # the answer to a call and the seconds that it took
+
 
 class Dispatcher:
     """Answers the bodies of one listener."""
@@ -36,95 +47,160 @@ class Dispatcher:
         self.context = context
         self.workers = workers
         self.metrics = metrics
+        self.patience = Patience()
+        self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
+
+    def close(self) -> None:
+        """End what runs beside the loop."""
+        self.patience.close()
 
     async def answer(self, body: bytes, turn: Turn | None = None) -> bytes:
         """Return the answer to ``body``; empty when it holds nothing but notifications.
 
         ``turn`` is the message's place in a WebSocket conversation; over HTTP there is none.
         """
+        answer = self.respond(body, turn)
+        return answer if isinstance(answer, bytes) else await answer
+
+    def respond(self, body: bytes, turn: Turn | None = None) -> bytes | Coroutine[Any, Any, bytes]:
+        """Return the answer to ``body``, or what is to be awaited for it. See `answer`."""
         parsed = parse_body(body)
-        if isinstance(parsed, list):
-            return await self._answer_batch(parsed, turn)
-        return await self._answer_message(parsed, turn) or b""
+        if type(parsed) is list:
+            return Batch(self, parsed, turn).begin()
+        assert not isinstance(parsed, list)
+        answer = self.here(parsed, turn)
+        if answer is not None:
+            return answer
+        assert isinstance(parsed, Call)
+        return self.elsewhere(parsed, turn)
 
-    async def _answer_batch(self, messages: list[Message], turn: Turn | None) -> bytes:
-        limits = self.context.limits
-        if len(messages) > limits.batch_items:
-            refusal = Refusal(messages[0].id or b"null", RpcError("batch_too_large"))
-            return encode_batch([self._refuse(refusal)])
-        answers: list[bytes] = []
-        size = 0
-        for message in messages:
-            if size > limits.batch_response_size and message.id is not None:
-                answer: bytes | None = self._refuse(
-                    Refusal(message.id, RpcError("response_too_large"))
-                )
-            else:
-                answer = await self._answer_message(message, turn)
-            if answer is not None:
-                answers.append(answer)
-                size += len(answer)
-        return encode_batch(answers) if answers else b""
+    # --- where calls are made ---
 
-    async def _answer_message(self, message: Message, turn: Turn | None) -> bytes | None:
-        if isinstance(message, Refusal):
-            return self._refuse(message)
+    def here(self, message: Message, turn: Turn | None) -> bytes | None:
+        """Answer on the loop; None for a call that must be made elsewhere."""
+        if type(message) is Refusal:
+            return self.refuse(message)
+        assert isinstance(message, Call)
         method = METHODS.get(message.method)
-        name = UNKNOWN_METHOD if method is None else message.method
         started = perf_counter()
+        result: bytes | RpcError | None
         try:
-            answer = await self._answer_call(method, message, turn)
+            if method is None:
+                raise RpcError("method_not_found", method=message.method)
+            place = method.place
+            if place is Place.LOOP:
+                result = self._run(method, message)
+            elif place is Place.LIGHT:
+                result = self._try(method, message, started)
+            elif place is Place.SOCKET:
+                if turn is None:
+                    raise RpcError("notifications_not_supported")
+                result = self._run(method, message, turn)
+            else:
+                return None
         except RpcError as error:
-            answer = self._refuse(Refusal(message.id or b"null", error), name)
-        self.metrics.count(name, perf_counter() - started)
-        return None if message.id is None else answer
+            result = error
+        if result is None:
+            return None
+        return self.settle(message, (result, perf_counter() - started))
 
-    async def _answer_call(self, method: Method | None, call: Call, turn: Turn | None) -> bytes:
-        if method is None:
-            raise RpcError("method_not_found", method=call.method)
-        if method.place is Place.SOCKET and turn is None:
-            raise RpcError("notifications_not_supported")
-        args = method.bind(parse_params(call.params), self.context.dialect)
-        if method.place is Place.LOOP:
-            return self._run(method, call, args)
-        if method.place is Place.SOCKET:
-            return self._run(method, call, [turn, *args])
-        job = (
-            self._task(method, call, args)
+    async def elsewhere(self, call: Call, turn: Turn | None) -> bytes:
+        """Answer a call in a worker, or by a handler that waits."""
+        method, started = METHODS[call.method], perf_counter()
+        work = (
+            self._wait(method, call)
             if method.place is Place.TASK
-            else (self.workers.run(self._run, method, call, args))
+            else self.workers.run(self._run, method, call, heavy=method.is_heavy)
         )
+        result: bytes | RpcError
         try:
-            return await asyncio.wait_for(job, self.context.limits.request_time)
+            async with asyncio.timeout(self.context.limits.request_time):
+                result = await work
         except TimeoutError:
-            raise RpcError("timed_out") from None
+            result = RpcError("timed_out")
+        except RpcError as error:
+            result = error
+        return self.settle(call, (result, perf_counter() - started))
 
-    async def _task(self, method: Method, call: Call, args: list[Any]) -> bytes:
-        """Run a handler that is a coroutine and encode its result."""
-        with refusals(method):
-            result = await method.handler(self.context, *args)
-            return encode_result(call.id or b"null", result)
+    def outcome(self, call: Call) -> Outcome:
+        """Make a call in this thread, whichever it is."""
+        started = perf_counter()
+        result: bytes | RpcError
+        try:
+            result = self._run(METHODS[call.method], call)
+        except RpcError as error:
+            result = error
+        return result, perf_counter() - started
 
-    def _run(self, method: Method, call: Call, args: list[Any]) -> bytes:
-        """Run a handler and encode its result, here or in a worker thread."""
-        with refusals(method):
-            return encode_result(call.id or b"null", method.handler(self.context, *args))
+    def settle(self, call: Call, outcome: Outcome) -> bytes:
+        """Count a call that was made, and return its answer; nothing for a notification."""
+        result, seconds = outcome
+        name = call.method if call.method in METHODS else UNKNOWN_METHOD
+        self.metrics.count(name, seconds)
+        if not isinstance(result, bytes):
+            result = self.refuse(Refusal(call.id or b"null", result), name)
+        return b"" if call.id is None else result
 
-    def _refuse(self, refusal: Refusal, method: str = UNKNOWN_METHOD) -> bytes:
+    def refuse(self, refusal: Refusal, method: str = UNKNOWN_METHOD) -> bytes:
+        """Count an error and return it as an answer."""
         error = wire_error(refusal.error, self.context.dialect)
         self.metrics.count_error(method, error["code"])
         return encode_error(refusal.id, error)
 
+    def place_of(self, call: Call) -> Place:
+        """Where a call is made; one of no method is refused on the loop."""
+        method = METHODS.get(call.method)
+        return Place.LOOP if method is None else method.place
 
-@contextmanager
-def refusals(method: Method) -> Iterator[None]:
-    """Turn what a handler raises into errors of the wire; a crash is logged and not shown."""
-    try:
-        yield
-    except RpcError:
-        raise
-    except FastevmError as error:
-        raise RpcError("server_error", str(error)) from error
-    except Exception as error:
-        log.exception("handler of %s crashed", method.name)
-        raise RpcError("handler_crashed") from error
+    def is_heavy(self, calls: list[Call]) -> bool:
+        """Whether any of the calls belongs into the heavy lane."""
+        return any(METHODS[call.method].is_heavy for call in calls)
+
+    # --- making them ---
+
+    def _run(self, method: Method, call: Call, *turn: Turn) -> bytes:
+        """Run a handler and encode its result, here or in a worker thread."""
+        try:
+            args = method.bind(parse_params(call.params), self.context.dialect)
+            return encode_result(call.id or b"null", method.handler(self.context, *turn, *args))
+        except RpcError:
+            raise
+        except Exception as error:
+            raise refused(method, error) from error
+
+    async def _wait(self, method: Method, call: Call) -> bytes:
+        """Run a handler that is a coroutine and encode its result."""
+        try:
+            args = method.bind(parse_params(call.params), self.context.dialect)
+            result = await method.handler(self.context, *args)
+            return encode_result(call.id or b"null", result)
+        except RpcError:
+            raise
+        except Exception as error:
+            raise refused(method, error) from error
+
+    def _try(self, method: Method, call: Call, now: float) -> bytes | RpcError | None:
+        """Run a handler on the loop for a short time; None when it does not end there."""
+        pause = self._pauses.get(method.name)
+        if pause is not None and now < pause[0]:
+            return None
+        result: bytes | RpcError
+        try:
+            result = self.patience.run(self._run, method, call)
+        except RpcError as error:
+            result = error
+        if self.patience.is_out:
+            length = SHORTEST_PAUSE if pause is None else min(2 * pause[1], LONGEST_PAUSE)
+            self._pauses[method.name] = (now + length, length)
+            return None
+        if pause is not None:
+            del self._pauses[method.name]
+        return result
+
+
+def refused(method: Method, error: Exception) -> RpcError:
+    """Return what a handler's exception is on the wire; a crash is logged and not shown."""
+    if isinstance(error, FastevmError):
+        return RpcError("server_error", str(error))
+    log.error("handler of %s crashed", method.name, exc_info=error)
+    return RpcError("handler_crashed")

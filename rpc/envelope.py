@@ -1,10 +1,11 @@
 """The JSON-RPC 2.0 envelope: bytes of a body to calls, answers to bytes.
 
-Members of a request are cut out as raw JSON first and judged one by one, so that a broken one still
-gets an answer with the right id. The id is echoed byte for byte.
+A body of well-formed requests is read in one go. Of any other the members are cut out as raw JSON
+and judged one by one, so that a broken one still gets an answer with the right id. The id is echoed
+byte for byte.
 """
 
-from dataclasses import dataclass
+import re
 from typing import Any, Final
 
 import msgspec
@@ -27,25 +28,37 @@ class _Members(msgspec.Struct, gc=False):
     id: msgspec.Raw = msgspec.Raw()
 
 
+class _Request(msgspec.Struct, gc=False):
+    """A request as nearly everybody sends it."""
+
+    jsonrpc: str
+    method: str
+    params: list[Any] | None = None
+    id: msgspec.Raw = msgspec.Raw()
+
+
+_requests: Final = msgspec.json.Decoder(_Request | list[_Request])
 _members: Final = msgspec.json.Decoder(_Members)
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _anything: Final = msgspec.json.Decoder()
+
+# ids that need no second look: integers, and strings without anything to escape
+_PLAIN_ID: Final = re.compile(rb'(?:0|-?[1-9][0-9]*|"[0-9A-Za-z_.:-]*")')
 
 # RecursionError: nesting deeper than the parser's stack is a parse error like any other
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request that can be dispatched. ``id`` is raw JSON, None for a notification."""
+class Call(msgspec.Struct, gc=False):
+    """A request that can be dispatched. ``id`` is raw JSON, None for a notification; ``params``
+    are read already or raw JSON, which `parse_params` reads."""
 
     id: bytes | None
     method: str
-    params: bytes
+    params: list[Any] | bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, gc=False):
     """A request that gets an error for its form alone."""
 
     id: bytes
@@ -57,21 +70,24 @@ Message = Call | Refusal
 
 def parse_body(body: bytes) -> Message | list[Message]:
     """Parse a body: one message, or the list of a batch (as long as the sender made it)."""
-    if not _is_utf8(body):
-        return Refusal(NULL, RpcError("parse_error"))
-    if body.lstrip(b" \t\r\n")[:1] != b"[":
-        return _parse_message(body)
-    try:
-        items = _items.decode(body)
-    except _UNREADABLE:
-        return Refusal(NULL, RpcError("parse_error"))
-    if not items:
-        return Refusal(NULL, RpcError("empty_batch"))
-    return [_parse_message(bytes(item)) for item in items]
+    if body.isascii():
+        try:
+            found = _requests.decode(body)
+        except _UNREADABLE:
+            return _parse_carefully(body)
+        if type(found) is not list:
+            call = _plain_call(found)
+            return _parse_message(body) if call is None else call
+        calls = list(map(_plain_call, found))
+        if calls and None not in calls:
+            return calls  # type: ignore[return-value]
+    return _parse_carefully(body)
 
 
-def parse_params(raw: bytes) -> list[Any]:
+def parse_params(raw: list[Any] | bytes) -> list[Any]:
     """Parse the params of a call; missing and null are an empty list."""
+    if isinstance(raw, list):
+        return raw
     if not raw or raw == NULL:
         return []
     try:
@@ -89,8 +105,10 @@ def encode(value: Any) -> bytes:
 
 
 def encode_result(call_id: bytes, result: Any) -> bytes:
-    """Return the answer that carries ``result``."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (call_id, _encoder.encode(result))
+    """Return the answer that carries ``result``: a JSON value, or JSON text already as bytes."""
+    if type(result) is not bytes:
+        result = _encoder.encode(result)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (call_id, result)
 
 
 def encode_error(call_id: bytes, error: dict[str, Any]) -> bytes:
@@ -106,6 +124,30 @@ def encode_error(call_id: bytes, error: dict[str, Any]) -> bytes:
 def encode_batch(answers: list[bytes]) -> bytes:
     """Return the array of the ``answers``."""
     return b"[" + b",".join(answers) + b"]"
+
+
+def _plain_call(request: _Request) -> Call | None:
+    """The call of a request, None for one that must be looked at member by member."""
+    name, call_id = request.method, bytes(request.id)
+    if not name or len(name) > METHOD_NAME_LIMIT or request.jsonrpc != VERSION:
+        return None
+    if call_id and not _PLAIN_ID.fullmatch(call_id):
+        return None
+    return Call(call_id or None, name, request.params or [])
+
+
+def _parse_carefully(body: bytes) -> Message | list[Message]:
+    if not _is_utf8(body):
+        return Refusal(NULL, RpcError("parse_error"))
+    if body.lstrip(b" \t\r\n")[:1] != b"[":
+        return _parse_message(body)
+    try:
+        items = _items.decode(body)
+    except _UNREADABLE:
+        return Refusal(NULL, RpcError("parse_error"))
+    if not items:
+        return Refusal(NULL, RpcError("empty_batch"))
+    return [_parse_message(bytes(item)) for item in items]
 
 
 def _parse_message(raw: bytes) -> Message:

@@ -12,8 +12,9 @@ from aiohttp import web
 
 import fastevm
 from fastevm.chain import LogIndex
-from rpc.app import Endpoint
+from rpc.app import ACCEPTED_TYPES, JSON_TYPE, Endpoint
 from rpc.backend import Node, Simulator
+from rpc.connection import Door
 from rpc.context import Context
 from rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
 from rpc.dispatch import Dispatcher
@@ -86,7 +87,7 @@ class Server:
         self.filters = Filters(limit=self.limits.filters, lifetime=self.limits.filter_time)
         self.allow_origin = allow_origin
         self.urls: list[str] = []
-        self._runners: list[web.AppRunner] = []
+        self._open: list[tuple[asyncio.Server, Door, web.AppRunner, Dispatcher]] = []
 
     async def start(self) -> None:
         """Start the node and listen everywhere; ``urls`` then has an entry for each listener."""
@@ -103,9 +104,12 @@ class Server:
 
     async def stop(self) -> None:
         """Close the listeners, let open requests end, stop the node."""
-        for runner in self._runners:
+        for server, door, runner, dispatcher in self._open:
+            server.close()
+            await door.close(SHUTDOWN_TIME)
             await runner.cleanup()
-        self._runners.clear()
+            dispatcher.close()
+        self._open.clear()
         await self.hub.stop()
         self.workers.close()
         await self.node.stop()
@@ -133,9 +137,20 @@ class Server:
             shutdown_timeout=SHUTDOWN_TIME,
         )
         await runner.setup()
-        self._runners.append(runner)
-        await web.TCPSite(runner, listener.host, listener.port).start()
-        host, port = runner.addresses[-1][:2]
+        assert runner.server is not None
+        door = Door(
+            dispatcher.respond,
+            runner.server,
+            types=ACCEPTED_TYPES,
+            headers={"Content-Type": JSON_TYPE, **endpoint.headers},
+            body_limit=self.limits.body_size,
+            keepalive=KEEPALIVE,
+        )
+        server = await asyncio.get_running_loop().create_server(
+            door.connection, listener.host, listener.port
+        )
+        self._open.append((server, door, runner, dispatcher))
+        host, port = server.sockets[-1].getsockname()[:2]
         self.urls.append(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
 
 

@@ -42,12 +42,8 @@ class Job:
     args: tuple[Any, ...]
     future: "asyncio.Future[Any]"
     loop: asyncio.AbstractEventLoop
+    is_heavy: bool = False
     cancellation: Cancellation = field(default_factory=Cancellation)
-
-    @property
-    def is_heavy(self) -> bool:
-        """Whether it calls a method whose handler is marked."""
-        return any(getattr(getattr(arg, "handler", None), "heavy", False) for arg in self.args)
 
     def run(self) -> None:
         """Make the call and hand over what it gave."""
@@ -89,15 +85,15 @@ class Workers:
         self._changed = threading.Condition()
         self._started = False
 
-    async def run(self, call: Callable[..., T], *args: Any) -> T:
-        """Run ``call(*args)`` in a thread and return its result.
+    async def run(self, call: Callable[..., T], *args: Any, heavy: bool = False) -> T:
+        """Run ``call(*args)`` in a thread and return its result; ``heavy`` jobs in their own lane.
 
         A cancelled waiter takes its job out of the queue, or stops it where it executes code.
         """
         if self.in_flight >= self.queue_limit:
             raise RpcError("overloaded", limit=self.queue_limit)
         loop = asyncio.get_running_loop()
-        job = Job(call, args, loop.create_future(), loop)
+        job = Job(call, args, loop.create_future(), loop, heavy)
         self.in_flight += 1
         self._submit(job)
         try:

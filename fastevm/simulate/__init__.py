@@ -16,6 +16,7 @@ from fastevm.simulate.chunk import BundleResult
 from fastevm.simulate.columns import Columns
 from fastevm.simulate.deadline import Cancellation
 from fastevm.simulate.many import Simulations, simulate_many
+from fastevm.simulate.patience import Patience
 from fastevm.simulate.revert import revert_message, revert_reason
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP,
@@ -61,6 +62,7 @@ __all__ = [
     "CallResult",
     "Cancellation",
     "Columns",
+    "Patience",
     "SimulateOptions",
     "SimulatePayload",
     "SimulatedBlock",

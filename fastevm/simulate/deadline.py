@@ -2,9 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 TICK_SECONDS = 0.02  # a deadline is noticed at most this late
 
@@ -17,14 +15,30 @@ class Cancellable(Protocol):
 
 
 _local = threading.local()
+T = TypeVar("T")
+
+
+def thread_owned(kind: type[T]) -> T:
+    """The calling thread's own object of this class; its memory is reused from run to run."""
+    owned: dict[type[Any], Any] | None = getattr(_local, "owned", None)
+    if owned is None:
+        owned = _local.owned = {}
+    found: T | None = owned.get(kind)
+    if found is None:
+        found = owned[kind] = kind()
+    return found
 
 
 class Cancellation:
-    """Stops whatever a thread runs while it is active there; any thread may ask for that, once."""
+    """Stops whatever a thread runs while it is active there; any thread may ask for that, once.
 
-    def __init__(self) -> None:
+    ``is_brief``: whoever made it ends it long before any deadline, so that none is watched.
+    """
+
+    def __init__(self, *, is_brief: bool = False) -> None:
         self._lock = threading.Lock()
         self._runners: list[Cancellable] = []
+        self.is_brief = is_brief
         self.is_cancelled = False
 
     def cancel(self) -> None:
@@ -34,15 +48,9 @@ class Cancellation:
             for runner in self._runners:
                 runner.cancel()
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
+    def active(self) -> "_Active":
         """Let this cancellation count for what this thread runs inside."""
-        before = getattr(_local, "cancellation", None)
-        _local.cancellation = self
-        try:
-            yield
-        finally:
-            _local.cancellation = before
+        return _Active(self)
 
     def add(self, runner: Cancellable) -> None:
         """Stop this one too from now on."""
@@ -57,6 +65,22 @@ class Cancellation:
             self._runners.remove(runner)
 
 
+class _Active:
+    """The time during which a cancellation counts. (A generator would cost twice as much.)"""
+
+    __slots__ = ("before", "cancellation")
+
+    def __init__(self, cancellation: Cancellation) -> None:
+        self.cancellation = cancellation
+
+    def __enter__(self) -> None:
+        self.before: Cancellation | None = getattr(_local, "cancellation", None)
+        _local.cancellation = self.cancellation
+
+    def __exit__(self, *exception: object) -> None:
+        _local.cancellation = self.before
+
+
 class Watchdog:
     """Calls ``cancel`` on whatever is still running when its time is up.
 
@@ -69,23 +93,12 @@ class Watchdog:
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
 
-    @contextmanager
-    def watch(self, runner: Cancellable, seconds: float) -> Iterator[None]:
+    def watch(self, runner: Cancellable, seconds: float) -> "_Watch":
         """While the block runs, cancel ``runner`` once ``seconds`` have passed."""
-        cancellation: Cancellation | None = getattr(_local, "cancellation", None)
-        runner.rearm()
-        if cancellation is not None:
-            cancellation.add(runner)
-        self._begin(runner, time.monotonic() + seconds)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._deadlines.pop(id(runner), None)
-            if cancellation is not None:
-                cancellation.remove(runner)
+        return _Watch(self, runner, seconds)
 
-    def _begin(self, runner: Cancellable, deadline: float) -> None:
+    def begin(self, runner: Cancellable, deadline: float) -> None:
+        """Note a deadline (monotonic time)."""
         with self._lock:
             self._deadlines[id(runner)] = (deadline, runner)
             if self._thread is None:
@@ -93,7 +106,13 @@ class Watchdog:
                     target=self._run, name="fastevm-deadlines", daemon=True
                 )
                 self._thread.start()
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def end(self, runner: Cancellable) -> None:
+        """Forget a deadline."""
+        with self._lock:
+            self._deadlines.pop(id(runner), None)
 
     def _run(self) -> None:
         while True:
@@ -106,6 +125,30 @@ class Watchdog:
                 if not self._deadlines:
                     self._wake.clear()
             time.sleep(TICK_SECONDS)
+
+
+class _Watch:
+    """The time during which a runner is watched."""
+
+    __slots__ = ("cancellation", "runner", "seconds", "watchdog")
+
+    def __init__(self, watchdog: Watchdog, runner: Cancellable, seconds: float) -> None:
+        self.watchdog, self.runner, self.seconds = watchdog, runner, seconds
+        self.cancellation: Cancellation | None = getattr(_local, "cancellation", None)
+
+    def __enter__(self) -> None:
+        self.runner.rearm()
+        if self.cancellation is not None:
+            self.cancellation.add(self.runner)
+            if self.cancellation.is_brief:
+                return
+        self.watchdog.begin(self.runner, time.monotonic() + self.seconds)
+
+    def __exit__(self, *exception: object) -> None:
+        if self.cancellation is None or not self.cancellation.is_brief:
+            self.watchdog.end(self.runner)
+        if self.cancellation is not None:
+            self.cancellation.remove(self.runner)
 
 
 WATCHDOG = Watchdog()

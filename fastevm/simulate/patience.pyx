@@ -1,0 +1,107 @@
+"""Lets a thread that must not wait try work that is nearly always short, and stops it if it is not.
+
+A thread of C watches a number that is odd while something runs: an odd number that does not change
+for a while means that patience is out. It costs the one who runs two increments, and the watcher
+two thousand looks a second while there is anything to watch.
+"""
+
+from posix.time cimport nanosleep, timespec
+
+from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
+
+import threading
+
+from fastevm.simulate.deadline import Cancellation
+
+
+cdef enum:
+    LOOK_NANOSECONDS = 500_000
+    LOOKS = 2                 # that find the same run under way: it has lasted 0.5 to 1 ms then
+    IDLE_LOOKS = 400          # without any run until the watcher rests
+    TURNS = 1 << 30           # after which their number begins anew
+
+
+cdef class Patience:
+    """What one thread runs through ``run`` is stopped after about a millisecond.
+
+    Whatever executes code below stops as if its deadline had passed; ``is_out`` then says that it
+    was this, and the caller does the work again where it may last.
+    """
+
+    cdef int turn             # odd while something runs
+    cdef bint awake
+    cdef bint closed
+    cdef object cancellation
+    cdef object wake
+    cdef object thread
+
+    def __init__(self) -> None:
+        self.cancellation = Cancellation(is_brief=True)
+        self.wake = threading.Event()
+        self.thread = None
+
+    def run(self, call, *args):
+        """``call(*args)``, stopped early if it lasts."""
+        self.cancellation.is_cancelled = False
+        if not self.awake:
+            self.awaken()
+        with self.cancellation.active():
+            self.next_turn()
+            try:
+                return call(*args)
+            finally:
+                self.next_turn()
+
+    @property
+    def is_out(self) -> bool:
+        """Whether the last run was stopped."""
+        return self.cancellation.is_cancelled
+
+    def close(self) -> None:
+        """End the watcher."""
+        self.closed = True
+        self.wake.set()
+
+    def awaken(self) -> None:
+        """Start the watcher, or wake it from its rest."""
+        self.awake = True
+        if self.thread is None:
+            self.thread = threading.Thread(
+                target=self.watch, name="fastevm-patience", daemon=True
+            )
+            self.thread.start()
+        self.wake.set()
+
+    def watch(self) -> None:
+        """The watcher's life."""
+        cdef int overdue
+        while not self.closed:
+            with nogil:
+                overdue = self.look()
+            if overdue:
+                if overdue == self.turn:  # the runner cannot have gone on: we hold the GIL
+                    self.cancellation.cancel()
+                continue
+            self.awake = False
+            self.wake.clear()
+            if not self.awake:
+                self.wake.wait()
+
+    cdef void next_turn(self) noexcept nogil:
+        atomic_store_int(&self.turn, (self.turn + 1) & (TURNS - 1))
+
+    cdef int look(self) noexcept nogil:
+        """The number of a run that lasts too long; 0 after a long time without any."""
+        cdef timespec pause
+        cdef int before = 0, turn, same = 0, idle = 0
+        pause.tv_sec, pause.tv_nsec = 0, LOOK_NANOSECONDS
+        while idle < IDLE_LOOKS:
+            nanosleep(&pause, NULL)
+            turn = atomic_load_int(&self.turn)
+            same = same + 1 if turn == before else 0
+            before = turn
+            if turn & 1 == 0:
+                idle = idle + 1 if same else 0
+            elif same >= LOOKS:
+                return turn
+        return 0
