@@ -1,0 +1,279 @@
+"""What a payer signs: terms, domains and typed data of EIP-3009 authorizations (EIP-712).
+
+An authorization binds payer, recipient, exact amount, validity window and a random one-time nonce
+to one token contract on one chain. Signing moves nothing and reserves nothing.
+"""
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+from eth_account.messages import SignableMessage, encode_typed_data
+from eth_utils.address import is_checksum_address, is_hex_address, to_checksum_address
+from eth_utils.crypto import keccak
+
+from fastevm.payments.errors import InvalidTerms
+
+DEFAULT_LIFETIME: Final = 900  # seconds until an authorization expires
+DEFAULT_BACKDATE: Final = 60  # seconds that its window begins in the past: clocks disagree
+LONGEST_TEXT: Final = 128  # characters of a domain's name or version
+UINT256_MAX: Final = 2**256 - 1
+
+_DOMAIN: Final = [
+    {"name": "name", "type": "string"},
+    {"name": "version", "type": "string"},
+    {"name": "chainId", "type": "uint256"},
+    {"name": "verifyingContract", "type": "address"},
+]
+_PAYMENT: Final = [
+    {"name": "from", "type": "address"},
+    {"name": "to", "type": "address"},
+    {"name": "value", "type": "uint256"},
+    {"name": "validAfter", "type": "uint256"},
+    {"name": "validBefore", "type": "uint256"},
+    {"name": "nonce", "type": "bytes32"},
+]
+_CANCEL: Final = [
+    {"name": "authorizer", "type": "address"},
+    {"name": "nonce", "type": "bytes32"},
+]
+
+
+class Kind(Enum):
+    """The three messages of EIP-3009, by their primary type."""
+
+    TRANSFER = "TransferWithAuthorization"
+    RECEIVE = "ReceiveWithAuthorization"
+    CANCEL = "CancelAuthorization"
+
+    @property
+    def fields(self) -> list[dict[str, str]]:
+        """The members of the struct, in the order of its type string."""
+        return _CANCEL if self is Kind.CANCEL else _PAYMENT
+
+    @property
+    def typehash(self) -> bytes:
+        """The hash of the type string, as the token has it."""
+        members = ",".join(f"{one['type']} {one['name']}" for one in self.fields)
+        return keccak(text=f"{self.value}({members})")
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The EIP-712 domain of a token: name and version as the contract spells them."""
+
+    name: str
+    version: str
+    chain_id: int
+    token: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "token", address(self.token, "token"))
+        if not 0 < self.chain_id <= UINT256_MAX:
+            raise InvalidTerms(f"chain_id: expected 1 or more, found {self.chain_id}")
+        for name, text in (("name", self.name), ("version", self.version)):
+            if len(text) > LONGEST_TEXT:
+                raise InvalidTerms(f"{name}: longer than {LONGEST_TEXT} characters")
+
+    def to_typed(self) -> dict[str, Any]:
+        """The member ``domain`` of typed data."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "chainId": self.chain_id,
+            "verifyingContract": self.token,
+        }
+
+    @property
+    def separator(self) -> bytes:
+        """What ``DOMAIN_SEPARATOR()`` of the token returns if this domain is the token's."""
+        return Cancellation(self, self.token, bytes(32)).signable.header
+
+
+class TypedMessage:
+    """A message that a payer signs as typed data."""
+
+    __slots__ = ()
+
+    domain: Domain
+
+    @property
+    def kind(self) -> Kind:
+        """Which of the three messages it is."""
+        raise NotImplementedError
+
+    @property
+    def signer(self) -> str:
+        """Whose signature it needs."""
+        raise NotImplementedError
+
+    def message(self) -> dict[str, Any]:
+        """The member ``message`` of the typed data."""
+        raise NotImplementedError
+
+    def typed_data(self) -> dict[str, Any]:
+        """The parameter of ``eth_signTypedData_v4``, ready for JSON.
+
+        Amounts and times are decimal strings: JavaScript's numbers would lose digits.
+        """
+        return {
+            "types": {"EIP712Domain": _DOMAIN, self.kind.value: self.kind.fields},
+            "primaryType": self.kind.value,
+            "domain": self.domain.to_typed(),
+            "message": self.message(),
+        }
+
+    @property
+    def signable(self) -> SignableMessage:
+        """The message as eth-account signs it."""
+        return encode_typed_data(full_message=self.typed_data())
+
+    @property
+    def struct_hash(self) -> bytes:
+        """The hash of the type and the members."""
+        return bytes(self.signable.body)
+
+    @property
+    def digest(self) -> bytes:
+        """The 32 bytes that are signed."""
+        signable = self.signable
+        return keccak(b"\x19" + signable.version + signable.header + signable.body)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What is agreed: who pays whom how much (token units), when (seconds) and once only.
+
+    A capture is possible while ``valid_after < block.timestamp < valid_before``, both strictly.
+    ``nonce`` is 32 random bytes: payer and nonce together name the authorization for ever.
+    """
+
+    payer: str
+    recipient: str
+    value: int
+    valid_after: int
+    valid_before: int
+    nonce: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "payer", address(self.payer, "payer"))
+        object.__setattr__(self, "recipient", address(self.recipient, "recipient"))
+        for name in ("value", "valid_after", "valid_before"):
+            number = getattr(self, name)
+            if not 0 <= number <= UINT256_MAX:
+                raise InvalidTerms(f"{name}: expected 0 to 2**256 - 1, found {number}")
+        if self.valid_after >= self.valid_before - 1:
+            raise InvalidTerms("valid_before: no second lies between valid_after and valid_before")
+        if len(self.nonce) != 32:
+            raise InvalidTerms(f"nonce: expected 32 bytes, found {len(self.nonce)}")
+
+    @classmethod
+    def now(
+        cls,
+        payer: str,
+        recipient: str,
+        value: int,
+        *,
+        lifetime: int = DEFAULT_LIFETIME,
+        backdate: int = DEFAULT_BACKDATE,
+        at: int | None = None,
+    ) -> "Terms":
+        """Terms that are valid from now on for ``lifetime`` seconds, with a fresh nonce.
+
+        ``at`` is the time to count from (seconds); the system's clock when left out.
+        """
+        start = int(time.time()) if at is None else at
+        return cls(
+            payer=payer,
+            recipient=recipient,
+            value=value,
+            valid_after=max(0, start - backdate),
+            valid_before=start + lifetime,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization(TypedMessage):
+    """Terms under a token's domain; ``payment_kind`` chooses who may submit it.
+
+    RECEIVE lets the recipient alone submit. TRANSFER lets anybody, so its moment is not the
+    merchant's choice any more once the signature is known.
+    """
+
+    domain: Domain
+    terms: Terms
+    payment_kind: Kind = Kind.RECEIVE
+
+    def __post_init__(self) -> None:
+        if self.payment_kind is Kind.CANCEL:
+            raise InvalidTerms("payment_kind: a cancellation is no payment")
+
+    @property
+    def kind(self) -> Kind:
+        """TRANSFER or RECEIVE."""
+        return self.payment_kind
+
+    @property
+    def signer(self) -> str:
+        """The payer."""
+        return self.terms.payer
+
+    def message(self) -> dict[str, Any]:
+        """The member ``message`` of the typed data."""
+        terms = self.terms
+        return {
+            "from": terms.payer,
+            "to": terms.recipient,
+            "value": str(terms.value),
+            "validAfter": str(terms.valid_after),
+            "validBefore": str(terms.valid_before),
+            "nonce": "0x" + terms.nonce.hex(),
+        }
+
+    @property
+    def cancellation(self) -> "Cancellation":
+        """The message by which the payer takes this authorization back."""
+        return Cancellation(self.domain, self.terms.payer, self.terms.nonce)
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation(TypedMessage):
+    """The payer's wish to burn a nonce that was not used yet."""
+
+    domain: Domain
+    authorizer: str
+    nonce: bytes
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "authorizer", address(self.authorizer, "authorizer"))
+        if len(self.nonce) != 32:
+            raise InvalidTerms(f"nonce: expected 32 bytes, found {len(self.nonce)}")
+
+    @property
+    def kind(self) -> Kind:
+        """CANCEL."""
+        return Kind.CANCEL
+
+    @property
+    def signer(self) -> str:
+        """The payer."""
+        return self.authorizer
+
+    def message(self) -> dict[str, Any]:
+        """The member ``message`` of the typed data."""
+        return {"authorizer": self.authorizer, "nonce": "0x" + self.nonce.hex()}
+
+
+def address(text: str, name: str) -> str:
+    """The address with its checksum; InvalidTerms names the field when it is none.
+
+    Mixed case must carry the right checksum: that is what catches a mistyped digit.
+    """
+    if not isinstance(text, str) or not is_hex_address(text) or not text.startswith("0x"):
+        raise InvalidTerms(f"{name}: expected an address of 20 bytes as 0x and 40 hex digits")
+    digits = text[2:]
+    if digits not in (digits.lower(), digits.upper()) and not is_checksum_address(text):
+        raise InvalidTerms(f"{name}: {text} has a wrong checksum")
+    return str(to_checksum_address(text))

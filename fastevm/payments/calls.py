@@ -1,0 +1,73 @@
+"""Call data for the token functions that payments need, by their signatures."""
+
+from typing import Any, Final
+
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from fastevm.payments.authorization import Authorization, Cancellation, Kind
+from fastevm.payments.signatures import Signature
+
+_TERMS: Final = "address,address,uint256,uint256,uint256,bytes32"
+_VERBS: Final = {
+    Kind.TRANSFER: "transferWithAuthorization",
+    Kind.RECEIVE: "receiveWithAuthorization",
+}
+_VRS: Final = "uint8,bytes32,bytes32"
+
+ERC1271_MAGIC: Final = bytes.fromhex("1626ba7e")
+
+
+def call_data(signature: str, *arguments: Any) -> bytes:
+    """The selector of ``name(types)`` and the encoded arguments."""
+    types = signature[signature.index("(") + 1 : -1]
+    return keccak(text=signature)[:4] + encode(types.split(",") if types else [], arguments)
+
+
+def capture_data(authorization: Authorization, signature: Signature) -> bytes:
+    """What moves the money: ``receiveWithAuthorization``, or the transfer of that kind.
+
+    A key's signature goes as v, r, s; anything longer or shorter as bytes (EIP-7598).
+    """
+    terms, verb = authorization.terms, _VERBS[authorization.kind]
+    arguments = (
+        terms.payer,
+        terms.recipient,
+        terms.value,
+        terms.valid_after,
+        terms.valid_before,
+        terms.nonce,
+    )
+    if signature.plain:
+        return call_data(f"{verb}({_TERMS},{_VRS})", *arguments, *signature.vrs)
+    return call_data(f"{verb}({_TERMS},bytes)", *arguments, signature.secret_bytes)
+
+
+def cancel_data(cancellation: Cancellation, signature: Signature) -> bytes:
+    """What burns the nonce: ``cancelAuthorization``; anybody may submit it."""
+    arguments = (cancellation.authorizer, cancellation.nonce)
+    if signature.plain:
+        return call_data(f"cancelAuthorization(address,bytes32,{_VRS})", *arguments, *signature.vrs)
+    return call_data(
+        "cancelAuthorization(address,bytes32,bytes)", *arguments, signature.secret_bytes
+    )
+
+
+def balance_data(holder: str) -> bytes:
+    """``balanceOf(holder)``."""
+    return call_data("balanceOf(address)", holder)
+
+
+def state_data(authorizer: str, nonce: bytes) -> bytes:
+    """``authorizationState(authorizer, nonce)``: true when used or cancelled."""
+    return call_data("authorizationState(address,bytes32)", authorizer, nonce)
+
+
+def separator_data() -> bytes:
+    """``DOMAIN_SEPARATOR()``."""
+    return call_data("DOMAIN_SEPARATOR()")
+
+
+def wallet_data(digest: bytes, signature: Signature) -> bytes:
+    """``isValidSignature(digest, signature)`` of a contract wallet (ERC-1271)."""
+    return call_data("isValidSignature(bytes32,bytes)", digest, signature.secret_bytes)

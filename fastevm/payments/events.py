@@ -1,0 +1,212 @@
+"""The logs that payments are reconciled by, and what belongs together in one transaction.
+
+Transfers are the source of truth for settlement. The other events say which authorization, order or
+payout a transfer belongs to; they stand next to it in the transaction's logs.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from eth_abi.abi import decode
+from eth_abi.exceptions import DecodingError
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+
+
+class Event(Enum):
+    """The events, each by its signature and the names of its arguments, indexed ones first."""
+
+    TRANSFER = "Transfer(address,address,uint256)"
+    USED = "AuthorizationUsed(address,bytes32)"
+    CANCELED = "AuthorizationCanceled(address,bytes32)"
+    MEMO = "Memo(address,bytes32)"
+    PAYMENT_CAPTURED = "PaymentCaptured(bytes32,address,uint256,uint256)"
+    PAYOUT_SENT = "PayoutSent(bytes32,address,address,uint256)"
+
+    @property
+    def topic(self) -> str:
+        """Topic 0, as hex."""
+        return _TOPICS[self]
+
+
+_TOPICS: Final = {event: "0x" + keccak(text=event.value).hex() for event in Event}
+_EVENTS: Final = {topic: event for event, topic in _TOPICS.items()}
+# The arguments of each event; how many of them are indexed.
+_ARGUMENTS: Final[dict[Event, tuple[int, tuple[str, ...]]]] = {
+    Event.TRANSFER: (2, ("sender", "recipient", "amount")),
+    Event.USED: (2, ("authorizer", "nonce")),
+    Event.CANCELED: (2, ("authorizer", "nonce")),
+    Event.MEMO: (2, ("caller", "memo")),
+    Event.PAYMENT_CAPTURED: (2, ("reference", "payer", "amount", "maximum")),
+    Event.PAYOUT_SENT: (3, ("reference", "sender", "recipient", "amount")),
+}
+
+Value = str | int
+
+
+class LogKey(NamedTuple):
+    """What makes a log that log, and no other: the key of exactly-once bookkeeping."""
+
+    block_hash: str
+    transaction_hash: str
+    log_index: int
+
+
+class Checkpoint(NamedTuple):
+    """A block up to which the logs were read."""
+
+    number: int
+    block_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainLog:
+    """A log of one of the events. Addresses carry checksums, 32-byte values are 0x-hex."""
+
+    key: LogKey
+    block_number: int
+    address: str
+    event: Event
+    arguments: Mapping[str, Value] = field(default_factory=dict)
+    removed: bool = False
+
+    def number(self, name: str) -> int:
+        """An argument that is a number."""
+        return int(self.arguments[name])
+
+    def text(self, name: str) -> str:
+        """An argument that is an address or 32 bytes."""
+        return str(self.arguments[name])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One transfer with what the logs around it say about its purpose.
+
+    ``authorization``: (payer, nonce) of the authorization that it captured. ``memo``, ``order`` and
+    ``payout`` are 32-byte references as 0x-hex.
+    """
+
+    transfer: ChainLog
+    authorization: tuple[str, str] | None = None
+    memo: str | None = None
+    order: str | None = None
+    payout: str | None = None
+
+    @property
+    def amount(self) -> int:
+        """In units of the token."""
+        return self.transfer.number("amount")
+
+
+def read_log(told: Mapping[str, Any]) -> ChainLog | None:
+    """A log object of the node; None for any other event, or one that is laid out otherwise."""
+    topics = told["topics"]
+    event = _EVENTS.get(topics[0].lower()) if topics else None
+    if event is None:
+        return None
+    indexed, names = _ARGUMENTS[event]
+    if len(topics) != 1 + indexed:
+        return None
+    types = event.value[event.value.index("(") + 1 : -1].split(",")
+    words = b"".join(bytes.fromhex(topic[2:]) for topic in topics[1:])
+    try:
+        values = decode(types, words + bytes.fromhex(told["data"][2:]))
+    except (DecodingError, ValueError):
+        return None
+    return ChainLog(
+        key=LogKey(told["blockHash"], told["transactionHash"], int(told["logIndex"], 16)),
+        block_number=int(told["blockNumber"], 16),
+        address=to_checksum_address(told["address"]),
+        event=event,
+        arguments={
+            name: _shown(kind, value)
+            for name, kind, value in zip(names, types, values, strict=True)
+        },
+        removed=bool(told.get("removed", False)),
+    )
+
+
+def _shown(kind: str, value: Any) -> Value:
+    if kind == "address":
+        return str(to_checksum_address(value))
+    return int(value) if kind == "uint256" else "0x" + value.hex()
+
+
+def entries(logs: Iterable[ChainLog], token: str) -> list[Entry]:
+    """The transfers of ``token`` in the logs of one transaction, with what belongs to each.
+
+    AuthorizationUsed comes right before its Transfer, Memo right after; PaymentCaptured and
+    PayoutSent follow the transfer that they name by payer, recipient and amount.
+    """
+    ordered = sorted(logs, key=lambda one: one.key.log_index)
+    found: list[Entry] = []
+    for at, one in enumerate(ordered):
+        if one.event is Event.TRANSFER and one.address == token:
+            before = ordered[at - 1] if at else None
+            after = ordered[at + 1] if at + 1 < len(ordered) else None
+            found.append(
+                Entry(
+                    transfer=one,
+                    authorization=_authorization(one, before),
+                    memo=_memo(one, after),
+                )
+            )
+    claimed = _claimed(ordered, found)
+    return [
+        Entry(
+            transfer=entry.transfer,
+            authorization=entry.authorization,
+            memo=entry.memo,
+            order=claimed.get((at, Event.PAYMENT_CAPTURED)),
+            payout=claimed.get((at, Event.PAYOUT_SENT)),
+        )
+        for at, entry in enumerate(found)
+    ]
+
+
+def _authorization(transfer: ChainLog, before: ChainLog | None) -> tuple[str, str] | None:
+    used = (
+        before is not None
+        and before.event is Event.USED
+        and before.address == transfer.address
+        and before.key.log_index == transfer.key.log_index - 1
+        and before.text("authorizer") == transfer.text("sender")
+    )
+    return (before.text("authorizer"), before.text("nonce")) if used and before else None
+
+
+def _memo(transfer: ChainLog, after: ChainLog | None) -> str | None:
+    follows = (
+        after is not None
+        and after.event is Event.MEMO
+        and after.address == transfer.address
+        and after.key.log_index == transfer.key.log_index + 1
+    )
+    return after.text("memo") if follows and after else None
+
+
+def _claimed(ordered: Sequence[ChainLog], found: Sequence[Entry]) -> dict[tuple[int, Event], str]:
+    """Which transfer (by position) each PaymentCaptured and PayoutSent names; each one once."""
+    claimed: dict[tuple[int, Event], str] = {}
+    for one in ordered:
+        if one.event not in (Event.PAYMENT_CAPTURED, Event.PAYOUT_SENT):
+            continue
+        for at in reversed(range(len(found))):
+            transfer = found[at].transfer
+            earlier = transfer.key.log_index < one.key.log_index
+            if earlier and (at, one.event) not in claimed and _names(one, transfer):
+                claimed[at, one.event] = one.text("reference")
+                break
+    return claimed
+
+
+def _names(one: ChainLog, transfer: ChainLog) -> bool:
+    if one.number("amount") != transfer.number("amount"):
+        return False
+    if one.event is Event.PAYMENT_CAPTURED:
+        return one.text("payer") == transfer.text("sender")
+    same_sender = one.text("sender") == transfer.text("sender")
+    return same_sender and one.text("recipient") == transfer.text("recipient")

@@ -1,0 +1,141 @@
+"""What a back end keeps: orders with their authorizations, and the transactions sent for them."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, NamedTuple
+
+from fastevm.payments.authorization import Authorization
+from fastevm.payments.reasons import Reason
+from fastevm.payments.states import State
+
+LONGEST_ID: Final = 128  # characters of an order's id
+LONGEST_REFERENCE: Final = 1_000  # characters of the merchant's own note
+PAGE: Final = 1_000  # rows of one answer of a store
+
+
+class Settlement(NamedTuple):
+    """Where the canonical chain spent the nonce."""
+
+    transaction_hash: str
+    block_hash: str
+    block_number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One order and its authorization, as the store has it.
+
+    ``sealed`` is the encrypted signature. ``origin`` is the state before the chain spoke, to which
+    a reorganisation leads back. ``version`` counts changes. Times are seconds since 1970.
+    """
+
+    id: str
+    authorization: Authorization
+    state: State = State.DRAFTED
+    reference: str = ""
+    sealed: bytes | None = field(default=None, repr=False)
+    origin: State | None = None
+    settlement: Settlement | None = None
+    reason: Reason | None = None
+    detail: str = ""
+    version: int = 0
+    created_at: float = 0.0
+    updated_at: float = 0.0
+
+    @property
+    def paid(self) -> bool:
+        """Whether the payment is in a canonical block at the merchant's depth: the only proof."""
+        return self.state is State.PAID
+
+    @property
+    def place(self) -> str:
+        """What the sealed signature is bound to."""
+        domain, terms = self.authorization.domain, self.authorization.terms
+        return f"order/{self.id}/{domain.chain_id}/{domain.token}/{terms.payer}/{terms.nonce.hex()}"
+
+
+class Purpose(Enum):
+    """Why a transaction was sent. FILL takes the account's nonce of one that is not wanted now."""
+
+    CAPTURE = "capture"
+    CANCEL = "cancel"
+    FILL = "fill"
+
+
+class Progress(Enum):
+    """How far a transaction has come, as last seen."""
+
+    RECORDED = "recorded"
+    REFUSED = "refused"
+    SENT = "sent"
+    PRE_CONFIRMED = "pre_confirmed"
+    SUCCEEDED = "succeeded"
+    REVERTED = "reverted"
+    REPLACED = "replaced"
+    LOST = "lost"
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it may still be included for the first time."""
+        return self in _WAITING
+
+
+_WAITING: Final = (Progress.RECORDED, Progress.REFUSED, Progress.SENT, Progress.PRE_CONFIRMED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A signed transaction that nobody has sent yet; ``sealed`` are its encrypted bytes."""
+
+    transaction_hash: str
+    sealed: bytes = field(repr=False)
+    gas: int
+    max_fee: int
+    priority_fee: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A transaction of ours. It is recorded, signed, before it is sent for the first time.
+
+    ``account_nonce`` is the sender's; those of one nonce replace each other, counted by ``bump``.
+    """
+
+    transaction_hash: str
+    order_id: str
+    purpose: Purpose
+    chain_id: int
+    sender: str
+    account_nonce: int
+    bump: int
+    sealed: bytes = field(repr=False)
+    gas: int
+    max_fee: int
+    priority_fee: int
+    progress: Progress = Progress.RECORDED
+    reason: Reason | None = None
+    detail: str = ""
+    created_at: float = 0.0
+
+    @property
+    def place(self) -> str:
+        """What the sealed bytes are bound to."""
+        return sealed_place(self.order_id, self.transaction_hash)
+
+
+def sealed_place(order_id: str, transaction_hash: str) -> str:
+    """What the sealed bytes of a transaction are bound to."""
+    return f"transaction/{order_id}/{transaction_hash}"
+
+
+class AuditEntry(NamedTuple):
+    """One line of the trail, which only grows. ``at`` in seconds since 1970."""
+
+    number: int
+    order_id: str
+    at: float
+    actor: str
+    what: str
+    before: str
+    after: str
+    detail: str

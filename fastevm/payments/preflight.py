@@ -1,0 +1,372 @@
+"""Whether a capture would succeed now, as named verdicts, read at ``pending`` in one batch.
+
+Nothing is reserved by a verdict: the payer may move the funds a slice later. It is what makes a
+capture that would fail visible before it costs gas, and by its name.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastevm.payments.calls import (
+    ERC1271_MAGIC,
+    balance_data,
+    capture_data,
+    separator_data,
+    state_data,
+    wallet_data,
+)
+from fastevm.payments.errors import NodeRefusal
+from fastevm.payments.node import Answer, Call, NodeClient
+from fastevm.payments.orders import Order
+from fastevm.payments.reasons import Reason, decode_revert
+from fastevm.payments.signatures import Signature, fault_of
+
+PENDING: Final = "pending"
+AFTER_OTHERS: Final = "balance_after_others"
+FUNDS_WORDS: Final = "insufficient funds"
+
+SIGNATURE_REASONS: Final = frozenset(
+    (
+        Reason.SIGNATURE_LENGTH,
+        Reason.SIGNATURE_S,
+        Reason.SIGNATURE_V,
+        Reason.SIGNATURE_SIGNER,
+    )
+)
+# What the simulated capture may say without anything being wrong with pause and block list.
+BEHIND_POLICY: Final = SIGNATURE_REASONS | {
+    Reason.NOT_PAYEE,
+    Reason.NOT_YET_VALID,
+    Reason.EXPIRED,
+    Reason.NONCE_CONSUMED,
+    Reason.BALANCE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One check. ``ok`` is None when it could not be made; ``reason`` names a failure."""
+
+    name: str
+    ok: bool | None
+    reason: Reason | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All verdicts on one order, and the block they were read at."""
+
+    order_id: str
+    block_number: int
+    timestamp: int
+    verdicts: tuple[Verdict, ...]
+    gas: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether no check fails."""
+        return all(verdict.ok is not False for verdict in self.verdicts)
+
+    @property
+    def capturable(self) -> bool:
+        """Whether nothing speaks against a capture now, whatever becomes of other orders."""
+        return all(one.ok is not False for one in self.verdicts if one.name != AFTER_OTHERS)
+
+    @property
+    def reason(self) -> Reason | None:
+        """The first cause why a capture would fail."""
+        return next((one.reason for one in self.verdicts if one.ok is False), None)
+
+    @property
+    def summary(self) -> str:
+        """The failing verdicts in words."""
+        failing = [f"{one.name}: {one.detail}" for one in self.verdicts if one.ok is False]
+        return "; ".join(failing) or "ready"
+
+    def verdict(self, name: str) -> Verdict:
+        """The verdict of that name."""
+        return next(one for one in self.verdicts if one.name == name)
+
+
+class Batch:
+    """Calls under names, sent together; equal names are asked once."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Any, Call] = {}
+        self._answers: dict[Any, Answer] = {}
+
+    def ask(self, name: Any, method: str, *params: Any) -> None:
+        """Add a call."""
+        self._calls[name] = (method, params)
+
+    async def send(self, node: NodeClient) -> None:
+        """Ask everything."""
+        answers = await node.batch(list(self._calls.values()))
+        self._answers = dict(zip(self._calls, answers, strict=True))
+
+    def answer(self, name: Any) -> Answer:
+        """The result, or the refusal."""
+        return self._answers[name]
+
+    def number(self, name: Any) -> int | None:
+        """A quantity or a word as a number; None when it was refused or is empty."""
+        told = self._answers[name]
+        if not isinstance(told, str) or len(told) <= 2:
+            return None
+        return int(told, 16)
+
+    def output(self, name: Any) -> bytes | None:
+        """The output of a call; None when it was refused."""
+        told = self._answers[name]
+        return bytes.fromhex(told[2:]) if isinstance(told, str) else None
+
+
+class Preflight:
+    """Checks order books against one node. ``signature_of`` opens what is sealed."""
+
+    def __init__(
+        self,
+        node: NodeClient,
+        sender: str,
+        signature_of: Callable[[Order], Signature | None],
+        *,
+        capture_in: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.node = node
+        self.sender = sender
+        self.signature_of = signature_of
+        self.capture_in = capture_in
+        self._clock = clock
+        self._chain_time: int | None = None
+
+    async def check(self, orders: Sequence[Order], others: Sequence[Order] = ()) -> list[Report]:
+        """One report for each of ``orders``.
+
+        ``others`` are further stored authorizations of the same payers: what they may take counts
+        against the balance. NodeUnreachable.
+        """
+        if not orders:
+            return []
+        signatures = {order.id: self.signature_of(order) for order in orders}
+        batch = Batch()
+        batch.ask("chain", "eth_chainId")
+        batch.ask("block", "eth_getBlockByNumber", PENDING, False)
+        batch.ask("funds", "eth_getBalance", self.sender, PENDING)
+        for order in {one.id: one for one in (*others, *orders)}.values():
+            self._ask_shared(batch, order)
+        for order in orders:
+            self._ask_capture(batch, order, signatures[order.id])
+        await batch.send(self.node)
+        block = batch.answer("block")
+        if isinstance(block, NodeRefusal):
+            raise block
+        self._chain_time = int(block["timestamp"], 16)
+        book = {one.id: one for one in (*others, *orders)}
+        claims = _claims(batch, list(book.values()))
+        return [_Judge(self, batch, one, signatures[one.id], claims).report() for one in orders]
+
+    def _ask_shared(self, batch: Batch, order: Order) -> None:
+        """What several orders may share: asked once for each token and payer."""
+        domain, terms = order.authorization.domain, order.authorization.terms
+        token, payer = domain.token, terms.payer
+        batch.ask(("separator", token), *_call(token, separator_data()))
+        batch.ask(("balance", token, payer), *_call(token, balance_data(payer)))
+        batch.ask(("code", payer), "eth_getCode", payer, PENDING)
+        batch.ask(("consumed", order.id), *_call(token, state_data(payer, terms.nonce)))
+
+    def _ask_capture(self, batch: Batch, order: Order, signature: Signature | None) -> None:
+        if signature is None:
+            return
+        authorization = order.authorization
+        request = {
+            "from": self.sender,
+            "to": authorization.domain.token,
+            "data": "0x" + capture_data(authorization, signature).hex(),
+        }
+        inside = self._inside_window(order)
+        # state overrides none; the time, where the window is closed, so that policy is seen too
+        overrides: list[Any] = [] if inside is None else [{}, {"time": hex(inside)}]
+        batch.ask(("capture", order.id), "eth_call", request, PENDING, *overrides)
+        batch.ask(("gas", order.id), "eth_estimateGas", request, PENDING)
+        payer = authorization.terms.payer
+        question = _call(payer, wallet_data(authorization.digest, signature))
+        batch.ask(("wallet", order.id), *question)
+
+    def _inside_window(self, order: Order) -> int | None:
+        """A second inside the window, if the chain's clock stands outside."""
+        terms = order.authorization.terms
+        now = int(self._clock()) if self._chain_time is None else self._chain_time
+        inside = min(max(now, terms.valid_after + 1), terms.valid_before - 1)
+        return None if inside == now or inside >= 2**64 else inside
+
+
+def _call(to: str, data: bytes) -> tuple[str, dict[str, str], str]:
+    return "eth_call", {"to": to, "data": "0x" + data.hex()}, PENDING
+
+
+def _claims(batch: Batch, book: Sequence[Order]) -> dict[tuple[str, str], dict[str, int]]:
+    """What each unused stored authorization may take, by token and payer."""
+    claims: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for order in book:
+        if batch.number(("consumed", order.id)) == 0:
+            terms = order.authorization.terms
+            key = order.authorization.domain.token, terms.payer
+            claims[key][order.id] = terms.value
+    return claims
+
+
+class _Judge:
+    """The verdicts on one order, from the answers of a batch."""
+
+    def __init__(
+        self,
+        preflight: Preflight,
+        batch: Batch,
+        order: Order,
+        signature: Signature | None,
+        claims: dict[tuple[str, str], dict[str, int]],
+    ) -> None:
+        self.preflight, self.batch, self.order = preflight, batch, order
+        self.signature, self.claims = signature, claims
+        self.authorization = order.authorization
+        self.terms, self.token = order.authorization.terms, order.authorization.domain.token
+        block = batch.answer("block")
+        self.number, self.time = int(block["number"], 16), int(block["timestamp"], 16)
+        self.base_fee = int(block.get("baseFeePerGas") or "0x0", 16)
+        self.outcome = self._simulated()
+
+    def report(self) -> Report:
+        """All of them, in the order in which they explain each other."""
+        verdicts = (
+            self._domain(),
+            self._signature(),
+            self._window("window_now", self.time),
+            self._window("window_at_capture", self.time + self.preflight.capture_in),
+            self._nonce(),
+            self._balance(),
+            self._balance_after_others(),
+            self._policy(),
+            self._gas(),
+        )
+        gas = None if self.signature is None else self.batch.number(("gas", self.order.id))
+        return Report(self.order.id, self.number, self.time, verdicts, gas)
+
+    def _simulated(self) -> tuple[Reason, str] | None:
+        """Why the simulated capture failed; None when it succeeded or was not made."""
+        if self.signature is None:
+            return None
+        answer = self.batch.answer(("capture", self.order.id))
+        return failure_of(answer) if isinstance(answer, NodeRefusal) else None
+
+    def _domain(self) -> Verdict:
+        domain = self.authorization.domain
+        chain_id = self.batch.number("chain")
+        if chain_id != domain.chain_id:
+            detail = f"the node's chain is {chain_id}, signed for {domain.chain_id}"
+            return Verdict("domain", False, Reason.WRONG_DOMAIN, detail)
+        separator = self.batch.output(("separator", self.token))
+        if not separator:
+            return Verdict("domain", False, Reason.NO_TOKEN, "no domain separator at the token")
+        if separator != domain.separator:
+            detail = "name, version, chain or address are not the token's"
+            return Verdict("domain", False, Reason.WRONG_DOMAIN, detail)
+        return Verdict("domain", True)
+
+    def _signature(self) -> Verdict:
+        if self.signature is None:
+            return Verdict("signature", False, Reason.SIGNATURE_LENGTH, "nothing is stored")
+        code = self.batch.output(("code", self.terms.payer))
+        if code:
+            answer = self.batch.output(("wallet", self.order.id)) or b""
+            if len(answer) >= 32 and answer[:4] == ERC1271_MAGIC:
+                return Verdict("signature", True, detail="accepted by the payer's contract")
+            detail = "the payer's contract does not accept it"
+            return Verdict("signature", False, Reason.SIGNATURE_SIGNER, detail)
+        fault = fault_of(self.authorization, self.signature)
+        if fault is not None:
+            return Verdict("signature", False, *fault)
+        if self.outcome is not None and self.outcome[0] in SIGNATURE_REASONS:
+            return Verdict("signature", False, *self.outcome)
+        return Verdict("signature", True)
+
+    def _window(self, name: str, when: int) -> Verdict:
+        if when <= self.terms.valid_after:
+            wait = self.terms.valid_after + 1 - when
+            return Verdict(name, False, Reason.NOT_YET_VALID, f"valid in {wait} s")
+        if when >= self.terms.valid_before:
+            late = when - self.terms.valid_before
+            return Verdict(name, False, Reason.EXPIRED, f"expired {late} s before")
+        return Verdict(name, True, detail=f"{self.terms.valid_before - when} s left")
+
+    def _nonce(self) -> Verdict:
+        consumed = self.batch.number(("consumed", self.order.id))
+        if consumed is None:
+            return Verdict("nonce", None, detail="authorizationState did not answer")
+        if consumed:
+            return Verdict("nonce", False, Reason.NONCE_CONSUMED, "used or cancelled")
+        return Verdict("nonce", True)
+
+    def _balance(self) -> Verdict:
+        balance = self.batch.number(("balance", self.token, self.terms.payer))
+        if balance is None:
+            return Verdict("balance", None, detail="balanceOf did not answer")
+        if balance < self.terms.value:
+            detail = f"has {balance}, needs {self.terms.value}"
+            return Verdict("balance", False, Reason.BALANCE, detail)
+        return Verdict("balance", True)
+
+    def _balance_after_others(self) -> Verdict:
+        name = AFTER_OTHERS
+        balance = self.batch.number(("balance", self.token, self.terms.payer))
+        if balance is None:
+            return Verdict(name, None, detail="balanceOf did not answer")
+        claims = self.claims.get((self.token, self.terms.payer), {})
+        others = sum(value for order_id, value in claims.items() if order_id != self.order.id)
+        if balance < others + self.terms.value:
+            detail = f"has {balance}, others may take {others}, needs {self.terms.value}"
+            return Verdict(name, False, Reason.BALANCE_LATER, detail)
+        return Verdict(name, True)
+
+    def _policy(self) -> Verdict:
+        if self.signature is None:
+            return Verdict("policy", None, detail="nothing to simulate")
+        if self.outcome is None:
+            return Verdict("policy", True, detail="the simulated capture succeeds")
+        reason, detail = self.outcome
+        if reason in BEHIND_POLICY:
+            return Verdict("policy", True, detail=f"the simulated capture stops later: {detail}")
+        return Verdict("policy", False, reason, detail)
+
+    def _gas(self) -> Verdict:
+        if self.signature is None:
+            return Verdict("gas", None, detail="nothing to estimate")
+        answer = self.batch.answer(("gas", self.order.id))
+        if isinstance(answer, NodeRefusal):
+            if FUNDS_WORDS in answer.message:
+                return Verdict("gas", False, Reason.GAS_FUNDS, "the sender cannot pay the gas")
+            return Verdict("gas", None, detail="the capture does not succeed")
+        funds, cost = self.batch.number("funds") or 0, int(answer, 16) * self.base_fee
+        if funds < cost:
+            detail = f"the sender has {funds} wei, gas costs {cost} wei"
+            return Verdict("gas", False, Reason.GAS_FUNDS, detail)
+        return Verdict("gas", True, detail=f"{int(answer, 16)} gas")
+
+
+def failure_of(refusal: NodeRefusal) -> tuple[Reason, str]:
+    """Why a call failed, from its revert bytes or, without any, from what the node says."""
+    data = refusal.data
+    if isinstance(data, str) and data.startswith("0x"):
+        try:
+            return decode_revert(bytes.fromhex(data[2:]))
+        except ValueError:
+            pass
+    if FUNDS_WORDS in refusal.message:
+        return Reason.GAS_FUNDS, "the sender cannot pay the gas"
+    if "out of gas" in refusal.message:
+        return Reason.OUT_OF_GAS, "out of gas"
+    return Reason.UNKNOWN, f"the node refused with code {refusal.code}"

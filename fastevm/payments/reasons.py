@@ -1,0 +1,123 @@
+"""Why an authorization cannot be captured or cancelled, by name, whatever words the token uses."""
+
+from enum import Enum
+from typing import Final
+
+from eth_abi.abi import decode
+from eth_abi.exceptions import DecodingError
+
+ERROR_STRING: Final = bytes.fromhex("08c379a0")
+PANIC: Final = bytes.fromhex("4e487b71")
+LONGEST_TEXT: Final = 200  # characters of a token's own words that are kept
+
+
+class Reason(Enum):
+    """A named cause. ``transient`` causes may go away by themselves or by the payer's doing."""
+
+    PAUSED = "paused"
+    BLOCKED = "blocked"
+    NOT_PAYEE = "caller_is_not_payee"
+    NOT_YET_VALID = "not_yet_valid"
+    EXPIRED = "expired"
+    NONCE_CONSUMED = "nonce_used_or_cancelled"
+    NONCE_SPENT_ELSEWHERE = "nonce_spent_on_another_payment"
+    SIGNATURE_LENGTH = "signature_length"
+    SIGNATURE_S = "signature_high_s"
+    SIGNATURE_V = "signature_v"
+    SIGNATURE_SIGNER = "signature_of_another_signer"
+    WRONG_TYPE = "signature_of_another_type"
+    WRONG_DOMAIN = "domain_is_not_the_tokens"
+    BALANCE = "insufficient_balance"
+    BALANCE_LATER = "insufficient_balance_after_other_authorizations"
+    ZERO_ADDRESS = "zero_address"
+    NO_TOKEN = "no_token_at_this_address"
+    GAS_FUNDS = "insufficient_funds_for_gas"
+    OUT_OF_GAS = "out_of_gas"
+    UNKNOWN = "unknown"
+
+    @property
+    def transient(self) -> bool:
+        """Whether a later capture of the same authorization may succeed."""
+        return self in _TRANSIENT
+
+    @property
+    def final(self) -> bool:
+        """Whether no capture of this authorization can ever succeed, so that it has failed."""
+        return self in _FINAL
+
+
+_TRANSIENT: Final = frozenset(
+    (
+        Reason.PAUSED,
+        Reason.BLOCKED,
+        Reason.NOT_YET_VALID,
+        Reason.BALANCE,
+        Reason.BALANCE_LATER,
+        Reason.GAS_FUNDS,
+        Reason.OUT_OF_GAS,
+        Reason.UNKNOWN,
+    )
+)
+_FINAL: Final = frozenset(
+    (
+        Reason.NONCE_SPENT_ELSEWHERE,
+        Reason.SIGNATURE_LENGTH,
+        Reason.SIGNATURE_S,
+        Reason.SIGNATURE_V,
+        Reason.SIGNATURE_SIGNER,
+        Reason.WRONG_TYPE,
+        Reason.WRONG_DOMAIN,
+        Reason.ZERO_ADDRESS,
+    )
+)
+
+# The exact strings of the most used token, and the shorter ones that its libraries brought along.
+REVERT_STRINGS: Final[dict[str, Reason]] = {
+    "Pausable: paused": Reason.PAUSED,
+    "Blacklistable: account is blacklisted": Reason.BLOCKED,
+    "FiatTokenV2_2: Account is blacklisted": Reason.BLOCKED,
+    "FiatTokenV2: caller must be the payee": Reason.NOT_PAYEE,
+    "FiatTokenV2: authorization is not yet valid": Reason.NOT_YET_VALID,
+    "FiatTokenV2: authorization is expired": Reason.EXPIRED,
+    "FiatTokenV2: authorization is used or canceled": Reason.NONCE_CONSUMED,
+    "ECRecover: invalid signature length": Reason.SIGNATURE_LENGTH,
+    "ECRecover: invalid signature 's' value": Reason.SIGNATURE_S,
+    "ECRecover: invalid signature 'v' value": Reason.SIGNATURE_V,
+    "ECRecover: invalid signature": Reason.SIGNATURE_SIGNER,
+    "FiatTokenV2: invalid signature": Reason.SIGNATURE_SIGNER,
+    "ERC20: transfer amount exceeds balance": Reason.BALANCE,
+    "ERC20: transfer from the zero address": Reason.ZERO_ADDRESS,
+    "ERC20: transfer to the zero address": Reason.ZERO_ADDRESS,
+}
+
+# Custom errors by selector, of tokens that revert without text.
+REVERT_SELECTORS: Final[dict[bytes, Reason]] = {
+    bytes.fromhex("f9df5ac9"): Reason.PAUSED,
+    bytes.fromhex("db42144d"): Reason.BALANCE,
+    bytes.fromhex("bd2a913c"): Reason.EXPIRED,
+    bytes.fromhex("7ba5ffb5"): Reason.SIGNATURE_SIGNER,
+}
+
+
+def decode_revert(data: bytes) -> tuple[Reason, str]:
+    """The named cause of revert bytes, and what the token said in its own words."""
+    text = revert_text(data)
+    if text is not None:
+        return REVERT_STRINGS.get(text, Reason.UNKNOWN), text
+    if data[:4] == PANIC and len(data) >= 36:
+        return Reason.UNKNOWN, f"panic 0x{int.from_bytes(data[4:36], 'big'):02x}"
+    if len(data) >= 4:
+        reason = REVERT_SELECTORS.get(data[:4], Reason.UNKNOWN)
+        return reason, f"custom error 0x{data[:4].hex()}"
+    return Reason.UNKNOWN, "reverted without a reason"
+
+
+def revert_text(data: bytes) -> str | None:
+    """The text of an ``Error(string)``, shortened and printable; None for anything else."""
+    if data[:4] != ERROR_STRING:
+        return None
+    try:
+        (text,) = decode(["string"], data[4:])
+    except DecodingError:
+        return None
+    return "".join(one for one in text[:LONGEST_TEXT] if one.isprintable())

@@ -1,0 +1,173 @@
+"""The life of an authorization as one table: who may cause what, and what can still go wrong.
+
+The interface document knows "stored and unused", "used", "cancelled" and "voided off-chain". Here
+"used" has three steps, because only a canonical receipt at the merchant's depth is a payment:
+capturing (a transaction is recorded, perhaps pre-confirmed), captured (canonical, shallow), paid.
+"""
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from fastevm.payments.errors import IllegalTransition
+
+
+class State(Enum):
+    """Where an authorization is."""
+
+    DRAFTED = "drafted"
+    SIGNED = "signed"
+    STORED = "stored"
+    CAPTURING = "capturing"
+    CAPTURED = "captured"
+    PAID = "paid"
+    CANCELLING = "cancelling"
+    CANCELLED = "cancelled"
+    VOIDED = "voided"
+    EXPIRED = "expired"
+    FAILED = "failed"
+
+    @property
+    def open(self) -> bool:
+        """Whether it can still become a payment by what the merchant does."""
+        return self in _OPEN
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether a transaction of ours waits for its block."""
+        return self in (State.CAPTURING, State.CANCELLING)
+
+
+_OPEN: Final = frozenset((State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING))
+
+
+class Actor(Enum):
+    """Who causes a transition. CHAIN is what a canonical block or its removal says."""
+
+    MERCHANT = "merchant"
+    PAYER = "payer"
+    CHAIN = "chain"
+    CLOCK = "clock"
+
+
+class Trigger(Enum):
+    """What happens to an authorization."""
+
+    SIGN = "signed"
+    STORE = "stored"
+    SUBMIT_CAPTURE = "submitted for capture"
+    SEE_CAPTURE = "seen captured"
+    REACH_DEPTH = "confirmed to depth"
+    UNDO_CAPTURE = "uncaptured by a reorganisation"
+    LOSE_CAPTURE = "released by its capture"
+    SUBMIT_CANCEL = "submitted for cancellation"
+    SEE_CANCEL = "seen cancelled"
+    UNDO_CANCEL = "uncancelled by a reorganisation"
+    LOSE_CANCEL = "released by its cancellation"
+    VOID = "voided"
+    EXPIRE = "expired"
+    FAIL = "failed"
+    UNDO_FAILURE = "revived by a reorganisation"
+
+
+class Transition(NamedTuple):
+    """One row: from, trigger, to, who, and what can still go wrong afterwards.
+
+    A target of None leads back to where the order was before the chain spoke.
+    """
+
+    source: State
+    trigger: Trigger
+    target: State | None
+    actor: Actor
+    risk: str
+
+
+_REORG: Final = "a reorganisation takes the block back"
+_DEEP_REORG: Final = "a reorganisation deeper than the merchant's depth"
+_SIGNATURE_LIVES: Final = "the signature stays valid until it expires: who has it may use it"
+_UNSPENT: Final = (
+    State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.CANCELLING, State.VOIDED,
+    State.EXPIRED, State.FAILED,
+)  # fmt: skip
+_UNENDED: Final = (
+    State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.CANCELLING,
+)  # fmt: skip
+
+
+def _rows(
+    sources: tuple[State, ...], trigger: Trigger, target: State | None, actor: Actor, risk: str
+) -> tuple[Transition, ...]:
+    return tuple(Transition(source, trigger, target, actor, risk) for source in sources)
+
+
+TRANSITIONS: Final[tuple[Transition, ...]] = (
+    Transition(
+        State.DRAFTED, Trigger.SIGN, State.SIGNED, Actor.PAYER,
+        "the payload is lost before it is stored",
+    ),
+    Transition(
+        State.SIGNED, Trigger.STORE, State.STORED, Actor.MERCHANT,
+        "nothing is reserved: balance, nonce and policy may change until the capture",
+    ),
+    Transition(
+        State.STORED, Trigger.SUBMIT_CAPTURE, State.CAPTURING, Actor.MERCHANT,
+        "the transaction reverts, is lost or replaced, or waits until the window closes",
+    ),
+    Transition(
+        State.CAPTURING, Trigger.LOSE_CAPTURE, State.STORED, Actor.CHAIN,
+        "the block with the failure is taken back and the old transaction succeeds after all",
+    ),
+    Transition(
+        State.STORED, Trigger.SUBMIT_CANCEL, State.CANCELLING, Actor.PAYER,
+        "somebody who has the signature captures first",
+    ),
+    Transition(
+        State.CANCELLING, Trigger.LOSE_CANCEL, State.STORED, Actor.CHAIN,
+        "the authorization can be captured again",
+    ),
+    *_rows(_UNSPENT, Trigger.SEE_CAPTURE, State.CAPTURED, Actor.CHAIN, _REORG),
+    Transition(State.CAPTURED, Trigger.REACH_DEPTH, State.PAID, Actor.CHAIN, _DEEP_REORG),
+    *_rows(
+        (State.CAPTURED, State.PAID), Trigger.UNDO_CAPTURE, None, Actor.CHAIN,
+        "the transaction is not included again, or reverts there",
+    ),
+    *_rows(_UNSPENT, Trigger.SEE_CANCEL, State.CANCELLED, Actor.CHAIN, _REORG),
+    Transition(
+        State.CANCELLED, Trigger.UNDO_CANCEL, None, Actor.CHAIN,
+        "the cancellation is not included again: the authorization can be captured",
+    ),
+    Transition(
+        State.DRAFTED, Trigger.VOID, State.VOIDED, Actor.MERCHANT,
+        "the payer signs all the same; nobody here keeps the signature",
+    ),
+    *_rows(
+        (State.SIGNED, State.STORED), Trigger.VOID, State.VOIDED, Actor.MERCHANT, _SIGNATURE_LIVES
+    ),
+    *_rows(_UNENDED, Trigger.EXPIRE, State.EXPIRED, Actor.CLOCK, _DEEP_REORG),
+    *_rows(_UNENDED, Trigger.FAIL, State.FAILED, Actor.CHAIN, _REORG),
+    Transition(
+        State.FAILED, Trigger.UNDO_FAILURE, None, Actor.CHAIN,
+        "what burned the nonce is included again",
+    ),
+)  # fmt: skip
+
+_BY_CAUSE: Final = {(row.source, row.trigger): row for row in TRANSITIONS}
+
+
+def transition(state: State, trigger: Trigger) -> Transition:
+    """The row for this trigger; :class:`IllegalTransition` when the table has none."""
+    row = _BY_CAUSE.get((state, trigger))
+    if row is None:
+        raise IllegalTransition(state, trigger, possible(state))
+    return row
+
+
+def target(state: State, trigger: Trigger, origin: State | None = None) -> State:
+    """Where the trigger leads; ``origin`` is where the order was before the chain spoke."""
+    row = transition(state, trigger)
+    return row.target or origin or State.STORED
+
+
+def possible(state: State) -> tuple[Trigger, ...]:
+    """What can happen in this state, in the order of the table."""
+    return tuple(row.trigger for row in TRANSITIONS if row.source is state)

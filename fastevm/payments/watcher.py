@@ -1,0 +1,92 @@
+"""Checks an order book again at every slice, and tells only what changed."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fastevm.payments.errors import NodeRefusal, NodeUnreachable
+from fastevm.payments.node import NodeClient
+from fastevm.payments.preflight import Report, Verdict
+
+log: Final = logging.getLogger(__name__)
+
+SLICES: Final = "newFlashblocks"
+STILL: Final = 2.0  # seconds without a slice after which the book is checked all the same
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A verdict that is not what it was; ``before`` is None when the order was not checked."""
+
+    order_id: str
+    before: Verdict | None
+    after: Verdict
+
+
+class Watcher:
+    """Checks at each slice of the node's feed or, without a feed, every ``poll`` seconds.
+
+    While a check runs slices pass; the next check reads the newest one.
+    """
+
+    def __init__(
+        self, node: NodeClient, check: Callable[[], Awaitable[Sequence[Report]]], poll: float
+    ) -> None:
+        self.node, self.poll = node, poll
+        self._check = check
+        self._known: dict[str, Report] = {}
+
+    async def changes(self) -> AsyncIterator[list[Change]]:
+        """Lists of changes, none of them empty, for ever. The first tells every verdict."""
+        slices = self.slices()
+        try:
+            while True:
+                try:
+                    reports = await self._check()
+                except (NodeUnreachable, NodeRefusal) as error:
+                    log.warning("the order book was not checked: %s", type(error).__name__)
+                    reports = list(self._known.values())
+                changes = self.compare(reports)
+                if changes:
+                    yield changes
+                await anext(slices)
+        finally:
+            await slices.aclose()
+
+    def compare(self, reports: Sequence[Report]) -> list[Change]:
+        """What differs from the reports before these, which are forgotten."""
+        changes = []
+        for report in reports:
+            known = self._known.get(report.order_id)
+            for after in report.verdicts:
+                before = known.verdict(after.name) if known is not None else None
+                if before is None or (before.ok, before.reason) != (after.ok, after.reason):
+                    changes.append(Change(report.order_id, before, after))
+        self._known = {report.order_id: report for report in reports}
+        return changes
+
+    async def slices(self) -> AsyncGenerator[None, None]:
+        """One None for each slice, or for several that passed meanwhile."""
+        if self.node.feed_url is None:
+            while True:
+                await asyncio.sleep(self.poll)
+                yield
+        came = asyncio.Event()
+
+        async def listen() -> None:
+            async for _ in self.node.subscribe(SLICES):
+                came.set()
+
+        task = asyncio.create_task(listen())
+        try:
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(came.wait(), STILL)
+                came.clear()
+                yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
