@@ -108,6 +108,9 @@ REASONS: Final[dict[str, Row]] = {
     "simulate.gas_cap_exhausted": _both(-32000),
     "simulated_revert": _both(3),
     "simulated_halt": _both(-32015),
+    # --- transactions to sign ---
+    "unknown_account": _both(-32000, "unknown account"),
+    "wrong_chain_id": _both(-32000, "chainId does not match node's (have={have}, want={want})"),
     # --- the pool: any other reason of it is "pool" ---
     "pool": _both(-32000),
     "wait_too_long": _both(-32602, "time out too long, timeout: {asked} ms, max: {limit} ms"),

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from coincurve import PrivateKey
 
-from fastevm.primitives.secp256k1 import public_key_address
+from fastevm.primitives.keccak import keccak256
+from fastevm.primitives.secp256k1 import public_key_address, sign
 
 TEST_MNEMONIC = "test test test test test test test test test test test junk"
 ETHER = 10**18
@@ -18,6 +19,8 @@ SEED_ROUNDS = 2048  # BIP-39
 HARDENED = 0x80000000  # BIP-32
 GROUP_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 MAX_ACCOUNTS = 1_000
+PERSONAL_MESSAGE = b"\x19Ethereum Signed Message:\n"
+FIRST_RECOVERY_ID = 27
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,12 @@ class DevAccount:
 
     address: bytes
     private_key: bytes = field(repr=False)
+
+    def sign_message(self, message: bytes) -> bytes:
+        """The 65 bytes r, s, v of a personal message (EIP-191, version 0x45); v is 27 or 28."""
+        digest = keccak256(PERSONAL_MESSAGE + str(len(message)).encode() + message)
+        parity, r, s = sign(digest, self.private_key)
+        return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([FIRST_RECOVERY_ID + parity])
 
 
 def dev_accounts(count: int = 10, mnemonic: str = TEST_MNEMONIC) -> tuple[DevAccount, ...]:

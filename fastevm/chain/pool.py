@@ -106,6 +106,12 @@ class TransactionPool:
                 return place[tx_hash].sidecar
         return None
 
+    def next_nonce(self, address: bytes) -> int:
+        """The nonce after all that is included and all that waits without a gap."""
+        with self._lock:
+            sender = self._senders.get(address)
+            return self._accounts.nonce(address) if sender is None else sender.frontier
+
     def executable(self) -> Content:
         """By sender and nonce: what follows the account's nonce without a gap."""
         return self._content(EXECUTABLE)

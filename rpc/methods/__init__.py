@@ -2,6 +2,7 @@
 
 from rpc.methods import (
     access_list,
+    accounts,
     blocks,
     calls,
     chain,
@@ -23,6 +24,7 @@ from rpc.registry import METHODS
 __all__ = [
     "METHODS",
     "access_list",
+    "accounts",
     "blocks",
     "calls",
     "chain",

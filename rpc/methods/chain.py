@@ -1,4 +1,4 @@
-"""What node and chain this is: versions, chain id, modules, accounts, availability."""
+"""What node and chain this is: versions, chain id, modules, availability."""
 
 from typing import Final
 
@@ -60,15 +60,13 @@ def block_number(context: Context) -> str:
 
 
 @method("eth_syncing")
-def syncing(context: Context) -> bool:
-    """Return false: there is nobody to catch up with."""
-    return False
-
-
-@method("eth_accounts")
-def accounts(context: Context) -> list[str]:
-    """Return the development accounts; the node holds no other keys."""
-    return [hex_bytes(account.address) for account in context.node.accounts]
+def syncing(context: Context) -> Json | bool:
+    """Return where a node that catches up with its upstream began, is and will end; else false."""
+    state = context.node.sync_state
+    if state is None:
+        return False
+    starting, current, highest = map(quantity, state)
+    return {"startingBlock": starting, "currentBlock": current, "highestBlock": highest}
 
 
 @method("eth_capabilities")

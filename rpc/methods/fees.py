@@ -23,7 +23,7 @@ MILLISECONDS: Final = 1000
 @method("eth_baseFee")
 def base_fee(context: Context) -> str | None:
     """Return the base fee of the next block; null where there is none yet."""
-    fee = _next_base_fee(context, context.node.chain.head)
+    fee = next_base_fee(context, context.node.chain.head)
     return None if fee is None else quantity(fee)
 
 
@@ -37,13 +37,13 @@ def blob_base_fee(context: Context) -> str | None:
 @method("eth_maxPriorityFeePerGas", place=Place.WORKER)
 def max_priority_fee(context: Context) -> str:
     """Return a tip that recent blocks would have taken."""
-    return quantity(_suggested_tip(context))
+    return quantity(suggested_tip(context))
 
 
 @method("eth_gasPrice", place=Place.WORKER)
 def gas_price(context: Context) -> str:
     """Return the suggested tip on top of the latest base fee."""
-    return quantity(_suggested_tip(context) + _base_fee_of(context.node.chain.head))
+    return quantity(suggested_tip(context) + _base_fee_of(context.node.chain.head))
 
 
 def decode_count(value: Any) -> int:
@@ -85,7 +85,7 @@ def fee_history(context: Context, count: int, newest: Selector, percentiles: lis
     numbers = range(oldest, last.block.number)
     views = [context.view(Selector(number=number)) for number in numbers] + [last]
     headers = [view.block.header for view in views]
-    next_base = _next_base_fee(context, last.block) or 0
+    next_base = next_base_fee(context, last.block) or 0
     answer: Json = {
         "oldestBlock": quantity(oldest),
         "baseFeePerGas": [quantity(h.base_fee_per_gas or 0) for h in headers]
@@ -141,7 +141,8 @@ def _rewards(view: View, percentiles: list[float]) -> list[int]:
     return rewards
 
 
-def _suggested_tip(context: Context) -> int:
+def suggested_tip(context: Context) -> int:
+    """Return a tip in wei that recent blocks would have taken; 1 gwei if they are empty."""
     chain = context.node.chain
     tips: list[int] = []
     for number in range(chain.head.number, max(chain.head.number - TIP_BLOCKS, -1), -1):
@@ -164,7 +165,8 @@ def _next_schedule(context: Context, block: Block) -> Any:
     return context.node.chain.schedule_for_child(block, block.header.timestamp + spacing)
 
 
-def _next_base_fee(context: Context, block: Block) -> int | None:
+def next_base_fee(context: Context, block: Block) -> int | None:
+    """Return the base fee in wei of the block after ``block``; None where there is none yet."""
     header, schedule = block.header, _next_schedule(context, block)
     if not schedule.parameters["has_base_fee"]:
         return None

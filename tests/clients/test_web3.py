@@ -72,6 +72,13 @@ def test_a_payment_is_mined_and_found_again(w3: Web3, alice: LocalAccount) -> No
     assert receipt.transactionHash in [item["hash"] for item in block.transactions]
 
 
+def test_a_development_account_pays_without_a_wallet(w3: Web3) -> None:
+    payer = w3.eth.accounts[5]
+    sent = [w3.eth.send_transaction({"from": payer, "to": BOB, "value": 1}) for _ in range(3)]
+    assert [w3.eth.wait_for_transaction_receipt(tx, 10, 0.02).status for tx in sent] == [1, 1, 1]
+    assert len(w3.eth.sign(payer, text="hello")) == 65
+
+
 def test_a_contract_counts_and_logs(w3: Web3, alice: LocalAccount, counter: str) -> None:
     start = int.from_bytes(w3.eth.get_storage_at(counter, 0, "latest"), "big")
     receipt = send(w3, alice, to=counter)

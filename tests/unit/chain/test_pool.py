@@ -223,6 +223,19 @@ def test_the_next_nonce_is_executable_before_the_slice_is_closed() -> None:
     assert [one.nonce for one in taken(pool)] == [1]
 
 
+def test_the_next_nonce_to_sign_follows_what_waits_and_what_is_being_included() -> None:
+    pool = pool_on(state(nonce=3))
+    address = ACCOUNTS[0].address
+    assert pool.next_nonce(address) == 3
+    for nonce in (3, 4, 6):
+        pool.add(signed(nonce))
+    assert pool.next_nonce(address) == 5
+    taken(pool)
+    assert pool.next_nonce(address) == 5
+    pool.settle(state(nonce=5))
+    assert pool.next_nonce(address) == 5
+
+
 def test_a_block_given_up_brings_its_transactions_back() -> None:
     pool = pool_on()
     offers = [signed(nonce) for nonce in range(3)]

@@ -140,6 +140,9 @@ class FakePool:
     def queued(self) -> dict[bytes, dict[int, Any]]:
         return self.waiting
 
+    def next_nonce(self, address: bytes) -> int:
+        return max(self.ready.get(address, {}), default=-1) + 1
+
     def find(self, tx_hash: bytes) -> Any | None:
         for content in (self.ready, self.waiting):
             for by_nonce in content.values():
@@ -163,6 +166,8 @@ class FakeNode:
     submission: bytes | Exception = bytes(32)
     submitted: list[bytes] = field(default_factory=list)
     slice_cadence_ms: int | None = None
+    sync_state: tuple[int, int, int] | None = None
+    upstream_age: float | None = None
     slice_listeners: list[Callable[[Any, int], None]] = field(default_factory=list)
     transaction_listeners: list[Callable[[Any], None]] = field(default_factory=list)
 

@@ -1,0 +1,121 @@
+"""The development accounts, whose keys everybody knows: what a wallet would sign, signed here.
+
+They make first steps short (``eth_sendTransaction`` without a wallet, as on other development
+nodes). The node holds no other keys; on a chain without such accounts every sender is unknown.
+"""
+
+from threading import Lock
+from typing import Any
+
+import fastevm
+from fastevm.simulate import BlockOverrides, CallRequest
+from rpc.backend import DevAccount
+from rpc.context import Context
+from rpc.errors import RpcError
+from rpc.format import Json, hex_bytes, transaction_json
+from rpc.methods.calls import CALL, estimate_gas
+from rpc.methods.fees import next_base_fee, suggested_tip
+from rpc.methods.pool import send_raw_transaction
+from rpc.params import ADDRESS, DATA
+from rpc.registry import Place, method
+from rpc.selectors import PENDING_BLOCK
+
+_counting = Lock()  # two requests at once must not get the same nonce
+
+
+@method("eth_accounts")
+def accounts(context: Context) -> list[str]:
+    """Return the development accounts; the node holds no other keys."""
+    return [hex_bytes(account.address) for account in context.node.accounts]
+
+
+@method("eth_sendTransaction", CALL, place=Place.WORKER)
+def send_transaction(context: Context, request: CallRequest) -> str:
+    """Sign a transaction of a development account, submit it and return its hash.
+
+    What is left out is filled in: the nonce after all that waits in the pool, the gas estimated on
+    ``pending``, a fee cap of twice the base fee and a suggested tip.
+    """
+    with _counting:
+        return send_raw_transaction(context, signed(context, request).raw)
+
+
+@method("eth_signTransaction", CALL, place=Place.WORKER)
+def sign_transaction(context: Context, request: CallRequest) -> Json:
+    """Sign a transaction of a development account, filled in as by eth_sendTransaction."""
+    transaction = signed(context, request)
+    return {"raw": hex_bytes(transaction.raw), "tx": transaction_json(transaction)}
+
+
+@method("eth_sign", ADDRESS, DATA)
+def sign(context: Context, address: bytes, message: bytes) -> str:
+    """Sign a message as EIP-191 has it; 65 bytes, the last one 27 or 28."""
+    return hex_bytes(key_of(context, address).sign_message(message))
+
+
+@method("personal_sign", DATA, ADDRESS)
+def personal_sign(context: Context, message: bytes, address: bytes) -> str:
+    """Sign a message: eth_sign with its parameters the other way round."""
+    return sign(context, address, message)
+
+
+def key_of(context: Context, address: bytes) -> DevAccount:
+    """Return the development account at ``address``; RpcError if there is none."""
+    for account in context.node.accounts:
+        if account.address == address:
+            return account
+    raise RpcError("unknown_account")
+
+
+def signed(context: Context, request: CallRequest) -> Any:
+    """Return the transaction that a call object asks for, filled in and signed."""
+    account = key_of(context, request.sender)
+    chain_id = context.node.config.chain_id
+    if request.chain_id not in (None, chain_id):
+        raise RpcError("wrong_chain_id", have=request.chain_id, want=chain_id)
+    fields: dict[str, Any] = {
+        "nonce": request.nonce,
+        "to": request.to,
+        "value": request.value,
+        "data": request.data,
+        "gas_limit": request.gas or least_gas(context, request),
+        **prices(context, request),
+    }
+    if request.access_list is not None:
+        fields["access_list"] = request.access_list
+    if request.authorization_list is not None:
+        fields["authorization_list"] = [
+            (a.chain_id, a.address, a.nonce, a.y_parity, a.r, a.s)
+            for a in request.authorization_list
+        ]
+    if "gas_price" not in fields or "access_list" in fields:
+        fields["chain_id"] = chain_id
+    if fields["nonce"] is None:
+        fields["nonce"] = context.node.pool.next_nonce(request.sender)
+    try:
+        unsigned = fastevm.Transaction.build(**fields)
+    except (ValueError, TypeError) as error:
+        raise RpcError("invalid_params", str(error)) from error
+    return unsigned.sign(account.private_key, chain_id=chain_id)
+
+
+def least_gas(context: Context, request: CallRequest) -> int:
+    """Return an estimate on ``pending``, where the transaction will run."""
+    return int(estimate_gas(context, request, PENDING_BLOCK, {}, BlockOverrides()), 16)
+
+
+def prices(context: Context, request: CallRequest) -> dict[str, int]:
+    """Return the price fields: what was given, else a cap that outlives a few full blocks."""
+    if request.gas_price is not None:
+        return {"gas_price": request.gas_price}
+    base_fee = next_base_fee(context, context.node.chain.head)
+    if base_fee is None:
+        return {"gas_price": suggested_tip(context)}
+    tip, cap = request.max_priority_fee_per_gas, request.max_fee_per_gas
+    if tip is None:
+        tip = suggested_tip(context)
+        tip = tip if cap is None else min(tip, cap)
+    return {
+        "max_fee_per_gas": 2 * base_fee + tip if cap is None else cap,
+        "max_priority_fee_per_gas": tip,
+    }

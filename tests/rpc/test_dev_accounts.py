@@ -1,0 +1,87 @@
+"""The accounts of a development chain send and sign without a wallet."""
+
+from collections.abc import Iterator
+
+import pytest
+from eth_account import Account
+from eth_account.messages import encode_defunct
+
+from fastevm.chain import dev_node
+
+from .conftest import LiveServer
+from .test_dev_node import Client
+
+RECEIVER = "0x" + "22" * 20
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """Return a client of a chain whose blocks take half a second."""
+    live = LiveServer(dev_node(block_time_ms=500, slice_interval_ms=50))
+    live.start()
+    yield Client(live.url("preconf"))
+    live.stop()
+
+
+@pytest.fixture(scope="module")
+def sender(client: Client) -> str:
+    return str(client.result("eth_accounts")[0])
+
+
+def test_a_payment_needs_nothing_but_its_ends(client: Client, sender: str) -> None:
+    payment = {"from": sender, "to": RECEIVER, "value": "0x5"}
+    tx_hash = client.result("eth_sendTransaction", payment)
+    receipt = client.wait(lambda: client.result("eth_getTransactionReceipt", tx_hash))
+    assert (receipt["status"], receipt["gasUsed"]) == ("0x1", "0x5208")
+    assert client.result("eth_getBalance", RECEIVER, "pending") == "0x5"
+    shown = client.result("eth_getTransactionByHash", tx_hash)
+    assert (shown["from"], shown["type"], shown["gas"]) == (sender, "0x2", "0x5208")
+
+
+def test_payments_sent_at_once_get_nonces_in_a_row(client: Client, sender: str) -> None:
+    first = int(client.result("eth_getTransactionCount", sender, "pending"), 16)
+    payment = {"from": sender, "to": RECEIVER}
+    sent = [client.result("eth_sendTransaction", payment) for _ in range(5)]
+    nonces = [client.result("eth_getTransactionByHash", tx_hash)["nonce"] for tx_hash in sent]
+    assert [int(nonce, 16) for nonce in nonces] == list(range(first, first + 5))
+
+
+def test_what_is_given_is_kept(client: Client, sender: str) -> None:
+    given = {
+        "from": sender,
+        "to": RECEIVER,
+        "gas": "0x7530",
+        "gasPrice": "0x77359400",
+        "nonce": "0x3e8",
+        "input": "0x01",
+    }
+    signed = client.result("eth_signTransaction", given)
+    assert {name: signed["tx"][name] for name in given} == given
+    assert Account.recover_transaction(signed["raw"]).lower() == sender
+
+
+def test_a_transaction_that_would_fail_is_not_sent(client: Client, sender: str) -> None:
+    creation = {"from": sender, "data": "0x5f5ffd"}  # reverts at once
+    error = client.ask("eth_sendTransaction", creation)["error"]
+    assert (error["code"], error["message"]) == (-32000, "execution reverted")
+
+
+@pytest.mark.parametrize("method", ["eth_sendTransaction", "eth_signTransaction"])
+def test_an_account_of_somebody_else_is_unknown(client: Client, method: str) -> None:
+    error = client.ask(method, {"from": RECEIVER, "to": RECEIVER})["error"]
+    assert (error["code"], error["message"]) == (-32000, "unknown account")
+
+
+def test_another_chain_is_refused(client: Client, sender: str) -> None:
+    payment = {"from": sender, "to": RECEIVER, "chainId": "0x1"}
+    error = client.ask("eth_sendTransaction", payment)["error"]
+    assert error["message"] == "chainId does not match node's (have=1, want=31337)"
+
+
+@pytest.mark.parametrize("message", [b"", b"hello", bytes(range(256))])
+def test_a_signed_message_names_its_signer(client: Client, sender: str, message: bytes) -> None:
+    text = "0x" + message.hex()
+    signature = client.result("personal_sign", text, sender)
+    assert signature == client.result("eth_sign", sender, text)
+    signer = Account.recover_message(encode_defunct(message), signature=signature)
+    assert signer.lower() == sender
