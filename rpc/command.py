@@ -3,6 +3,8 @@
 import argparse
 import json
 import logging
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -100,23 +102,52 @@ def listener(text: str) -> Listener:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve the node that the options describe until it is told to stop; 1 on bad input."""
+    """Serve the node that the options describe until it is told to stop; 1 on bad input.
+
+    A follower whose upstream turns out to be on another chain ends with 1 too, or starts over with
+    that chain, as the options say.
+    """
     logging.basicConfig(
         level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     if arguments.import_file and not arguments.genesis:
         arguments.usage_error("--import needs --genesis")
+    left: bytes | None = None
     try:
-        node = node_of(arguments)
+        while True:
+            node = node_of(arguments)
+            genesis = node.chain.genesis.hash
+            if genesis == left:
+                raise ValueError(
+                    "the upstream node is on another chain than these options describe"
+                )
+            foreign = serve_node(node, arguments)
+            if foreign is None:
+                return 0
+            if arguments.foreign_chain == chains.STOP:
+                raise ValueError(f"{foreign} (--foreign-chain {chains.START_OVER} would follow it)")
+            chains.abandon_chain(arguments)
+            left = genesis
     except (ValueError, OSError) as error:
         print(f"fastevm node: {error}", file=sys.stderr)
         return 1
+
+
+def serve_node(node: Any, arguments: argparse.Namespace) -> str | None:
+    """Serve until told to stop; what is wrong with the upstream when that was the reason."""
+    foreign: list[str] = []
+
+    def leave(text: str) -> None:
+        foreign.append(text)
+        os.kill(os.getpid(), signal.SIGTERM)  # ends like any other, open requests included
+
+    node.on_foreign_chain(leave)
     dialect = DIALECTS[arguments.dialect]
     listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
     limits = Limits(pending_age=arguments.pending_max_age / MILLISECONDS)
     server = Server(node, simulate, listeners, limits=limits, threads=arguments.threads)
     run_loop(serve(server, quiet=arguments.quiet))
-    return 0
+    return foreign[0] if foreign else None
 
 
 def node_of(arguments: argparse.Namespace) -> Any:
@@ -128,20 +159,34 @@ def node_of(arguments: argparse.Namespace) -> Any:
     cadence = arguments.genesis is None or arguments.block_time is not None
     mining = chains.Mining.CADENCE if cadence else chains.Mining.NEVER
     options = chains.node_options(arguments, mining) | times
-    if arguments.genesis is None:
-        if arguments.chain_id is not None:
-            options["chain_id"] = arguments.chain_id
-        node = chains.dev_node(
-            accounts=arguments.accounts, timestamp=chains.genesis_time(arguments), **options
-        )
-    else:
-        node = chains.genesis_node(genesis_of(arguments.genesis), **options)
-    if arguments.import_file is not None:
-        count = node.chain.import_rlp(arguments.import_file.read_bytes(), progress(arguments.quiet))
-        if not arguments.quiet:
-            print(f"imported {count} blocks, head {node.chain.head.number}")
-    chains.follow_upstream(node, arguments)
+    options["progress"] = progress("restored", arguments.quiet)
+    options["directory"] = directory = chains.open_directory(arguments)
+    try:
+        node = chain_of(arguments, options)
+        if arguments.import_file is not None:
+            told = progress("imported", arguments.quiet)
+            count = node.chain.import_rlp(arguments.import_file.read_bytes(), told)
+            if not arguments.quiet:
+                print(f"imported {count} blocks, head {node.chain.head.number}")
+        chains.follow_upstream(node, arguments)
+    except BaseException:
+        if directory is not None:
+            directory.close()
+        raise
     return node
+
+
+def chain_of(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
+    """The node on its chain: the development one, or that of a genesis file."""
+    if arguments.genesis is not None:
+        return chains.genesis_node(genesis_of(arguments.genesis), **options)
+    if arguments.chain_id is not None:
+        options["chain_id"] = arguments.chain_id
+    return chains.dev_node(
+        accounts=arguments.accounts,
+        timestamp=chains.genesis_time(arguments, options["directory"]),
+        **options,
+    )
 
 
 def genesis_of(path: Path) -> Any:
@@ -152,11 +197,12 @@ def genesis_of(path: Path) -> Any:
         raise ValueError(f"{path}: not a JSON file: {error}") from None
 
 
-def progress(quiet: bool) -> Any:
-    """Report every thousandth imported block, unless quiet."""
+def progress(verb: str, quiet: bool) -> Any:
+    """Report every thousandth block and how many bytes were read, unless quiet."""
 
-    def report(blocks: int, size: int) -> None:
-        if blocks % PROGRESS_BLOCKS == 0 and not quiet:
-            print(f"imported {blocks} blocks ({size} bytes)", flush=True)
+    def report(blocks: int, size: int, total: int | None = None) -> None:
+        if blocks and blocks % PROGRESS_BLOCKS == 0 and not quiet:
+            of = "" if total is None else f" of {total}"
+            print(f"{verb} {blocks} blocks ({size}{of} bytes)", flush=True)
 
     return report

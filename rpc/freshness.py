@@ -13,12 +13,17 @@ class Freshness:
     """Watches the slices of a node; any thread may ask.
 
     ``limit``: seconds after which the newest slice is too old to be served; 0 for no limit.
+    ``upstream_limit``: seconds after which a node that follows another and does not get its head is
+    not ready any more; 0 for no limit.
     """
 
-    def __init__(self, node: Node, metrics: Metrics, *, limit: float) -> None:
+    def __init__(
+        self, node: Node, metrics: Metrics, *, limit: float, upstream_limit: float = 0.0
+    ) -> None:
         self.node = node
         self.metrics = metrics
         self.limit = limit
+        self.upstream_limit = upstream_limit
         self.longest_gap = 0.0
         self._last: float | None = None
 
@@ -42,7 +47,15 @@ class Freshness:
         return time.monotonic() - pending.published > self.limit
 
     def ready(self) -> bool:
-        """Whether the node serves what it promises: fresh slices, where it makes or follows any."""
+        """Whether the node serves what it promises.
+
+        That is fresh slices, where it makes or follows any, and the head of the node it follows.
+        """
+        age = self.node.upstream_age
+        if age is not None and 0 < self.upstream_limit < age:
+            return False
+        if self.node.sync_state is not None:
+            return False
         if self.node.slice_cadence_ms is None:
             return True
         pending = self.node.pending()

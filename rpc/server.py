@@ -81,7 +81,12 @@ class Server:
         self.limits = limits or Limits()
         self.metrics = Metrics()
         self.workers = Workers(threads=threads, queue_limit=self.limits.work_queue)
-        self.freshness = Freshness(node, self.metrics, limit=self.limits.pending_age)
+        self.freshness = Freshness(
+            node,
+            self.metrics,
+            limit=self.limits.pending_age,
+            upstream_limit=self.limits.upstream_age,
+        )
         self.hub = Hub(node, self.limits, self.metrics, self.freshness)
         self.log_index = LogIndex(node.chain)
         self.filters = Filters(limit=self.limits.filters, lifetime=self.limits.filter_time)

@@ -8,6 +8,9 @@ from fastevm.chain.log_records import BlockLogs, LogQuery
 from fastevm.chain.logs import LogIndex, LogLimits
 from fastevm.chain.node import Mining, Node, dev_node, genesis_node
 from fastevm.chain.options import (
+    START_OVER,
+    STOP,
+    abandon_chain,
     add_chain_arguments,
     follow_upstream,
     genesis_time,
@@ -18,6 +21,8 @@ from fastevm.chain.pending import PendingBlock
 from fastevm.chain.storage import DataDirectory, Fsync, StorageError
 
 __all__ = [
+    "START_OVER",
+    "STOP",
     "BlockAttributes",
     "BlockLogs",
     "Chain",
@@ -32,6 +37,7 @@ __all__ = [
     "PendingBlock",
     "SlowReader",
     "StorageError",
+    "abandon_chain",
     "add_chain_arguments",
     "assemble_block",
     "dev_node",

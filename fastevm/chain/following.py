@@ -9,25 +9,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from threading import RLock
 from typing import Any
 
 import aiohttp
 
-from fastevm.chain.block_json import block_from_json
 from fastevm.chain.chain import Chain
 from fastevm.chain.feed import MAX_MESSAGE_BYTES, FeedError, decode
 from fastevm.chain.follower import Follower
+from fastevm.chain.importing import BlockImport, ForeignChain
 from fastevm.chain.meters import Meters
-from fastevm.chain.upstream import (
-    METHOD_NOT_FOUND,
-    Upstream,
-    UpstreamError,
-    UpstreamRefusal,
-)
+from fastevm.chain.upstream import Upstream, UpstreamError
 from fastevm.errors import FastevmError
-from fastevm.execution.decoding import decode_block
 from fastevm.types import Block
 
 log = logging.getLogger(__name__)
@@ -35,8 +30,6 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0  # seconds between attempts to connect
 PING_SECONDS = 1.0  # an idle feed is pinged; a pong must come within half of it
 SILENCE_SECONDS = 5.0  # a feed without messages for so long is connected again
-FETCH_AHEAD = 16  # blocks asked for at once
-MAX_BRANCH = 4_096  # blocks that a reorganisation of the upstream may replace
 
 
 class Backoff:
@@ -57,7 +50,11 @@ class Backoff:
 
 
 class Following:
-    """The two tasks of a node that follows; ``start`` and ``stop`` belong to its event loop."""
+    """The two tasks of a node that follows; ``start`` and ``stop`` belong to its event loop.
+
+    ``on_foreign(text)`` is called when the upstream turns out to be on another chain, again and
+    again: attempts go on.
+    """
 
     def __init__(
         self,
@@ -76,11 +73,19 @@ class Following:
         self.feed_url, self.poll_seconds = feed_url, poll_seconds
         self.first_pause = first_pause
         self.upstream = Upstream(upstream_url, on_head=self._head_announced)
-        self._add_block, self._lock = add_block, lock
+        self.blocks = BlockImport(
+            chain, self.upstream, add_block=add_block, lock=lock, meters=meters
+        )
+        self.on_foreign: Callable[[str], None] | None = None
+        self._heard = time.monotonic()
         self._announced = asyncio.Event()
-        self.raw_blocks = True
         self._tasks: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def upstream_age(self) -> float:
+        """Seconds since the upstream's head was ours, or since the start."""
+        return time.monotonic() - self._heard
 
     async def start(self) -> None:
         """Begin to follow; nothing is waited for."""
@@ -151,63 +156,24 @@ class Following:
         self._announced.set()
 
     async def _follow_blocks(self, backoff: Backoff) -> None:
-        while True:
-            self._announced.clear()
-            head = await self.upstream.call("eth_getBlockByNumber", "latest", False)
-            number, block_hash = int(head["number"], 16), bytes.fromhex(head["hash"][2:])
-            self.meters.set("upstream_head_number", number)
+        try:
+            await self.blocks.check_identity()
             self.meters.set("upstream_connected", 1)
-            if block_hash != self.chain.head.hash:
-                await self._catch_up(number, block_hash)
-            backoff.reset()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._announced.wait(), self.poll_seconds)
-
-    async def _catch_up(self, number: int, block_hash: bytes) -> None:
-        """Make the upstream's head ours: forwards as long as blocks fit, else from the fork on."""
-        while self.chain.head.number < number:
-            first = self.chain.head.number + 1
-            last = min(number, first + FETCH_AHEAD - 1)
-            blocks = await asyncio.gather(*map(self._fetch, range(first, last + 1)))
-            if blocks[0].header.parent_hash != self.chain.head.hash:
-                break
-            for block in blocks:
-                await asyncio.to_thread(self._add_block, block)
-        if self.chain.head.hash != block_hash:
-            await self._switch_branch(number)
-
-    async def _switch_branch(self, number: int) -> None:
-        branch = [await self._fetch(number)]
-        while self.chain.block_by_hash(branch[-1].hash) is None:
-            before = branch[-1].number - 1
-            if before < self.chain.genesis.number or len(branch) > MAX_BRANCH:
-                self.meters.count("upstream_foreign_total")
-                raise UpstreamError(f"{self.upstream.url} is on another chain")
-            branch.append(await self._fetch(before))
-            if branch[-1].hash != branch[-2].header.parent_hash:
-                return  # it moved on meanwhile: the next round sees the new head
-        for block in reversed(branch):
-            await asyncio.to_thread(self._add_block, block)
-        await asyncio.to_thread(self._set_head, branch[0])
-
-    def _set_head(self, block: Block) -> None:
-        with self._lock:
-            if self.chain.head.hash != block.hash:
-                self.chain.set_head(block.hash)
-
-    async def _fetch(self, number: int) -> Block:
-        if self.raw_blocks:
-            try:
-                raw = await self.upstream.call("debug_getRawBlock", hex(number))
-                return decode_block(bytes.fromhex(raw[2:]), number=number)
-            except UpstreamRefusal as error:
-                if error.code != METHOD_NOT_FOUND:
-                    raise
-                self.raw_blocks = False
-        found = await self.upstream.call("eth_getBlockByNumber", hex(number), True)
-        if found is None:
-            raise UpstreamError(f"{self.upstream.url} has no block {number}")
-        return block_from_json(found)
+            while True:
+                self._announced.clear()
+                await self.blocks.follow_head()
+                self._heard = time.monotonic()
+                self.meters.set("upstream_foreign", 0)
+                backoff.reset()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._announced.wait(), self.poll_seconds)
+        except ForeignChain as error:
+            self.meters.count("upstream_foreign_total")
+            self.meters.set("upstream_foreign", 1)
+            await asyncio.to_thread(self.follower.withdraw, "the upstream is on another chain")
+            if self.on_foreign is not None:
+                self.on_foreign(str(error))
+            raise
 
 
 async def first_block(url: str, number: int = 0) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from fastevm.chain.follower import Follower
 from fastevm.chain.following import Following
 from fastevm.chain.genesis import genesis_block
 from fastevm.chain.hub import FeedHub
+from fastevm.chain.importing import SyncState
 from fastevm.chain.kzg import TrustedSetup
 from fastevm.chain.maker import EXTRA_DATA
 from fastevm.chain.meters import Meters
@@ -125,6 +126,16 @@ class Node:
         renews = follows or self.mining is Mining.CADENCE
         return self.config.slice_interval_ms if renews else None
 
+    @property
+    def sync_state(self) -> SyncState | None:
+        """How far a node that follows has caught up; None when there is nothing to catch up."""
+        return None if self.following is None else self.following.blocks.sync_state
+
+    @property
+    def upstream_age(self) -> float | None:
+        """Seconds since a node that follows had the head of its upstream; None for others."""
+        return None if self.following is None else self.following.upstream_age
+
     def pending(self) -> PendingBlock | None:
         """The newest pre-confirmed block; None when there is none, and ``latest`` serves."""
         return self._pending
@@ -154,6 +165,14 @@ class Node:
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
         """Call ``listener(transaction)`` for each one that enters the pool, on its own thread."""
         self._transaction_listeners.append(listener)
+
+    def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
+        """Call ``listener(text)`` when the upstream turns out to be on another chain.
+
+        Without a listener the node goes on asking, and serves what it has.
+        """
+        if self.following is not None:
+            self.following.on_foreign = listener
 
     # --- doing ------------------------------------------------------------------------------------
 
@@ -199,6 +218,8 @@ class Node:
         }
         if self.directory is not None:
             values |= self.directory.values()
+        if self.following is not None:
+            values["upstream_age_seconds"] = self.following.upstream_age
         if pending is not None:
             values["pending_number"] = pending.header.number
             values["pending_age_seconds"] = time.monotonic() - pending.published

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ from fastevm.chain.following import first_block
 from fastevm.chain.kzg import find_trusted_setup
 from fastevm.chain.node import Mining, Node
 from fastevm.chain.storage import DataDirectory, Fsync
+
+log = logging.getLogger(__name__)
+
+START_OVER, STOP = "start-over", "stop"
 
 
 def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +75,11 @@ def _add_following(group: argparse._ArgumentGroup) -> None:
         "--poll-interval", type=int, default=200, metavar="MS",
         help="milliseconds between questions for new upstream blocks (%(default)s)",
     )  # fmt: skip
+    group.add_argument(
+        "--foreign-chain", choices=(START_OVER, STOP), default=START_OVER,
+        help="what to do when the upstream turns out to be on another chain: follow that one, the"
+        " files of the old one put aside, or end with an error (%(default)s)",
+    )  # fmt: skip
 
 
 def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any]:
@@ -99,6 +109,15 @@ def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:
     if arguments.datadir is None:
         return None
     return DataDirectory(arguments.datadir, fsync=Fsync(arguments.fsync))
+
+
+def abandon_chain(arguments: argparse.Namespace) -> None:
+    """Put the chain in the data directory aside, if there is one."""
+    directory = open_directory(arguments)
+    if directory is not None:
+        aside = directory.abandon()
+        log.warning("the chain that was followed before is kept in %s", aside)
+        directory.close()
 
 
 def genesis_time(

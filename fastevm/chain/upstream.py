@@ -75,7 +75,13 @@ class Upstream:
 
     async def _over_http(self, request: dict[str, Any]) -> Any:
         async with self._open_session().post(self.url, json=request) as response:
-            return json.loads(await response.read())
+            parts, size = [], 0
+            async for part in response.content.iter_any():
+                size += len(part)
+                if size > MAX_ANSWER_BYTES:
+                    raise ValueError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+                parts.append(part)
+        return json.loads(b"".join(parts))
 
     async def _over_socket(self, key: int, request: dict[str, Any]) -> Any:
         async with self._opening:

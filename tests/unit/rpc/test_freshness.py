@@ -102,3 +102,27 @@ async def test_a_stale_pending_means_latest_in_every_method(
     assert await caller.result("eth_getBlockByNumber", "pending", False) == latest
     wanted = {"fromBlock": "pending", "toBlock": "pending"}
     assert await caller.result("eth_getLogs", wanted) == []
+
+
+def test_a_follower_that_does_not_hear_of_its_upstream_is_not_ready(node: FakeNode) -> None:
+    node.slice_cadence_ms = None
+    freshness = Freshness(node, Metrics(), limit=5, upstream_limit=10)
+    assert freshness.ready()
+    node.upstream_age = 9
+    assert freshness.ready()
+    node.upstream_age = 11
+    assert not freshness.ready()
+    assert Freshness(node, Metrics(), limit=5, upstream_limit=0).ready()
+
+
+async def test_a_follower_that_catches_up_is_not_ready_and_says_how_far_it_is(
+    node: FakeNode, make_caller: MakeCaller
+) -> None:
+    node.slice_cadence_ms = None
+    caller = make_caller(node)
+    assert await caller.result("eth_syncing") is False
+    node.sync_state = (1, 2, 30)
+    assert not Freshness(node, Metrics(), limit=5).ready()
+    assert await caller.result("eth_syncing") == {
+        "startingBlock": "0x1", "currentBlock": "0x2", "highestBlock": "0x1e"
+    }  # fmt: skip

@@ -1,0 +1,207 @@
+"""Nodes in processes of their own that are killed at any moment and start again: nothing is lost
+that was canonical or promised, and whoever follows goes on by itself.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.processes import NodeProcess, Refused, wait_for
+from fastevm.chain.accounts import dev_accounts
+from fastevm.chain.node import DEV_CHAIN_ID as CHAIN_ID
+from fastevm.execution.transaction import Transaction
+
+KEY = dev_accounts(1)[0].private_key
+BOB = "0x" + "b0" * 20
+ZERO = "0x" + "00" * 32
+# PUSH0 PUSH0 LOG0 STOP behind a constructor that returns it.
+LOGGER_INIT = "635f5fa0005f526004601cf3"
+TIMES = ("--block-time", "500", "--slice-interval", "50")
+PATIENCE = 20.0
+
+
+class Pair:
+    """A node that builds and publishes, one that follows it, and the first account's nonce."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.nonce = 0
+        self.builder = NodeProcess(*TIMES, "--datadir", str(path / "builder"))
+        self.builder.start()
+        self.follower = NodeProcess(
+            *TIMES, "--datadir", str(path / "follower"),
+            "--upstream-url", self.builder.url, "--preconf-url", self.builder.feed,
+        )  # fmt: skip
+        self.follower.start()
+
+    def send(self, **fields: Any) -> str:
+        """Submit the next transaction of the first account to the builder; its hash."""
+        members = {
+            "chain_id": CHAIN_ID,
+            "gas_limit": 100_000,
+            "value": 1,
+            "to": bytes.fromhex(BOB[2:]),
+        } | fields
+        prices = {"max_fee_per_gas": 10**11, "max_priority_fee_per_gas": 10**9}
+        made = Transaction.build(**{**members, **prices, "nonce": self.nonce}).sign(KEY)
+        self.nonce += 1
+        return self.builder.ask("eth_sendRawTransaction", "0x" + made.raw.hex())
+
+    def stop(self) -> None:
+        self.follower.stop()
+        self.builder.stop()
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    pair = Pair(tmp_path)
+    yield pair
+    pair.stop()
+
+
+def head(node: NodeProcess) -> int:
+    return int(node.ask("eth_blockNumber"), 16)
+
+
+def chain(node: NodeProcess, last: int) -> list[Any]:
+    """Blocks with their receipts and logs, up to a number."""
+    found = []
+    for number in range(last + 1):
+        block = node.ask("eth_getBlockByNumber", hex(number), True)
+        found += [block, node.ask("eth_getBlockReceipts", hex(number))]
+    span = {"fromBlock": "0x0", "toBlock": hex(last)}
+    return [*found, node.ask("eth_getLogs", span), node.ask("eth_getBalance", BOB, hex(last))]
+
+
+def receipt(node: NodeProcess, tx_hash: str, *, sealed: bool = True) -> Any:
+    def found() -> Any:
+        answer = node.ask("eth_getTransactionReceipt", tx_hash)
+        return answer if answer and (not sealed or answer["blockHash"] != ZERO) else None
+
+    return wait_for(found, PATIENCE, f"no receipt of {tx_hash}")
+
+
+def follows(pair: Pair, at_least: int = 0) -> None:
+    """Wait until the follower is at the builder's head, and pre-confirms what that does."""
+
+    def at_the_head() -> bool:
+        last = head(pair.builder)
+        metrics = pair.follower.metrics()
+        return last >= at_least and last - head(pair.follower) <= 1 and metrics["pending_served"]
+
+    wait_for(at_the_head, PATIENCE, "the follower does not follow")
+
+
+def same(pair: Pair) -> None:
+    """What both have is the same, and the follower has all of it."""
+    last = head(pair.builder)
+    wait_for(lambda: head(pair.follower) >= last, PATIENCE, "the follower stays behind")
+    assert chain(pair.follower, last) == chain(pair.builder, last)
+
+
+def test_either_side_is_killed_and_both_end_with_the_same_chain(pair: Pair) -> None:
+    created = receipt(pair.builder, pair.send(to=None, value=0, data=bytes.fromhex(LOGGER_INIT)))
+    logger = bytes.fromhex(created["contractAddress"][2:])
+    sent = [pair.send(), pair.send(to=logger, value=0)]
+    follows(pair, at_least=2)
+
+    before = head(pair.builder)
+    wanted = chain(pair.builder, before)
+    sent += [pair.send(to=logger, value=0) for _ in range(3)]
+    promised = receipt(pair.builder, sent[-1], sealed=False)
+    pair.builder.kill()
+    wait_for(
+        lambda: not pair.follower.metrics()["feed_connected"], PATIENCE, "nobody noticed"
+    )  # fmt: skip
+    latest = pair.follower.ask("eth_getBlockByNumber", "latest", False)
+    assert pair.follower.ask("eth_getBlockByNumber", "pending", False) == latest
+    pair.builder.start()
+    assert chain(pair.builder, before) == wanted
+    kept = receipt(pair.builder, sent[-1])
+    assert {**kept, "blockHash": ZERO, "logs": []} == {**promised, "blockHash": ZERO, "logs": []}
+    sent.append(pair.send())
+    follows(pair, at_least=head(pair.builder) + 1)
+
+    pair.follower.kill()
+    sent += [pair.send(to=logger, value=0) for _ in range(3)]
+    missed = receipt(pair.builder, sent[-1])
+    pair.follower.start()
+    follows(pair, at_least=int(missed["blockNumber"], 16) + 1)
+    assert pair.follower.ask("eth_getTransactionReceipt", sent[-1]) == missed
+    for tx_hash in sent:
+        assert receipt(pair.follower, tx_hash) == receipt(pair.builder, tx_hash)
+    same(pair)
+
+
+def test_killed_again_and_again_under_load_nothing_that_was_answered_is_lost(pair: Pair) -> None:
+    sent = []
+    for round_ in range(4):
+        target = pair.builder if round_ % 2 == 0 else pair.follower
+        for _ in range(20):
+            sent.append(pair.send())
+        target.kill()
+        target.start()
+    for tx_hash in sent:
+        assert receipt(pair.builder, tx_hash)["status"] == "0x1"
+    follows(pair)
+    same(pair)
+    assert int(pair.follower.ask("eth_getBalance", BOB, "latest"), 16) == len(sent)
+
+
+def test_a_follower_starts_over_when_its_upstream_began_anew(tmp_path: Path) -> None:
+    upstream = NodeProcess(*TIMES)
+    upstream.start()
+    follower = NodeProcess(
+        *TIMES, "--datadir", str(tmp_path / "follower"),
+        "--upstream-url", upstream.url, "--preconf-url", upstream.feed,
+    )  # fmt: skip
+    follower.start()
+    try:
+        wait_for(lambda: head(follower) >= 2, PATIENCE, "it does not follow")
+        first = follower.ask("eth_getBlockByNumber", "0x0", False)["hash"]
+        upstream.kill()
+        upstream.start()
+        second = upstream.ask("eth_getBlockByNumber", "0x0", False)["hash"]
+        assert second != first
+
+        def started_over() -> bool:
+            return follower.ask("eth_getBlockByNumber", "0x0", False)["hash"] == second
+
+        wait_for(started_over, PATIENCE, "it stays on the old chain")
+        wait_for(lambda: head(follower) >= 2, PATIENCE, "it does not follow the new chain")
+        (aside,) = (tmp_path / "follower").glob("abandoned-*")
+        assert first in (aside / "genesis.json").read_text()
+    finally:
+        follower.stop()
+        upstream.stop()
+
+
+def test_a_follower_that_shall_not_start_over_ends_with_an_error(tmp_path: Path) -> None:
+    upstream = NodeProcess(*TIMES)
+    upstream.start()
+    errors = tmp_path / "errors"
+    follower = NodeProcess(
+        "--upstream-url", upstream.url, "--foreign-chain", "stop", log=errors
+    )  # fmt: skip
+    follower.start()
+    try:
+        upstream.kill()
+        upstream.start()
+        assert follower.process is not None
+        assert follower.process.wait(PATIENCE) == 1
+        assert "is on another chain: its block 0 is 0x" in errors.read_text()
+    finally:
+        follower.stop()
+        upstream.stop()
+
+
+def test_two_nodes_do_not_share_a_directory(pair: Pair, tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    second = NodeProcess("--datadir", str(tmp_path / "builder"), log=errors)
+    with pytest.raises(RuntimeError, match="ended with 1"):
+        second.start()
+    assert "is in use by another node (process" in errors.read_text()
+    with pytest.raises(Refused):
+        pair.builder.ask("eth_noSuchMethod")
