@@ -11,6 +11,7 @@ from typing import Any
 from fastevm.chain.cadence import Cadence, Tick, aligned_anchor
 from fastevm.chain.chain import HeadChange
 from fastevm.chain.collector import Collector
+from fastevm.chain.hub import FAULTS
 from fastevm.chain.pending import PendingBlock
 from fastevm.chain.producer import Producer
 from fastevm.types import Block
@@ -196,6 +197,7 @@ class SliceBuilder(Producer):
         with self.lock:
             if self.faults.restart_block:
                 self.faults.restart_block = False
+                self.meters.count(FAULTS.format("restart_block"))
                 self.abandon()
             if self.maker is None:
                 self._begin_block(tick)

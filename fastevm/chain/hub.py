@@ -14,6 +14,7 @@ log = logging.getLogger(__name__)
 
 QUEUE_MESSAGES = 100  # that a reader may be behind before it is cut off
 MAX_READERS = 100
+FAULTS = 'faults_total{{kind="{}"}}'  # metric of the faults that a test switched on
 
 
 class SlowReader(Exception):
@@ -30,20 +31,25 @@ class FeedFaults:
     reorder: int = 0
     _held: list[FeedSlice] = field(default_factory=list)
 
-    def apply(self, message: FeedSlice) -> list[tuple[float, FeedSlice]]:
+    def apply(self, message: FeedSlice, meters: Meters) -> list[tuple[float, FeedSlice]]:
         """The messages to send instead of this one, each after some seconds."""
         if self.drop:
             self.drop -= 1
+            meters.count(FAULTS.format("drop"))
             return []
         if self.reorder:
             self.reorder -= 1
             self._held.append(message)
+            meters.count(FAULTS.format("reorder"))
             return []
         held, self._held = self._held, []
         delay, self.delay = self.delay, 0.0
         out = [(delay, message), *((delay, one) for one in held)]
+        if delay:
+            meters.count(FAULTS.format("delay"))
         if self.duplicate:
             self.duplicate -= 1
+            meters.count(FAULTS.format("duplicate"))
             out.append((delay, message))
         return out
 
@@ -89,7 +95,7 @@ class FeedHub:
         loop = self._loop
         if loop is None or not self._readers:
             return
-        for delay, message in self.faults.apply(slice_of(pending, previous)):
+        for delay, message in self.faults.apply(slice_of(pending, previous), self.meters):
             frame = Frame(encode(message))
             self.meters.count("feed_messages_sent_total")
             try:

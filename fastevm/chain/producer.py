@@ -10,6 +10,7 @@ from threading import RLock
 
 from fastevm.chain.chain import Chain, HeadChange
 from fastevm.chain.guard import Guard
+from fastevm.chain.hub import FAULTS
 from fastevm.chain.maker import BlockMaker, child_maker
 from fastevm.chain.meters import Meters
 from fastevm.chain.pending import PendingBlock
@@ -117,6 +118,7 @@ class Producer:
         maker = self._open_maker()
         if self.faults.seal_without_last and maker.count:
             self.faults.seal_without_last = False
+            self.meters.count(FAULTS.format("seal_without_last"))
             maker = self._other_block(maker)
         block, result = maker.seal()
         self.maker = None

@@ -1,0 +1,40 @@
+"""A node that does wrong on demand: `python -m bench.faulty` with the options of `python -m rpc`.
+
+Each line of its standard input is a JSON object of fault switches, which act once: ``drop``,
+``duplicate``, ``reorder`` (messages of the feed), ``delay`` (seconds), ``restart_block`` and
+``seal_without_last`` (true).
+"""
+
+import argparse
+import json
+import sys
+from threading import Thread
+from typing import Any
+
+from rpc import command
+
+FEED_FAULTS = ("drop", "duplicate", "reorder", "delay")
+BLOCK_FAULTS = ("restart_block", "seal_without_last")
+
+
+def obey(node: Any) -> None:
+    """Switch faults on as the standard input says, until it ends."""
+    for line in sys.stdin:
+        for name, value in json.loads(line).items():
+            place = node.feed.faults if name in FEED_FAULTS else node.producer.faults
+            setattr(place, name, value)
+
+
+def main() -> int:
+    """Serve a node until it is told to stop."""
+    parser = argparse.ArgumentParser(prog="python -m bench.faulty", description=__doc__)
+    command.add_arguments(parser)
+    arguments = parser.parse_args()
+    node = command.node_of(arguments)
+    Thread(target=obey, args=(node,), daemon=True).start()
+    command.serve_node(node, arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
