@@ -33,11 +33,19 @@ NETWORKS: Final[Mapping[str, Activations]] = {
     "difficultyCustomHomestead": Activations.always(HOMESTEAD),
 }
 
+GENESIS_HASHES: Final = "genesishashestest"
+"""A file that is one test."""
+
+
+def is_known(name: str) -> bool:
+    """Whether a file of this name is one of the basic tests."""
+    return PurePath(name).stem in (GENESIS_HASHES, *FILES)
+
 
 def cases(name: str, content: Any) -> Iterator[Case]:
     """A case for each test of the file; KeyError for a file of an unknown name."""
     file = PurePath(name).stem
-    if file == "genesishashestest":
+    if file == GENESIS_HASHES:
         yield file, None, partial(check_genesis_hash, content)
         return
     check = FILES[file]

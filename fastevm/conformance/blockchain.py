@@ -16,7 +16,7 @@ from fastevm.spec.blobs import read_blob_schedule
 from fastevm.state.layer import Layer
 from fastevm.types import HEADER_LAYOUT, Block, Header
 
-# How test files name the fields of a Frontier header, in the order of its RLP.
+# How test files name the fields of a header, in the order of its RLP.
 HEADER_KEYS = (
     "parentHash",
     "uncleHash",
@@ -33,13 +33,24 @@ HEADER_KEYS = (
     "extraData",
     "mixHash",
     "nonce",
+    "baseFeePerGas",
+    "withdrawalsRoot",
+    "blobGasUsed",
+    "excessBlobGas",
+    "parentBeaconBlockRoot",
+    "requestsHash",
 )
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
     """A case for each test of the file."""
     for title, test in content.items():
-        yield title, test["network"], partial(run, test)
+        yield title, network_of(test), partial(run, test)
+
+
+def network_of(test: Mapping[str, Any]) -> str:
+    """The name of the fork or transition that a test is of."""
+    return str(test.get("network") or test["config"]["network"])
 
 
 def run(test: Mapping[str, Any]) -> Mismatch | None:
@@ -65,7 +76,8 @@ def genesis_of(test: Mapping[str, Any]) -> Block:
     fields = test["genesisBlockHeader"]
     values: dict[str, Any] = {
         name: number_of(fields[key]) if kind == "int" else bytes_of(fields[key])
-        for (name, kind, _), key in zip(HEADER_LAYOUT, HEADER_KEYS, strict=False)
+        for (name, kind, _), key in zip(HEADER_LAYOUT, HEADER_KEYS, strict=True)
+        if key in fields
     }
     return Block(Header(**values))
 
@@ -76,7 +88,7 @@ def config_of(test: Mapping[str, Any]) -> ChainConfig:
     blobs = read_blob_schedule(config.get("blobSchedule"))
     return ChainConfig(
         chain_id=number_of(config.get("chainid", "0x1")),
-        activations=activations_named(test["network"], blob_schedule=blobs),
+        activations=activations_named(network_of(test), blob_schedule=blobs),
         deposit_contract=MAINNET_DEPOSIT_CONTRACT,
     )
 

@@ -4,67 +4,29 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
 
-from fastevm.conformance import (
-    basic,
-    blockchain,
-    difficulty,
-    precompile,
-    rlp,
-    rpc,
-    state,
-    transaction,
-    trie,
-    vm,
-)
+from fastevm.conformance import rpc
+from fastevm.conformance.kinds import EVERY, SUITES, only
 from fastevm.conformance.runner import Selection, Suite, Tally, run_suite, write_report
+from fastevm.conformance.skips import UNFINISHED
 from fastevm.conformance.sources import SourceError, is_archive
 from fastevm.errors import UnknownForkError
 from fastevm.spec.activation import activations_named
-
-SUITES: Final[Mapping[str, tuple[Suite, str]]] = {
-    "state": (state.cases, "one transaction on a given state, in every fork"),
-    "blockchain": (blockchain.cases, "blocks imported one by one on a genesis state"),
-    "transaction": (transaction.cases, "encoded transactions, accepted or refused"),
-    "trie": (trie.cases, "roots of tries"),
-    "rlp": (rlp.cases, "the recursive length prefix, valid and not"),
-    "difficulty": (difficulty.cases, "the difficulty of a block by its parent"),
-    "basic": (basic.cases, "keys, signatures, genesis blocks, proof of work"),
-    "vm": (vm.cases, "one message frame under Frontier rules"),
-    "precompile": (precompile.cases, "input, output and gas of precompiled contracts"),
-}
-
-UNFINISHED: Final = "amsterdam"
-"""Part of the names of archives whose fork is unfinished: they are mentioned, not run."""
-
-ARCHIVES: Final = (
-    ("blockchain", "blockchain"),
-    ("state_tests", "state"),
-    ("transaction_tests", "transaction"),
-    ("vm_tests", "vm"),
-    ("trie_tests", "trie"),
-    ("rlp_tests", "rlp"),
-    ("difficulty_tests", "difficulty"),
-    ("basic_tests", "basic"),
-    ("precompile_vectors", "precompile"),
-)
-"""Part of an archive's name, its suite."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands, one per suite, and `all` and `rpc`."""
     suites = parser.add_subparsers(dest="suite", metavar="SUITE", required=True)
-    for name, (suite, purpose) in SUITES.items():
+    for name, (_, purpose) in SUITES.items():
         one = suites.add_parser(name, help=purpose, description=f"Official tests: {purpose}.")
         one.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or archive")
         add_options(one)
-        one.set_defaults(run_suite=partial(run_one, suite))
-    every = suites.add_parser("all", help="every archive of a folder, each by its suite")
-    every.add_argument("directory", metavar="DIR", help="folder of archives")
+        one.set_defaults(run_suite=partial(run_one, only(name)))
+    every = suites.add_parser("all", help="tests of every kind, each by its suite")
+    every.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or archive")
     add_options(every)
     every.set_defaults(run_suite=run_all)
     node = suites.add_parser("rpc", help="recorded JSON-RPC requests against a running node")
@@ -88,10 +50,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def known_fork(name: str) -> str:
     """A fork's name as the tests write it, checked."""
+    if name in UNFINISHED:
+        raise argparse.ArgumentTypeError(f"tests {UNFINISHED[name]}, are not run")
     try:
         activations_named(name)
     except UnknownForkError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    except ValueError:
+        pass  # a fork whose blobs only the tests can tell
     return name
 
 
@@ -123,35 +89,31 @@ def run_one(suite: Suite, arguments: argparse.Namespace) -> int:
 
 
 def run_all(arguments: argparse.Namespace) -> int:
-    """Run each archive of a folder by the suite that its name tells."""
-    folder, total = Path(arguments.directory), Tally()
-    archives = [path for path in sorted(folder.glob("*")) if is_archive(path)]
-    if not archives:
-        raise SourceError(f"{folder}: no folder of archives")
-    for path in archives:
-        name, kind = path.name.split(".")[0], suite_of(path.name)
-        if kind is None:
-            why = "its fork is unfinished" if UNFINISHED in name else "no suite knows it"
-            print(f"{name:<36} not run: {why}", flush=True)
-            continue
+    """Run files of every kind; those of the archives of a folder one archive after the other."""
+    total = Tally()
+    for path in parts(arguments.paths):
         started = time.monotonic()
         tally = run_suite(
-            SUITES[kind][0],
-            [path],
-            selection=selection_of(arguments),
-            workers=arguments.workers,
+            EVERY, [path], selection=selection_of(arguments), workers=arguments.workers
         )
         seconds = time.monotonic() - started
-        print(f"{name:<36} {tally.line()}, {seconds:.1f} s", flush=True)
+        apart = f", {sum(tally.apart.values())} not counted" if tally.apart else ""
+        name = path.name.split(".")[0]
+        print(f"{name:<36} {tally.line()}{apart}, {seconds:.1f} s", flush=True)
         total.merge(tally)
     return finish(total, arguments)
 
 
-def suite_of(archive: str) -> str | None:
-    """The suite that runs an archive, by a part of its name; None if no suite does."""
-    if UNFINISHED in archive:
-        return None
-    return next((suite for part, suite in ARCHIVES if part in archive), None)
+def parts(paths: Sequence[str]) -> Iterator[Path]:
+    """The paths; of a folder that holds archives, each of these in place of the folder."""
+    for path in map(Path, paths):
+        archives = [item for item in sorted(path.glob("*")) if is_archive(item)]
+        yield from archives or [path]
+
+
+def counted(tally: Tally) -> int:
+    """How many cases there were, without those that are set apart."""
+    return tally.passed + tally.failed + tally.skipped
 
 
 def selection_of(arguments: argparse.Namespace) -> Selection:
@@ -164,7 +126,9 @@ def finish(tally: Tally, arguments: argparse.Namespace) -> int:
         write_report(tally, arguments.json)
     for case, reason in tally.skips.items():
         print(f"SKIPPED {case}: {reason}")
-    if not tally.passed + tally.failed + tally.skipped:
+    for reason, count in tally.apart.items():
+        print(f"NOT COUNTED {count} cases: {reason}")
+    if not counted(tally):
         print("fastevm conformance: no case was selected", file=sys.stderr)
         return 2
     print(tally.line())

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from fastevm.conformance.skips import skips_of
+from fastevm.conformance.skips import skips_of, unfinished_fork
 from fastevm.conformance.sources import test_files
 from fastevm.errors import UnknownForkError
 from fastevm.spec.forks import fork_named
@@ -40,11 +40,14 @@ class Tally:
     skipped: int = 0
     failures: list[Failure] = field(default_factory=list)
     skips: dict[str, str] = field(default_factory=dict)
+    apart: dict[str, int] = field(default_factory=dict)  # why -> cases that do not count at all
 
-    def add(self, case: str, outcome: "Mismatch | Skip | None") -> None:
+    def add(self, case: str, outcome: "Outcome") -> None:
         """Count one case: None is a pass."""
         if outcome is None:
             self.passed += 1
+        elif isinstance(outcome, Apart):
+            self.apart[outcome.reason] = self.apart.get(outcome.reason, 0) + 1
         elif isinstance(outcome, Skip):
             self.skipped += 1
             self.skips[case] = outcome.reason
@@ -58,6 +61,8 @@ class Tally:
         self.skipped += other.skipped
         self.failures += other.failures
         self.skips |= other.skips
+        for reason, count in other.apart.items():
+            self.apart[reason] = self.apart.get(reason, 0) + count
 
     def line(self) -> str:
         """The closing line that people and tools look for."""
@@ -77,6 +82,16 @@ class Skip:
     """A case that is not run, and why."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A case of something that is not part of the protocol (yet), which is reported apart."""
+
+    reason: str
+
+
+Outcome = Mismatch | Skip | Apart | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +122,7 @@ def _canonical(name: str) -> str:
 
 
 # A suite gives the cases of one decoded file: name, fork (None = no fork) and what runs it.
-Case = tuple[str, str | None, Callable[[], Mismatch | Skip | None]]
+Case = tuple[str, str | None, Callable[[], Outcome]]
 Suite = Callable[[str, Any], Iterable[Case]]
 
 
@@ -119,8 +134,7 @@ def run_file(suite: Suite, selection: Selection, name: str, content: bytes) -> T
         for case, fork, run in every_skipped(decoded) if "" in skips else suite(name, decoded):
             label = f"{name}::{case}"
             if selection.takes(label, fork):
-                reason = skips.get(case) or skips.get("")
-                tally.add(label, Skip(reason) if reason else _guarded(run))
+                tally.add(label, excuse(skips, case, fork) or _guarded(run))
     except Exception as error:
         tally.add(name, Mismatch("a readable test file", f"{type(error).__name__}: {error}"))
     return tally
@@ -132,7 +146,16 @@ def every_skipped(content: Any) -> Iterator[Case]:
         yield str(case), None, lambda: None
 
 
-def _guarded(run: Callable[[], Mismatch | Skip | None]) -> Mismatch | Skip | None:
+def excuse(skips: Mapping[str, str], case: str, fork: str | None) -> Skip | Apart | None:
+    """Why a case is not run, if there is a reason."""
+    reason = skips.get(case) or skips.get("")
+    if reason:
+        return Skip(reason)
+    unfinished = unfinished_fork(fork) if fork is not None else None
+    return Apart(unfinished) if unfinished else None
+
+
+def _guarded(run: Callable[[], Outcome]) -> Outcome:
     try:
         return run()
     except Exception as error:

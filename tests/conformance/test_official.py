@@ -2,16 +2,20 @@
 
 import io
 import os
+from itertools import islice
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fastevm.conformance import blockchain
-from fastevm.conformance.cli import ARCHIVES, SUITES, suite_of
+from fastevm.conformance.kinds import EVERY, SUITES, kind_of
 from fastevm.conformance.runner import Selection, Suite, Tally, run_suite
+from fastevm.conformance.sources import test_files as files_of
 
 from .sampling import HUNGRY, archive, chosen, manifest, write_out
 
+LOOKED_AT = 30  # files of an archive whose kind is asked for
 WORKERS = os.cpu_count() or 1
 
 SAMPLED = (
@@ -52,17 +56,13 @@ def run(suite: Suite, paths: list[Path], selection: Selection | None = None) -> 
 def test_a_sample_of_every_directory_and_fork_holds(name: str, tmp_path: Path) -> None:
     files = chosen(name)
     write_out(name, files, tmp_path)
-    kind = suite_of(name)
-    assert kind is not None
-    tally = run(SUITES[kind][0], [tmp_path])
+    tally = run(EVERY, [tmp_path])
     assert (tally.passed, tally.skipped) == (sum(files.values()), 0)
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_every_case_of_a_small_suite_holds(name: str) -> None:
-    kind = suite_of(name)
-    assert kind is not None
-    tally = run(SUITES[kind][0], [archive(name)])
+    tally = run(EVERY, [archive(name)])
     assert tally.passed + tally.skipped == WHOLE[name]
     assert tally.skipped == 0 or name == "basic_tests"
 
@@ -76,8 +76,18 @@ def test_a_gigabyte_and_a_half_is_hashed_at_once(tmp_path: Path) -> None:
     assert tally.passed == 1
 
 
-def test_every_archive_has_its_suite() -> None:
-    for suite in manifest()["suites"]:
-        kind = suite_of(suite["archive"])
-        assert (kind is None) == ("amsterdam" in suite["archive"]), suite["archive"]
-    assert {kind for _, kind in ARCHIVES} == set(SUITES)
+def test_files_of_every_archive_are_of_a_known_kind() -> None:
+    suites = [suite["suite"] for suite in manifest()["suites"]]
+    found = set()
+    for suite in [*suites, "precompile_vectors"]:
+        for name, content in islice(files_of([archive(suite)]), LOOKED_AT):
+            kind = kind_of(name, msgspec.json.decode(content))
+            assert kind in SUITES, name
+            found.add(kind)
+    assert found == set(SUITES) - {"engine"}
+
+
+def test_an_unfinished_fork_is_reported_apart() -> None:
+    tally = run(EVERY, [archive("eest_amsterdam_state_tests")])
+    assert tally.line() == "0 passed, 0 failed, 0 skipped"
+    assert list(tally.apart.values()) == [1_399]

@@ -1,5 +1,6 @@
 """The command line of the official tests: what it prints, and what it exits with."""
 
+import io
 import json
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from fastevm.__main__ import main
-from fastevm.conformance.cli import suite_of
+
+from .made import counting, state_test
 
 GOOD = {"good": {"in": "dog", "out": "0x83646f67"}}
 BAD = {"bad": {"in": "cat", "out": "0x83646f67"}}
@@ -67,6 +69,7 @@ def test_a_damaged_archive_is_two(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("arguments", "message"),
     [
         (["state", ".", "--fork", "Osakka"], "did you mean Osaka?"),
+        (["state", ".", "--fork", "Amsterdam"], "whose rules are not final, are not run"),
         (["state", ".", "--workers", "0"], "no number of processes"),
         (["opera", "."], "invalid choice"),
         (["state"], "required: PATH"),
@@ -82,28 +85,97 @@ def test_bad_usage_is_two(
     assert message in capsys.readouterr().err
 
 
-def test_all_runs_each_archive_by_its_name(
+def pack(path: Path, files: Mapping[str, Mapping[str, object]]) -> None:
+    """An archive with these files in it."""
+    with tarfile.open(path, "w") as archive:
+        for name, content in files.items():
+            data = json.dumps(content).encode()
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+
+
+PASSING = state_test("Berlin", *counting(43_106, 43_106))
+UNFINISHED = PASSING | {"post": {"Amsterdam": PASSING["post"]["Berlin"] * 2}}
+
+
+def test_all_runs_each_archive_by_what_is_in_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "one.json"
-    write(file, GOOD)
-    for name in ("rlp_tests", "eest_amsterdam_state_tests", "cooking"):
-        with tarfile.open(tmp_path / f"{name}.tar", "w") as archive:
-            archive.add(file, "one.json")
-    assert main(["conformance", "all", str(tmp_path)]) == 0
-    first, second, third, last = capsys.readouterr().out.splitlines()
-    assert first.split() == ["cooking", "not", "run:", "no", "suite", "knows", "it"]
-    assert "its fork is unfinished" in second
-    assert third.startswith("rlp_tests ") and "1 passed, 0 failed, 0 skipped, 0." in third
-    assert last == "1 passed, 0 failed, 0 skipped"
+    pack(tmp_path / "cooking.tar", {"soup.json": {"recipe": {"water": "1 l"}}})
+    pack(tmp_path / "later.tar", {"state_tests/one.json": {"x": UNFINISHED}})
+    pack(tmp_path / "mixed.tar", {"rlp/a.json": GOOD, "state_tests/b.json": {"x": PASSING}})
+    assert main(["conformance", "all", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "FAILED soup.json"
+    assert lines[2].endswith("no kind of test that is known here")
+    totals = [line.rpartition(", ")[0].split(maxsplit=1) for line in lines[3:6]]
+    assert totals == [
+        ["cooking", "0 passed, 1 failed, 0 skipped"],
+        ["later", "0 passed, 0 failed, 0 skipped, 2 not counted"],
+        ["mixed", "2 passed, 0 failed, 0 skipped"],
+    ]
+    assert lines[6] == "NOT COUNTED 2 cases: of Amsterdam, a fork whose rules are not final"
+    assert lines[7] == "2 passed, 1 failed, 0 skipped"
 
 
-def test_archives_belong_to_suites() -> None:
-    assert suite_of("legacy_cancun_state_tests.tar.zst") == "state"
-    assert suite_of("legacy_vm_tests.tar.zst") == "vm"
-    assert suite_of("blockchain_pyspecs.tar.zst") == "blockchain"
-    assert suite_of("eest_transaction_tests.tar.zst") == "transaction"
-    assert suite_of("eest_amsterdam_blockchain_tests.tar.zst") is None
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_release_is_run_whole_or_by_one_suite(
+    plain: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files: dict[str, dict[str, object]] = {
+        "fixtures/.meta/index.json": {"root_hash": "0x00", "test_cases": []},
+        "fixtures/state_tests/berlin/a.json": {"x": PASSING},
+        "fixtures/blockchain_tests_engine_x/pre_alloc/0x1.json": {"testIds": [], "pre": {}},
+        "fixtures/rlp_tests/b.json": GOOD,
+    }
+    place = tmp_path / "release.tar"
+    if plain:
+        place = tmp_path / "release"
+        for name, content in files.items():
+            (place / name).parent.mkdir(parents=True)
+            (place / name).write_text(json.dumps(content))
+    else:
+        pack(place, files)
+    assert main(["conformance", "all", str(place)]) == 0
+    assert last_line(capsys) == "2 passed, 0 failed, 0 skipped"
+    assert main(["conformance", "state", str(place)]) == 0
+    assert last_line(capsys) == "1 passed, 0 failed, 0 skipped"
+    assert main(["conformance", "trie", str(place)]) == 2
+    assert "no case was selected" in capsys.readouterr().err
+
+
+def test_only_cases_of_an_unfinished_fork_are_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, report = write(tmp_path / "a.json", {"x": UNFINISHED}), tmp_path / "report.json"
+    assert main(["conformance", "state", path, "--json", str(report)]) == 2
+    assert "NOT COUNTED 2 cases" in capsys.readouterr().out
+    why = "of Amsterdam, a fork whose rules are not final"
+    assert json.loads(report.read_text())["apart"] == {why: 2}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "DecodeError"),
+        ("[]", ""),
+        ("[1]", "no kind of test"),
+        ('{"x": {"post": {"Berlin": [{}]}, "transaction": {}, "env": {}}}', "KeyError"),
+        ('{"x": {"post": 1, "transaction": {}, "env": {}}}', "AttributeError"),
+        ('{"x": {"blocks": [], "genesisBlockHeader": {}, "network": "Berlim"}}', "pre"),
+        ('{"x": {"txbytes": "0x", "result": {"Berlim": {}}}}', "unknown fork 'Berlim'"),
+    ],
+)
+def test_malformed_files_fail_with_words(
+    content: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(content)
+    assert main(["conformance", "all", str(path)]) == (1 if words else 2)
+    printed = capsys.readouterr()
+    assert words in printed.out
+    assert "Traceback" not in printed.err
 
 
 def test_the_command_works_from_a_shell(tmp_path: Path) -> None:

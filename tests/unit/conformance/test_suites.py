@@ -5,9 +5,19 @@ from typing import Any
 
 import pytest
 
-from fastevm.conformance import basic, difficulty, precompile, rlp, transaction, trie, vm
+from fastevm.conformance import (
+    basic,
+    difficulty,
+    kinds,
+    precompile,
+    rlp,
+    skips,
+    transaction,
+    trie,
+    vm,
+)
 from fastevm.conformance.fields import address_of, bytes_of, number_of
-from fastevm.conformance.runner import Case, Mismatch
+from fastevm.conformance.runner import Apart, Case, Mismatch
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives.keccak import keccak256
 from fastevm.trie.trie import Trie
@@ -244,3 +254,54 @@ def test_an_unknown_file_is_no_suite() -> None:
         list(basic.cases("novel.json", {"t": {}}))
     with pytest.raises(KeyError):
         list(precompile.cases("novel.json", []))
+
+
+# --- kinds of files -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ({"t": frame()}, "vm"),
+        ({"t": {"in": {}, "root": "0x"}}, "trie"),
+        ({"t": {"in": [], "tests": []}}, "trie"),
+        ({"t": {"in": "a", "out": "0x"}}, "rlp"),
+        ({"t": {"txbytes": "0x", "result": {}}}, "transaction"),
+        ({"t": {"_info": {}, "Berlin": {"v": {"currentDifficulty": "1"}}}}, "difficulty"),
+        ({"t": {"post": {}, "transaction": {}, "env": {}}}, "state"),
+        ({"t": {"blocks": [], "genesisBlockHeader": {}}}, "blockchain"),
+        ({"t": {"engineNewPayloads": [], "genesisBlockHeader": {}}}, "engine"),
+        ([{"Input": "", "Expected": ""}], "precompile"),
+        ({"root_hash": "0x", "test_cases": []}, kinds.INDEX),
+        ({"t": {"vectors": {}}}, kinds.EOF_FORMAT),
+        ({"t": {"recipe": 1}}, None),
+        ({}, None),
+        ([], None),
+        (7, None),
+    ],
+)
+def test_a_file_s_kind_is_that_of_its_first_test(content: Any, kind: str | None) -> None:
+    assert kinds.kind_of("some/file.json", content) == kind
+
+
+def test_what_only_names_tell_apart_is_basic() -> None:
+    assert kinds.kind_of("BasicTests/txtest.json", []) == "basic"
+    assert kinds.kind_of("BasicTests/crypto.json", {}) == "basic"
+
+
+def test_tests_of_eof_are_set_apart() -> None:
+    ((title, fork, run),) = kinds.EVERY("f", {"t": {"vectors": {}}})
+    assert (title, fork, run()) == ("t", None, Apart(kinds.NO_EOF))
+    assert list(kinds.only("state")("f", {"t": {"vectors": {}}})) == []
+
+
+def test_an_unfinished_fork_is_set_apart_until_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    skips.unfinished_fork.cache_clear()
+    for network in ("Amsterdam", "BPO2ToAmsterdamAtTime15k"):
+        assert skips.unfinished_fork(network) is not None
+    for network in ("Osaka", "Berlim"):
+        assert skips.unfinished_fork(network) is None
+    skips.unfinished_fork.cache_clear()
+    monkeypatch.setattr(skips, "activations_named", lambda name: name)
+    assert skips.unfinished_fork("Amsterdam") is None
+    skips.unfinished_fork.cache_clear()

@@ -1,0 +1,169 @@
+"""Engine tests: the payloads that a consensus client would deliver must be accepted or refused."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from fastevm.chain.chain import Chain
+from fastevm.conformance.blockchain import (
+    check_end,
+    check_genesis,
+    config_of,
+    genesis_of,
+    network_of,
+)
+from fastevm.conformance.fields import accounts_of, bytes_of, number_of
+from fastevm.conformance.runner import Apart, Case, Mismatch
+from fastevm.errors import InvalidBlock
+from fastevm.execution.decoding import decode_transaction
+from fastevm.execution.requests import requests_hash
+from fastevm.execution.roots import ordered_root
+from fastevm.primitives import rlp
+from fastevm.state.layer import Layer
+from fastevm.types import Block, Header, Withdrawal
+
+ELSEWHERE: Final = "its state is in another file (the cases are those of blockchain_tests_engine)"
+
+# Header field, and how a payload names it (Engine API, ExecutionPayloadV1 to V3).
+PAYLOAD_FIELDS: Final = (
+    ("parent_hash", "parentHash", bytes_of),
+    ("coinbase", "feeRecipient", bytes_of),
+    ("state_root", "stateRoot", bytes_of),
+    ("receipts_root", "receiptsRoot", bytes_of),
+    ("logs_bloom", "logsBloom", bytes_of),
+    ("number", "blockNumber", number_of),
+    ("gas_limit", "gasLimit", number_of),
+    ("gas_used", "gasUsed", number_of),
+    ("timestamp", "timestamp", number_of),
+    ("extra_data", "extraData", bytes_of),
+    ("mix_hash", "prevRandao", bytes_of),
+    ("base_fee_per_gas", "baseFeePerGas", number_of),
+    ("blob_gas_used", "blobGasUsed", number_of),
+    ("excess_blob_gas", "excessBlobGas", number_of),
+)
+
+
+def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
+    """A case for each test of the file; one whose state is in another file is set apart."""
+    for title, test in content.items():
+        network = network_of(test)
+        if "pre" in test:
+            yield title, network, partial(run, test)
+        else:
+            yield title, network, lambda: Apart(ELSEWHERE)
+
+
+def run(test: Mapping[str, Any]) -> Mismatch | None:
+    """Run one test; None when every payload, the head and the state are as expected."""
+    layer, genesis = Layer.of(accounts_of(test["pre"])), genesis_of(test)
+    mismatch = check_genesis(test, genesis, layer)
+    if mismatch is not None:
+        return mismatch
+    chain = Chain(config_of(test), genesis, layer)
+    for position, payload in enumerate(test["engineNewPayloads"]):
+        mismatch = deliver(chain, position, payload)
+        if mismatch is not None:
+            return mismatch
+    return check_end(test, chain)
+
+
+def deliver(chain: Chain, position: int, payload: Mapping[str, Any]) -> Mismatch | None:
+    """Import one payload, which may have to be refused; the next one comes on the old head then."""
+    why = payload.get("validationError") or payload.get("errorCode")
+    try:
+        chain.add(block_of(payload, chain))
+    except InvalidBlock as error:
+        return None if why else Mismatch(f"engineNewPayloads[{position}] accepted", str(error))
+    return (
+        Mismatch(f"engineNewPayloads[{position}] refused with {why}", "accepted") if why else None
+    )
+
+
+def block_of(payload: Mapping[str, Any], chain: Chain) -> Block:
+    """The block that a payload describes. InvalidBlock where its parts do not fit together."""
+    fields, hashes, beacon_root, requests = (*payload["params"], None, None, None)[:4]
+    number, timestamp = number_of(fields["blockNumber"]), number_of(fields["timestamp"])
+    rules = chain.config.activations.at(number, timestamp).parameters
+    check_form(number, rules, payload)
+    transactions = [bytes_of(raw) for raw in fields["transactions"]]
+    withdrawals = withdrawals_of(fields)
+    values: dict[str, Any] = {
+        name: read(fields[key]) for name, key, read in PAYLOAD_FIELDS if fields.get(key) is not None
+    }
+    if withdrawals is not None:
+        values["withdrawals_root"] = ordered_root([item.rlp() for item in withdrawals])
+    if beacon_root is not None:
+        values["parent_beacon_block_root"] = bytes_of(beacon_root)
+    if requests is not None:
+        values["requests_hash"] = requests_hash(bytes_of(item) for item in requests)
+    header = Header(**values, transactions_root=ordered_root(transactions))
+    require(number, "blockHash", bytes_of(fields["blockHash"]), header.hash)
+    block = Block(
+        header,
+        tuple(
+            decode_transaction(embedded(raw), f"transactions[{index}]", number)
+            for index, raw in enumerate(transactions)
+        ),
+        (),
+        withdrawals,
+    )
+    if hashes is not None:
+        blobs = [item for made in block.transactions for item in made.blob_versioned_hashes]
+        require(number, "versionedHashes", [bytes_of(item) for item in hashes], blobs)
+    return block
+
+
+def check_form(number: int, rules: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
+    """Whether version, parameters and fields are those of the fork; the order of the requests."""
+    fields, hashes, beacon_root, requests = (*payload["params"], None, None, None)[:4]
+    given, least = number_of(payload["newPayloadVersion"]), least_version(rules)
+    newest = 2 if least == 1 else least  # Paris may be delivered in either version
+    if not least <= given <= newest:
+        raise InvalidBlock(number, "newPayloadVersion", expected=least, found=given)
+    for name, present, wanted in (
+        ("withdrawals", fields.get("withdrawals") is not None, rules["has_withdrawals"]),
+        ("blobGasUsed", fields.get("blobGasUsed") is not None, rules["has_blobs"]),
+        ("excessBlobGas", fields.get("excessBlobGas") is not None, rules["has_blobs"]),
+        ("versionedHashes", hashes is not None, rules["has_blobs"]),
+        ("parentBeaconBlockRoot", beacon_root is not None, rules["has_blobs"]),
+        ("executionRequests", requests is not None, rules["has_requests"]),
+    ):
+        require(number, name, bool(wanted), present)
+    kinds = [bytes_of(item)[:1] for item in requests or () if len(bytes_of(item)) > 1]
+    require(number, "executionRequests", len(requests or ()), len(set(kinds)))
+    require(number, "executionRequests", sorted(kinds), kinds)
+
+
+def least_version(rules: Mapping[str, Any]) -> int:
+    """The version of engine_newPayload that a fork's blocks come in, the least if there are two."""
+    return 1 + sum(map(bool, (rules[n] for n in ("has_withdrawals", "has_blobs", "has_requests"))))
+
+
+def require(number: int, field: str, expected: object, found: object) -> None:
+    """InvalidBlock if a part of a payload is not what it should be."""
+    if expected != found:
+        raise InvalidBlock(number, field, expected=expected, found=found)
+
+
+def withdrawals_of(fields: Mapping[str, Any]) -> tuple[Withdrawal, ...] | None:
+    """The withdrawals of a payload, None before there are any."""
+    items = fields.get("withdrawals")
+    if items is None:
+        return None
+    return tuple(
+        Withdrawal(
+            number_of(item["index"]),
+            number_of(item["validatorIndex"]),
+            bytes_of(item["address"]),
+            number_of(item["amount"]),
+        )
+        for item in items
+    )
+
+
+def embedded(raw: bytes) -> Any:
+    """A transaction as it stands in a block's RLP: a list where it is a legacy one."""
+    try:
+        return rlp.decode(raw) if raw[:1] >= b"\xc0" else raw
+    except ValueError:
+        return raw
