@@ -51,7 +51,7 @@ cdef bint tx_recover(Tx* tx, Buffer* scratch) noexcept nogil:
     return sender_state_of(tx) != SENDER_UNKNOWN or recover_sender(tx, scratch)
 
 
-# Several threads may recover the same signature: each does it on the side, one stores what all found.
+# Several threads may recover one signature: each does it on the side, one stores what all found.
 cdef bint recover_sender(Tx* tx, Buffer* scratch) noexcept nogil:
     cdef Hash digest
     cdef Address sender
