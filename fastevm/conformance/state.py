@@ -15,14 +15,14 @@ from fastevm.execution.transaction import Transaction
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
 from fastevm.primitives.secp256k1 import public_key_address
-from fastevm.spec.activation import activations_named
-from fastevm.spec.blobs import read_blob_schedule
-from fastevm.spec.forks import fork_named
-from fastevm.spec.schedule import ForkSchedule, schedule_for
+from fastevm.spec.activation import Activations, activations_named
+from fastevm.spec.blobs import BlobParameters, read_blob_schedule
+from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.types import Log
 
 ANCESTORS = 256
+NETWORKS = 128  # names whose rules are kept
 MACHINES = 32  # kept for reuse, one per set of rules
 ENVIRONMENT = (
     "currentNumber",
@@ -103,15 +103,15 @@ class StateTest:
             rejection = str(error)
         return Played(touched(evm.state, evm.schedule, self.coinbase), result, rejection)
 
+    @cached_property
+    def blobs(self) -> tuple[tuple[str, BlobParameters], ...]:
+        """What the test's config says of blobs, by fork."""
+        return tuple(read_blob_schedule(self.config.get("blobSchedule")).items())
+
     def schedule_of(self, fork: str) -> ForkSchedule:
         """The rules of a fork name; of a transition, those at the environment's number and time."""
-        blobs = read_blob_schedule(self.config.get("blobSchedule"))
-        if "To" in fork:
-            number = self.env.get("currentNumber", 0)
-            timestamp = self.env.get("currentTimestamp", 0)
-            return activations_named(fork, blob_schedule=blobs).at(number, timestamp)
-        named = fork_named(fork)
-        return schedule_for(named, blobs=blobs.get(named.name.casefold()))
+        number, timestamp = self.env.get("currentNumber", 0), self.env.get("currentTimestamp", 0)
+        return network(fork, self.blobs).at(number, timestamp)
 
     def machine(self, schedule: ForkSchedule) -> EVM:
         """A machine in the test's environment, on the state before."""
@@ -187,6 +187,12 @@ class StateTest:
         if chosen.keys() & {"max_fee_per_gas", "access_list"}:
             chosen["chain_id"] = self.chain_id
         return chosen
+
+
+@lru_cache(maxsize=NETWORKS)
+def network(name: str, blobs: tuple[tuple[str, BlobParameters], ...]) -> Activations:
+    """The chain of a fork or transition."""
+    return activations_named(name, blob_schedule=dict(blobs))
 
 
 @lru_cache(maxsize=MACHINES)

@@ -159,14 +159,16 @@ def activations_named(
 
     X is a block number (``5``), ``Time`` and a timestamp (``Time15k``), or ``Diff`` and a terminal
     total difficulty in hex (``DiffC0000``). ``blob_schedule`` (by fork name in lower case, see
-    ``read_blob_schedule``) overrides the forks' own blobs. Raises ``UnknownForkError``.
+    ``read_blob_schedule``) overrides the forks' own blobs; of the blob forks after the last one of
+    mainnet, only it knows them. Raises ``UnknownForkError``, and ``ValueError`` for a blob fork
+    without blobs.
     """
     schedule = blob_schedule or {}
     found = _TRANSITION.fullmatch(name)
     if found is None:
-        fork = fork_named(name)
+        fork = _network_fork(name)
         return Activations.always(fork, blobs=_blobs_of(fork, schedule))
-    before, after = fork_named(found["before"]), fork_named(found["after"])
+    before, after = _network_fork(found["before"]), _network_fork(found["after"])
     start = _from_the_start(before, _blobs_of(before, schedule))
     number, time, thousand, difficulty = found.group("number", "time", "thousand", "difficulty")
     if number and not after.by_time and after is not f.PARIS:
@@ -179,6 +181,14 @@ def activations_named(
     else:
         raise UnknownForkError(f"unknown fork {name!r}: {after.name} does not begin in this way")
     return Activations(**start)
+
+
+def _network_fork(name: str) -> Fork:
+    """A fork by its name, those of blobs that mainnet does not have yet included."""
+    for fork in _BLOB_FORKS:
+        if fork.name.casefold() == name.casefold():
+            return fork
+    return fork_named(name)
 
 
 _TRANSITION = re.compile(

@@ -132,6 +132,17 @@ def test_test_networks_take_a_blob_schedule():
     assert activations_named("London", blob_schedule=schedule).at(0, 0).name == "London"
 
 
+def test_networks_of_later_blob_forks_bring_their_own_blobs():
+    schedule = read_blob_schedule({"BPO3": BLOBS, "bpo4": BLOBS | {"max": 8}})
+    chain = activations_named("BPO2ToBPO3AtTime15k", blob_schedule=schedule)
+    assert [chain.at(1, at).name for at in (14_999, 15_000)] == ["BPO2", "BPO3"]
+    assert chain.at(1, 15_000).parameters["blob_max"] == 4
+    always = activations_named("bpo4", blob_schedule=schedule)
+    assert always.at(1, 1).parameters["blob_max"] == 8
+    with pytest.raises(ValueError, match="bpo3 is missing"):
+        activations_named("BPO3")
+
+
 @pytest.mark.parametrize(
     "name",
     [
