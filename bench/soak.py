@@ -1,4 +1,4 @@
-"""Does a follower stay right? `python -m bench.soak` lets everything go wrong for long and compares.
+"""Does a follower stay right? `python -m bench.soak` lets everything go wrong, then compares.
 
 A node builds blocks under a load of transactions and publishes its slices; another follows it.
 Slices are dropped, delayed, sent twice and in another order, blocks begin again and are sealed

@@ -89,24 +89,41 @@ class SliceBuilder(Producer):
             self.thread.join()
         self._collector.stop()
 
-    def mine(self, count: int = 1, *, timestamp: int | None = None) -> list[Block]:
+    def mine(self, count: int = 1, **times: int | None) -> list[Block]:
         """Seal the block under construction now, with what the pool holds, and ``count - 1`` more.
 
-        What is pre-confirmed stays in its place.
+        What is pre-confirmed stays in its place: where another time is asked for, it is sealed
+        before.
         """
-        blocks = []
         with self.lock:
-            for _ in range(count):
-                if self.maker is None:
-                    self.begin(int(time.time()))
-                assert self.maker is not None
-                self.fill(self.maker.header.gas_limit)
-                self._publish(self.close_slice())
-                blocks.append(self.seal())
-                if timestamp is None:
-                    timestamp = int(time.time())
-                self._publish(self.begin(timestamp))
+            blocks = super().mine(count, **times)
+            self._renew()
         return blocks
+
+    def cut(self) -> None:
+        """End the block under construction as it is, published and sealed if it has anything."""
+        with self.lock:
+            if self.maker is not None and self.maker.count:
+                self._publish(self.close_slice())
+            super().cut()
+
+    def renew(self) -> None:
+        """Begin again on the head as it is now, and publish that."""
+        with self.lock:
+            super().renew()
+            self._renew()
+
+    def _renew(self) -> None:
+        if self.thread is not None and not self.stopping:
+            self._publish(self.begin(int(time.time())))
+
+    def _mine_one(self) -> Block:
+        if self.maker is None:
+            self.begin(int(time.time()))
+        assert self.maker is not None
+        self.fill(self.maker.header.gas_limit)
+        self._publish(self.close_slice())
+        return self.seal()
 
     # --- the thread -------------------------------------------------------------------------------
 

@@ -66,9 +66,11 @@ def read_accounts(alloc: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
 
 def _account(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for member in ("balance", "nonce"):
+    for member, size in (("balance", 32), ("nonce", 8)):
         if fields.get(member) not in (None, ""):
-            found[member] = read_number(fields[member], f"{name}.{member}")
+            found[member] = number = read_number(fields[member], f"{name}.{member}")
+            if number >= 2 ** (8 * size):
+                raise ValueError(f"{name}.{member}: expected at most {size} bytes, found {number}")
     if fields.get("code") not in (None, ""):
         found["code"] = read_bytes(fields["code"], f"{name}.code")
     if fields.get("storage"):

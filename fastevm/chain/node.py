@@ -17,6 +17,7 @@ from fastevm.chain.config import (
     DEFAULT_SLICE_INTERVAL_MS,
     ChainConfig,
 )
+from fastevm.chain.development import Development
 from fastevm.chain.follower import Follower
 from fastevm.chain.following import Following
 from fastevm.chain.genesis import genesis_block
@@ -105,6 +106,9 @@ class Node:
         self._slice_listeners.add(self.feed.publish)
         self.following: Following | None = None
         self.directory = directory
+        self.development = None
+        if mining is not Mining.NEVER:
+            self.development = Development(chain, self.pool, self.producer, self._tidy)
         if directory is not None:
             directory.meters = self.meters
             self._restore(directory)
@@ -300,6 +304,10 @@ class Node:
 
     def _is_waiting(self, tx_hash: bytes) -> bool:
         return self.pool.find(tx_hash) is not None
+
+    def _tidy(self) -> None:
+        if self.directory is not None:
+            self.directory.pool.tidy(self._is_waiting)
 
     def _write_down(self, directory: DataDirectory, raw: bytes, transaction: Transaction) -> None:
         try:

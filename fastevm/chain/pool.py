@@ -120,6 +120,11 @@ class TransactionPool:
         """By sender and nonce: what waits behind a gap."""
         return self._content(QUEUED)
 
+    def hashes(self) -> set[bytes]:
+        """All that wait, and all that are pre-confirmed and not yet canonical."""
+        with self._lock:
+            return {*self._by_hash, *self._confirmed}
+
     def drop(self, tx_hash: bytes) -> bool:
         """Forget a waiting transaction; whether it was here."""
         with self._lock:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from threading import RLock
 
 from fastevm.chain.chain import Chain, HeadChange
+from fastevm.chain.clock import BlockClock
 from fastevm.chain.guard import Guard
 from fastevm.chain.hub import FAULTS
 from fastevm.chain.maker import BlockMaker, child_maker
@@ -64,6 +65,7 @@ class Producer:
         self.lock = RLock()
         self.faults = BuilderFaults()
         self.guard = Guard()
+        self.clock = BlockClock()
         self.attempt = 0
         self.exhausted = False
         self.maker: BlockMaker | None = None
@@ -73,12 +75,16 @@ class Producer:
     # --- one block --------------------------------------------------------------------------------
 
     def begin(self, timestamp: int) -> PendingBlock:
-        """Begin a child of the head; its first slice, still empty, for the caller to publish."""
+        """Begin a child of the head; its first slice, still empty, for the caller to publish.
+
+        ``timestamp`` (seconds) is what the system's clock says it should have; the producer's own
+        clock may differ, and it is later than its parent's in any case.
+        """
         least = self.chain.head.header.timestamp + self.chain.config.least_timestamp_step
         self.attempt += 1
         self.maker = child_maker(
             self.chain,
-            timestamp=max(least, timestamp),
+            timestamp=max(least, self.clock.at(timestamp)),
             coinbase=self.coinbase,
             attempt=self.attempt,
         )
@@ -132,17 +138,39 @@ class Producer:
             self.abandon()  # a fault left some out of the block: they wait again
         return block
 
-    def mine(self, count: int = 1, *, timestamp: int | None = None) -> list[Block]:
-        """Make ``count`` blocks at once from what the pool holds; they need not be slices."""
-        blocks = []
+    def mine(
+        self, count: int = 1, *, timestamp: int | None = None, interval: int | None = None
+    ) -> list[Block]:
+        """Make ``count`` blocks at once from what the pool holds; they need not be slices.
+
+        ``timestamp`` (seconds) is the first one's, as far as its parent allows, ``interval`` the
+        distance of each to the one before it; the clock goes on from the last.
+        """
+        blocks: list[Block] = []
         with self.lock:
+            if timestamp is not None or (interval is not None and count):
+                self.cut()
+            if timestamp is not None:
+                self.clock.set_next(timestamp)
             for _ in range(count):
-                self.begin(int(time.time()) if timestamp is None else timestamp)
-                maker = self._open_maker()
-                self.fill(maker.header.gas_limit)
-                self.close_slice()
-                blocks.append(self.seal())
+                if interval is not None and (blocks or timestamp is None):
+                    self.clock.set_next(self.chain.head.header.timestamp + interval)
+                blocks.append(self._mine_one())
+            if interval is not None and blocks:
+                self.clock.go_on_from(blocks[-1].header.timestamp)
         return blocks
+
+    def cut(self) -> None:
+        """End the block under construction as it is: sealed if there is anything in it."""
+        with self.lock:
+            if self.maker is not None and self.maker.count:
+                self.seal()
+            self.maker = None
+
+    def renew(self) -> None:
+        """Begin again on the head as it is now, and with the time as it is now."""
+        with self.lock:
+            self.abandon()
 
     def abandon(self) -> None:
         """Give up the block under construction; its transactions wait again."""
@@ -151,6 +179,12 @@ class Producer:
         self.pool.reset(self.chain.layer_of(head.hash))
 
     # --- inside -----------------------------------------------------------------------------------
+
+    def _mine_one(self) -> Block:
+        self.begin(int(time.time()))
+        self.fill(self._open_maker().header.gas_limit)
+        self.close_slice()
+        return self.seal()
 
     def _open_maker(self) -> BlockMaker:
         assert self.maker is not None, "no block was begun"

@@ -39,6 +39,11 @@ class PoolJournal:
             if self.file.size > max(LEAST_COMPACTION_BYTES, 2 * self._kept_bytes):
                 self._rewrite(is_waiting)
 
+    def tidy(self, is_waiting: IsWaiting) -> None:
+        """Keep only what still waits."""
+        with self._lock:
+            self._rewrite(is_waiting)
+
     def restore(self, submit: Callable[[bytes], None], is_waiting: IsWaiting) -> int:
         """Submit everything again and keep what is accepted; how much that is.
 

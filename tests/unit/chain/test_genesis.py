@@ -92,6 +92,8 @@ def test_an_account_has_balance_nonce_code_and_storage():
         ({"0x01": {}}, "alloc: expected 20 bytes, found 1"),
         ({"xy" * 20: {}}, "alloc: expected a hex string"),
         ({"01" * 20: {"balance": "ten"}}, f"alloc.{'01' * 20}.balance"),
+        ({"01" * 20: {"balance": 2**256}}, f"alloc.{'01' * 20}.balance: expected at most 32 bytes"),
+        ({"01" * 20: {"nonce": 2**64}}, f"alloc.{'01' * 20}.nonce: expected at most 8 bytes"),
         ({"01" * 20: {"code": "0x6"}}, f"alloc.{'01' * 20}.code"),
         ({"01" * 20: {"storage": {"0x1": "zz"}}}, "storage.0x1: expected a hex number"),
         ({"01" * 20: {"storage": {"0x1": "0x" + "f" * 65}}}, "at most 32 bytes"),

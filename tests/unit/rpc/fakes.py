@@ -168,6 +168,7 @@ class FakeNode:
     slice_cadence_ms: int | None = None
     sync_state: tuple[int, int, int] | None = None
     upstream_age: float | None = None
+    development: Any | None = None
     slice_listeners: list[Callable[[Any, int], None]] = field(default_factory=list)
     transaction_listeners: list[Callable[[Any], None]] = field(default_factory=list)
 

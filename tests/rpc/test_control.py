@@ -1,0 +1,113 @@
+"""Control methods of a development chain over HTTP, under the names that its tools use."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fastevm.chain import Mining, dev_node
+
+from .conftest import LiveServer
+from .test_dev_node import RECEIVER, SENDER, Client
+
+
+@pytest.fixture
+def still() -> Iterator[Client]:
+    server = LiveServer(dev_node(mining=Mining.MANUAL))
+    server.start()
+    yield Client(server.url("preconf"))
+    server.stop()
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Client]:
+    server = LiveServer(dev_node(mining=Mining.NEVER))
+    server.start()
+    yield Client(server.url("preconf"))
+    server.stop()
+
+
+def latest(client: Client) -> Any:
+    return client.result("eth_getBlockByNumber", "latest", False)
+
+
+def test_blocks_come_only_on_demand(still: Client) -> None:
+    tx_hash = still.send(to=RECEIVER, value=7)
+    assert latest(still)["number"] == "0x0"
+    assert still.result("evm_mine") == "0x0"
+    assert latest(still)["transactions"] == [tx_hash]
+    assert still.result("anvil_mine", "0x3") is True
+    assert still.result("hardhat_mine", 2, "0x3c") is True
+    assert latest(still)["number"] == "0x6"
+
+
+def test_time_moves_as_told(still: Client) -> None:
+    start = int(latest(still)["timestamp"], 16)
+    assert still.result("evm_setNextBlockTimestamp", start + 1000) is None
+    still.result("evm_mine")
+    assert int(latest(still)["timestamp"], 16) == start + 1000
+    assert still.result("evm_mine", hex(start + 2000)) == "0x0"
+    assert int(latest(still)["timestamp"], 16) == start + 2000
+    assert still.result("evm_mine", {"timestamp": start + 3000, "blocks": 2}) == "0x0"
+    assert int(still.result("eth_blockNumber"), 16) == 4
+    ahead = still.result("evm_increaseTime", 3600)
+    assert 3600 + 2990 < ahead < 3600 + 3010
+    late = still.ask("evm_setNextBlockTimestamp", start)["error"]
+    assert late["code"] == -32602
+    assert "is not after the newest block's" in late["message"]
+
+
+def test_accounts_are_what_they_are_set_to(still: Client) -> None:
+    for family in ("anvil", "hardhat"):
+        assert still.result(f"{family}_setBalance", RECEIVER, "0xde0b6b3a7640000") is True
+        assert still.result(f"{family}_setNonce", RECEIVER, "0x9") is True
+        assert still.result(f"{family}_setCode", RECEIVER, "0x5f545f5260205ff3") is True
+        assert still.result(f"{family}_setStorageAt", RECEIVER, "0x0", "0x" + "2a".zfill(64))
+    assert still.result("eth_getBalance", RECEIVER, "latest") == "0xde0b6b3a7640000"
+    assert still.result("eth_getTransactionCount", RECEIVER, "pending") == "0x9"
+    assert int(still.result("eth_call", {"to": RECEIVER}, "latest"), 16) == 0x2A
+    assert int(still.result("eth_getStorageAt", RECEIVER, "0x0", "pending"), 16) == 0x2A
+
+
+def test_going_back_forgets_what_came_after(still: Client) -> None:
+    number = still.result("evm_snapshot")
+    tx_hash = still.send(to=RECEIVER, value=7)
+    still.result("evm_mine")
+    assert still.result("evm_revert", number) is True
+    assert still.result("eth_getBalance", RECEIVER, "latest") == "0x0"
+    assert still.result("eth_getTransactionReceipt", tx_hash) is None
+    assert still.result("eth_getTransactionCount", SENDER, "pending") == "0x0"
+    assert still.result("evm_revert", number) is False
+
+
+def test_a_waiting_transaction_is_dropped(still: Client) -> None:
+    tx_hash = still.send(to=RECEIVER, value=7)
+    assert still.result("anvil_dropTransaction", tx_hash) == tx_hash
+    assert still.result("anvil_dropTransaction", tx_hash) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("evm_mine", ["soon"]),
+        ("evm_mine", [{"blocks": -1}]),
+        ("anvil_mine", [10_001]),
+        ("anvil_setBalance", [RECEIVER]),
+        ("anvil_setBalance", [RECEIVER, -1]),
+        ("anvil_setNonce", [RECEIVER, 2**64]),
+        ("anvil_setStorageAt", [RECEIVER, "0x" + "1" * 65, "0x1"]),
+        ("evm_revert", [None]),
+    ],
+)
+def test_bad_input_is_refused_and_changes_nothing(
+    still: Client, method: str, params: list[Any]
+) -> None:
+    before = latest(still)
+    assert still.ask(method, *params)["error"]["code"] == -32602
+    assert latest(still) == before
+    assert still.result("eth_getBalance", RECEIVER, "latest") == "0x0"
+
+
+def test_where_others_make_the_blocks_nobody_has_control(elsewhere: Client) -> None:
+    error = elsewhere.ask("evm_mine")["error"]
+    assert error == {"code": -32000, "message": "this node does not build its own blocks"}
