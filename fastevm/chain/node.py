@@ -46,6 +46,7 @@ log = logging.getLogger(__name__)
 
 DEFAULT_FEE_CAP = ETHER
 DEFAULT_POLL_MS = 200
+PRELOAD_SECONDS = 5.0  # after the start, before what may be needed later is loaded
 REFUSALS = {
     "nonce too low": "nonce_too_low",
     "insufficient funds": "insufficient_funds",
@@ -106,6 +107,7 @@ class Node:
         self._slice_listeners.add(self.feed.publish)
         self.following: Following | None = None
         self.directory = directory
+        self._preload: asyncio.TimerHandle | None = None
         self.development = None
         if mining is not Mining.NEVER:
             self.development = Development(chain, self.pool, self.producer, self._tidy)
@@ -258,9 +260,14 @@ class Node:
             await self.following.start()
         if self.builder is not None:
             self.builder.start()
+        if self.trusted_setup is not None and not self.trusted_setup.loaded:
+            loop = asyncio.get_running_loop()
+            self._preload = loop.call_later(PRELOAD_SECONDS, self.trusted_setup.preload)
 
     async def stop(self) -> None:
         """Stop building and following."""
+        if self._preload is not None:
+            self._preload.cancel()
         if self.following is not None:
             await self.following.stop()
         if self.builder is not None:
