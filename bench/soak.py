@@ -43,7 +43,8 @@ SIGNS: dict[str, tuple[str, ...]] = {
     "duplicate": (SEQUENCE.format("duplicate"),),
     "reorder": (*BROKEN_ORDER, LOST_START),
     "restart_block": (SEQUENCE.format("restart"),),
-    "seal_without_last": ("reconcile_mismatch_total",),
+    # the next slices may contradict the block before it arrives
+    "seal_without_last": ("reconcile_mismatch_total", "feed_divergence_total"),
     "kill_builder": ("feed_reconnects_total", "upstream_reconnects_total"),
     "kill_follower": (),
 }
@@ -165,11 +166,12 @@ class Soak:
     # --- faults -----------------------------------------------------------------------------------
 
     def _make_faults(self, until: float) -> None:
+        """Each kind in turn until the time is over, but every one at least once."""
         kinds = [name for name in SIGNS if not name.startswith("kill")]
         kills = itertools.cycle(("kill_builder", "kill_follower"))
         next_kill = time.monotonic() + self.options.kill_every
         for kind in itertools.cycle(kinds):
-            if time.monotonic() >= until:
+            if time.monotonic() >= until and all(self.tallies[name].made for name in kinds):
                 return
             if self.options.kill_every and time.monotonic() >= next_kill:
                 self._kill(next(kills))

@@ -60,6 +60,7 @@ class Follower:
         self.chain, self.publish, self.lock, self.meters = chain, publish, lock, meters
         self._blocks: list[_Followed] = []
         self._early = EarlySlices()
+        self._received: FeedSlice | None = None
         chain.on_head(self._head_moved)
 
     @property
@@ -71,7 +72,9 @@ class Follower:
         """Take in the next message of the feed."""
         with self.lock:
             self.meters.count("feed_messages_received_total")
-            verdict = judge(self.latest, message)
+            # The same message again is a repetition even where nothing is pending.
+            repeated, self._received = message == self._received, message
+            verdict = Verdict.DUPLICATE if repeated else judge(self.latest, message)
             self.meters.count(f'feed_sequence_total{{verdict="{verdict.value}"}}')
             if verdict is Verdict.DUPLICATE:
                 return verdict

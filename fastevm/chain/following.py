@@ -135,7 +135,9 @@ class Following:
             ):
                 self.meters.set("feed_connected", 1)
                 while True:
-                    message = await socket.receive(timeout=SILENCE_SECONDS)
+                    # a timeout of `receive` would begin anew with every pong
+                    async with asyncio.timeout(SILENCE_SECONDS):
+                        message = await socket.receive()
                     if message.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
                         raise UpstreamError(f"{self.feed_url}: the feed ended")
                     backoff.reset()

@@ -87,6 +87,14 @@ def test_a_duplicate_changes_nothing(source: Source, sink: Sink) -> None:
     assert sink.count('feed_sequence_total{verdict="duplicate"}') == 1
 
 
+def test_a_message_that_waits_for_its_parent_is_a_duplicate_too(source: Source, sink: Sink) -> None:
+    source.block()
+    early = source.begin()
+    sink.receive(early, early, source.slice(), early)
+    assert sink.count('feed_sequence_total{verdict="duplicate"}') == 1
+    assert sink.place() is None
+
+
 def test_a_wrong_predecessor_voids_what_is_pending(source: Source, sink: Sink) -> None:
     messages, _ = source.block((source.payment(),))
     sink.receive(messages[0], replace(messages[1], previous_id="0-7"))

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Callable
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from fastevm import simulate
-from fastevm.chain import Mining, Node, dev_node
+from fastevm.chain import Mining, Node, dev_node, following
 from fastevm.chain.feed import decode
 from fastevm.chain.following import Backoff
 from fastevm.chain.node import DEV_CHAIN_ID
@@ -205,6 +206,42 @@ async def test_a_publisher_that_restarts_is_followed_again(publisher: Publisher)
             await again.server.stop()
     finally:
         await node.stop()
+
+
+@pytest.mark.parametrize("speaks", [True, False])
+async def test_a_feed_that_answers_no_ping_is_connected_again(
+    publisher: Publisher, monkeypatch: pytest.MonkeyPatch, speaks: bool
+) -> None:
+    monkeypatch.setattr(following, "PING_SECONDS", 0.2)
+    monkeypatch.setattr(following, "SILENCE_SECONDS", 60.0 if speaks else 0.3)
+    connections = []
+
+    async def mute(request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse(autoping=not speaks)
+        await socket.prepare(request)
+        connections.append(time.monotonic())
+        if speaks:
+            await socket.send_str("{}")
+        async for _ in socket:
+            pass
+        return socket
+
+    app = web.Application()
+    app.router.add_get("/feed", mute)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    node = follower_of(publisher)
+    node.following.feed_url = f"ws://127.0.0.1:{runner.addresses[0][1]}/feed"
+    await node.start()
+    try:
+        await eventually(lambda: len(connections) >= 3)
+        assert node.meters.get("feed_reconnects_total") >= 2
+        assert bool(node.meters.get("feed_decode_errors_total")) == speaks
+        assert node.pending() is None
+    finally:
+        await node.stop()
+        await runner.cleanup()
 
 
 async def test_a_reader_that_stops_reading_is_cut_off_and_nobody_else_notices(

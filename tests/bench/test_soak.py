@@ -1,0 +1,49 @@
+"""The soak: a short one passes, and its report tells when something is wrong."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from bench.processes import ROOT
+from bench.soak import SIGNS, failures
+
+GOOD: dict[str, Any] = {
+    "different_blocks": [],
+    "never_in_a_block": 0,
+    "faults": {"drop": {"made": 2, "shown": 2}},
+}
+
+
+def test_both_ends_agree_after_a_few_seconds_of_faults() -> None:
+    options = ("--seconds", "4", "--pause", "0", "--kill-every", "2", "--rate", "20")
+    fast = ("--block-time", "500", "--slice-interval", "50")
+    run = subprocess.run(
+        [sys.executable, "-m", "bench.soak", *options, *fast],
+        cwd=ROOT, capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
+    assert run.stdout, run.stderr
+    found = json.loads(run.stdout)
+    assert (run.returncode, found["wrong"]) == (0, [])
+    assert set(found["faults"]) >= {kind for kind in SIGNS if not kind.startswith("kill")}
+    assert found["transactions"] > 20
+    assert found["blocks"] > 3
+    assert found["logs"] > 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, []),
+        ({"different_blocks": [3, 4]}, ["2 blocks differ"]),
+        ({"never_in_a_block": 1}, ["1 accepted transactions are in no block"]),
+        (
+            {"faults": {"drop": {"made": 2, "shown": 1}}},
+            ["drop: 2 made, 1 seen in the metrics"],
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(changes: dict[str, Any], words: list[str]) -> None:
+    assert failures(GOOD | changes) == words

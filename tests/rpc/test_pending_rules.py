@@ -1,0 +1,85 @@
+"""Calls and simulations on ``pending``: its own environment, its state once, the caller's last."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from eth_utils import to_checksum_address
+
+from fastevm.chain import dev_node
+
+from .conftest import LiveServer
+from .test_dev_node import RECEIVER, SENDER, Client
+
+# NUMBER, TIMESTAMP and BASEFEE as three words
+ENVIRONMENT = "0x435f52426020524860405260605ff3"
+# count calls in slot 0 and return the count; behind a constructor that returns it
+COUNTER = "5f546001018060005560005260206000f3"
+COUNTER_INIT = f"0x70{COUNTER}5f526011600ff3"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """A node whose blocks take so long that none ends in between."""
+    server = LiveServer(dev_node(block_time_ms=60_000, slice_interval_ms=50))
+    server.start()
+    client = Client(server.url("preconf"))
+    if time.time() % 60 > 40:  # blocks end with the minute
+        client.result("evm_mine")
+    yield client
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def counter(client: Client) -> str:
+    """A contract that exists, and was called once, only as far as is pre-confirmed."""
+    address = client.receipt(client.send(data=COUNTER_INIT))["contractAddress"]
+    client.receipt(client.send(to=to_checksum_address(address)))
+    assert client.result("eth_getCode", address, "latest") == "0x"
+    return address
+
+
+def test_the_environment_of_a_call_is_that_of_the_pending_block(client: Client) -> None:
+    override = {RECEIVER: {"code": ENVIRONMENT}}
+    found = client.result("eth_call", {"to": RECEIVER}, "pending", override)
+    block = client.result("eth_getBlockByNumber", "pending", False)
+    words = [int(found[at : at + 64], 16) for at in range(2, len(found), 64)]
+    assert words[:2] == [int(block[name], 16) for name in ("number", "timestamp")]
+    assert words[2] in (0, int(block["baseFeePerGas"], 16))  # 0 where no price is offered
+    priced = {"to": RECEIVER, "from": SENDER, "gasPrice": hex(10**10), "gas": "0x186a0"}
+    found = client.result("eth_call", priced, "pending", override)
+    assert int(found[-64:], 16) == int(block["baseFeePerGas"], 16)
+
+
+def test_what_the_caller_overrides_wins_over_what_is_pre_confirmed(
+    client: Client, counter: str
+) -> None:
+    call = {"to": counter}
+    assert int(client.result("eth_call", call, "pending"), 16) == 2
+    slot = {counter: {"stateDiff": {"0x" + "00" * 32: "0x" + "63".zfill(64)}}}
+    assert int(client.result("eth_call", call, "pending", slot), 16) == 0x64
+    code = {counter: {"code": ENVIRONMENT}}
+    assert len(client.result("eth_call", call, "pending", code)) == 2 + 3 * 64
+
+
+def test_what_a_simulated_block_writes_stays_for_the_next(client: Client, counter: str) -> None:
+    calls = {"calls": [{"from": SENDER, "to": counter}, {"from": SENDER, "to": counter}]}
+    blocks = client.result("eth_simulateV1", {"blockStateCalls": [calls, calls]}, "pending")
+    found = [int(call["returnData"], 16) for block in blocks for call in block["calls"]]
+    assert found == [2, 3, 4, 5]
+    pending = client.result("eth_getBlockByNumber", "pending", False)
+    assert int(blocks[0]["number"], 16) == int(pending["number"], 16) + 1
+    assert int(client.result("eth_call", {"to": counter}, "pending"), 16) == 2
+
+
+def test_storage_code_and_receipts_of_pending_are_pre_confirmed(
+    client: Client, counter: str
+) -> None:
+    assert client.result("eth_getCode", counter, "pending") == "0x" + COUNTER
+    assert int(client.result("eth_getStorageAt", counter, "0x0", "pending"), 16) == 1
+    receipts = client.result("eth_getBlockReceipts", "pending")
+    pending = client.result("eth_getBlockByNumber", "pending", True)
+    hashes = [one["transactionHash"] for one in receipts]
+    assert hashes == [one["hash"] for one in pending["transactions"]]
+    assert {one["blockHash"] for one in receipts} == {"0x" + "00" * 32}
+    assert {one["blockHash"] for one in pending["transactions"]} == {None}
