@@ -17,6 +17,7 @@ from rpc.topics import Turn
 if TYPE_CHECKING:
     from rpc.dispatch import Dispatcher, Outcome
 
+IN_WORKERS: Final = (Place.WORKER, Place.LIGHT, Place.SMALL)  # where such calls may be made
 LOOP_TIME: Final = 0.002  # seconds of one batch until others get their turn on the loop
 TRIP_TIME: Final = 0.05  # seconds of one batch in a worker, until other jobs get theirs
 
@@ -24,15 +25,20 @@ TRIP_TIME: Final = 0.05  # seconds of one batch in a worker, until other jobs ge
 class Batch:
     """A batch under way."""
 
-    __slots__ = ("answers", "dispatcher", "goes_elsewhere", "limit", "messages", "position",
-                 "size", "turn")  # fmt: skip
+    __slots__ = ("answers", "dispatcher", "goes_elsewhere", "is_small", "limit", "messages",
+                 "position", "size", "turn")  # fmt: skip
 
     def __init__(
-        self, dispatcher: "Dispatcher", messages: list[Message], turn: Turn | None
+        self,
+        dispatcher: "Dispatcher",
+        messages: list[Message],
+        turn: Turn | None,
+        is_small: bool,
     ) -> None:
         self.dispatcher = dispatcher
         self.messages = messages
         self.turn = turn
+        self.is_small = is_small
         self.limit = dispatcher.context.limits.batch_response_size
         self.answers: list[bytes] = []
         self.size = 0
@@ -67,10 +73,10 @@ class Batch:
         started = perf_counter()
         while self.position < len(messages):
             message = messages[self.position]
-            if self.size > self.limit:
+            if self.size > self.limit and message.id is not None:
                 self.add(self.too_large(message))
                 continue
-            answer = here(message, self.turn)
+            answer = here(message, self.turn, self.is_small)
             if answer is None:
                 self.goes_elsewhere = True
                 return False
@@ -107,7 +113,7 @@ class Batch:
         for message in self.messages[self.position :]:
             if not isinstance(message, Call):
                 break
-            if self.dispatcher.place_of(message) not in (Place.WORKER, Place.LIGHT):
+            if self.dispatcher.place_of(message) not in IN_WORKERS:
                 break
             calls.append(message)
         return calls
@@ -132,6 +138,6 @@ class Batch:
 
     def too_large(self, message: Message) -> bytes:
         """Return what a call gets that has no room in the answer any more."""
-        if message.id is None:
-            return self.dispatcher.here(message, self.turn) or b""
-        return self.dispatcher.refuse(Refusal(message.id, RpcError("response_too_large")))
+        return self.dispatcher.refuse(
+            Refusal(message.id or b"null", RpcError("response_too_large"))
+        )

@@ -1,6 +1,6 @@
 """What a handler works with: the node, its listener's dialect and limits, blocks by selector."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fastevm.chain import LogIndex
@@ -11,7 +11,7 @@ from rpc.dialect import Dialect
 from rpc.errors import RpcError
 from rpc.freshness import Freshness
 from rpc.limits import Limits
-from rpc.selectors import EARLIEST, Selector
+from rpc.selectors import EARLIEST, LATEST, PENDING, Selector
 from rpc.workers import Workers
 
 if TYPE_CHECKING:
@@ -22,13 +22,18 @@ ZERO_HASH = bytes(32)
 ANCESTORS = 256  # hashes that BLOCKHASH reaches back
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class View:
-    """One block as one request sees it: a canonical or side block, or the pending one."""
+    """One block as requests see it: a canonical or side block, or the pending one.
+
+    What it is asked for it keeps: the block, its state and its rules do not change.
+    """
 
     node: Node
     block: Block
     pending: PendingBlock | None = None
+    _layer: Layer | None = None
+    _state: StateView | None = None
 
     @classmethod
     def of_pending(cls, node: Node, pending: PendingBlock) -> "View":
@@ -45,9 +50,13 @@ class View:
     @property
     def layer(self) -> Layer:
         """The state after the block."""
-        if self.pending is not None:
-            return self.pending.layer
-        return self.node.chain.layer_of(self.block.hash)
+        if self._layer is None:
+            self._layer = (
+                self.node.chain.layer_of(self.block.hash)
+                if self.pending is None
+                else self.pending.layer
+            )
+        return self._layer
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -58,6 +67,11 @@ class View:
 
     def state(self) -> StateView:
         """Return the state to execute on, with the block's own environment."""
+        if self._state is None:
+            self._state = self._made_state()
+        return self._state
+
+    def _made_state(self) -> StateView:
         chain, header = self.node.chain, self.block.header
         if self.pending is None:
             schedule = chain.schedule_of(header.hash)
@@ -101,11 +115,25 @@ class Context:
     log_index: LogIndex
     filters: "Filters"
     workers: Workers
+    _newest: dict[str, View] = field(default_factory=dict)  # of the tags latest and pending
 
     def pending_view(self) -> View | None:
         """Return the pending block, or None when there is no pre-confirmed state to be served."""
         pending = self.freshness.pending()
-        return None if pending is None else View.of_pending(self.node, pending)
+        if pending is None:
+            return None
+        view = self._newest.get(PENDING)
+        if view is None or view.pending is not pending:
+            view = self._newest[PENDING] = View.of_pending(self.node, pending)
+        return view
+
+    def latest_view(self) -> View:
+        """Return the head of the canonical chain."""
+        head = self.node.chain.head
+        view = self._newest.get(LATEST)
+        if view is None or view.block is not head:
+            view = self._newest[LATEST] = View(self.node, head)
+        return view
 
     def pending_blocks(self) -> tuple[PendingBlock, ...]:
         """Return all blocks that are pre-confirmed and not canonical yet, oldest first."""
@@ -122,12 +150,13 @@ class Context:
         Without pre-confirmed state ``pending`` means the latest block. ``safe`` and ``finalized``
         are the latest block too: what the chain accepted, no other node can take back.
         """
-        if selector.is_pending:
-            pending = self.pending_view()
-            if pending is not None:
-                return pending
-        block = self._stored(selector)
-        return None if block is None else View(self.node, block)
+        tag = selector.tag
+        if tag is None or tag == EARLIEST:
+            block = self._stored(selector)
+            return None if block is None else View(self.node, block)
+        if tag == PENDING:
+            return self.pending_view() or self.latest_view()
+        return self.latest_view()
 
     def view(self, selector: Selector) -> View:
         """Return the block whose state ``selector`` means; an error if there is no such block."""
@@ -146,7 +175,7 @@ class Context:
             return block
         if selector.number is not None:
             return chain.block_by_number(selector.number)
-        return chain.genesis if selector.tag == EARLIEST else chain.head
+        return chain.genesis
 
     def _check_canonical(self, block: Block) -> None:
         if self.node.chain.canonical_hash(block.number) != block.hash:

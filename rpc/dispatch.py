@@ -26,7 +26,7 @@ from rpc.envelope import (
 from rpc.errors import RpcError, wire_error
 from rpc.methods import METHODS
 from rpc.metrics import UNKNOWN_METHOD, Metrics
-from rpc.registry import Method, Place
+from rpc.registry import SMALL_WEIGHT, Method, Place
 from rpc.topics import Turn
 from rpc.workers import Workers
 
@@ -36,6 +36,10 @@ log: Final = logging.getLogger("fastevm.rpc")
 # seconds: doubled from call to call as long as none ends in time there.
 SHORTEST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 2.0
+
+# Bytes of a call, on average over its batch, beyond which it is not tried on the loop: reading it
+# and writing its answer could take long, and cannot be stopped.
+LIGHT_SIZE: Final = 4_096
 
 Outcome = tuple[bytes | RpcError, float]  # the answer to a call and the seconds that it took
 
@@ -65,10 +69,9 @@ class Dispatcher:
     def respond(self, body: bytes, turn: Turn | None = None) -> bytes | Coroutine[Any, Any, bytes]:
         """Return the answer to ``body``, or what is to be awaited for it. See `answer`."""
         parsed = parse_body(body)
-        if type(parsed) is list:
-            return Batch(self, parsed, turn).begin()
-        assert not isinstance(parsed, list)
-        answer = self.here(parsed, turn)
+        if isinstance(parsed, list):
+            return Batch(self, parsed, turn, len(body) <= LIGHT_SIZE * len(parsed)).begin()
+        answer = self.here(parsed, turn, len(body) <= LIGHT_SIZE)
         if answer is not None:
             return answer
         assert isinstance(parsed, Call)
@@ -76,7 +79,7 @@ class Dispatcher:
 
     # --- where calls are made ---
 
-    def here(self, message: Message, turn: Turn | None) -> bytes | None:
+    def here(self, message: Message, turn: Turn | None, is_small: bool) -> bytes | None:
         """Answer on the loop; None for a call that must be made elsewhere."""
         if type(message) is Refusal:
             return self.refuse(message)
@@ -91,7 +94,9 @@ class Dispatcher:
             if place is Place.LOOP:
                 result = self._run(method, message)
             elif place is Place.LIGHT:
-                result = self._try(method, message, started)
+                result = self._try(method, message, started) if is_small else None
+            elif place is Place.SMALL:
+                result = self._run_small(method, message)
             elif place is Place.SOCKET:
                 if turn is None:
                     raise RpcError("notifications_not_supported")
@@ -161,8 +166,25 @@ class Dispatcher:
     def _run(self, method: Method, call: Call, *turn: Turn) -> bytes:
         """Run a handler and encode its result, here or in a worker thread."""
         try:
+            if method.direct is not None and isinstance(call.params, bytes):
+                text = method.direct(self.context, call.params)
+                if text is not None:
+                    return encode_result(call.id or b"null", text)
             args = method.bind(parse_params(call.params), self.context.dialect)
             return encode_result(call.id or b"null", method.handler(self.context, *turn, *args))
+        except RpcError:
+            raise
+        except Exception as error:
+            raise refused(method, error) from error
+
+    def _run_small(self, method: Method, call: Call) -> bytes | None:
+        """Run a handler if its answer is small; else None."""
+        try:
+            args = method.bind(parse_params(call.params), self.context.dialect)
+            assert method.weight is not None
+            if method.weight(self.context, *args) > SMALL_WEIGHT:
+                return None
+            return encode_result(call.id or b"null", method.handler(self.context, *args))
         except RpcError:
             raise
         except Exception as error:

@@ -42,6 +42,11 @@ _members: Final = msgspec.json.Decoder(_Members)
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _anything: Final = msgspec.json.Decoder()
 
+# Params of larger bodies are read where the call is made, and so are those of the method that reads
+# their text itself.
+EAGER_SIZE: Final = 65_536  # bytes
+READS_TEXT: Final = b'"eth_simulateV1"'
+
 # ids that need no second look: integers, and strings without anything to escape
 _PLAIN_ID: Final = re.compile(rb'(?:0|-?[1-9][0-9]*|"[0-9A-Za-z_.:-]*")')
 
@@ -70,7 +75,7 @@ Message = Call | Refusal
 
 def parse_body(body: bytes) -> Message | list[Message]:
     """Parse a body: one message, or the list of a batch (as long as the sender made it)."""
-    if body.isascii():
+    if len(body) <= EAGER_SIZE and READS_TEXT not in body and body.isascii():
         try:
             found = _requests.decode(body)
         except _UNREADABLE:

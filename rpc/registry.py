@@ -17,8 +17,9 @@ class Place(Enum):
 
     LOOP: on the event loop (microseconds of work). LIGHT: there too, but it executes code: if that
     takes longer than about a millisecond it is stopped, and done again in a worker thread. WORKER:
-    in a worker thread. TASK: a coroutine, on the loop. SOCKET: on the loop, with the `Turn` of the
-    WebSocket client as second argument; over HTTP it is refused.
+    in a worker thread. SMALL: on the loop when the method's ``weight`` says that its answer is
+    small, else in a worker. TASK: a coroutine, on the loop. SOCKET: on the loop, with the `Turn` of
+    the WebSocket client as second argument; over HTTP it is refused.
     """
 
     LOOP = 0
@@ -26,6 +27,10 @@ class Place(Enum):
     TASK = 2
     SOCKET = 3
     LIGHT = 4
+    SMALL = 5
+
+
+SMALL_WEIGHT: Final = 64  # objects in an answer that is made on the event loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +59,18 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of the wire: ``handler(context, *decoded)`` returns a JSON value."""
+    """A method of the wire: ``handler(context, *decoded)`` returns a JSON value.
+
+    ``weight``, of the same arguments: about how many objects the answer will hold. ``direct``, of
+    the context and the params as JSON text: the answer as JSON text, or None to ask the handler.
+    """
 
     name: str
     handler: Callable[..., Any]
     params: tuple[Param, ...]
     place: Place
+    weight: Callable[..., int] | None = None
+    direct: Callable[[Any, bytes], bytes | None] | None = None
 
     @property
     def is_heavy(self) -> bool:
@@ -69,36 +80,40 @@ class Method:
     def bind(self, values: list[Any], dialect: Dialect) -> list[Any]:
         """Decode positional ``values``; RpcError for a missing, bad or superfluous one."""
         bound = []
-        for position, param in enumerate(self.params):
-            value = values[position] if position < len(values) else None
+        given, position = len(values), 0
+        for param in self.params:
+            value = values[position] if position < given else None
             if value is not None:
-                bound.append(_decoded(param, position, value))
+                try:
+                    bound.append(param.decode(value))
+                except DecodeError as fault:
+                    raise RpcError("invalid_argument", position=position, fault=fault) from None
             elif param.may_miss(dialect):
                 bound.append(param.missing(dialect))
             else:
                 raise RpcError("missing_argument", position=position)
-        if len(values) > len(self.params):
-            raise RpcError("too_many_arguments", limit=len(self.params))
+            position += 1
+        if given > position:
+            raise RpcError("too_many_arguments", limit=position)
         return bound
 
 
 METHODS: Final[dict[str, Method]] = {}
 
 
-def method(name: str, *params: Param, place: Place = Place.LOOP) -> Callable[[Handler], Handler]:
-    """Register the decorated function as the handler of ``name``."""
+def method(
+    name: str,
+    *params: Param,
+    place: Place = Place.LOOP,
+    weight: Callable[..., int] | None = None,
+    direct: Callable[[Any, bytes], bytes | None] | None = None,
+) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the handler of ``name``; see `Method`."""
 
     def register(handler: Handler) -> Handler:
         if name in METHODS:
             raise ValueError(f"method {name} is registered twice")
-        METHODS[name] = Method(name, handler, params, place)
+        METHODS[name] = Method(name, handler, params, place, weight, direct)
         return handler
 
     return register
-
-
-def _decoded(param: Param, position: int, value: Any) -> Any:
-    try:
-        return param.decode(value)
-    except DecodeError as fault:
-        raise RpcError("invalid_argument", position=position, fault=fault) from None

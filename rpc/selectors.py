@@ -34,15 +34,16 @@ class Selector:
         return self.tag == PENDING
 
 
-LATEST_BLOCK: Final = Selector(tag=LATEST)
-PENDING_BLOCK: Final = Selector(tag=PENDING)
+_BY_TAG: Final = {tag: Selector(tag=tag) for tag in TAGS}
+LATEST_BLOCK: Final = _BY_TAG[LATEST]
+PENDING_BLOCK: Final = _BY_TAG[PENDING]
 
 
 def decode_number_or_tag(value: Any) -> Selector:
     """Decode a block number or tag (the methods that take no hash)."""
     text = value.strip() if isinstance(value, str) else ""
     if text in TAGS:
-        return Selector(tag=text)
+        return _BY_TAG[text]
     if not isinstance(value, str):
         # a bare number is read as its digits, which lack the prefix
         raise DecodeError("hex string without 0x prefix")
@@ -54,12 +55,12 @@ def decode_number_or_tag(value: Any) -> Selector:
 
 def decode_block(value: Any) -> Selector:
     """Decode a block parameter: number, tag, 32-byte hash, {blockNumber} or {blockHash, ...}."""
-    if isinstance(value, dict):
-        return _from_object(value)
     if not isinstance(value, str):
+        if isinstance(value, dict):
+            return _from_object(value)
         raise object_fault(value, "string")
     if value in TAGS:
-        return Selector(tag=value)
+        return _BY_TAG[value]
     if len(value) == _HASH_TEXT_LENGTH:
         return Selector(hash=decode_hash(value))
     number = parse_quantity(value)

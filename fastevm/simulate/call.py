@@ -1,20 +1,22 @@
 """One message call on a state, and the least gas with which it succeeds."""
 
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from fastevm.errors import InvalidTransaction
 from fastevm.execution.senders import recover_senders
 from fastevm.execution.transaction import Transaction
-from fastevm.simulate.deadline import WATCHDOG
+from fastevm.simulate.deadline import WATCHDOG, thread_owned
 from fastevm.simulate.environment import environment_of, refuse_block_content
 from fastevm.simulate.overrides import apply_overrides
+from fastevm.simulate.plain import PlainCaller, PlainOutcome, is_plain
 from fastevm.simulate.runner import Runner
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
+    NO_BLOCK_OVERRIDES,
     AccountOverride,
     BlockOverrides,
     CallOutcome,
@@ -28,15 +30,10 @@ PLAIN_TRANSFER_GAS = 21_000
 ESTIMATE_ERROR_RATIO = 0.015  # the search ends when the bounds are this close, as other nodes do it
 CALL_STIPEND = 2_300
 
-_local = threading.local()
-
 
 def thread_runner() -> Runner:
-    """The runner of the calling thread; its tables and memory are reused from call to call."""
-    runner = getattr(_local, "runner", None)
-    if runner is None:
-        runner = _local.runner = Runner()
-    return runner
+    """The runner of the calling thread."""
+    return thread_owned(Runner)
 
 
 class Attempt:
@@ -65,6 +62,15 @@ class Attempt:
             free_blobs=not request.max_fee_per_blob_gas,
         )
 
+    @property
+    def gas_limit(self) -> int:
+        """The block's."""
+        return self.environment.gas_limit
+
+    def funds(self) -> int:
+        """What the sender has."""
+        return self.open().balance(self.request.sender)
+
     def open(self) -> Runner:
         """A runner on the view's state with the overrides in place."""
         runner = thread_runner()
@@ -83,9 +89,54 @@ class Attempt:
             except InvalidTransaction as error:
                 raise supplied(error, gas) from None
             except SimulationError as error:
-                raise SimulationError(
-                    error.reason, f"execution aborted (timeout = {timeout:g}s)"
-                ) from None
+                raise timed_out(error, timeout) from None
+
+
+class PlainAttempt:
+    """The same for a request without lists, and without overrides: the short way."""
+
+    state_overrides: Mapping[bytes, AccountOverride] = MappingProxyType({})
+
+    def __init__(self, view: StateView, request: CallRequest) -> None:
+        check_prices(request, view.config.chain_id)
+        self.view, self.request, self.schedule = view, request, view.schedule
+        self.caller = thread_owned(PlainCaller)
+        self.caller.open(view, request)
+
+    @property
+    def gas_limit(self) -> int:
+        """The block's."""
+        return int(self.view.header.gas_limit)
+
+    def funds(self) -> int:
+        """What the sender has."""
+        return self.caller.balance(self.request.sender)
+
+    def run(self, gas: int, timeout: float) -> PlainOutcome:
+        """As :meth:`Attempt.run`."""
+        with WATCHDOG.watch(self.caller, timeout):
+            try:
+                return self.caller.run(gas)
+            except InvalidTransaction as error:
+                raise supplied(error, gas) from None
+            except SimulationError as error:
+                raise timed_out(error, timeout) from None
+
+
+AnyAttempt = Attempt | PlainAttempt
+
+
+def attempt_of(
+    view: StateView,
+    request: CallRequest,
+    state_overrides: Mapping[bytes, AccountOverride] | None,
+    block_overrides: BlockOverrides | None,
+) -> AnyAttempt:
+    """The short way where it leads to the same result."""
+    unchanged = block_overrides is None or block_overrides is NO_BLOCK_OVERRIDES
+    if unchanged and not state_overrides and is_plain(request):
+        return PlainAttempt(view, request)
+    return Attempt(view, request, state_overrides or {}, block_overrides or NO_BLOCK_OVERRIDES)
 
 
 def call(
@@ -104,8 +155,8 @@ def call(
     InvalidTransaction for a call that breaks a rule, SimulationError for bad overrides and when
     ``timeout`` (seconds) has passed. A revert or halt is a result.
     """
-    attempt = Attempt(view, request, state_overrides or {}, block_overrides or BlockOverrides())
-    gas = gas_cap or attempt.environment.gas_limit if request.gas is None else request.gas
+    attempt = attempt_of(view, request, state_overrides, block_overrides)
+    gas = gas_cap or attempt.gas_limit if request.gas is None else request.gas
     outcome = attempt.run(min(gas, gas_cap) if gas_cap else gas, timeout)
     return CallResult(
         success=outcome.success,
@@ -130,7 +181,7 @@ def estimate_gas(
     The search is the one of go-ethereum (eth/gasestimator), so that clients see the same numbers.
     Raises as ``call`` does, and InvalidTransaction ``gas_required_exceeds_allowance``.
     """
-    attempt = Attempt(view, request, state_overrides or {}, block_overrides or BlockOverrides())
+    attempt = attempt_of(view, request, state_overrides, block_overrides)
     high = upper_bound(attempt, gas_cap)
     if is_plain_transfer(attempt) and succeeds(attempt, PLAIN_TRANSFER_GAS, timeout):
         return PLAIN_TRANSFER_GAS
@@ -153,7 +204,9 @@ def estimate_gas(
     return narrowed(attempt, outcome, high, timeout)
 
 
-def narrowed(attempt: Attempt, outcome: CallOutcome, high: int, timeout: float) -> int:
+def narrowed(
+    attempt: AnyAttempt, outcome: CallOutcome | PlainOutcome, high: int, timeout: float
+) -> int:
     """Bisect between what was used and what was enough."""
     low = outcome.gas_used - 1
     optimistic = (outcome.max_used_gas + CALL_STIPEND) * 64 // 63
@@ -171,10 +224,9 @@ def narrowed(attempt: Attempt, outcome: CallOutcome, high: int, timeout: float) 
     return high
 
 
-def upper_bound(attempt: Attempt, gas_cap: int) -> int:
+def upper_bound(attempt: AnyAttempt, gas_cap: int) -> int:
     """The most gas that it may have: its own, the block's, the fork's, the funds', the node's."""
-    request, runner = attempt.request, attempt.open()
-    high = attempt.environment.gas_limit
+    request, high = attempt.request, attempt.gas_limit
     if request.gas is not None and request.gas >= PLAIN_TRANSFER_GAS:
         high = request.gas
     cap = int(attempt.schedule.parameters["tx_gas_cap"])
@@ -182,14 +234,14 @@ def upper_bound(attempt: Attempt, gas_cap: int) -> int:
         high = min(high, cap)
     price = request.gas_price or request.max_fee_per_gas or 0
     if price:
-        funds = runner.balance(request.sender) - request.value
+        funds = attempt.funds() - request.value
         if funds < 0:
             raise InvalidTransaction("insufficient_funds", "insufficient funds for transfer")
         high = min(high, funds // price)
     return min(high, gas_cap) if gas_cap else high
 
 
-def is_plain_transfer(attempt: Attempt) -> bool:
+def is_plain_transfer(attempt: AnyAttempt) -> bool:
     """Ether to an account without code, without data."""
     request = attempt.request
     if request.data or request.to is None or request.access_list or request.authorization_list:
@@ -199,7 +251,7 @@ def is_plain_transfer(attempt: Attempt) -> bool:
     return not code
 
 
-def succeeds(attempt: Attempt, gas: int, timeout: float) -> bool:
+def succeeds(attempt: AnyAttempt, gas: int, timeout: float) -> bool:
     """Whether the call ends well with this much gas."""
     try:
         return attempt.run(gas, timeout).success
@@ -207,6 +259,11 @@ def succeeds(attempt: Attempt, gas: int, timeout: float) -> bool:
         if error.code in ("intrinsic_gas", "floor_gas"):
             return False
         raise
+
+
+def timed_out(error: SimulationError, timeout: float) -> SimulationError:
+    """The same end in the words that nodes use for calls."""
+    return SimulationError(error.reason, f"execution aborted (timeout = {timeout:g}s)")
 
 
 def supplied(error: InvalidTransaction, gas: int) -> InvalidTransaction:
@@ -234,8 +291,9 @@ def schedule_of(view: StateView, overrides: BlockOverrides) -> Any:
 
 def check_prices(request: CallRequest, chain_id: int) -> None:
     """What contradicts itself in a call object."""
-    dynamic = (request.max_fee_per_gas, request.max_priority_fee_per_gas)
-    if request.gas_price is not None and dynamic != (None, None):
+    if request.gas_price is not None and (
+        request.max_fee_per_gas is not None or request.max_priority_fee_per_gas is not None
+    ):
         raise SimulationError(
             "conflicting_fees",
             "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified",

@@ -1,11 +1,13 @@
 """Lets a thread that must not wait try work that is nearly always short, and stops it if it is not.
 
-A thread of C watches a number that is odd while something runs: an odd number that does not change
-for a while means that patience is out. It costs the one who runs two increments, and the watcher
-two thousand looks a second while there is anything to watch.
+A thread of C watches a number that is odd while something runs: patience is out when an odd number
+has not changed while its thread used the processor for a while. (Time in which others had the
+processor does not count.) It costs the one who runs two increments, and the watcher two thousand
+looks a second while there is anything to watch.
 """
 
-from posix.time cimport nanosleep, timespec
+from libc.stdint cimport int64_t
+from posix.time cimport clock_gettime, clockid_t, nanosleep, timespec
 
 from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 
@@ -14,9 +16,25 @@ import threading
 from fastevm.simulate.deadline import Cancellation
 
 
+cdef extern from *:
+    """
+    #include <pthread.h>
+    #include <time.h>
+    /* The processor time of this thread, for other threads to read; the time of day elsewhere. */
+    static clockid_t fe_thread_clock(void) {
+        clockid_t clock = CLOCK_MONOTONIC;
+    #if defined(__linux__)
+        if (pthread_getcpuclockid(pthread_self(), &clock)) clock = CLOCK_MONOTONIC;
+    #endif
+        return clock;
+    }
+    """
+    clockid_t thread_clock "fe_thread_clock"() noexcept nogil
+
+
 cdef enum:
     LOOK_NANOSECONDS = 500_000
-    LOOKS = 2                 # that find the same run under way: it has lasted 0.5 to 1 ms then
+    PATIENCE_NANOSECONDS = 800_000
     IDLE_LOOKS = 400          # without any run until the watcher rests
     TURNS = 1 << 30           # after which their number begins anew
 
@@ -29,6 +47,7 @@ cdef class Patience:
     """
 
     cdef int turn             # odd while something runs
+    cdef clockid_t clock      # of the thread that runs
     cdef bint awake
     cdef bint closed
     cdef object cancellation
@@ -65,6 +84,7 @@ cdef class Patience:
     def awaken(self) -> None:
         """Start the watcher, or wake it from its rest."""
         self.awake = True
+        self.clock = thread_clock()
         if self.thread is None:
             self.thread = threading.Thread(
                 target=self.watch, name="fastevm-patience", daemon=True
@@ -93,15 +113,24 @@ cdef class Patience:
     cdef int look(self) noexcept nogil:
         """The number of a run that lasts too long; 0 after a long time without any."""
         cdef timespec pause
-        cdef int before = 0, turn, same = 0, idle = 0
+        cdef int before = 0, turn, idle = 0
+        cdef int64_t since = 0, now
         pause.tv_sec, pause.tv_nsec = 0, LOOK_NANOSECONDS
         while idle < IDLE_LOOKS:
             nanosleep(&pause, NULL)
             turn = atomic_load_int(&self.turn)
-            same = same + 1 if turn == before else 0
+            idle = idle + 1 if turn == before and turn & 1 == 0 else 0
+            if turn & 1:
+                now = self.used()
+                if turn != before:
+                    since = now
+                elif now - since >= PATIENCE_NANOSECONDS - LOOK_NANOSECONDS:
+                    return turn
             before = turn
-            if turn & 1 == 0:
-                idle = idle + 1 if same else 0
-            elif same >= LOOKS:
-                return turn
         return 0
+
+    cdef int64_t used(self) noexcept nogil:
+        """Nanoseconds that the thread has had the processor."""
+        cdef timespec now
+        clock_gettime(self.clock, &now)
+        return <int64_t>now.tv_sec * 1_000_000_000 + now.tv_nsec

@@ -71,6 +71,7 @@ class BlockOverrides:
     withdrawals: tuple[Withdrawal, ...] | None = None
 
 
+NO_BLOCK_OVERRIDES: Final = BlockOverrides()
 StateOverrides = Mapping[bytes, AccountOverride]
 
 

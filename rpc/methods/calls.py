@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from fastevm.errors import InvalidTransaction
 from fastevm.simulate import (
+    NO_BLOCK_OVERRIDES,
     AccountOverride,
     BlockOverrides,
     CallRequest,
@@ -21,10 +22,10 @@ from rpc.selectors import Selector
 
 CALL = Param(decode_call)
 STATE_OVERRIDES = Param(decode_state_overrides, optional=True, default={})
-BLOCK_OVERRIDES = Param(decode_block_overrides, optional=True, default=BlockOverrides())
+BLOCK_OVERRIDES = Param(decode_block_overrides, optional=True, default=NO_BLOCK_OVERRIDES)
 
 
-@method("eth_call", CALL, INTERFACE_BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES, place=Place.WORKER)
+@method("eth_call", CALL, INTERFACE_BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES, place=Place.LIGHT)
 def call(
     context: Context,
     request: CallRequest,
@@ -60,7 +61,7 @@ def call(
     NEXT_BLOCK,
     STATE_OVERRIDES,
     BLOCK_OVERRIDES,
-    place=Place.WORKER,
+    place=Place.LIGHT,
 )
 def estimate_gas(
     context: Context,

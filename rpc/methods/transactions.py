@@ -65,7 +65,18 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
     return "0x" if pooled is None else hex_bytes(pooled.raw)
 
 
-@method("eth_getTransactionReceipt", HASH, place=Place.WORKER)
+RECEIPTS_OF_AN_OBJECT = 16  # whose logs are counted while one object is made
+
+
+def _weight_of_receipt(context: Context, tx_hash: bytes) -> int:
+    found = locate(context, tx_hash)
+    if found is None:
+        return 0
+    view, index = found
+    return len(view.receipts[index].logs) + index // RECEIPTS_OF_AN_OBJECT
+
+
+@method("eth_getTransactionReceipt", HASH, place=Place.SMALL, weight=_weight_of_receipt)
 def get_transaction_receipt(context: Context, tx_hash: bytes) -> Json | None:
     """Return a receipt; of a pre-confirmed transaction with a block hash of 32 zero bytes."""
     found = locate(context, tx_hash)

@@ -1,0 +1,19 @@
+# Types of plain calls.
+from fastevm.simulate.values import CallRequest, StateView
+
+class PlainOutcome:
+    success: bool
+    reverted: bool
+    gas_used: int
+    max_used_gas: int
+    output: bytes
+    error: str | None
+
+class PlainCaller:
+    def open(self, view: StateView, request: CallRequest) -> None: ...
+    def balance(self, address: bytes) -> int: ...
+    def cancel(self) -> None: ...
+    def rearm(self) -> None: ...
+    def run(self, gas: int) -> PlainOutcome: ...
+
+def is_plain(request: CallRequest) -> bool: ...
