@@ -12,6 +12,7 @@ from fastevm.chain.genesis import read_accounts
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
 from fastevm.execution.block import execute_block
 from fastevm.execution.decoding import decode_block
+from fastevm.execution.ethash import validate_seal
 from fastevm.execution.result import BlockResult
 from fastevm.execution.validation import (
     Generation,
@@ -89,15 +90,19 @@ class Chain:
         *,
         limits: ChainLimits | None = None,
         total_difficulty: int | None = None,
+        check_seals: bool = False,
     ) -> None:
         """``genesis`` is the first block and ``layer`` the state after it.
 
         It may be any block of a chain: ``total_difficulty`` is then the one up to it. ValueError
-        when the state root of the header is not that of the layer.
+        when the state root of the header is not that of the layer. ``check_seals``: blocks before
+        the merge, and ommers, need their proof of work (ethash), else only its difficulty is looked
+        at; the cache of an epoch takes a second or two.
         """
         self.config = config
         self.genesis = genesis
         self.limits = limits or ChainLimits()
+        self.check_seals = check_seals
         self._first = genesis.number
         self._head = _first_entry(config, genesis, layer, total_difficulty)
         self._entries: dict[bytes, _Entry] = {genesis.hash: self._head}
@@ -317,6 +322,9 @@ class Chain:
         validate_body(block, schedule)
         if block.ommers:
             self._validate_ommers(block, schedule)
+        if self.check_seals and not schedule.parameters["proof_of_stake"]:
+            for sealed in (header, *block.ommers):
+                validate_seal(sealed)
         layer = self._result(header.parent_hash).layer
         if header.number == self.config.activations.dao_block:
             layer = drained(layer)

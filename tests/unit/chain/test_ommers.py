@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fastevm.chain.chain import Chain
 from fastevm.errors import InvalidBlock
 
 from .blocks import ETHER, build, grow, new_chain
@@ -104,3 +105,17 @@ def test_uncles_raise_the_difficulty_of_the_next_block():
     chain.add(nephew)
     after = [build(chain, parent=block)[0].header.difficulty for block in (plain, nephew)]
     assert after[0] < after[1]
+
+
+def test_seals_are_looked_at_where_that_is_asked_for():
+    for fork, sealed in (("London", True), ("Paris", False)):
+        lenient = new_chain(fork)
+        genesis = lenient.genesis
+        strict = Chain(lenient.config, genesis, lenient.layer_of(genesis.hash), check_seals=True)
+        block = build(lenient)[0]
+        lenient.add(block)
+        if sealed:
+            with pytest.raises(InvalidBlock, match="mix_hash"):
+                strict.add(block)
+        else:
+            strict.add(block)
