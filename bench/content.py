@@ -41,7 +41,7 @@ def deployment(code: bytes, storage: dict[int, int]) -> bytes:
     writes = b"".join(
         push(value) + push(slot) + assemble("SSTORE") for slot, value in storage.items()
     )
-    head_size = len(writes) + 13
+    head_size = len(writes) + 15
     copy = b"\x61" + len(code).to_bytes(2, "big")  # PUSH2
     return (
         writes
