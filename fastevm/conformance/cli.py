@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fastevm.conformance import rpc
 from fastevm.conformance.kinds import EVERY, SUITES, only
-from fastevm.conformance.runner import Selection, Suite, Tally, run_suite, write_report
+from fastevm.conformance.runner import Selection, Suite, Tally, WorkerError, run_suite, write_report
 from fastevm.conformance.skips import UNFINISHED
 from fastevm.conformance.sources import SourceError, is_archive
 from fastevm.errors import UnknownForkError
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     try:
         return int(arguments.run_suite(arguments))
-    except SourceError as error:
+    except (SourceError, WorkerError) as error:
         print(f"fastevm conformance: {error}", file=sys.stderr)
         return 2
 

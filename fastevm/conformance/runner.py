@@ -6,6 +6,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,11 +17,16 @@ import msgspec
 
 from fastevm.conformance.skips import skips_of, unfinished_fork
 from fastevm.conformance.sources import test_files
-from fastevm.errors import UnknownForkError
+from fastevm.errors import FastevmError, UnknownForkError
 from fastevm.spec.forks import fork_named
 
 SHOWN_FAILURES = 20  # printed one by one; the JSON report holds all
 PROGRESS_SECONDS = 0.2
+FILES_AHEAD = 3  # per worker, so that none waits for the archive
+
+
+class WorkerError(FastevmError):
+    """A worker process was killed, which leaves the outcome of its file unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +193,28 @@ def tallies(
             yield run_file(suite, selection, name, content)
         return
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with context.Pool(workers, _begin_worker, (suite, selection)) as pool:
-        yield from pool.imap_unordered(_work, files, chunksize=1)
+    pool = ProcessPoolExecutor(workers, context, _begin_worker, (suite, selection))
+    under_way: dict[Future[Tally], str] = {}
+    try:
+        with pool:
+            for name, content in files:
+                if len(under_way) >= workers * FILES_AHEAD:
+                    yield from _finished(under_way)
+                under_way[pool.submit(_work, (name, content))] = name
+            while under_way:
+                yield from _finished(under_way)
+    except BrokenProcessPool:
+        names = ", ".join(under_way.values())
+        raise WorkerError(f"a worker process ended (out of memory?), under way: {names}") from None
+
+
+def _finished(under_way: dict[Future[Tally], str]) -> Iterator[Tally]:
+    """Wait until something is done, and give it out."""
+    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+    for future in done:
+        tally = future.result()
+        del under_way[future]
+        yield tally
 
 
 def run_suite(
@@ -198,8 +225,9 @@ def run_suite(
     workers: int = 1,
     output: TextIO | None = None,
 ) -> Tally:
-    """Run everything under the paths and print failures as they come. SourceError for bad paths.
+    """Run everything under the paths and print failures as they come.
 
+    SourceError for bad paths, WorkerError where a worker process is killed.
     ``output``: where to print, by default standard output; progress is shown on a terminal only.
     """
     output, total = output or sys.stdout, Tally()

@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import signal
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -16,6 +18,7 @@ from fastevm.conformance.runner import (
     Selection,
     Skip,
     Tally,
+    WorkerError,
     run_file,
     run_suite,
     same_network,
@@ -27,6 +30,8 @@ from fastevm.conformance.sources import SourceError
 def outcome(kind: str) -> Mismatch | Skip | None:
     if kind == "crash":
         raise RuntimeError("out of cheese")
+    if kind == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
     return {"wrong": Mismatch("4", "5"), "skip": Skip("too slow")}.get(kind)
 
 
@@ -104,6 +109,12 @@ def test_a_bad_path_ends_the_run(workers: int, tmp_path: Path) -> None:
     (tmp_path / "good.json").write_bytes(FILE)
     with pytest.raises(SourceError, match="nowhere"):
         run_suite(suite, [tmp_path, tmp_path / "nowhere"], workers=workers, output=io.StringIO())
+
+
+def test_a_killed_worker_ends_the_run_and_is_named(tmp_path: Path) -> None:
+    (tmp_path / "heavy.json").write_text('{"case": ["London", "kill"]}')
+    with pytest.raises(WorkerError, match=r"out of memory\?\), under way: heavy\.json"):
+        run_suite(suite, [tmp_path], workers=2, output=io.StringIO())
 
 
 def test_only_the_first_failures_are_printed_and_all_are_reported(tmp_path: Path) -> None:
