@@ -461,6 +461,7 @@ class Merchant:
         )
 
     def _tell(self, order: Order) -> Order:
+        log.info("order %s is %s", order.id, order.state.value)
         for listener in self._listeners:
             listener(order)
         return order

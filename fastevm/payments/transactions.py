@@ -115,6 +115,10 @@ class Transactions:
             if not any(words in refusal.message for words in KNOWN_WORDS):
                 await self._refused(submission, refusal)
                 return
+        log.info(
+            "order %s: %s is sent as transaction %s",
+            submission.order_id, submission.purpose.value, submission.transaction_hash,
+        )  # fmt: skip
         await to_thread(self.store.note, submission.transaction_hash, Progress.SENT)
 
     async def _refused(self, submission: Submission, refusal: NodeRefusal) -> None:

@@ -1,0 +1,292 @@
+"""A node with a token on it, a merchant, payers, and a chain that goes where a test wants."""
+
+import json
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import rlp
+from eth_account import Account
+from eth_account.messages import encode_typed_data
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+
+from fastevm import simulate
+from fastevm.chain import BlockAttributes, Mining, Node, assemble_block, dev_node
+from fastevm.payments import (
+    Authorization,
+    Domain,
+    KeySigner,
+    Merchant,
+    NodeClient,
+    Order,
+    Policy,
+    Signature,
+    Store,
+    Terms,
+    Vault,
+    open_store,
+    sign,
+)
+from fastevm.payments.calls import capture_data
+from fastevm.payments.contracts import artifact
+from fastevm.types import Block
+from rpc.dialect import DIALECTS
+from rpc.server import Listener, Server
+
+CHAIN_ID = 31_337
+START = 1_800_000_000  # seconds: the chain's clock is the test's
+FUNDS = 10_000_000
+VALUE = 1_000_000
+ZERO_HASH = "0x" + "00" * 32
+KEY = b"\x07" * 32  # of the vault
+GAS = 3_000_000
+
+
+class Market:
+    """The world around a merchant's back end."""
+
+    def __init__(self, node: Node, server: Server, folder: Path) -> None:
+        self.node, self.server, self.folder = node, server, folder
+        self.keys = [account.private_key for account in node.accounts]
+        self.accounts = [Account.from_key(key) for key in self.keys]
+        self.admin, self.shop, self.payer, self.stranger = self.accounts[:4]
+        self.token = Domain("USD Coin", "2", CHAIN_ID, "0x" + "00" * 20)
+        self.contracts: dict[str, Any] = {}
+        self.clients: list[NodeClient] = []
+        self.stores: list[Store] = []
+        self.now = START
+
+    # --- the chain --------------------------------------------------------------------------------
+
+    def send(
+        self, key: Any, to: str | None, data: bytes, *, mine: bool = True, value: int = 0
+    ) -> str:
+        """Submit a transaction of anybody; its hash."""
+        account = key if hasattr(key, "sign_transaction") else Account.from_key(key)
+        address = bytes.fromhex(account.address[2:])
+        layer = self.node.chain.layer_of(self.node.chain.head.hash)
+        waiting = self.node.pool.executable().get(address, {})
+        nonce = max([layer.nonce(address) - 1, *waiting]) + 1
+        fields = {
+            "chainId": CHAIN_ID, "nonce": nonce, "gas": GAS, "value": value,
+            "maxFeePerGas": 10**11, "maxPriorityFeePerGas": 10**9, "data": "0x" + data.hex(),
+        }  # fmt: skip
+        if to is not None:
+            fields["to"] = to
+        raw = account.sign_transaction(fields).raw_transaction
+        tx_hash = self.node.submit(bytes(raw))
+        if mine:
+            self.mine()
+        return "0x" + tx_hash.hex()
+
+    def mine(self, count: int = 1, *, seconds: int = 1) -> Block:
+        """Make blocks, each so many seconds after the one before; the last of them."""
+        for _ in range(count):
+            self.now = self.node.chain.head.header.timestamp + seconds
+            (block,) = self.node.mine(1, timestamp=self.now)
+        return block
+
+    def warp(self, timestamp: int) -> None:
+        """Make a block with just this timestamp."""
+        self.mine(seconds=timestamp - self.node.chain.head.header.timestamp)
+
+    def rival(
+        self, depth: int, transactions: Iterable[Iterable[Any]], *, mark: int = 1
+    ) -> list[Block]:
+        """Replace the newest ``depth`` blocks by blocks with these transactions, one list each.
+
+        The branch must be at least as long as what it replaces to become canonical.
+        """
+        chain = self.node.chain
+        parent = chain.block_by_number(chain.head.number - depth)
+        assert parent is not None
+        made = []
+        for contents in transactions:
+            attributes = BlockAttributes(
+                timestamp=parent.header.timestamp + 1,
+                coinbase=bytes([mark]) * 20,
+                prev_randao=bytes(32),
+                parent_beacon_block_root=bytes(32),
+            )
+            parent, _ = assemble_block(chain, parent, attributes, list(contents))
+            self.node.add_block(parent)
+            made.append(parent)
+        self.now = self.node.chain.head.header.timestamp
+        return made
+
+    # --- the token --------------------------------------------------------------------------------
+
+    def deploy(self, name: str, *arguments: Any) -> str:
+        """Deploy a contract of ours; its address."""
+        contract = artifact(name)
+        tx_hash = self.send(self.admin, None, contract.initcode(*arguments))
+        block, index = self.node.chain.locate(bytes.fromhex(tx_hash[2:])) or (None, 0)
+        assert block is not None
+        receipt = self.node.chain.receipts_of(block.hash)[index]
+        assert receipt.status == 1, f"{name} was not deployed"
+        address = str(self.contract_address(self.admin.address, block.transactions[index].nonce))
+        self.contracts[name] = address
+        return address
+
+    @staticmethod
+    def contract_address(creator: str, nonce: int) -> str:
+        """The address of what an account creates with a nonce."""
+        digest = keccak(rlp.encode([bytes.fromhex(creator[2:]), nonce]))
+        return str(to_checksum_address(digest[12:]))
+
+    def open(self, *, balance: int = FUNDS) -> None:
+        """Deploy the token and give the payer some of it."""
+        address = self.deploy("Token", "USD Coin", "USDC", 6, self.admin.address)
+        self.token = Domain("USD Coin", "2", CHAIN_ID, address)
+        self.mint(self.payer.address, balance)
+
+    def do(self, who: Any, function: str, *arguments: Any, mine: bool = True) -> str:
+        """Call a function of the token as ``who``."""
+        data = artifact("Token").encode(function, *arguments)
+        return self.send(who, self.token.token, data, mine=mine)
+
+    def mint(self, to: str, amount: int) -> None:
+        """Make money."""
+        self.do(self.admin, "mint", to, amount)
+
+    async def balance(self, client: NodeClient, of: str, block: str = "latest") -> int:
+        """What somebody has of the token."""
+        data = "0x" + artifact("Token").encode("balanceOf", of).hex()
+        answer = await client.call("eth_call", {"to": self.token.token, "data": data}, block)
+        return int(answer, 16)
+
+    # --- the back end -----------------------------------------------------------------------------
+
+    def client(self, *, feed: bool = False) -> NodeClient:
+        """A client of the node."""
+        url = self.server.urls[0]
+        client = NodeClient(url, url.replace("http", "ws") if feed else None)
+        self.clients.append(client)
+        return client
+
+    def store(self, name: str = "payments.db") -> Store:
+        """Open the store, as every process of the back end does."""
+        store = open_store(f"sqlite:///{self.folder / name}")
+        self.stores.append(store)
+        return store
+
+    def merchant(
+        self,
+        *,
+        node: NodeClient | None = None,
+        feed: bool = False,
+        signer: KeySigner | None = None,
+        **policy: Any,
+    ) -> Merchant:
+        """A back end, as after a start of its process."""
+        return Merchant(
+            node or self.client(feed=feed),
+            self.store(),
+            Vault([KEY]),
+            self.token,
+            signer or KeySigner(self.shop.key),
+            policy=Policy(**{"poll": 0.01, "capture_in": 5, **policy}),
+            clock=lambda: self.now,
+        )
+
+    def terms(self, **changes: Any) -> Terms:
+        """Terms that are valid now."""
+        usual = {
+            "payer": self.payer.address,
+            "recipient": self.shop.address,
+            "value": VALUE,
+            "valid_after": self.now - 60,
+            "valid_before": self.now + 900,
+            "nonce": os.urandom(32),
+        }
+        return Terms(**{**usual, **changes})
+
+    def signed(self, order: Order | Authorization, key: Any = None) -> Signature:
+        """The payer's signature."""
+        authorization = order.authorization if isinstance(order, Order) else order
+        return sign(authorization, (key or self.payer).key)
+
+    def cancelled(self, order: Order) -> Signature:
+        """The payer's signature over the order's cancellation."""
+        return sign(order.authorization.cancellation, self.payer.key)
+
+    def capture_call(self, order: Order, signature: Signature) -> tuple[str, list[Any]]:
+        """An eth_call of the capture."""
+        data = capture_data(order.authorization, signature)
+        call = {"from": self.shop.address, "to": self.token.token, "data": "0x" + data.hex()}
+        return "eth_call", [call, "pending"]
+
+    def permit(self, spender: str, value: int, deadline: int) -> Signature:
+        """The payer's first EIP-2612 permit of the token."""
+        types = ("address owner", "address spender", "uint256 value", "uint256 nonce",
+                 "uint256 deadline")  # fmt: skip
+        members = [dict(zip(("type", "name"), one.split(), strict=True)) for one in types]
+        values = (self.payer.address, spender, value, 0, deadline)
+        typed = Authorization(self.token, self.terms()).typed_data()
+        typed["types"] = {"EIP712Domain": typed["types"]["EIP712Domain"], "Permit": members}
+        typed["primaryType"] = "Permit"
+        typed["message"] = {one["name"]: value for one, value in zip(members, values, strict=True)}
+        signable = encode_typed_data(full_message=typed)
+        return Signature(bytes(self.payer.sign_message(signable).signature))
+
+    def take(self, terms: Terms, who: Any, *, mine: bool = True) -> str:
+        """Submit the payer's authorization of these terms as ``who``, past the back end."""
+        authorization = Authorization(self.token, terms)
+        data = capture_data(authorization, sign(authorization, self.payer.key))
+        return self.send(who, self.token.token, data, mine=mine)
+
+    async def stored(self, merchant: Merchant, order_id: str = "order-1", **changes: Any) -> Order:
+        """An order whose authorization is signed and stored."""
+        order = await merchant.draft(
+            order_id, self.payer.address, VALUE, terms=self.terms(**changes)
+        )
+        return await merchant.accept(order_id, self.signed(order))
+
+    async def close(self) -> None:
+        """Close everything."""
+        for client in self.clients:
+            await client.close()
+        for store in self.stores:
+            store.close()
+        await self.server.stop()
+
+
+async def market(folder: Path, *, live: bool = False, **options: Any) -> Market:
+    """A market on a chain that stands still, or on a live one that moves by itself."""
+    if live:
+        node = dev_node(block_time_ms=1500, slice_interval_ms=100, **options)
+    else:
+        node = dev_node(mining=Mining.MANUAL, timestamp=START - 10, **options)
+    server = Server(node, simulate, [Listener(DIALECTS["preconf"], port=0)], threads=2)
+    await server.start()
+    made = Market(node, server, folder)
+    made.open()
+    if live:
+        made.now = int(time.time())
+    return made
+
+
+def canonical_transfers(node: Node, token: str) -> list[tuple[str, str, int, str]]:
+    """Every canonical transfer of the token, from the receipts: sender, recipient, amount, hash."""
+    transfer = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+    found = []
+    for number in range(node.chain.head.number + 1):
+        block = node.chain.block_by_number(number)
+        assert block is not None
+        for transaction, receipt in zip(
+            block.transactions, node.chain.receipts_of(block.hash), strict=True
+        ):
+            for log in receipt.logs:
+                if log.address.hex() == token[2:].lower() and log.topics[0] == transfer:
+                    sender, recipient = ("0x" + topic[12:].hex() for topic in log.topics[1:])
+                    amount = int.from_bytes(log.data, "big")
+                    found.append((sender, recipient, amount, "0x" + transaction.hash.hex()))
+    return found
+
+
+def shown(value: Any) -> str:
+    """JSON of a value, for messages of assertions."""
+    return json.dumps(value, default=str, indent=1)

@@ -1,0 +1,277 @@
+"""Random lives of orders: merchants, payers and a chain that changes its mind, in any order.
+
+Whatever happens, after the back end has looked: the ledger is the canonical chain, no order is paid
+without a canonical receipt of just its payment, none that was paid is missing, none is paid twice.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from fastevm.errors import InvalidTransaction
+from fastevm.payments import (
+    CaptureRefused,
+    IllegalTransition,
+    Merchant,
+    NodeUnreachable,
+    Order,
+    PaymentError,
+    SignatureRefused,
+    State,
+    Terms,
+)
+from fastevm.payments.node import HttpTransport, NodeClient
+
+from .market import VALUE, Market, canonical_transfers, market
+
+ORDERS = st.integers(0, 3).map(lambda number: f"order-{number}")
+DEPTH = st.integers(1, 3)
+EXAMPLES = int(os.environ.get("FASTEVM_PAYMENT_LIVES", "12"))
+STEPS = 25
+
+
+class Fragile(HttpTransport):
+    """A connection that breaks, once, before or after a transaction got through."""
+
+    broken: str | None = None
+
+    async def send(self, body: bytes) -> bytes:
+        if b"eth_sendRawTransaction" not in body or self.broken is None:
+            return await super().send(body)
+        where, self.broken = self.broken, None
+        if where == "after":
+            await super().send(body)
+        raise NodeUnreachable("the cable was pulled")
+
+
+class Lives(RuleBasedStateMachine):
+    """One market, one back end that restarts, up to four orders."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.folder = tempfile.TemporaryDirectory()
+        self.market: Market = self.run(market(Path(self.folder.name)))
+        self.depth = 1
+        self.transport = Fragile(self.market.server.urls[0])
+        self.merchant: Merchant = self.start()
+        self.terms: dict[str, Terms] = {}
+        self.looked = False
+
+    def run(self, awaitable: Any) -> Any:
+        return self.loop.run_until_complete(awaitable)
+
+    def start(self) -> Merchant:
+        return self.market.merchant(
+            node=NodeClient(self.transport),
+            depth=self.depth,
+            overlap=2,
+            capture_in=0,
+            bump_after=1e9,
+        )
+
+    def teardown(self) -> None:
+        try:
+            self.settle_down()
+        finally:
+            self.run(self.transport.close())
+            self.run(self.market.close())
+            self.loop.close()
+            self.folder.cleanup()
+
+    def order(self, name: str) -> Order | None:
+        return self.run(self.merchant.order(name)) if name in self.terms else None
+
+    # --- the merchant -----------------------------------------------------------------------------
+
+    @rule(name=ORDERS, lifetime=st.integers(3, 40))
+    def agree(self, name: str, lifetime: int) -> None:
+        """Draft, sign and store."""
+        if name in self.terms:
+            return
+        terms = self.market.terms(valid_before=self.market.now + lifetime)
+        self.terms[name] = terms
+        order = self.run(self.merchant.draft(name, terms.payer, VALUE, terms=terms))
+        self.run(self.merchant.accept(name, self.market.signed(order)))
+
+    @rule(name=ORDERS, force=st.booleans(), cable=st.sampled_from([None, None, "before", "after"]))
+    def capture(self, name: str, force: bool, cable: str | None) -> None:
+        if name not in self.terms:
+            return
+        self.transport.broken, self.looked = cable, False
+        with suppress(CaptureRefused, IllegalTransition, SignatureRefused):
+            self.run(self.merchant.capture(name, until=State.CAPTURING, force=force, timeout=0))
+        self.transport.broken = None
+
+    @rule(name=ORDERS)
+    def void(self, name: str) -> None:
+        order = self.order(name)
+        if order is not None and order.state is State.STORED:
+            self.run(self.merchant.void(name))
+
+    @rule(name=ORDERS)
+    def cancel(self, name: str) -> None:
+        order = self.order(name)
+        if order is None or order.state is not State.STORED:
+            return
+        self.looked = False
+        signature = self.market.cancelled(order)
+        with suppress(SignatureRefused, IllegalTransition):
+            self.run(self.merchant.cancel(name, signature, until=State.CANCELLING, timeout=0))
+
+    @rule()
+    def restart(self) -> None:
+        self.run(self.merchant.close())
+        self.merchant.store.close()
+        self.market.stores.remove(self.merchant.store)
+        self.merchant = self.start()
+
+    @rule()
+    def look(self) -> None:
+        """Reconcile; what is true then is tested by the invariants."""
+        self.run(self.merchant.reconcile())
+        self.looked = True
+
+    # --- the payer, and others --------------------------------------------------------------------
+
+    @rule(share=st.sampled_from([1, 2]))
+    def drain(self, share: int) -> None:
+        self.other(self.market.payer, "transfer", self.market.stranger.address, 4 * VALUE // share)
+
+    @rule()
+    def top_up(self) -> None:
+        self.other(self.market.admin, "mint", self.market.payer.address, 2 * VALUE)
+
+    @rule()
+    def pay_plainly(self) -> None:
+        """A transfer of the same amount that belongs to no order."""
+        self.other(self.market.payer, "transfer", self.market.shop.address, VALUE)
+
+    @rule(on=st.booleans())
+    def pause(self, on: bool) -> None:
+        self.other(self.market.admin, "pause" if on else "unpause")
+
+    @rule(name=ORDERS)
+    def burn_the_nonce(self, name: str) -> None:
+        """The payer spends an order's nonce on a payment to somebody else."""
+        if name in self.terms:
+            terms = self.market.terms(
+                nonce=self.terms[name].nonce, recipient=self.market.stranger.address, value=1
+            )
+            self.looked = False
+            with suppress(InvalidTransaction):
+                self.market.take(terms, self.market.stranger, mine=False)
+
+    def other(self, who: Any, function: str, *arguments: Any) -> None:
+        with suppress(InvalidTransaction):
+            self.market.do(who, function, *arguments, mine=False)
+
+    # --- the chain --------------------------------------------------------------------------------
+
+    @rule(count=st.integers(1, 2), seconds=st.sampled_from([1, 1, 2, 15]))
+    def mine(self, count: int, seconds: int) -> None:
+        self.looked = False
+        self.market.mine(count, seconds=seconds)
+
+    @precondition(lambda self: self.market.node.chain.head.number > 6)
+    @rule(depth=DEPTH, keep=st.integers(0, 255), backwards=st.booleans(), mark=st.integers(1, 9))
+    def reorganise(self, depth: int, keep: int, backwards: bool, mark: int) -> None:
+        """Another branch, with some of the transactions of the one that it replaces."""
+        self.looked = False
+        chain = self.market.node.chain
+        heads = range(chain.head.number - depth + 1, chain.head.number + 1)
+        blocks = [chain.block_by_number(number) for number in heads]
+        old = [one for block in blocks if block for one in block.transactions]
+        kept = [one for at, one in enumerate(old) if keep >> (at % 8) & 1]
+        kept = includable(kept, keeper=old)
+        branch: list[list[Any]] = [[] for _ in range(depth + 1)]
+        branch[depth if backwards else 0] = kept
+        self.market.rival(depth, branch, mark=mark)
+
+    @precondition(lambda self: self.market.node.chain.head.number > 6)
+    @rule(depth=DEPTH)
+    def shorten(self, depth: int) -> None:
+        """The chain loses its newest blocks, for now."""
+        self.looked = False
+        chain = self.market.node.chain
+        target = chain.canonical_hash(chain.head.number - depth)
+        assert target is not None
+        with self.market.node.producer.lock:
+            chain.set_head(target)
+        self.market.now = chain.head.header.timestamp
+
+    # --- what must hold ---------------------------------------------------------------------------
+
+    @invariant()
+    def paid_means_paid(self) -> None:
+        if not self.looked:
+            return
+        us = self.market.shop.address.lower()
+        chain = canonical_transfers(self.market.node, self.market.token.token)
+        incoming = Counter((tx, amount) for _, to, amount, tx in chain if to == us)
+        entries = self.run(self.merchant.ledger())
+        ours = Counter(
+            (entry.transfer.key.transaction_hash, entry.amount)
+            for entry in entries
+            if entry.transfer.text("recipient") == self.market.shop.address
+        )
+        assert ours == incoming, "the ledger is not the chain"
+        captured = Counter(entry.authorization for entry in entries if entry.authorization)
+        assert all(count == 1 for count in captured.values()), "an authorization counts twice"
+        for name, terms in self.terms.items():
+            order = self.run(self.merchant.order(name))
+            key = (terms.payer, "0x" + terms.nonce.hex())
+            assert order.paid == (captured[key] == 1), (name, order.state)
+            if order.paid:
+                place = order.settlement
+                assert incoming[place.transaction_hash, VALUE] == 1
+                where = self.market.node.chain.canonical_hash(place.block_number)
+                assert where is not None
+                assert place.block_hash == "0x" + where.hex()
+
+    def settle_down(self) -> None:
+        """Leave the chain alone for a while: everything comes to its end."""
+        self.other(self.market.admin, "unpause")
+        self.market.mine(seconds=60)
+        for _ in range(4):
+            try:
+                self.run(self.merchant.reconcile())
+            except PaymentError as error:
+                raise AssertionError("a pass failed on a still chain") from error
+            self.market.mine()
+        self.run(self.merchant.reconcile())
+        self.looked = True
+        self.paid_means_paid()
+        for name in self.terms:
+            state = self.run(self.merchant.order(name)).state
+            assert not state.in_flight, f"{name} is still {state.value}"
+        assert not self.market.node.pool.queued_count, "a gap in the merchant's nonces"
+
+
+def includable(kept: list[Any], keeper: list[Any]) -> list[Any]:
+    """Those whose sender's earlier transactions are kept too."""
+    dropped: set[bytes] = set()
+    answer = []
+    for one in keeper:
+        if one in kept and one.sender not in dropped:
+            answer.append(one)
+        else:
+            dropped.add(one.sender)
+    return answer
+
+
+TestLives = Lives.TestCase
+TestLives.settings = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=STEPS,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)

@@ -1,0 +1,184 @@
+"""What the chain takes back is taken back, and nothing is counted twice on the way."""
+
+from fastevm.payments import Event, Merchant, Progress, Reason, State
+
+from .market import VALUE, Market
+
+
+async def paid(market: Market, **policy: int) -> Merchant:
+    """A merchant with one paid order, in the newest block."""
+    merchant = market.merchant(**policy)
+    await market.stored(merchant)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    market.mine()
+    order = await merchant.wait("order-1", State.PAID, 5)
+    assert order.paid
+    return merchant
+
+
+async def test_a_capture_that_a_longer_branch_drops_is_paid_no_more_and_comes_back(
+    still: Market,
+) -> None:
+    merchant = await paid(still)
+    first = (await merchant.order("order-1")).settlement
+    still.rival(1, [[], []])
+    await merchant.reconcile()
+    order = await merchant.order("order-1")
+    assert order.state is State.CAPTURING
+    assert order.settlement is None
+    assert await merchant.ledger() == []
+    still.mine()
+    await merchant.reconcile()
+    order = await merchant.order("order-1")
+    assert order.paid
+    assert order.settlement is not None
+    assert order.settlement.transaction_hash == first.transaction_hash
+    assert order.settlement.block_hash != first.block_hash
+    assert [entry.amount for entry in await merchant.ledger()] == [VALUE]
+    (sent,) = await merchant.submissions("order-1")
+    assert sent.progress is Progress.SUCCEEDED
+
+
+async def test_a_capture_moved_to_another_block_counts_once(still: Market) -> None:
+    merchant = await paid(still)
+    old = still.node.chain.head
+    still.rival(1, [[], list(old.transactions)])
+    await merchant.reconcile()
+    order = await merchant.order("order-1")
+    assert order.paid
+    assert order.settlement and order.settlement.block_number == old.number + 1
+    assert [entry.amount for entry in await merchant.ledger()] == [VALUE]
+    what = [entry.what for entry in await merchant.audit("order-1")]
+    assert what.count("seen captured") == 2
+    assert what.count("uncaptured by a reorganisation") == 1
+
+
+async def test_a_branch_that_wins_back_counts_once(still: Market) -> None:
+    merchant = await paid(still)
+    old = still.node.chain.head
+    (other,) = still.rival(1, [[]])
+    await merchant.reconcile()
+    assert not (await merchant.order("order-1")).paid
+    with still.node.producer.lock:
+        still.node.chain.set_head(old.hash)
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).paid
+    assert [entry.amount for entry in await merchant.ledger()] == [VALUE]
+    assert other.hash != old.hash
+
+
+async def test_a_reorganisation_deeper_than_overlap_and_depth_is_seen(still: Market) -> None:
+    merchant = await paid(still, overlap=2)
+    for _ in range(8):
+        still.mine()
+        await merchant.reconcile()
+    assert (await merchant.order("order-1")).paid
+    still.rival(9, [[] for _ in range(10)])
+    await merchant.reconcile()
+    order = await merchant.order("order-1")
+    assert order.state is State.CAPTURING
+    assert await merchant.ledger() == []
+
+
+async def test_a_chain_that_got_shorter_is_followed(still: Market) -> None:
+    merchant = await paid(still)
+    parent = still.node.chain.head.header.parent_hash
+    with still.node.producer.lock:
+        still.node.chain.set_head(parent)
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).state is State.CAPTURING
+    assert await merchant.ledger() == []
+
+
+async def test_a_cancellation_that_is_dropped_is_sent_again(still: Market) -> None:
+    merchant = still.merchant()
+    order = await still.stored(merchant)
+    await merchant.cancel("order-1", still.cancelled(order), until=State.CANCELLING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.CANCELLED, 5)).state is State.CANCELLED
+    still.rival(1, [[], []])
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).state is State.CANCELLING
+    still.mine()
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).state is State.CANCELLED
+
+
+async def test_a_burned_nonce_that_is_freed_revives_the_order(still: Market) -> None:
+    merchant = still.merchant()
+    order = await still.stored(merchant)
+    nonce = order.authorization.terms.nonce
+    elsewhere = still.terms(nonce=nonce, recipient=still.stranger.address, value=1)
+    still.take(elsewhere, still.stranger)
+    burning = list(still.node.chain.head.transactions)
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).state is State.FAILED
+    still.rival(1, [[], []])
+    still.node.pool.drop(burning[0].hash)
+    await merchant.reconcile()
+    order = await merchant.order("order-1")
+    assert order.state is State.STORED
+    assert order.reason is None
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 5)).paid
+
+
+async def test_a_failed_capture_succeeds_on_another_branch(still: Market) -> None:
+    """The payer's money left before the capture on one branch, and after it on the other."""
+    merchant = still.merchant(depth=1)
+    await still.stored(merchant)
+    still.mine()
+    still.do(still.payer, "transfer", still.stranger.address, 10 * VALUE, mine=False)
+    still.mine()
+    leaving = list(still.node.chain.head.transactions)
+    await merchant.capture("order-1", until=State.CAPTURING, force=True)
+    still.mine()
+    order = await merchant.wait("order-1", State.PAID, 5)
+    assert order.state is State.STORED
+    assert order.reason is Reason.BALANCE
+    capturing = list(still.node.chain.head.transactions)
+    still.rival(2, [capturing, leaving])
+    await merchant.reconcile()
+    order = await merchant.order("order-1")
+    assert order.paid
+    (entry,) = await merchant.ledger()
+    assert entry.amount == VALUE
+
+
+async def test_what_a_voided_order_once_sent_is_replaced_by_nothing(still: Market) -> None:
+    """A failed capture leaves the chain after the order was voided: its account nonce is free."""
+    merchant = still.merchant()
+    await still.stored(merchant)
+    still.do(still.payer, "transfer", still.stranger.address, 10 * VALUE)
+    await merchant.capture("order-1", until=State.CAPTURING, force=True)
+    still.mine()
+    order = await merchant.wait("order-1", State.PAID, 5)
+    assert order.state is State.STORED
+    await merchant.void("order-1")
+    still.rival(1, [[], []])
+    await merchant.reconcile()
+    still.mine()
+    await merchant.reconcile()
+    ends = [(one.purpose.value, one.progress) for one in await merchant.submissions("order-1")]
+    assert ends == [("capture", Progress.REPLACED), ("fill", Progress.SUCCEEDED)]
+    assert (await merchant.order("order-1")).state is State.VOIDED
+
+
+async def test_removed_logs_of_the_stream_undo_at_once(still: Market) -> None:
+    merchant = await paid(still)
+    used = [log for log in merchant.store.logs(31_337) if log.event is Event.USED]
+    assert len(used) == 1
+    key = used[0].key
+    told = {
+        "removed": True,
+        "blockHash": key.block_hash,
+        "transactionHash": key.transaction_hash,
+        "logIndex": hex(key.log_index),
+    }
+    assert await merchant.scanner.hear(told)
+    assert not await merchant.scanner.hear(told), "once only"
+    merchant.settling.apply_ledger()
+    assert not (await merchant.order("order-1")).paid
+    await merchant.reconcile()  # the chain says otherwise: it was no reorganisation
+    assert (await merchant.order("order-1")).paid

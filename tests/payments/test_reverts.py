@@ -1,0 +1,287 @@
+"""Every reason for which the token refuses: its words, its name, what becomes of the order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from fastevm.payments import (
+    Authorization,
+    Domain,
+    Kind,
+    Merchant,
+    Order,
+    Progress,
+    Reason,
+    Signature,
+    SignatureRefused,
+    State,
+    sign,
+)
+from fastevm.payments.preflight import failure_of
+from fastevm.payments.signatures import SECP256K1_ORDER
+
+from .market import FUNDS, VALUE, Market
+
+
+def high_s(signature: Signature) -> Signature:
+    """The other signature of the same message, which anybody can compute."""
+    v, r, s = signature.vrs
+    twin = SECP256K1_ORDER - int.from_bytes(s, "big")
+    return Signature(r + twin.to_bytes(32, "big") + bytes([55 - v]))
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is wrong, what the token says, and how it is named."""
+
+    arrange: Callable[[Market, Merchant], Any]
+    words: str
+    reason: Reason
+    verdict: str
+    after: State = State.STORED
+    changes: dict[str, int] | None = None
+
+
+def pause(market: Market, merchant: Merchant) -> None:
+    market.do(market.admin, "pause")
+
+
+def block_payer(market: Market, merchant: Merchant) -> None:
+    market.do(market.admin, "blacklist", market.payer.address)
+
+
+def block_shop(market: Market, merchant: Merchant) -> None:
+    market.do(market.admin, "blacklist", market.shop.address)
+
+
+def empty(market: Market, merchant: Merchant) -> None:
+    market.do(market.payer, "transfer", market.stranger.address, FUNDS)
+
+
+def wait(market: Market, merchant: Merchant) -> None:
+    market.mine(seconds=5)
+
+
+CASES = {
+    "paused": Case(pause, "Pausable: paused", Reason.PAUSED, "policy"),
+    "payer blocked": Case(
+        block_payer, "Blacklistable: account is blacklisted", Reason.BLOCKED, "policy"
+    ),
+    "payee blocked": Case(
+        block_shop, "Blacklistable: account is blacklisted", Reason.BLOCKED, "policy"
+    ),
+    "too early": Case(
+        wait, "FiatTokenV2: authorization is not yet valid", Reason.NOT_YET_VALID, "window_now",
+        changes={"valid_after": 100},
+    ),
+    "too late": Case(
+        wait, "FiatTokenV2: authorization is expired", Reason.EXPIRED, "window_now",
+        State.EXPIRED, changes={"valid_before": 2},
+    ),
+    "no money": Case(
+        empty, "ERC20: transfer amount exceeds balance", Reason.BALANCE, "balance"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_a_refusal_is_foreseen_and_after_a_failure_named(still: Market, name: str) -> None:
+    case = CASES[name]
+    merchant = still.merchant(capture_in=0)
+    times = {key: still.now + shift for key, shift in (case.changes or {}).items()}
+    await still.stored(merchant, **times)
+    case.arrange(still, merchant)
+    (report,) = await merchant.check()
+    assert not report.ok
+    assert report.verdict(case.verdict).reason is case.reason
+    failing = {one.name for one in report.verdicts if one.ok is False}
+    assert failing <= {case.verdict, "window_at_capture", "balance_after_others"}
+    await merchant.capture("order-1", until=State.CAPTURING, force=True)
+    still.mine()
+    order = await merchant.wait("order-1", State.PAID, 5)
+    (sent,) = await merchant.submissions("order-1")
+    assert sent.progress is Progress.REVERTED
+    assert (sent.reason, sent.detail) == (case.reason, case.words)
+    await merchant.reconcile()
+    order = await merchant.order("order-1")
+    assert order.state is case.after
+    assert order.reason is case.reason
+    assert await still.balance(merchant.node, still.shop.address) == 0
+
+
+async def test_pause_block_list_and_window_are_seen_together(still: Market) -> None:
+    """The token stops at the first; the pre-flight looks behind it."""
+    merchant = still.merchant()
+    await still.stored(merchant, valid_after=still.now + 500)
+    still.do(still.admin, "pause")
+    (report,) = await merchant.check()
+    reasons = {one.name: one.reason for one in report.verdicts if one.ok is False}
+    assert reasons["window_now"] is Reason.NOT_YET_VALID
+    assert reasons["policy"] is Reason.PAUSED
+
+
+@pytest.mark.parametrize(
+    ("shift", "words"),
+    [
+        (0, "FiatTokenV2: authorization is not yet valid"),
+        (1, None),
+        (19, None),
+        (20, "FiatTokenV2: authorization is expired"),
+    ],
+)
+async def test_both_bounds_of_the_window_are_strict(
+    still: Market, shift: int, words: str | None
+) -> None:
+    merchant = still.merchant(capture_in=0)
+    start = still.now + 10
+    await still.stored(merchant, valid_after=start, valid_before=start + 20)
+    await merchant.capture("order-1", until=State.CAPTURING, force=True)
+    still.warp(start + shift)
+    (report,) = await merchant.check(["order-1"])
+    assert report.timestamp == start + shift
+    assert bool(report.verdict("window_now").ok) == (words is None)
+    order = await merchant.wait("order-1", State.PAID, 5)
+    (sent,) = await merchant.submissions("order-1")
+    assert order.paid == (words is None)
+    assert sent.detail == (words or "")
+
+
+async def test_a_second_use_of_the_nonce_is_refused(still: Market) -> None:
+    merchant = still.merchant()
+    order = await still.stored(merchant)
+    signature = still.signed(order)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    await merchant.wait("order-1", State.PAID, 5)
+    call = still.capture_call(order, signature)
+    (again,) = await merchant.node.batch([call])
+    assert failure_of(again) == (
+        Reason.NONCE_CONSUMED,
+        "FiatTokenV2: authorization is used or canceled",
+    )
+    (report,) = await merchant.check(["order-1"])
+    assert report.verdict("nonce").reason is Reason.NONCE_CONSUMED
+
+
+async def test_only_the_payee_can_receive(still: Market) -> None:
+    merchant = still.merchant()
+    order = await still.stored(merchant)
+    method, (call, block) = still.capture_call(order, still.signed(order))
+    (answer,) = await merchant.node.batch(
+        [(method, [{**call, "from": still.stranger.address}, block])]
+    )
+    assert failure_of(answer) == (Reason.NOT_PAYEE, "FiatTokenV2: caller must be the payee")
+
+
+Forge = Callable[[Market, Order], Signature]
+
+
+def wrong_type(market: Market, order: Order) -> Signature:
+    twin = Authorization(market.token, order.authorization.terms, Kind.TRANSFER)
+    return sign(twin, market.payer.key)
+
+
+def wrong_domain(market: Market, order: Order) -> Signature:
+    token = market.token
+    moved = Domain("USDC", token.version, token.chain_id, token.token)
+    return sign(Authorization(moved, order.authorization.terms), market.payer.key)
+
+
+def wrong_chain(market: Market, order: Order) -> Signature:
+    token = market.token
+    moved = Domain(token.name, token.version, 8453, token.token)
+    return sign(Authorization(moved, order.authorization.terms), market.payer.key)
+
+
+def wrong_signer(market: Market, order: Order) -> Signature:
+    return sign(order.authorization, market.stranger.key)
+
+
+def upper_s(market: Market, order: Order) -> Signature:
+    return high_s(market.signed(order))
+
+
+def wrong_v(market: Market, order: Order) -> Signature:
+    return Signature(market.signed(order).secret_bytes[:64] + b"\x1d")
+
+
+def compact(market: Market, order: Order) -> Signature:
+    return Signature(market.signed(order).secret_bytes[:64])
+
+
+FORGERIES: dict[str, tuple[Forge, Reason, str]] = {
+    "another type": (wrong_type, Reason.WRONG_TYPE, "FiatTokenV2: invalid signature"),
+    "another name": (wrong_domain, Reason.SIGNATURE_SIGNER, "FiatTokenV2: invalid signature"),
+    "another chain": (wrong_chain, Reason.SIGNATURE_SIGNER, "FiatTokenV2: invalid signature"),
+    "another signer": (wrong_signer, Reason.SIGNATURE_SIGNER, "FiatTokenV2: invalid signature"),
+    "high s": (upper_s, Reason.SIGNATURE_S, "ECRecover: invalid signature 's' value"),
+    "v of 29": (wrong_v, Reason.SIGNATURE_V, "ECRecover: invalid signature 'v' value"),
+    "64 bytes": (compact, Reason.SIGNATURE_LENGTH, "ECRecover: invalid signature length"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+async def test_a_bad_signature_is_not_stored_and_the_token_agrees(still: Market, name: str) -> None:
+    forge, reason, words = FORGERIES[name]
+    merchant = still.merchant()
+    order = await merchant.draft("order-1", still.payer.address, VALUE, terms=still.terms())
+    signature = forge(still, order)
+    with pytest.raises(SignatureRefused) as refused:
+        await merchant.accept("order-1", signature)
+    assert refused.value.reason is reason
+    assert (await merchant.order("order-1")).state is State.DRAFTED
+    (answer,) = await merchant.node.batch([still.capture_call(order, signature)])
+    assert failure_of(answer)[1] == words
+
+
+async def test_a_domain_that_is_not_the_tokens_is_told(still: Market) -> None:
+    still.token = Domain("USDC", "2", still.token.chain_id, still.token.token)
+    merchant = still.merchant()
+    await still.stored(merchant)
+    (report,) = await merchant.check()
+    assert report.verdict("domain").reason is Reason.WRONG_DOMAIN
+    assert report.verdict("signature").ok is False
+
+
+async def test_an_address_without_a_token_is_told(still: Market) -> None:
+    still.token = Domain("USD Coin", "2", still.token.chain_id, "0x" + "de" * 20)
+    merchant = still.merchant()
+    await still.stored(merchant)
+    (report,) = await merchant.check()
+    assert report.verdict("domain").reason is Reason.NO_TOKEN
+
+
+async def test_another_chain_is_told(still: Market) -> None:
+    still.token = Domain("USD Coin", "2", 8453, still.token.token)
+    merchant = still.merchant()
+    await still.stored(merchant)
+    (report,) = await merchant.check()
+    assert report.verdict("domain").reason is Reason.WRONG_DOMAIN
+    assert "31337" in report.verdict("domain").detail
+
+
+async def test_an_authorization_to_transfer_is_captured_by_transferring(still: Market) -> None:
+    merchant = still.merchant()
+    order = await merchant.draft("order-1", still.payer.address, VALUE, kind=Kind.TRANSFER)
+    await merchant.accept("order-1", still.signed(order))
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 5)).paid
+
+
+async def test_a_contract_wallet_pays_with_a_signature_that_it_accepts(still: Market) -> None:
+    wallet = still.deploy("Wallet", still.payer.address)
+    still.mint(wallet, FUNDS)
+    merchant = still.merchant()
+    order = await merchant.draft("order-1", wallet, VALUE, terms=still.terms(payer=wallet))
+    with pytest.raises(SignatureRefused):
+        await merchant.accept("order-1", sign(order.authorization, still.stranger.key))
+    await merchant.accept("order-1", still.signed(order))
+    (report,) = await merchant.check()
+    assert report.ok
+    assert "contract" in report.verdict("signature").detail
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 5)).paid

@@ -1,0 +1,138 @@
+"""No signature and no key shows in a log, an error, a repr or, readable, in the store."""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from fastevm.payments import (
+    CaptureRefused,
+    InvalidTerms,
+    KeySigner,
+    NodeClient,
+    NodeUnreachable,
+    PaymentError,
+    Signature,
+    SignatureRefused,
+    State,
+    Vault,
+    VaultError,
+)
+
+from .market import FUNDS, KEY, VALUE, Market
+
+
+class Capturing(logging.Handler):
+    """Keeps every record of every logger, as text and with all that it holds."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(self.format(record) + repr(record.__dict__))
+
+
+@pytest.fixture
+def logged() -> Iterator[list[str]]:
+    handler, root = Capturing(), logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield handler.told
+    root.removeHandler(handler)
+    root.setLevel(level)
+
+
+def leaks(secrets: list[bytes], texts: list[str]) -> list[str]:
+    """The texts in which a secret shows, as hex of any case or as a Python literal."""
+    needles = [secret.hex() for secret in secrets] + [repr(secret)[2:-1] for secret in secrets]
+    needles += [str(int.from_bytes(secret, "big")) for secret in secrets if len(secret) == 32]
+    return [text for text in texts if any(needle in text.lower() for needle in needles)]
+
+
+async def test_a_whole_life_of_orders_leaves_no_secret_behind(
+    still: Market, logged: list[str], caplog: Any
+) -> None:
+    asyncio.get_running_loop().set_debug(True)
+    merchant = still.merchant(bump_after=0.0)
+    texts, secrets = list[str](), [bytes(still.shop.key), KEY]
+
+    async def failing(*awaitables: Any) -> None:
+        for one in awaitables:
+            try:
+                texts.append(repr(await one))
+            except PaymentError as error:
+                texts.append("".join(traceback.format_exception(error)) + repr(error.__dict__))
+
+    order = await still.stored(merchant)
+    signature = still.signed(order)
+    v, r, s = signature.vrs
+    secrets += [signature.secret_bytes, r, s]
+    bad = Signature(s + r + bytes([v]))
+    await failing(merchant.accept("order-1", bad), merchant.accept("order-1", "0x" + "zz" * 65))
+    still.do(still.payer, "transfer", still.stranger.address, FUNDS)
+    await failing(merchant.capture("order-1"))
+    await failing(merchant.capture("order-1", until=State.CAPTURING, force=True))
+    await failing(merchant.reconcile(), merchant.reconcile())
+    still.mine()
+    await failing(merchant.wait("order-1", State.PAID, 2))
+    still.mint(still.payer.address, VALUE)
+    await failing(merchant.capture("order-1", until=State.CAPTURING))
+    still.rival(1, [[], []])
+    await failing(merchant.reconcile())
+    texts += [repr(one) for one in await merchant.submissions("order-1")]
+    texts += [repr(one) for one in await merchant.audit("order-1")]
+    texts += [repr(merchant.__dict__), repr(merchant.vault), repr(merchant.signer)]
+    texts += [repr(await merchant.check()), repr(signature), f"{signature}"]
+    await merchant.close()
+    ours = [text for text in logged if "order-1" in text or "transaction 0x" in text]
+    assert len(ours) > 2, "nothing was logged, so nothing was tested"
+    assert leaks(secrets, logged) == []
+    assert leaks(secrets, texts) == []
+    raw = (still.folder / "payments.db").read_bytes()
+    raw += (still.folder / "payments.db-wal").read_bytes()
+    assert b"order-1" in raw
+    assert not [secret for secret in secrets if secret in raw]
+    assert not [secret for secret in secrets if secret.hex().encode() in raw.lower()]
+
+
+async def test_the_store_is_its_owners_alone(still: Market) -> None:
+    await still.stored(still.merchant())
+    for path in still.folder.glob("payments.db*"):
+        assert path.stat().st_mode & 0o077 == 0, path.name
+
+
+def hidden(make: Callable[[], Any], kind: type[Exception], secret: str) -> None:
+    with pytest.raises(kind) as raised:
+        make()
+    error = raised.value
+    assert secret not in f"{error} {error.args} {error.__dict__}"
+    assert error.__suppress_context__, "what it was raised from would be shown"
+
+
+def test_malformed_secrets_are_not_repeated() -> None:
+    hidden(lambda: KeySigner("0x" + "ab" * 31), InvalidTerms, "abab")
+    hidden(lambda: Signature.parse("0x" + "qq" * 65), InvalidTerms, "qq")
+    with pytest.raises(VaultError) as raised:
+        Vault([b"short-secret"])
+    assert "short-secret" not in str(raised.value)
+
+
+async def test_addresses_of_nodes_are_shown_without_their_access_keys() -> None:
+    client = NodeClient("http://user:hunter2@127.0.0.1:1/v2/s3cret?key=s3cret")
+    with pytest.raises(NodeUnreachable) as raised:
+        await client.call("eth_chainId")
+    await client.close()
+    text = "".join(traceback.format_exception(raised.value))
+    assert "127.0.0.1:1" in text
+    assert "s3cret" not in text
+    assert "hunter2" not in text
+
+
+def test_errors_of_payments_are_named() -> None:
+    for kind in (CaptureRefused, SignatureRefused, VaultError):
+        assert issubclass(kind, PaymentError)
