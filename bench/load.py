@@ -145,6 +145,10 @@ class Load:
         for connection in self.connections.values():
             connection.socket.close()
 
+    def cpu(self) -> float:
+        """CPU seconds that the server has used so far."""
+        return cpu_seconds(self.pid)
+
     def run(
         self,
         requests: Sequence[bytes],

@@ -182,6 +182,12 @@ class Node:
 
     # --- doing ------------------------------------------------------------------------------------
 
+    @property
+    def submits_at_once(self) -> bool:
+        """Whether ``submit`` only checks and keeps: it waits for no file, node or block."""
+        asks_others = self.following is not None or self.directory is not None
+        return not asks_others and self.mining is not Mining.INSTANT
+
     def submit(self, raw: bytes) -> bytes:
         """Check a signed transaction, put it into the pool and return its 32-byte hash.
 

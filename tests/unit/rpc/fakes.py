@@ -166,6 +166,7 @@ class FakeNode:
     submission: bytes | Exception = bytes(32)
     submitted: list[bytes] = field(default_factory=list)
     slice_cadence_ms: int | None = None
+    submits_at_once: bool = True
     sync_state: tuple[int, int, int] | None = None
     upstream_age: float | None = None
     development: Any | None = None
@@ -230,6 +231,12 @@ class FakeSimulator:
         self, view: StateView, payload: SimulatePayload, options: SimulateOptions
     ) -> list[dict[str, Any]]:
         return self._answer((view, payload, options))
+
+    def read_request(self, params: bytes) -> None:
+        return None
+
+    def simulate_text(self, *asked: Any) -> bytes | None:
+        raise AssertionError("nothing was read")
 
     def _answer(self, asked: Any) -> Any:
         self.asked.append(asked)

@@ -1,0 +1,182 @@
+"""Transactions per second: accepted by eth_sendRawTransaction, and seen in canonical blocks.
+
+Transfers of one wei by many senders, signed beforehand, as fast as the node answers; then the node
+has time until the last one is in a block. Each node makes blocks by the same clock.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bench.content import WAIT_SECONDS, shown, signed, submit
+from bench.figures import aim
+from bench.load import Load, LoadError, batch_of, body_of, http
+from bench.nodes import BLOCK_TIME, NodeProcess, start_anvil, start_fastevm
+from fastevm import keccak256
+from fastevm.chain.accounts import dev_accounts
+from fastevm.execution.transaction import Transaction
+
+SENDERS: Final = 256
+FUNDS: Final = 10**18
+CONNECTIONS: Final = 16
+BATCH: Final = 100
+LOOK_EVERY: Final = 0.01  # seconds
+INCLUSION_SECONDS: Final = 60.0
+MICRO: Final = 1e6
+ROUNDS: Final = 3
+COUNT: Final = 4_096  # transactions of a round
+QUICK_COUNT: Final = 1_024
+MODES: Final = (("single", 1), (f"batches of {BATCH}", BATCH))
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A key of the benchmark's own."""
+
+    key: bytes
+    address: bytes
+
+
+def senders() -> list[Sender]:
+    """Accounts that nobody else uses."""
+    keys = [keccak256(b"sender" + number.to_bytes(4, "big")) for number in range(SENDERS)]
+    found = []
+    for key in keys:
+        probe = signed(key, 0, to=bytes(20), value=0)
+        assert probe.sender is not None
+        found.append(Sender(key, probe.sender))
+    return found
+
+
+class Sending:
+    """One node that takes transactions, and where its senders stand."""
+
+    def __init__(self, node: NodeProcess) -> None:
+        self.node = node
+        self.load = node.load(CONNECTIONS)
+        self.senders = senders()
+        self.sent = 0
+        self.rounds = 0
+        self.fund()
+
+    def fund(self) -> None:
+        """Give each sender ether."""
+        accounts = dev_accounts(10)
+        funding = [
+            signed(accounts[i % 10].private_key, i // 10, to=sender.address, value=FUNDS)
+            for i, sender in enumerate(self.senders)
+        ]
+        submit(self.load, funding)
+        wait_for(lambda: self.balance(self.senders[-1].address) == FUNDS, WAIT_SECONDS)
+
+    def balance(self, address: bytes) -> int:
+        """In canonical blocks."""
+        return int(self.load.ask("eth_getBalance", [shown(address), "latest"]), 16)
+
+    def transfers(self, count: int, target: bytes) -> list[Transaction]:
+        """The next transactions, of all senders in turn."""
+        first, self.sent = self.sent, self.sent + count
+        return [
+            signed(self.senders[i % SENDERS].key, i // SENDERS, to=target, value=1)
+            for i in range(first, self.sent)
+        ]
+
+    def run(self, count: int, items: int) -> dict[str, float]:
+        """Send so many; what was accepted and included per second, and CPU for each."""
+        self.rounds += 1
+        target = keccak256(b"target" + self.rounds.to_bytes(4, "big"))[:20]
+        bodies = [
+            body_of("eth_sendRawTransaction", [shown(t.raw)])
+            for t in self.transfers(count, target)
+        ]
+        requests = (
+            [http(body) for body in bodies]
+            if items == 1
+            else [http(batch_of(bodies[i : i + items])) for i in range(0, count, items)]
+        )
+        head = self.load.ask("eth_blockNumber")
+        wait_for(lambda: self.load.ask("eth_blockNumber") != head, WAIT_SECONDS)
+        before, started = self.load.cpu(), time.perf_counter()
+        sample = self.load.run(requests, items=items)
+        wait_for(lambda: self.balance(target) == count, INCLUSION_SECONDS)
+        took = time.perf_counter() - started
+        return {
+            "accepted_per_second": sample.rate * count / sample.calls,
+            "accepted_cpu_us": sample.cpu / count * MICRO,
+            "included_per_second": count / took,
+            "included_cpu_us": (self.load.cpu() - before) / count * MICRO,
+            "failures": sample.failures,
+        }
+
+    def close(self) -> None:
+        """End the node."""
+        self.load.close()
+        self.node.stop()
+
+
+def wait_for(happened: Callable[[], bool], seconds: float) -> None:
+    """Wait until something is so; LoadError when it does not come."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > deadline:
+            raise LoadError(f"what was sent is not in a block after {seconds:g} s")
+        time.sleep(LOOK_EVERY)
+
+
+Found = dict[str, dict[str, dict[str, float]]]  # mode -> node -> figures
+
+
+def measure(quick: bool, progress: Callable[[str], None]) -> Found:
+    """Both nodes in turns; medians of the rounds."""
+    opened = [Sending(start_fastevm())]
+    try:
+        try:
+            opened.append(Sending(start_anvil("--block-time", str(BLOCK_TIME))))
+        except LoadError as reason:
+            progress(f"anvil is left out: {reason}")
+        runs: dict[tuple[str, str], list[dict[str, float]]] = {}
+        for number in range(1 if quick else ROUNDS):
+            progress(f"transactions, round {number + 1}")
+            for mode, items in MODES:
+                for side in opened:
+                    figures = side.run(QUICK_COUNT if quick else COUNT, items)
+                    runs.setdefault((mode, side.node.name), []).append(figures)
+    finally:
+        for side in opened:
+            side.close()
+    found: Found = {}
+    for (mode, name), rows in runs.items():
+        found.setdefault(mode, {})[name] = {
+            key: round(statistics.median(row[key] for row in rows), 2) for key in rows[0]
+        }
+    return found
+
+
+def aims(found: Found) -> list[dict[str, object]]:
+    """Accepted at least as many, included at least three times as many, by CPU."""
+    rows = []
+    for mode, by_node in found.items():
+        if "anvil" not in by_node:
+            continue
+        own, other = by_node["fastevm"], by_node["anvil"]
+        for what, limit in (("accepted", 1.0), ("included", 1 / 3)):
+            share = own[f"{what}_cpu_us"] / other[f"{what}_cpu_us"]
+            rows.append(aim(f"transactions {what}, {mode}", "of anvil's CPU time", limit, share))
+    return rows
+
+
+def table(found: Found) -> str:
+    """The figures as text."""
+    lines = [f"{'transactions':40}{'cpu us':>10}{'anvil':>10}{'per s':>10}{'anvil':>10}"]
+    for mode, by_node in found.items():
+        for what in ("accepted", "included"):
+            cells: list[Any] = []
+            for column in (f"{what}_cpu_us", f"{what}_per_second"):
+                for name in ("fastevm", "anvil"):
+                    cells.append(by_node.get(name, {}).get(column, float("nan")))
+            lines.append(f"{what + ', ' + mode:40}" + "".join(f"{cell:>10.1f}" for cell in cells))
+    return "\n".join(lines)
