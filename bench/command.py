@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench import cases, document, engines, report
+from bench import cases, document, engines, node, report
+from bench.load import LoadError
 from bench.measures import blocks, border, growth, threads
 from bench.options import add_arguments
 from bench.runner import QUICK, THOROUGH, Runner
@@ -18,6 +19,8 @@ __all__ = ["add_arguments", "run"]
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure; 1 when a case gave other gas or output, 2 when there is nothing to measure."""
+    if arguments.node:
+        return run_node(arguments)
     try:
         chosen = cases.load(arguments.cases, arguments.match)
     except (OSError, ValueError, KeyError) as error:
@@ -45,6 +48,22 @@ def run(arguments: argparse.Namespace) -> int:
     for failure in figures.failures:
         print(f"fastevm bench: {failure}", file=sys.stderr)
     return 1 if figures.failures else 0
+
+
+def run_node(arguments: argparse.Namespace) -> int:
+    """Measure the node beside anvil; 2 when it cannot be started."""
+    try:
+        found = node.measure(progress, arguments.quick)
+    except (LoadError, OSError) as error:
+        print(f"fastevm bench: {error}", file=sys.stderr)
+        return 2
+    if arguments.report is not None:
+        report.write(arguments.report, node_found=found)
+    if arguments.json is not None:
+        write_json(arguments.json, found)
+    if arguments.json != Path("-"):
+        print(node.table(found))
+    return 0
 
 
 def measure_the_rest(large: bool) -> dict[str, Any]:

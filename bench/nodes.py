@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.load import HOST, Load, LoadError
+from bench.load import HOST, Load, LoadError, cpu_seconds
 from fastevm.chain.accounts import dev_accounts
 from fastevm.chain.node import dev_genesis
 
@@ -30,6 +30,9 @@ INSTALL_SECONDS: Final = 120.0
 START_SECONDS: Final = 30.0
 STOP_SECONDS: Final = 10.0
 LOOK_EVERY: Final = 0.005  # seconds between attempts to reach a node that starts
+SETTLE_SECONDS: Final = 10.0
+SETTLED_SECONDS: Final = 0.4  # without work of its own
+IDLE_SHARE: Final = 0.1  # of a core, that an idle node may use
 GAS_LIMIT: Final = 1_000_000_000  # of a block, on both: gas is not what is measured
 BLOCK_TIME: Final = 2  # seconds, on both where blocks come by the clock
 CHAIN_ID: Final = 31_337
@@ -58,6 +61,15 @@ class NodeProcess:
     def load(self, connections: int) -> Load:
         """Connections to it."""
         return Load(self.port, self.pid, connections)
+
+    def settle(self) -> None:
+        """Wait until it has done what it begins with on its own (loading a trusted setup)."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < deadline:
+            before = cpu_seconds(self.pid)
+            time.sleep(SETTLED_SECONDS)
+            if cpu_seconds(self.pid) - before < IDLE_SHARE * SETTLED_SECONDS:
+                return
 
     def stop(self) -> None:
         """End it."""

@@ -36,6 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --report: up to eight million slots, which takes minutes and gigabytes",
     )  # fmt: skip
     parser.add_argument(
+        "--node", action="store_true",
+        help="measure the node over HTTP beside anvil (of npm, installed once) instead of programs",
+    )  # fmt: skip
+    parser.add_argument(
         "--quick", action="store_true", help="cases only, fewer rounds, less certain figures"
     )
     parser.add_argument(

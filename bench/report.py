@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from bench import node
 from bench.drawing import bars, lines
 
 STYLE = """
@@ -22,18 +23,49 @@ svg { display: block; margin: 1rem 0; max-width: 100% }
 """
 
 
-def write(place: Path, found: dict[str, Any]) -> None:
-    """Write figures.json and index.html into a directory, which is made if it is missing."""
+FIGURES = "figures.json"
+NODE_FIGURES = "node.json"
+
+
+def write(
+    place: Path, found: dict[str, Any] | None = None, node_found: dict[str, Any] | None = None
+) -> None:
+    """Write what was found into a directory, which is made if it is missing, and a page of it.
+
+    ``found``: of the engines; ``node_found``: of the node. What is not given is taken from what the
+    directory holds from another run.
+    """
     place.mkdir(parents=True, exist_ok=True)
-    (place / "figures.json").write_text(json.dumps(found, indent=1) + "\n")
-    (place / "index.html").write_text(page(found))
+    found = kept(place / FIGURES, found)
+    node_found = kept(place / NODE_FIGURES, node_found)
+    (place / "index.html").write_text(page(found, node_found))
 
 
-def page(found: dict[str, Any]) -> str:
+def kept(file: Path, found: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Keep figures in a file; those that it holds where there are no new ones."""
+    if found is not None:
+        file.write_text(json.dumps(found, indent=1) + "\n")
+        return found
+    return dict(json.loads(file.read_text())) if file.exists() else None
+
+
+def page(found: dict[str, Any] | None, node_found: dict[str, Any] | None = None) -> str:
     """The whole page."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><title>fastevm: measurements</title>",
         f"<style>{STYLE}</style><h1>fastevm: measurements</h1>",
+    ]
+    if found is not None:
+        parts += engines(found)
+    if node_found is not None:
+        parts += node.sections(node_found, table)
+        parts += ["<h2>Aims of the node</h2>", aims(node_found["aims"])]
+    return "\n".join(parts) + "\n"
+
+
+def engines(found: dict[str, Any]) -> list[str]:
+    """The parts about the machine itself."""
+    parts = [
         origin(found),
         "<h2>Aims</h2>",
         aims(found["aims"]),
@@ -44,8 +76,7 @@ def page(found: dict[str, Any]) -> str:
     ]
     if found.get("measures"):
         parts += measures(found["measures"])
-    parts += ["<h2>Notes</h2>", listed(found["notes"])]
-    return "\n".join(parts) + "\n"
+    return [*parts, "<h2>Notes</h2>", listed(found["notes"])]
 
 
 def origin(found: dict[str, Any]) -> str:

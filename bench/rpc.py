@@ -1,6 +1,6 @@
 """This node beside anvil: the same requests over the same connections, in turns.
 
-    python -m bench.rpc [--quick] [--json FILE] [--soak SECONDS]
+    python -m bench.rpc [--quick] [--match NAME] [--json FILE] [--soak SECONDS]
 
 Every round runs every case once on each node, so that a slow moment of the machine meets both.
 Figures are medians of the rounds. The load generator has one of the cores while the nodes may use
@@ -13,9 +13,11 @@ import argparse
 import json
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +26,7 @@ from bench.figures import aim
 from bench.load import Load, LoadError, Sample, batch_of, body_of, http
 from bench.nodes import BLOCK_TIME, NodeProcess, start_anvil, start_fastevm
 from bench.programs import BALANCE_OF, transfer, word
+from bench.sending import Sending
 from fastevm.chain.accounts import dev_accounts
 
 MICRO: Final = 1e6
@@ -146,6 +149,7 @@ class Side:
         self.node = node
         self.loads: dict[int, Load] = {count: node.load(count) for count in (1, MANY)}
         self.content = prepare(self.loads[1])
+        node.settle()
         self.requests: dict[tuple[str, int], list[bytes]] = {}
 
     def run(self, case: Case, mode: Mode, seconds: float) -> Sample:
@@ -262,30 +266,82 @@ def table(found: Found) -> str:
     return "\n".join(lines)
 
 
+def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
+    """Everything, on both nodes."""
+    with sides(progress) as opened:
+        return compare(opened, list(CASES), QUICK if quick else THOROUGH, progress)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.rpc", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--match", default="", help="only cases whose name contains this")
-    parser.add_argument("--mode", default="", help="only modes whose name contains this")
     parser.add_argument("--json", type=Path, help="write the figures here")
+    parser.add_argument(
+        "--soak", type=float, metavar="SECONDS", help="load this node alone with everything"
+    )
     options = parser.parse_args(argv)
-    chosen = [case for case in CASES if options.match in case.name]
 
     def progress(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
+    if options.soak is not None:
+        return soak(options.soak, partial(print, flush=True))
+    chosen = [case for case in CASES if options.match in case.name]
     with sides(progress) as opened:
-        for side in opened:
-            progress(
-                f"{side.node.name}: start {side.node.started_in:.2f} s, "
-                f"{side.node.memory_at_start / 2**20:.0f} MB"
-            )
         found = compare(opened, chosen, QUICK if options.quick else THOROUGH, progress)
     print(table(found))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))
     return 0
+
+
+# --- soaking ---
+
+TURN_SECONDS: Final = 0.25
+TRANSACTIONS_A_CYCLE: Final = 200
+MEGABYTE: Final = 2**20
+HOSTILE: Final = tuple(
+    http(body)
+    for body in (
+        b"{", b"[]", b"[1,2,3]", b'{"jsonrpc":"2.0","id":1,"method":"eth_nothing"}',
+        body_of("eth_call", [{"to": "0x12"}, "latest"]), body_of("eth_getBalance", [1, 2, 3]),
+        batch_of([body_of("eth_getStorageAt", ["0x", "x"])] * BATCH),
+    )
+)  # fmt: skip
+
+
+def soak(seconds: float, say: Callable[[str], None]) -> int:
+    """Ask this node everything in turns for so long; 1 if a request failed.
+
+    Said are resident megabytes over time: blocks and transactions are kept, so memory grows with
+    them, and must not with requests.
+    """
+    node = start_fastevm()
+    side, sending = Side(node), Sending(node)
+    failures = calls = cycle = 0
+    started = time.monotonic()
+    try:
+        while (elapsed := time.monotonic() - started) < seconds:
+            for case in CASES:
+                for mode in modes_of(case):
+                    sample = side.run(case, mode, TURN_SECONDS)
+                    failures, calls = failures + sample.failures, calls + sample.calls
+            side.loads[MANY].run(HOSTILE, may_fail=True)
+            failures += int(sending.run(TRANSACTIONS_A_CYCLE, 1)["failures"])
+            for load in (node.load(MANY) for _ in range(MANY)):  # connections that come and go
+                load.close()
+            cycle += 1
+            blocks = int(side.loads[1].ask("eth_blockNumber"), 16)
+            say(
+                f"{elapsed:8.0f} s{node.memory() / MEGABYTE:9.1f} MB{calls:12,} calls"
+                f"{blocks:7} blocks{sending.sent:8} transactions{failures:6} failures"
+            )
+    finally:
+        sending.load.close()
+        side.close()
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

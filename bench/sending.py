@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from bench.content import WAIT_SECONDS, shown, signed, submit
 from bench.figures import aim
-from bench.load import Load, LoadError, batch_of, body_of, http
+from bench.load import LoadError, batch_of, body_of, http
 from bench.nodes import BLOCK_TIME, NodeProcess, start_anvil, start_fastevm
 from fastevm import keccak256
 from fastevm.chain.accounts import dev_accounts
@@ -28,7 +28,7 @@ LOOK_EVERY: Final = 0.01  # seconds
 INCLUSION_SECONDS: Final = 60.0
 MICRO: Final = 1e6
 ROUNDS: Final = 3
-COUNT: Final = 4_096  # transactions of a round
+COUNT: Final = 12_288  # transactions of a round
 QUICK_COUNT: Final = 1_024
 MODES: Final = (("single", 1), (f"batches of {BATCH}", BATCH))
 
@@ -62,6 +62,7 @@ class Sending:
         self.sent = 0
         self.rounds = 0
         self.fund()
+        node.settle()
 
     def fund(self) -> None:
         """Give each sender ether."""
@@ -90,8 +91,7 @@ class Sending:
         self.rounds += 1
         target = keccak256(b"target" + self.rounds.to_bytes(4, "big"))[:20]
         bodies = [
-            body_of("eth_sendRawTransaction", [shown(t.raw)])
-            for t in self.transfers(count, target)
+            body_of("eth_sendRawTransaction", [shown(t.raw)]) for t in self.transfers(count, target)
         ]
         requests = (
             [http(body) for body in bodies]
@@ -130,7 +130,7 @@ def wait_for(happened: Callable[[], bool], seconds: float) -> None:
 Found = dict[str, dict[str, dict[str, float]]]  # mode -> node -> figures
 
 
-def measure(quick: bool, progress: Callable[[str], None]) -> Found:
+def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
     """Both nodes in turns; medians of the rounds."""
     opened = [Sending(start_fastevm())]
     try:

@@ -1,0 +1,181 @@
+"""``fastevm bench --node``: everything that is measured of the node, one document, one page."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from html import escape
+from typing import Any, Final
+
+from bench import logs, rpc, sending
+from bench.document import machine
+from bench.drawing import bars
+from bench.figures import aim
+from bench.load import LoadError
+from bench.nodes import ROOT, NodeProcess, start_anvil, start_fastevm
+
+STARTS: Final = 5
+MEGABYTE: Final = 2**20
+CADENCE_SECONDS: Final = 60.0
+START_AIM: Final = 0.5  # seconds to the first answer
+MEMORY_AIM: Final = 80.0  # megabytes then
+
+Progress = Callable[[str], None]
+
+
+def measure(progress: Progress, quick: bool = False) -> dict[str, Any]:
+    """All figures with their circumstances and aims."""
+    found: dict[str, Any] = {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "quick": quick,
+        "start": starts(progress, 1 if quick else STARTS),
+        "rpc": rpc.measure(progress, quick),
+        "sending": sending.measure(progress, quick),
+        "logs": logs.measure(progress, quick),
+        "cadence": None if quick else cadence(progress),
+    }
+    found["aims"] = [
+        *start_aims(found["start"]), *rpc.aims(found["rpc"]), *sending.aims(found["sending"]),
+        *logs.aims(found["logs"]),
+    ]  # fmt: skip
+    return found
+
+
+def starts(progress: Progress, count: int) -> dict[str, dict[str, Any]]:
+    """Seconds to the first answer and megabytes then, medians, for each node."""
+    rows: dict[str, list[NodeProcess]] = {}
+    for number in range(count):
+        progress(f"start {number + 1} of {count}")
+        for start in (start_fastevm, start_anvil):
+            try:
+                node = start()
+            except LoadError as reason:
+                if start is start_fastevm:
+                    raise
+                progress(f"anvil is left out: {reason}")
+                continue
+            node.stop()
+            rows.setdefault(node.name, []).append(node)
+    return {
+        name: {
+            "version": nodes[0].version,
+            "seconds": round(statistics.median(node.started_in for node in nodes), 3),
+            "megabytes": round(
+                statistics.median(node.memory_at_start for node in nodes) / MEGABYTE, 1
+            ),
+        }
+        for name, nodes in rows.items()
+    }
+
+
+def start_aims(found: dict[str, dict[str, Any]]) -> list[dict[str, object]]:
+    """Of this node alone."""
+    own = found["fastevm"]
+    return [
+        aim("start to first answer", "s", START_AIM, own["seconds"]),
+        aim("memory at the start", "MB", MEMORY_AIM, own["megabytes"]),
+    ]
+
+
+def cadence(progress: Progress) -> dict[str, Any]:
+    """What `bench.cadence` finds, in a process of its own."""
+    progress("cadence under load")
+    command = [sys.executable, "-m", "bench.cadence", "--seconds", str(CADENCE_SECONDS)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    try:
+        found = dict(json.loads(done.stdout))
+    except ValueError:
+        raise LoadError(f"bench.cadence gave no figures: {done.stderr[-500:]}") from None
+    return found | {"met": done.returncode == 0}
+
+
+def table(found: dict[str, Any]) -> str:
+    """The figures as text."""
+    lines = [
+        f"{name:12}{row['seconds']:8.3f} s to the first answer{row['megabytes']:8.1f} MB"
+        for name, row in found["start"].items()
+    ]
+    lines += ["", rpc.table(found["rpc"]), "", sending.table(found["sending"])]
+    lines += ["", logs.table(found["logs"])]
+    if found["cadence"] is not None:
+        lines += ["", "cadence under load", json.dumps(found["cadence"])]
+    missed = [row for row in found["aims"] if not row["met"]]
+    lines += ["", f"{len(found['aims']) - len(missed)} of {len(found['aims'])} aims met; not met:"]
+    lines += [
+        f"  {row['name']:52}{row['value']:>9} {row['unit']}, at most {row['limit']:.3g}"
+        for row in missed
+    ]
+    return "\n".join(lines)
+
+
+# --- the page ---
+
+
+def sections(found: dict[str, Any], table_of: Callable[..., str]) -> list[str]:
+    """The parts of a page; ``table_of`` makes a table of a head and rows."""
+    names = ", ".join(f"{name} ({row['version']})" for name, row in found["start"].items())
+    parts = [
+        "<h2>The node</h2>",
+        f"<p class=note>{escape(found['time'])}: {escape(names)}; in turns on the loopback "
+        "interface, medians. CPU is that of the server for one call.</p>",
+        table_of(
+            ("node", "s to the first answer", "MB then"),
+            ([name, row["seconds"], row["megabytes"]] for name, row in found["start"].items()),
+        ),
+        "<h2>Requests</h2>",
+        comparison({
+            f"{case}, {mode}": by_node
+            for case, by_mode in found["rpc"].items()
+            for mode, by_node in by_mode.items()
+        }, table_of),
+        "<h2>Transactions</h2>",
+        comparison(transactions(found["sending"]), table_of),
+        "<h2>Logs</h2>",
+        comparison(found["logs"]["http"], table_of),
+        table_of(("in the process", ""), found["logs"]["process"].items()),
+    ]  # fmt: skip
+    if found["cadence"] is not None:
+        rows = ((name, json.dumps(value)) for name, value in found["cadence"].items())
+        parts += ["<h2>Cadence under load</h2>", table_of(("figure", ""), rows)]
+    return parts
+
+
+def transactions(found: sending.Found) -> dict[str, dict[str, dict[str, float]]]:
+    """Accepted and included as two cases."""
+    return {
+        f"{what}, {mode}": {
+            node: {"cpu_us": row[f"{what}_cpu_us"], "per_second": row[f"{what}_per_second"]}
+            for node, row in by_node.items()
+        }
+        for mode, by_node in found.items()
+        for what in ("accepted", "included")
+    }
+
+
+def comparison(found: dict[str, dict[str, dict[str, float]]], table_of: Callable[..., str]) -> str:
+    """A table of both nodes, and bars of how many times anvil's CPU is ours."""
+    columns = [
+        (node, figure)
+        for figure in ("cpu_us", "per_second", "p50_us", "p99_us")
+        for node in ("fastevm", "anvil")
+        if any(figure in by_node.get(node, {}) for by_node in found.values())
+    ]
+    head = ("case", *(f"{node} {figure.replace('_', ' ')}" for node, figure in columns))
+    text = table_of(
+        head,
+        (
+            (name, *(by_node.get(node, {}).get(figure, "") for node, figure in columns))
+            for name, by_node in found.items()
+        ),
+    )
+    ratios = [
+        (name, by_node["anvil"]["cpu_us"] / max(by_node["fastevm"]["cpu_us"], 0.01))
+        for name, by_node in found.items()
+        if "anvil" in by_node
+    ]
+    return text + (bars("CPU time of anvil by CPU time of fastevm", ratios) if ratios else "")
