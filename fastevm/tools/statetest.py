@@ -3,9 +3,9 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import msgspec
 
@@ -20,12 +20,19 @@ from fastevm.tracing.hexes import hex_bytes, quantity
 from fastevm.tracing.runner import execute_traced
 from fastevm.tracing.steps import LineLogger
 
+NOTHING: Final = 2  # exit code: nothing was run
+
 Entry = tuple[str, str, StateTest, Mapping[str, Any]]  # name, fork, test, expectation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `fastevm statetest`."""
-    parser.add_argument("paths", nargs="+", metavar="FILE", help="file, folder or archive")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="FILE",
+        help="file, folder or archive; without any, their names are read from standard input",
+    )
     parser.add_argument("--fork", type=known_fork, help="only entries of this fork")
     parser.add_argument("--filter", metavar="TEXT", help="only entries whose name contains this")
     form = parser.add_mutually_exclusive_group()
@@ -48,25 +55,35 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the entries; what became of them goes to standard output as one JSON list.
 
     Each of the list says name, fork, stateRoot, pass (as the test expects), and an error where it
-    did not pass. A trace goes to standard error while the entry runs. 0 if all passed, 1 if one
-    did not, 2 if there is nothing to run or it cannot be read.
+    did not pass. A trace goes to standard error while the entry runs. Without paths a line of
+    standard input is one, with a list of its own that is written before the next line is read, as
+    fuzzers want it that keep the process. 0 if all passed, 1 if one did not, 2 if there was nothing
+    to run or it could not be read.
     """
+    if arguments.paths:
+        return run_paths(arguments.paths, arguments)
+    names = (line.strip() for line in sys.stdin)
+    return max((run_paths([name], arguments) for name in names if name), default=NOTHING)
+
+
+def run_paths(paths: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Run the entries below some paths, and write the list."""
     try:
-        told = [told_of(entry, arguments, sys.stderr) for entry in entries(arguments)]
+        told = [told_of(entry, arguments, sys.stderr) for entry in entries(paths, arguments)]
     except SourceError as error:
         print(f"fastevm statetest: {error}", file=sys.stderr)
-        return 2
+        return NOTHING
     if not told:
         print("fastevm statetest: no entry was selected", file=sys.stderr)
-        return 2
-    print(json.dumps(told, indent=2))
+        return NOTHING
+    print(json.dumps(told, indent=2), flush=True)
     return int(not all(entry["pass"] for entry in told))
 
 
-def entries(arguments: argparse.Namespace) -> Iterator[Entry]:
+def entries(paths: Sequence[str], arguments: argparse.Namespace) -> Iterator[Entry]:
     """Every selected entry of the files; SourceError for one that holds no state tests."""
     selection = Selection(fork=arguments.fork, filter=arguments.filter)
-    for file, content in test_files(arguments.paths):
+    for file, content in test_files(paths):
         for title, fields in state_tests(file, content).items():
             test = StateTest(fields)
             for fork, expectations in fields["post"].items():

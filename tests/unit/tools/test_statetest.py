@@ -1,5 +1,6 @@
 """``fastevm statetest``: what it prints of an entry, and the lines of its two kinds of trace."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,23 @@ def test_nothing_to_run_is_two(good: str, capsys: pytest.CaptureFixture[str]) ->
     assert "no entry was selected" in capsys.readouterr().err
     assert main(["statetest", f"{good}x"]) == 2
     assert "no such file" in capsys.readouterr().err
+
+
+def test_names_come_from_standard_input_where_none_is_given(
+    good: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrong = write(tmp_path / "bad.json", bad=state_test("Berlin", *counting(GAS, 0)))
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{good}\n\n{wrong}\n{good}\n"))
+    assert main(["statetest", "--json"]) == 1
+    printed = capsys.readouterr()
+    lists = [json.loads(f"[{text}") for text in printed.out.split("[\n")[1:]]
+    assert [told[0]["pass"] for told in lists] == [True, False, True]
+    assert len([line for line in lines(printed.err) if "stateRoot" in line]) == 3
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(["statetest"]) == 2
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", '{"a": 1}', '{"a": {"blocks": []}}'])
