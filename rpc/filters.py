@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final
 
-import msgspec
-
 from fastevm.chain import LogWriter
 from fastevm.errors import UnknownBlockError
 from fastevm.types import Block
@@ -82,8 +80,10 @@ class ChainFilter:
     wanted: LogFilter | None = None
     lock: Lock = field(default_factory=Lock)
 
-    def changes(self, context: Context) -> list[str] | msgspec.Raw:
-        """Return what is new. Logs that left the chain come first, in reverse, as removed.
+    def changes(self, context: Context) -> list[str] | bytes:
+        """Return what is new: hashes, or logs as the text of a JSON array.
+
+        Logs that left the chain come first, in reverse, as removed.
 
         An answer over the limit of logs ends with a whole block; the next poll goes on there.
         """
@@ -100,7 +100,7 @@ class ChainFilter:
             last = self._add_logs(context, self.wanted, range(common + 1, head.number + 1), text)
             stopped = None if last == head.number else context.node.chain.canonical_hash(last)
             self.seen = stopped or head.hash
-            return msgspec.Raw(text.take())
+            return text.take()
 
     def _left_chain(self, context: Context) -> tuple[list[Block], int]:
         """Return the seen blocks that are not canonical now, and the number of the last that is."""

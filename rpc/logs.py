@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
 from fastevm.chain import LogQuery, LogWriter
 from fastevm.types import Log
 from rpc.backend import PendingBlock
@@ -13,8 +11,12 @@ from rpc.context import Context
 from rpc.errors import RpcError
 from rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
 from rpc.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
+from rpc.registry import SMALL_WEIGHT
 from rpc.selectors import EARLIEST, LATEST_BLOCK, Selector, decode_number_or_tag
 
+BLOCKS_OF_OBJECT: Final = 128  # blooms that cost as much as an object of another method's answer
+CHOICES_OF_OBJECT: Final = 16  # addresses and topics to hash, or to look for in blooms, likewise
+BYTES_OF_OBJECT: Final = 32 * 1024  # of packed logs, likewise
 REORG_RETRIES: Final = 3  # of a query whose blocks left the chain while it ran
 
 
@@ -73,7 +75,7 @@ def log_writer(context: Context, wanted: LogFilter) -> LogWriter:
     return LogWriter(wanted.query(), max_count=limits.logs, max_size=limits.log_size)
 
 
-def query_logs(context: Context, wanted: LogFilter) -> msgspec.Raw:
+def query_logs(context: Context, wanted: LogFilter) -> bytes:
     """Return the logs that ``wanted`` asks for, by block and log index; pre-confirmed ones last.
 
     The JSON text of an array.
@@ -86,10 +88,30 @@ def query_logs(context: Context, wanted: LogFilter) -> msgspec.Raw:
         text, undisturbed = _query_range(context, wanted)
         if undisturbed:
             break
-    return msgspec.Raw(text.take())
+    return text.take()
 
 
-def _of_block(context: Context, wanted: LogFilter, block_hash: bytes) -> msgspec.Raw:
+def weigh_logs(context: Context, wanted: LogFilter) -> int:
+    """Return about how much work an answer is, in the objects of another method's answer."""
+    check_choices(wanted)
+    chain = context.node.chain
+    if wanted.block_hash is not None:
+        block = chain.block_by_hash(wanted.block_hash)
+        return 0 if block is None else len(block.transactions)
+    pending = context.pending_blocks() if wanted.last.is_pending else ()
+    weight = sum(len(block.transactions) for block in pending)
+    if wanted.first.is_pending:
+        return weight
+    numbers = _numbers(context, wanted, chain.head.number, pending)
+    choices = sum(map(len, (wanted.addresses, *wanted.topics))) // CHOICES_OF_OBJECT
+    weight += choices + len(numbers) * (1 + choices) // BLOCKS_OF_OBJECT
+    if weight > SMALL_WEIGHT:
+        return weight
+    size = context.log_index.size_of(numbers.start, numbers.stop - 1, wanted.query())
+    return SMALL_WEIGHT + 1 if size is None else weight + size // BYTES_OF_OBJECT
+
+
+def _of_block(context: Context, wanted: LogFilter, block_hash: bytes) -> bytes:
     if wanted.has_range and context.dialect.block_hash_excludes_range:
         fault = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other"
         raise RpcError("invalid_argument", position=0, fault=fault)
@@ -98,7 +120,7 @@ def _of_block(context: Context, wanted: LogFilter, block_hash: bytes) -> msgspec
         raise RpcError("unknown_block")
     text = log_writer(context, wanted)
     text.add([context.log_index.of_block(block)])
-    return msgspec.Raw(text.take())
+    return text.take()
 
 
 def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool]:
@@ -111,20 +133,28 @@ def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool]:
         _add_pending(context, pending, 0, text)
         return text, True
     head = context.node.chain.head
-    first = _number_of(context, wanted.first, head.number)
-    last = head.number if wanted.last.is_pending else _number_of(context, wanted.last, head.number)
+    numbers = _numbers(context, wanted, head.number, pending)
+    _add_canonical(context, wanted, numbers, text)
+    _add_pending(context, pending, max(numbers.start, head.number + 1), text)
+    return text, context.node.chain.canonical_hash(head.number) == head.hash
+
+
+def _numbers(
+    context: Context, wanted: LogFilter, head: int, pending: Sequence[PendingBlock]
+) -> range:
+    """Return the numbers of the wanted canonical blocks; an error where they make no sense."""
+    first = _number_of(context, wanted.first, head)
+    last = head if wanted.last.is_pending else _number_of(context, wanted.last, head)
     # who asks from behind the head up to pending asks in vain at most, and for nothing wrong
-    newest = max(last, head.number + 1, *(block.header.number for block in pending))
+    newest = max(last, head + 1, *(block.header.number for block in pending))
     if first > (newest if wanted.last.is_pending else last):
         raise RpcError("invalid_block_range")
-    if last > head.number:
+    if last > head:
         raise RpcError("range_beyond_head")
     limit = context.limits.log_blocks
     if last - first + 1 > limit:
         raise RpcError("range_too_wide", limit=limit, first=first, last=first + limit - 1)
-    _add_canonical(context, wanted, range(first, last + 1), text)
-    _add_pending(context, pending, max(first, head.number + 1), text)
-    return text, context.node.chain.canonical_hash(head.number) == head.hash
+    return range(first, last + 1)
 
 
 def _add_pending(

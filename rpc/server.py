@@ -23,6 +23,7 @@ from rpc.format import checksum_address, hex_bytes
 from rpc.freshness import Freshness
 from rpc.hub import Hub
 from rpc.limits import Limits
+from rpc.memory import keep_freed_memory
 from rpc.metrics import Metrics
 from rpc.workers import Workers
 
@@ -200,6 +201,7 @@ async def serve(server: Server, *, quiet: bool = False) -> None:
 
 def run(main: Coroutine[Any, Any, None]) -> None:
     """Run ``main`` on uvloop where it is installed, else on the standard loop."""
+    keep_freed_memory()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(main)
 

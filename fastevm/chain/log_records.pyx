@@ -248,36 +248,41 @@ cdef bint wants(const LogPattern* p, const LogRecords* r, const LogEntry* entry)
     return True
 
 
-# How many logs may hold the value with this hash. With `marks`, they are marked.
-cdef uint32_t find_value(const LogRecords* r, uint64_t hash, uint64_t* marks) noexcept nogil:
+# The length of the bucket that holds the value's postings, if there are any.
+cdef inline uint32_t bucket_size(const LogRecords* r, uint64_t hash) noexcept nogil:
+    cdef const uint32_t* bucket = r.buckets + (hash >> r.bucket_shift)
+    return bucket[1] - bucket[0]
+
+
+# Mark the logs that may hold the value with this hash, and give their number.
+cdef uint32_t mark_value(const LogRecords* r, uint64_t hash, uint64_t* marks) noexcept nogil:
     cdef const uint32_t* bucket = r.buckets + (hash >> r.bucket_shift)
     cdef uint32_t at, log, found = 0
     for at in range(bucket[0], bucket[1]):
         if <uint32_t>(r.postings[at] >> 32) == <uint32_t>hash:
+            log = <uint32_t>r.postings[at]
+            marks[log // MARK_BITS] |= <uint64_t>1 << (log % MARK_BITS)
             found += 1
-            if marks != NULL:
-                log = <uint32_t>r.postings[at]
-                marks[log // MARK_BITS] |= <uint64_t>1 << (log % MARK_BITS)
     return found
 
 
-# The position that fewer logs of the block than `least` can meet, and `least` made their number.
-# NULL: there is none, so that looking at every log is as well.
-cdef const Choices* rarest(
-    const LogPattern* p, const LogRecords* r, uint64_t* least
-) noexcept nogil:
+# The position whose values have the fewest postings to look at. NULL: to look at every log is as
+# well.
+cdef const Choices* rarest(const LogPattern* p, const LogRecords* r) noexcept nogil:
     cdef const Choices* best = NULL
-    cdef uint64_t found
+    cdef uint64_t least = r.log_count, postings
     cdef uint32_t i, k
     for i in range(p.choice_count):
         if p.choices[i].count > r.log_count:
             continue
-        found = 0
+        postings = 0
         for k in range(p.choices[i].count):
-            found += find_value(r, p.choices[i].hashes[k], NULL)
-        if found < least[0]:
+            postings += bucket_size(r, p.choices[i].hashes[k])
+        if postings == 0:
+            return &p.choices[i]
+        if postings < least:
             best = &p.choices[i]
-            least[0] = found
+            least = postings
     return best
 
 
@@ -298,25 +303,37 @@ cdef void marks_free(Marks* marks) noexcept nogil:
     marks.capacity = 0
 
 
+# Mark every log that the index says may be wanted, and give their number.
+cdef size_t mark_candidates(
+    const LogPattern* pattern, const LogRecords* r, uint64_t* marks, size_t words
+) noexcept nogil:
+    cdef const Choices* best = rarest(pattern, r)
+    cdef size_t found = 0
+    cdef uint32_t k
+    if best == NULL:
+        memset(marks, 0xff, words * sizeof(uint64_t))
+        if r.log_count % MARK_BITS:
+            marks[words - 1] >>= MARK_BITS - r.log_count % MARK_BITS
+        return r.log_count
+    memset(marks, 0, words * sizeof(uint64_t))
+    for k in range(best.count):
+        found += mark_value(r, best.hashes[k], marks)
+    return found
+
+
 cdef int64_t mark_wanted(
     const LogPattern* pattern, const LogRecords* records, Marks* marks
 ) noexcept nogil:
     cdef size_t words = mark_words(records.log_count), word
-    cdef uint64_t least = records.log_count, left
+    cdef uint64_t left
     cdef uint32_t k
     cdef int64_t wanted = 0
-    cdef const Choices* best = rarest(pattern, records, &least)
-    if least == 0:
+    if words == 0:
         return 0
     if not marks_reserve(marks, words):
         return -1
-    memset(marks.words, 0xff if best == NULL else 0, words * sizeof(uint64_t))
-    if best == NULL:
-        if records.log_count % MARK_BITS:
-            marks.words[words - 1] >>= MARK_BITS - records.log_count % MARK_BITS
-    else:
-        for k in range(best.count):
-            find_value(records, best.hashes[k], marks.words)
+    if mark_candidates(pattern, records, marks.words, words) == 0:
+        return 0
     for word in range(words):
         left = marks.words[word]
         while left:

@@ -77,6 +77,18 @@ class _Page:
         self.blocks[offset] = logs
         self.size += (0 if logs is None else logs.size) - (0 if before is None else before.size)
 
+    def find(
+        self, start: int, stop: int, query: LogQuery
+    ) -> tuple[list[int], list[BlockLogs | None]]:
+        """What may hold the logs among the blocks from ``start`` to before ``stop``.
+
+        How far behind ``start`` they stand, and their packed logs.
+        """
+        with memoryview(self.blooms)[start * BLOOM_SIZE : stop * BLOOM_SIZE] as blooms:
+            hits = query.blooms.scan(blooms)
+        blocks = self.blocks
+        return hits, [blocks[start + hit] for hit in hits]
+
     def release(self, excess: int) -> int:
         """Let go of the oldest packed logs until ``excess`` bytes are free; how many are."""
         before = self.size
@@ -164,6 +176,23 @@ class LogIndex:
                 yield found
             number = stop
 
+    def size_of(self, first: int, last: int, query: LogQuery) -> int | None:
+        """The bytes of the packed logs of these blocks; None when some are not in memory."""
+        window, size = self._window, 0
+        number, end = max(first, self.chain.genesis.number), min(last, self.chain.head.number) + 1
+        if number < window.first or end > window.numbers.stop:
+            return None
+        while number < end:
+            index, offset = divmod(number - window.first, PAGE_BLOCKS)
+            stop = min(end, number - offset + PAGE_BLOCKS)
+            page = window.pages[index]
+            found = None if page is None else page.find(offset, offset + stop - number, query)[1]
+            if found is None or None in found:
+                return None
+            size += sum([logs.size for logs in found if logs is not None])
+            number = stop
+        return size
+
     def of_block(self, block: Block) -> BlockLogs:
         """The packed logs of a block of any branch; UnknownBlockError when it is not kept."""
         receipts = self.chain.receipts_of(block.hash)
@@ -187,10 +216,7 @@ class LogIndex:
         self, page: _Page, start: int, stop: int, number: int, query: LogQuery
     ) -> list[BlockLogs]:
         """The blocks of a page from ``start`` on, which is that of the ``number``."""
-        with memoryview(page.blooms)[start * BLOOM_SIZE : stop * BLOOM_SIZE] as blooms:
-            hits = query.blooms.scan(blooms)
-        blocks = page.blocks
-        found = [blocks[start + hit] for hit in hits]
+        hits, found = page.find(start, stop, query)
         if None in found:
             for position, hit in enumerate(hits):
                 if found[position] is None:

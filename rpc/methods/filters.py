@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from rpc.context import Context
 from rpc.errors import RpcError
 from rpc.filters import ArrivalFilter, ChainFilter
@@ -43,7 +41,7 @@ def new_pending_transaction_filter(context: Context, full: bool) -> str:
 
 
 @method("eth_getFilterChanges", TEXT, place=Place.WORKER)
-def get_filter_changes(context: Context, filter_id: str) -> list[Any] | msgspec.Raw:
+def get_filter_changes(context: Context, filter_id: str) -> list[Any] | bytes:
     """Return what is new since the last poll."""
     found = context.filters.use(filter_id)
     if isinstance(found, ChainFilter):
@@ -56,7 +54,7 @@ def get_filter_changes(context: Context, filter_id: str) -> list[Any] | msgspec.
 
 
 @method("eth_getFilterLogs", TEXT, place=Place.WORKER)
-def get_filter_logs(context: Context, filter_id: str) -> msgspec.Raw:
+def get_filter_logs(context: Context, filter_id: str) -> bytes:
     """Return all logs that a filter for logs wants, as eth_getLogs would."""
     found = context.filters.use(filter_id)
     if not isinstance(found, ChainFilter) or found.wanted is None:

@@ -1,14 +1,12 @@
 """eth_getLogs."""
 
-import msgspec
-
 from rpc.context import Context
-from rpc.logs import LogFilter, check_choices, decode_filter, query_logs
+from rpc.logs import LogFilter, check_choices, decode_filter, query_logs, weigh_logs
 from rpc.registry import Param, Place, method
 
 
-@method("eth_getLogs", Param(decode_filter), place=Place.WORKER)
-def get_logs(context: Context, wanted: LogFilter) -> msgspec.Raw:
+@method("eth_getLogs", Param(decode_filter), place=Place.SMALL, weight=weigh_logs)
+def get_logs(context: Context, wanted: LogFilter) -> bytes:
     """Return logs by address, topics and blocks (both ends default to ``latest``).
 
     ``toBlock`` pending adds the pre-confirmed logs, both ends pending gives only those. A range or

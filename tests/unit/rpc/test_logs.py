@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from fastevm.chain import BlockLogs, LogIndex
 from fastevm.execution.transaction import Transaction
 from fastevm.types import Block, Log, Receipt
-from rpc.logs import LogFilter, decode_filter
+from rpc.errors import RpcError
+from rpc.logs import LogFilter, decode_filter, query_logs, weigh_logs
 from rpc.quantity import DecodeError
+from rpc.registry import SMALL_WEIGHT
+from rpc.selectors import PENDING_BLOCK, Selector
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeChain, FakeNode, FakePending, header
@@ -293,6 +296,37 @@ async def test_a_query_begins_again_when_its_blocks_leave_the_chain(
     caller.context.log_index.blocks = disturbed  # type: ignore[method-assign]
     assert await found(caller, fromBlock="0x1") == ["one", "two"]
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_small"),
+    [
+        (LogFilter(first=Selector(number=0)), True),
+        (LogFilter(first=Selector(number=0), addresses=frozenset((A,))), True),
+        (LogFilter(first=PENDING_BLOCK, last=PENDING_BLOCK), True),
+        (LogFilter(block_hash=T1), True),
+        (LogFilter(addresses=frozenset(n.to_bytes(20, "big") for n in range(1000))), True),
+        (LogFilter(topics=(frozenset(n.to_bytes(32, "big") for n in range(1000)),) * 2), False),
+    ],
+)
+async def test_what_is_quickly_found_is_found_on_the_loop(
+    logged: Caller, wanted: LogFilter, is_small: bool
+) -> None:
+    query_logs(logged.context, LogFilter(first=Selector(number=0)))  # all are packed now
+    assert (weigh_logs(logged.context, wanted) <= SMALL_WEIGHT) is is_small
+
+
+async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> None:
+    logs = tuple(Log(A, (T1,), bytes(1024)) for _ in range(1_000))
+    context = make_caller(node_with_logs((), logs, logs, logs, ())).context
+    everything = LogFilter(first=Selector(number=0))
+    for _ in range(2):  # unread at first, then too long
+        assert weigh_logs(context, everything) > SMALL_WEIGHT
+        query_logs(context, everything)
+    assert weigh_logs(context, LogFilter()) <= SMALL_WEIGHT
+    assert weigh_logs(context, LogFilter(first=Selector(number=0), topics=(frozenset((T2,)),))) == 0
+    with pytest.raises(RpcError):
+        weigh_logs(context, LogFilter(first=Selector(number=9)))
 
 
 async def test_no_log_is_missing_or_told_twice_while_blocks_are_sealed(
