@@ -421,8 +421,10 @@ class Merchant:
                     await self.reconcile()
                 except PaymentError as error:
                     log.warning("reconciliation stopped: %s", type(error).__name__)
+                # not wait_for: before Python 3.12 it can swallow a cancellation
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(wake.wait(), await to_thread(self._pause))
+                    async with asyncio.timeout(await to_thread(self._pause)):
+                        await wake.wait()
         finally:
             for stream in streams:
                 stream.cancel()

@@ -90,8 +90,9 @@ class SqliteLedger:
         """The AuthorizationUsed and AuthorizationCanceled of a nonce that count."""
         rows = self.database.read(
             "SELECT * FROM logs WHERE chain_id = ? AND authorizer = ? AND nonce = ?"
-            " AND address = ? AND removed = 0 ORDER BY block_number, log_index",
-            (str(chain_id), payer, nonce, token),
+            f" AND address = ? AND event IN ({marks(len(_SPENDINGS))}) AND removed = 0"
+            " ORDER BY block_number, log_index",
+            (str(chain_id), payer, nonce, token, *_SPENDINGS),
         )
         return [read_log_row(row) for row in rows]
 

@@ -83,8 +83,10 @@ class Watcher:
         task = asyncio.create_task(listen())
         try:
             while True:
+                # not wait_for: before Python 3.12 it can swallow a cancellation
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(came.wait(), STILL)
+                    async with asyncio.timeout(STILL):
+                        await came.wait()
                 came.clear()
                 yield
         finally:

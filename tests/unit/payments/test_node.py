@@ -1,0 +1,82 @@
+"""The JSON-RPC client: batches, refusals, and answers that are none."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fastevm.payments import NodeClient, NodeRefusal, NodeUnreachable
+from fastevm.payments.node import shown
+
+
+class Told:
+    """A transport that answers what a function says, and keeps what was sent."""
+
+    def __init__(self, answer: Callable[[Any], Any]) -> None:
+        self.answer = answer
+        self.sent: list[Any] = []
+
+    async def send(self, body: bytes) -> bytes:
+        self.sent.append(json.loads(body))
+        told = self.answer(self.sent[-1])
+        return told if isinstance(told, bytes) else json.dumps(told).encode()
+
+    async def close(self) -> None:
+        pass
+
+
+def results(asked: Any) -> Any:
+    """The method's name as the result of each call, in the wrong order."""
+    if isinstance(asked, dict):
+        return {"jsonrpc": "2.0", "id": asked["id"], "result": asked["method"]}
+    return [results(one) for one in reversed(asked)]
+
+
+async def test_answers_come_in_the_order_of_the_calls() -> None:
+    transport = Told(results)
+    calls = [(f"method_{number}", []) for number in range(5)]
+    answers = await NodeClient(transport).batch(calls)
+    assert answers == [method for method, _ in calls]
+    assert len(transport.sent) == 1
+
+
+async def test_a_batch_that_is_too_large_is_sent_in_parts() -> None:
+    transport = Told(results)
+    calls = [(f"method_{number}", []) for number in range(5)]
+    answers = await NodeClient(transport, batch_limit=2).batch(calls)
+    assert answers == [method for method, _ in calls]
+    assert [len(sent) if isinstance(sent, list) else 1 for sent in transport.sent] == [2, 2, 1]
+
+
+async def test_a_refusal_has_its_code_and_data_and_a_text_without_them() -> None:
+    error = {"code": -32000, "message": "bad 0xfeed", "data": "0x08c379a0"}
+    client = NodeClient(Told(lambda asked: {"id": asked["id"], "error": error}))
+    with pytest.raises(NodeRefusal) as raised:
+        await client.call("eth_call", "0xfeed")
+    refusal = raised.value
+    assert (refusal.code, refusal.message, refusal.data) == (-32000, "bad 0xfeed", "0x08c379a0")
+    assert str(refusal) == "eth_call: the node refused with code -32000"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"<html>", b"[]", b"null", b'{"id": 99, "result": 1}', b'[{"id": 99}]'],
+)
+async def test_an_answer_that_is_none_is_an_error(answer: bytes) -> None:
+    with pytest.raises(NodeUnreachable):
+        await NodeClient(Told(lambda asked: answer)).call("eth_chainId")
+
+
+async def test_without_a_feed_there_is_nothing_to_subscribe_to() -> None:
+    client = NodeClient(Told(results))
+    with pytest.raises(NodeUnreachable, match="no feed"):
+        await anext(client.subscribe("logs"))
+
+
+def test_addresses_must_be_of_the_right_kind_and_are_shown_without_secrets() -> None:
+    assert shown("wss://user:pass@host:8546/v2/key?x=1") == "wss://host:8546"
+    with pytest.raises(ValueError, match="not http"):
+        NodeClient("ftp://host/key")
+    with pytest.raises(ValueError, match="not ws"):
+        NodeClient("http://host", "http://host/key")

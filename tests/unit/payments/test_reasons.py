@@ -1,0 +1,44 @@
+"""Revert bytes become named reasons."""
+
+import pytest
+from eth_abi.abi import encode
+
+from fastevm.payments.reasons import LONGEST_TEXT, REVERT_STRINGS, Reason, decode_revert
+
+
+def reverted(text: str) -> bytes:
+    return bytes.fromhex("08c379a0") + encode(["string"], [text])
+
+
+@pytest.mark.parametrize("text", REVERT_STRINGS)
+def test_every_known_text_has_its_name_and_keeps_its_words(text: str) -> None:
+    assert decode_revert(reverted(text)) == (REVERT_STRINGS[text], text)
+
+
+def test_custom_errors_of_other_tokens_are_known_by_selector() -> None:
+    assert decode_revert(bytes.fromhex("f9df5ac9"))[0] is Reason.PAUSED
+    assert decode_revert(bytes.fromhex("db42144d") + bytes(96))[0] is Reason.BALANCE
+
+
+@pytest.mark.parametrize(
+    ("data", "detail"),
+    [
+        (b"", "reverted without a reason"),
+        (b"\x01\x02", "reverted without a reason"),
+        (bytes.fromhex("deadbeef"), "custom error 0xdeadbeef"),
+        (bytes.fromhex("4e487b71") + (17).to_bytes(32, "big"), "panic 0x11"),
+        (bytes.fromhex("08c379a0") + b"\xff" * 10, "custom error 0x08c379a0"),
+    ],
+)
+def test_anything_else_is_unknown_and_told(data: bytes, detail: str) -> None:
+    assert decode_revert(data) == (Reason.UNKNOWN, detail)
+
+
+def test_a_tokens_words_are_shortened_and_cannot_forge_log_lines() -> None:
+    _, text = decode_revert(reverted("first\nsecond" + "x" * 10_000))
+    assert len(text) <= LONGEST_TEXT
+    assert "\n" not in text
+
+
+def test_no_reason_is_transient_and_final() -> None:
+    assert not [reason for reason in Reason if reason.transient and reason.final]

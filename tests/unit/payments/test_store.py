@@ -1,0 +1,335 @@
+"""The store: one authorization once, transitions with their trail, transactions before sending."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fastevm.payments import (
+    Authorization,
+    DuplicateOrder,
+    IllegalTransition,
+    Order,
+    Progress,
+    Purpose,
+    Reason,
+    Settlement,
+    StaleOrder,
+    State,
+    StoreError,
+    Terms,
+    Trigger,
+    UnknownOrder,
+    open_store,
+)
+from fastevm.payments.events import ChainLog, Checkpoint, Event, LogKey
+from fastevm.payments.orders import Draft
+from fastevm.payments.sqlite import SqliteStore
+from fastevm.payments.store import every_order
+
+from .test_authorization import PAYER, SEPOLIA, SHOP
+
+CHAIN = SEPOLIA.chain_id
+NONCE = "0x" + "11" * 32
+
+
+def order(name: str = "order-1", nonce: bytes = b"\x11" * 32) -> Order:
+    terms = Terms(
+        payer=PAYER, recipient=SHOP, value=2**200, valid_after=0, valid_before=2**255, nonce=nonce
+    )
+    return Order(id=name, authorization=Authorization(SEPOLIA, terms), reference="two chairs")
+
+
+def draft(name: str, fee: int = 1) -> Draft:
+    return Draft(transaction_hash=name, sealed=b"sealed", gas=1, max_fee=fee, priority_fee=1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    made = SqliteStore(str(tmp_path / "payments.db"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def stored(store: SqliteStore) -> SqliteStore:
+    """A store with one order that is ready to be captured."""
+    store.add(order())
+    store.change("order-1", Trigger.SIGN)
+    store.change("order-1", Trigger.STORE, sealed=b"sealed")
+    return store
+
+
+def test_an_order_comes_back_as_it_went(store: SqliteStore) -> None:
+    added = store.add(order())
+    assert added == store.order("order-1")
+    assert replace(added, created_at=0.0, updated_at=0.0) == order()
+    assert store.add(order()) == added, "asking again changes nothing"
+    with pytest.raises(UnknownOrder, match="order-2"):
+        store.order("order-2")
+
+
+def test_an_authorization_belongs_to_one_order(store: SqliteStore) -> None:
+    store.add(order())
+    with pytest.raises(DuplicateOrder, match="payer and nonce"):
+        store.add(order("order-2"))
+    with pytest.raises(DuplicateOrder, match="other terms"):
+        store.add(order(nonce=b"\x22" * 32))
+    assert [one.id for one in store.orders()] == ["order-1"]
+
+
+def test_pages_have_every_order_once(store: SqliteStore) -> None:
+    for number in range(25):
+        store.add(order(f"order-{number:02}", bytes([number]) * 32))
+    page = [one.id for one in store.orders(limit=10, after="order-03")]
+    assert (page[0], len(page)) == ("order-04", 10)
+    assert [one.id for one in every_order(store)] == [f"order-{n:02}" for n in range(25)]
+    assert store.orders([State.STORED]) == []
+    assert len(store.orders([State.DRAFTED], payer=PAYER)) == 25
+
+
+def test_an_illegal_transition_changes_nothing(store: SqliteStore) -> None:
+    added = store.add(order())
+    with pytest.raises(IllegalTransition):
+        store.change("order-1", Trigger.REACH_DEPTH)
+    assert store.order("order-1") == added
+    assert len(store.audit("order-1")) == 1
+
+
+def test_who_saw_an_older_version_changes_nothing(store: SqliteStore) -> None:
+    added = store.add(order())
+    store.change("order-1", Trigger.SIGN, version=added.version)
+    with pytest.raises(StaleOrder):
+        store.change("order-1", Trigger.VOID, version=added.version)
+    assert store.order("order-1").state is State.SIGNED
+
+
+def test_members_that_are_agreed_do_not_change(store: SqliteStore) -> None:
+    store.add(order())
+    with pytest.raises(TypeError, match="value"):
+        store.change("order-1", Trigger.SIGN, value=1)
+
+
+def test_what_the_chain_did_is_undone_completely(stored: SqliteStore) -> None:
+    place = Settlement("0x01", "0x02", 3)
+    seen = stored.change("order-1", Trigger.SEE_CAPTURE, settlement=place, detail="found")
+    assert (seen.settlement, seen.origin) == (place, State.STORED)
+    assert stored.change("order-1", Trigger.REACH_DEPTH).origin is State.STORED
+    undone = stored.change("order-1", Trigger.UNDO_CAPTURE)
+    assert (undone.state, undone.settlement, undone.origin) == (State.STORED, None, None)
+    assert undone.sealed == b"sealed"
+
+
+def test_the_trail_only_grows(stored: SqliteStore, tmp_path: Path) -> None:
+    trail = [(entry.actor, entry.before, entry.after) for entry in stored.audit("order-1")]
+    assert trail == [
+        ("merchant", "", "drafted"),
+        ("payer", "drafted", "signed"),
+        ("merchant", "signed", "stored"),
+    ]
+    other = sqlite3.connect(tmp_path / "payments.db")
+    for statement in ("UPDATE audit SET actor = 'nobody'", "DELETE FROM audit"):
+        with pytest.raises(sqlite3.IntegrityError, match="only grows"):
+            other.execute(statement)
+    other.close()
+
+
+def test_transition_and_transaction_are_recorded_both_or_neither(stored: SqliteStore) -> None:
+    def breaking(nonce: int) -> Draft:
+        raise RuntimeError("the signer is gone")
+
+    trail = stored.audit("order-1")
+    with pytest.raises(RuntimeError):
+        stored.submit(
+            "order-1", Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE,
+            sender=SHOP, least_nonce=0, draft=breaking,
+        )  # fmt: skip
+    assert stored.order("order-1").state is State.STORED
+    assert stored.submissions() == []
+    assert stored.audit("order-1") == trail
+
+
+def submit(store: SqliteStore, name: str, tx_hash: str, least_nonce: int) -> int:
+    submission = store.submit(
+        name, Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE,
+        sender=SHOP, least_nonce=least_nonce, draft=lambda nonce: draft(tx_hash),
+    )  # fmt: skip
+    return submission.account_nonce
+
+
+def test_of_two_who_submit_one_is_refused(stored: SqliteStore, tmp_path: Path) -> None:
+    other = SqliteStore(str(tmp_path / "payments.db"))
+    submit(stored, "order-1", "0xaa", 0)
+    with pytest.raises(IllegalTransition):
+        submit(other, "order-1", "0xbb", 0)
+    assert [one.transaction_hash for one in other.submissions()] == ["0xaa"]
+    other.close()
+
+
+def test_account_nonces_follow_each_other_whatever_became_of_them(store: SqliteStore) -> None:
+    for number in range(3):
+        store.add(order(f"order-{number}", bytes([number]) * 32))
+        store.change(f"order-{number}", Trigger.SIGN)
+        store.change(f"order-{number}", Trigger.STORE)
+    assert submit(store, "order-0", "0xa0", 7) == 7
+    store.note("0xa0", Progress.SUCCEEDED)
+    assert submit(store, "order-1", "0xa1", 7) == 8, "a reorganisation may free nonce 7 again"
+    assert submit(store, "order-2", "0xa2", 20) == 20
+
+
+def test_one_replacement_replaces_one_transaction(stored: SqliteStore) -> None:
+    submit(stored, "order-1", "0xaa", 0)
+    (old,) = stored.submissions()
+    new = stored.replace(old, Purpose.CAPTURE, lambda nonce: draft("0xbb", fee=2))
+    assert new is not None
+    assert (new.account_nonce, new.bump) == (0, 1)
+    assert stored.replace(old, Purpose.CAPTURE, lambda nonce: draft("0xcc", fee=2)) is None
+    assert [one.transaction_hash for one in stored.submissions(order_id="order-1")] == [
+        "0xaa",
+        "0xbb",
+    ]
+
+
+def test_progress_is_in_the_trail_once(stored: SqliteStore) -> None:
+    submit(stored, "order-1", "0xaa", 0)
+    for _ in range(3):
+        stored.note("0xaa", Progress.REVERTED, Reason.BALANCE, "too little")
+    (one,) = stored.submissions()
+    assert (one.progress, one.reason, one.detail) == (
+        Progress.REVERTED,
+        Reason.BALANCE,
+        "too little",
+    )
+    assert [entry.after for entry in stored.audit("order-1")].count("reverted") == 1
+    assert stored.submissions(waiting=True) == []
+    assert stored.submissions(least_nonce=1) == []
+
+
+def test_everything_sealed_is_sealed_again(stored: SqliteStore) -> None:
+    submit(stored, "order-1", "0xaa", 0)
+    places: list[str] = []
+
+    def again(sealed: bytes, place: str) -> bytes | None:
+        places.append(place)
+        return b"newly " + sealed
+
+    assert stored.reseal(again) == 2
+    assert stored.order("order-1").sealed == b"newly sealed"
+    assert stored.submissions()[0].sealed == b"newly sealed"
+    assert places == [stored.order("order-1").place, stored.submissions()[0].place]
+    assert stored.reseal(lambda sealed, place: None) == 0
+
+
+def test_addresses_choose_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    open_store(f"sqlite:///{path}").close()
+    assert path.exists()
+    open_store("sqlite:///:memory:").close()
+    for url in ("postgresql://host/db", "sqlite:///", "payments.db"):
+        with pytest.raises(StoreError):
+            open_store(url)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        open_store(f"sqlite:///{tmp_path}/no/such/folder/x.db")
+
+
+def test_a_store_of_another_layout_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "payments.db"
+    open_store(f"sqlite:///{path}").close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE layout SET version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="layout 99"):
+        open_store(f"sqlite:///{path}")
+
+
+# --- the ledger ---------------------------------------------------------------------------------
+
+
+def log(
+    block: str, number: int, tx_hash: str = "0xaa", index: int = 0, event: Event = Event.USED
+) -> ChainLog:
+    return ChainLog(
+        key=LogKey(block, tx_hash, index),
+        block_number=number,
+        address=SEPOLIA.token,
+        event=event,
+        arguments={"authorizer": PAYER, "nonce": NONCE},
+    )
+
+
+def counted(store: SqliteStore) -> list[LogKey]:
+    return [one.key for one in store.logs(CHAIN)]
+
+
+def test_a_log_counts_once_however_often_it_is_told(store: SqliteStore) -> None:
+    one = log("0xb1", 1)
+    assert store.take(CHAIN, [one, one]) == 1
+    assert store.take(CHAIN, [one]) == 0
+    assert store.logs(CHAIN) == [one]
+    assert store.logs(1) == [], "of this chain only"
+
+
+def test_a_removed_log_counts_no_more_until_it_comes_back(store: SqliteStore) -> None:
+    one = log("0xb1", 1)
+    store.take(CHAIN, [one])
+    assert store.drop(CHAIN, [one.key]) == 1
+    assert store.drop(CHAIN, [one.key]) == 0
+    assert counted(store) == []
+    assert [kept.removed for kept in store.logs(CHAIN, removed=True)] == [True]
+    assert store.take(CHAIN, [one]) == 1
+    assert counted(store) == [one.key]
+
+
+def test_a_transaction_and_a_height_count_in_one_block_only(store: SqliteStore) -> None:
+    store.take(CHAIN, [log("0xb1", 1), log("0xb1", 1, "0xcc", 1)])
+    store.take(CHAIN, [log("0xb2", 2)])
+    assert counted(store) == [LogKey("0xb1", "0xcc", 1), LogKey("0xb2", "0xaa", 0)]
+    store.take(CHAIN, [log("0xf1", 1, "0xdd")])
+    assert counted(store) == [LogKey("0xf1", "0xdd", 0), LogKey("0xb2", "0xaa", 0)]
+
+
+def test_blocks_go_with_all_their_logs(store: SqliteStore) -> None:
+    store.take(CHAIN, [log("0xb1", 1), log("0xb1", 1, "0xcc", 1), log("0xb2", 2, "0xdd")])
+    assert store.blocks(CHAIN, 0) == [Checkpoint(1, "0xb1"), Checkpoint(2, "0xb2")]
+    assert store.blocks(CHAIN, 2) == [Checkpoint(2, "0xb2")]
+    assert store.drop_blocks(CHAIN, ["0xb1"]) == 2
+    assert store.blocks(CHAIN, 0) == [Checkpoint(2, "0xb2")]
+
+
+def test_spendings_wait_until_they_are_applied_and_again_when_they_change(
+    store: SqliteStore,
+) -> None:
+    one = log("0xb1", 1)
+    store.take(CHAIN, [one, log("0xb1", 1, index=1, event=Event.TRANSFER)])
+    assert store.unsettled(CHAIN) == [one]
+    store.settled(CHAIN, [one])
+    assert store.unsettled(CHAIN) == []
+    store.drop(CHAIN, [one.key])
+    (gone,) = store.unsettled(CHAIN)
+    assert gone.removed
+    store.take(CHAIN, [one])
+    store.settled(CHAIN, [gone])  # what was applied is not what is there now
+    assert store.unsettled(CHAIN) == [one]
+    assert store.spendings(CHAIN, SEPOLIA.token, PAYER, NONCE) == [one]
+
+
+def test_an_order_is_found_by_its_authorization(store: SqliteStore) -> None:
+    added = store.add(order())
+    assert store.find(CHAIN, SEPOLIA.token, PAYER, NONCE) == added
+    assert store.find(1, SEPOLIA.token, PAYER, NONCE) is None
+    assert store.payers(CHAIN, [State.DRAFTED], [], 0) == [PAYER]
+    assert store.payers(CHAIN, [State.PAID], [State.FAILED], 0) == []
+
+
+def test_checkpoints_are_replaced_and_forgotten(store: SqliteStore) -> None:
+    for number in range(4):
+        store.check(CHAIN, Checkpoint(number, f"0xb{number}"))
+    gone = [Checkpoint(3, "0xb3"), Checkpoint(2, "0xb2")]
+    store.check(CHAIN, Checkpoint(2, "0xf2"), gone=gone)
+    assert store.checkpoints(CHAIN) == [
+        Checkpoint(2, "0xf2"),
+        Checkpoint(1, "0xb1"),
+        Checkpoint(0, "0xb0"),
+    ]
