@@ -34,7 +34,7 @@ def test_the_python_examples_run(code: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("python -m")])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("python -m fastevm")])
 def test_the_spec_commands_print_tables(command: str) -> None:
     arguments = [sys.executable, *command.split()[1:]]
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True)

@@ -1,0 +1,185 @@
+"""The world that the demonstration plays in: a development node, people with keys, and a dollar.
+
+The keys are those of the well-known test mnemonic: everybody has them, so nothing here is worth
+anything, and nothing here belongs into a shop that is no demonstration.
+"""
+
+import asyncio
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+from eth_utils.address import to_checksum_address
+
+from fastevm.payments import NodeClient
+from fastevm.payments.contracts import artifact
+
+MNEMONIC: Final = "test test test test test test test test test test test junk"
+SYMBOL: Final = "USDC"
+TOKEN_NAME: Final = "USD Coin"
+TOKEN_VERSION: Final = "2"
+DECIMALS: Final = 6
+ALLOWANCE: Final = 100 * 10**DECIMALS  # what each buyer begins with
+
+START_SECONDS: Final = 20.0  # until the node must listen
+STOP_SECONDS: Final = 10.0
+GAS: Final = 4_000_000
+PRIORITY_FEE: Final = 10**9
+
+
+def person(number: int) -> LocalAccount:
+    """An account of the mnemonic, funded by the development chain."""
+    Account.enable_unaudited_hdwallet_features()
+    found: LocalAccount = Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{number}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who plays: the bank administers the token, the merchant sells, the buyers buy."""
+
+    bank: LocalAccount
+    merchant: LocalAccount
+    buyers: dict[str, LocalAccount]
+
+    @classmethod
+    def of_mnemonic(cls) -> "People":
+        buyers = {name: person(number) for number, name in enumerate(("Ada", "Ben", "Cleo"), 2)}
+        return cls(bank=person(0), merchant=person(1), buyers=buyers)
+
+
+class NodeProcess:
+    """A development node in a process of its own, on a port of its own."""
+
+    def __init__(self, *, port: int = 0, options: Sequence[str] = ()) -> None:
+        self.command = [
+            sys.executable, "-m", "fastevm", "node", "--port", str(port), *options,
+        ]  # fmt: skip
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+
+    async def start(self) -> str:
+        """The node's http address, once it listens. RuntimeError if it does not."""
+        self._process = await asyncio.create_subprocess_exec(
+            *self.command, stdout=asyncio.subprocess.PIPE
+        )
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                place = await self._place()
+        except TimeoutError:
+            place = None
+        if place is None:
+            await self.stop()
+            raise RuntimeError("the node did not start; its own words are above")
+        self._reader = asyncio.create_task(self._drain())
+        return f"http://{place}"
+
+    async def stop(self) -> None:
+        """End the node and wait for it."""
+        if self._reader is not None:
+            self._reader.cancel()
+        if self._process is None or self._process.returncode is not None:
+            return
+        self._process.terminate()
+        try:
+            await asyncio.wait_for(self._process.wait(), STOP_SECONDS)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+
+    async def _place(self) -> str | None:
+        assert self._process is not None and self._process.stdout is not None
+        while line := await self._process.stdout.readline():
+            if found := re.search(r"Listening on (\S+)", line.decode()):
+                return found[1]
+        return None
+
+    async def _drain(self) -> None:
+        """Read on, so that the node never waits for a reader."""
+        assert self._process is not None and self._process.stdout is not None
+        with suppress(asyncio.CancelledError):
+            while await self._process.stdout.readline():
+                pass
+
+
+class Bank:
+    """Deploys the dollar and does what its administrator and the buyers can do."""
+
+    def __init__(self, node: NodeClient, people: People, chain_id: int) -> None:
+        self.node = node
+        self.people = people
+        self.chain_id = chain_id
+        self.contract = artifact("Token")
+        self.token = ""
+        self._one_at_a_time = asyncio.Lock()  # an account's nonces are taken in turn
+
+    async def open(self) -> str:
+        """Deploy the token, give every buyer some of it, and return its address."""
+        initcode = self.contract.initcode(TOKEN_NAME, SYMBOL, DECIMALS, self.people.bank.address)
+        receipt = await self._send(self.people.bank, None, initcode)
+        self.token = str(to_checksum_address(receipt["contractAddress"]))
+        await self.fund()
+        return self.token
+
+    async def balance(self, holder: str) -> int:
+        """What somebody holds in the newest slice."""
+        data = "0x" + self.contract.encode("balanceOf", holder).hex()
+        told = await self.node.call("eth_call", {"to": self.token, "data": data}, "pending")
+        return int(told, 16)
+
+    async def pause(self) -> None:
+        await self._do(self.people.bank, "pause")
+
+    async def unpause(self) -> None:
+        await self._do(self.people.bank, "unpause")
+
+    async def block(self) -> None:
+        for buyer in self.people.buyers.values():
+            await self._do(self.people.bank, "blacklist", buyer.address)
+
+    async def unblock(self) -> None:
+        for buyer in self.people.buyers.values():
+            await self._do(self.people.bank, "unBlacklist", buyer.address)
+
+    async def fund(self) -> None:
+        """Mint the allowance for each buyer."""
+        for buyer in self.people.buyers.values():
+            await self._do(self.people.bank, "mint", buyer.address, ALLOWANCE)
+
+    async def empty(self) -> None:
+        """The buyers spend all that they have elsewhere."""
+        for buyer in self.people.buyers.values():
+            if held := await self.balance(buyer.address):
+                await self._do(buyer, "transfer", self.people.bank.address, held)
+
+    async def _do(self, sender: LocalAccount, function: str, *arguments: Any) -> None:
+        await self._send(sender, self.token, self.contract.encode(function, *arguments))
+
+    async def _send(self, sender: LocalAccount, to: str | None, data: bytes) -> dict[str, Any]:
+        """The receipt, pre-confirmed at least. RuntimeError with the reason of a refusal."""
+        async with self._one_at_a_time:
+            count, price = await asyncio.gather(
+                self.node.call("eth_getTransactionCount", sender.address, "pending"),
+                self.node.call("eth_gasPrice"),
+            )
+            transaction: dict[str, Any] = {
+                "chainId": self.chain_id,
+                "nonce": int(count, 16),
+                "gas": GAS,
+                "maxFeePerGas": 2 * int(price, 16) + PRIORITY_FEE,
+                "maxPriorityFeePerGas": PRIORITY_FEE,
+                "data": data,
+                "value": 0,
+                **({} if to is None else {"to": to}),
+            }
+            signed = sender.sign_transaction(transaction)
+            raw = "0x" + bytes(signed.raw_transaction).hex()
+            receipt = await self.node.call("eth_sendRawTransactionSync", raw)
+        if int(receipt["status"], 16) != 1:
+            raise RuntimeError("the token refused")
+        return dict(receipt)

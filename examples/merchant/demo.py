@@ -1,0 +1,150 @@
+"""Puts the demonstration together: node, token, desk, pages, and the news of every slice."""
+
+import asyncio
+import logging
+import secrets
+import socket
+import tempfile
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiohttp import web
+
+from examples.merchant.chain import TOKEN_NAME, TOKEN_VERSION, Bank, NodeProcess, People
+from examples.merchant.desk import Desk
+from examples.merchant.stream import Stream
+from examples.merchant.test_wallet import TestWallet
+from examples.merchant.web import Shop
+from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Policy, Vault, open_store
+from fastevm.payments.vault import KEY_LENGTH
+
+log: Final = logging.getLogger(__name__)
+
+SHUTDOWN_SECONDS: Final = 2.0  # that open pages get at the end
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Where the pages are served (port 0: any), how fast the chain is, what counts as paid."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    node_port: int = 0
+    block_time: int = 2_000  # milliseconds
+    slice_interval: int = 200  # milliseconds
+    confirmations: int = 2  # blocks, the one with the payment included
+
+
+class Demo:
+    """Everything that one command starts; ``url`` is where the shop is."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.url = ""
+        self.node_url = ""
+        self.token = ""
+        self.stream = Stream()
+        self.people = People.of_mnemonic()
+        self._exit = AsyncExitStack()
+
+    async def start(self) -> None:
+        """Start all of it; what was started is stopped again if something fails."""
+        async with self._exit:
+            place = self._listen()
+            node = await self._start_node()
+            chain_id = int(await node.call("eth_chainId"), 16)
+            bank = Bank(node, self.people, chain_id)
+            self.token = await bank.open()
+            desk = await self._open_desk(node, chain_id)
+            self._background(self._tell_slices(node, desk))
+            await self._serve(place, Shop(desk, bank, self.stream, self.node_url), chain_id)
+            self._exit = self._exit.pop_all()
+
+    async def stop(self) -> None:
+        """End everything, in the opposite order."""
+        await self._exit.aclose()
+
+    def _listen(self) -> socket.socket:
+        """Take the address before anything is started: OSError if it is somebody else's."""
+        family = socket.AF_INET6 if ":" in self.options.host else socket.AF_INET
+        place = socket.create_server((self.options.host, self.options.port), family=family)
+        self._exit.callback(place.close)
+        host, port = place.getsockname()[:2]
+        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return place
+
+    async def _start_node(self) -> NodeClient:
+        options = self.options
+        process = NodeProcess(
+            port=options.node_port,
+            options=[
+                "--block-time", str(options.block_time),
+                "--slice-interval", str(options.slice_interval),
+            ],
+        )  # fmt: skip
+        self.node_url = await process.start()
+        self._exit.push_async_callback(process.stop)
+        node = NodeClient(self.node_url, self.node_url.replace("http", "ws", 1))
+        self._exit.push_async_callback(node.close)
+        return node
+
+    async def _open_desk(self, node: NodeClient, chain_id: int) -> Desk:
+        """The chain begins anew each time, so orders are kept no longer, and neither is the key."""
+        folder = self._exit.enter_context(tempfile.TemporaryDirectory(prefix="merchant-"))
+        store = open_store(f"sqlite:///{folder}/orders.db")
+        self._exit.callback(store.close)
+        merchant = Merchant(
+            node,
+            store,
+            Vault([secrets.token_bytes(KEY_LENGTH)]),
+            Domain(TOKEN_NAME, TOKEN_VERSION, chain_id, self.token),
+            KeySigner(self.people.merchant.key),
+            policy=Policy(depth=self.options.confirmations),
+        )
+        self._exit.push_async_callback(merchant.close)
+        desk = Desk(merchant, self.stream)
+        self._background(desk.run())
+        return desk
+
+    async def _serve(self, place: socket.socket, shop: Shop, chain_id: int) -> None:
+        app = shop.application(TestWallet(self.people.buyers, chain_id))
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        await runner.setup()
+        self._exit.push_async_callback(runner.cleanup)
+        self._exit.callback(self.stream.close)
+        await web.SockSite(runner, place).start()
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run beside everything else; an end that nobody asked for is said loudly."""
+
+        async def watched() -> None:
+            try:
+                await work
+            except Exception:
+                log.exception("a part of the demonstration has stopped")
+
+        task = asyncio.create_task(watched())
+
+        async def end() -> None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+        self._exit.push_async_callback(end)
+
+    async def _tell_slices(self, node: NodeClient, desk: Desk) -> None:
+        """Tell the pages each slice; the number inside its block is known once a block began."""
+        block, position = None, None
+        async for told in node.subscribe("newFlashblocks"):
+            if told is None:  # a new connection: how much of the block was missed is unknown
+                block, position = None, None
+                continue
+            number = int(told["number"], 16)
+            if number != block:
+                position = None if block is None else 0
+                block = number
+            elif position is not None:
+                position += 1
+            self.stream.tell("slice", {"block": number, "slice": position})
+            desk.slice()

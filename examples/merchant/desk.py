@@ -1,0 +1,197 @@
+"""The shop's desk: sells, and keeps the pages current. Payments themselves are `Merchant`'s."""
+
+import asyncio
+import itertools
+import logging
+import secrets
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from examples.merchant.chain import DECIMALS, SYMBOL
+from examples.merchant.requests import BadRequest
+from examples.merchant.stream import Stream
+from examples.merchant.view import view_of
+from fastevm.payments import Merchant, Order, PaymentError, State, UnknownOrder, Verdict
+
+log: Final = logging.getLogger(__name__)
+
+MOST_OF_ONE: Final = 9  # bags in one order
+MOST_ORDERS: Final = 500  # of one run of the demonstration
+ID_BYTES: Final = 6  # of an order's id: who knows it may look at the order
+
+
+class Item(NamedTuple):
+    """What is sold; the price in the smallest units of the token."""
+
+    id: str
+    name: str
+    note: str
+    price: int
+
+
+ITEMS: Final = (
+    Item("guji", "Guji, washed", "Ethiopia. Bergamot, peach, black tea.", 12_500_000),
+    Item("huila", "Huila, natural", "Colombia. Strawberry, cocoa nibs.", 11_000_000),
+    Item("santos", "Santos, espresso", "Brazil. Hazelnut, dark sugar.", 9_500_000),
+)
+NAMES: Final = {item.id: item.name for item in ITEMS}
+
+
+class Desk:
+    """Between the pages and `Merchant`: prices, the buyer's side of cancelling, and the views."""
+
+    def __init__(self, merchant: Merchant, stream: Stream) -> None:
+        self.merchant = merchant
+        self.stream = stream
+        self._serials = itertools.count(1)
+        self._placed = 0
+        self._asked: set[str] = set()  # orders whose buyer was asked to cancel
+        self._verdicts: dict[str, dict[str, Verdict]] = {}  # of stored orders, at the newest slice
+        self._moving: set[str] = set()  # orders with a transaction on its way
+        self._told: dict[str, dict[str, Any]] = {}  # what the pages know of each order
+        self._stale: set[str] = set()
+        self._wake = asyncio.Event()
+        self._slice = asyncio.Event()
+        merchant.on_change(lambda order: self._touch([order.id]))
+
+    # --- selling and collecting -------------------------------------------------------------------
+
+    async def place(self, item_id: str, quantity: int, payer: str) -> str:
+        """Set the terms of a new order at our prices; its id. BadRequest, InvalidTerms."""
+        item = next((one for one in ITEMS if one.id == item_id), None)
+        if item is None:
+            raise BadRequest("this is not sold here")
+        if not 1 <= quantity <= MOST_OF_ONE:
+            raise BadRequest(f"an order has 1 to {MOST_OF_ONE} bags")
+        if self._placed >= MOST_ORDERS:
+            raise BadRequest(f"the demonstration ends at {MOST_ORDERS} orders; start it again")
+        order_id = secrets.token_hex(ID_BYTES)
+        reference = f"{quantity} {item.id}"
+        await self.merchant.draft(order_id, payer, quantity * item.price, reference=reference)
+        self._placed += 1
+        return order_id
+
+    async def authorization(self, order_id: str) -> dict[str, Any]:
+        """What the buyer signs to pay."""
+        return (await self.merchant.order(order_id)).authorization.typed_data()
+
+    async def sign(self, order_id: str, signature: str) -> None:
+        await self.merchant.accept(order_id, signature)
+
+    async def capture(self, order_id: str) -> None:
+        """Submit the capture; the pages follow it from there."""
+        await self.merchant.capture(order_id, until=State.CAPTURING)
+
+    async def void(self, order_id: str) -> None:
+        await self.merchant.void(order_id)
+
+    async def ask_cancel(self, order_id: str) -> None:
+        """Show the buyer a button: only the payer's signature cancels on chain."""
+        order = await self.merchant.order(order_id)
+        if order.state is not State.STORED:
+            raise BadRequest("only an authorization that is stored can be cancelled")
+        self._asked.add(order_id)
+        self._touch([order_id])
+
+    async def cancellation(self, order_id: str) -> dict[str, Any]:
+        """What the buyer signs to cancel."""
+        return (await self.merchant.order(order_id)).authorization.cancellation.typed_data()
+
+    async def cancel(self, order_id: str, signature: str) -> None:
+        """Relay the buyer's cancellation."""
+        await self.merchant.cancel(order_id, signature, until=State.CANCELLING)
+
+    # --- showing ----------------------------------------------------------------------------------
+
+    async def shown(self, wanted: Iterable[str] | None) -> list[dict[str, Any]]:
+        """The views of these orders, or of all, oldest first; unknown ids are left out."""
+        if wanted is None:
+            orders = await self.merchant.orders(limit=MOST_ORDERS)
+            orders.sort(key=lambda order: order.created_at)
+            return [await self._view(order) for order in orders]
+        found = []
+        for order_id in wanted:
+            try:
+                found.append(await self._view(await self.merchant.order(order_id)))
+            except UnknownOrder:
+                continue
+        return sorted(found, key=lambda view: view["createdAt"])
+
+    async def _view(self, order: Order) -> dict[str, Any]:
+        serial = next(self._serials)
+        quantity, _, item = order.reference.partition(" ")
+        if order.state is not State.STORED:
+            self._verdicts.pop(order.id, None)
+            self._asked.discard(order.id)
+        view = view_of(
+            order,
+            verdicts=list(self._verdicts.get(order.id, {}).values()),
+            submissions=await self.merchant.submissions(order.id),
+            trail=await self.merchant.audit(order.id),
+        )
+        return {
+            **view,
+            "serial": serial,
+            "item": NAMES.get(item, item),
+            "quantity": int(quantity),
+            "amountText": money(order.authorization.terms.value),
+            "cancelAsked": order.id in self._asked,
+        }
+
+    # --- what runs beside the pages ---------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Reconcile, check all stored orders at each slice, tell the pages; until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.merchant.run())
+            group.create_task(self._watch())
+            group.create_task(self._follow())
+            group.create_task(self._tell())
+
+    def slice(self) -> None:
+        """A slice came: what is on its way may be in it."""
+        if self._moving:
+            self._slice.set()
+
+    async def _follow(self) -> None:
+        """Look at once where transactions are, at every slice while some are on their way."""
+        while True:
+            await self._slice.wait()
+            self._slice.clear()
+            try:
+                await self.merchant.reconcile()
+            except PaymentError as error:
+                log.warning("the next slice tries again: %s", type(error).__name__)
+            self._touch(self._moving)
+
+    async def _watch(self) -> None:
+        async for changes in self.merchant.watch():
+            for change in changes:
+                self._verdicts.setdefault(change.order_id, {})[change.after.name] = change.after
+            self._touch({change.order_id for change in changes})
+
+    def _touch(self, order_ids: Iterable[str]) -> None:
+        self._stale.update(order_ids)
+        if self._stale:
+            self._wake.set()
+
+    async def _tell(self) -> None:
+        """Show orders anew that may have changed, and tell the pages if they look different."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            stale, self._stale = self._stale, set()
+            for order_id in stale:
+                order = await self.merchant.order(order_id)
+                (self._moving.add if order.state.in_flight else self._moving.discard)(order_id)
+                view = await self._view(order)
+                looks = {name: value for name, value in view.items() if name != "serial"}
+                if looks != self._told.get(order_id):
+                    self._told[order_id] = looks
+                    self.stream.tell("order", view)
+
+
+def money(units: int) -> str:
+    """An amount for people, to the cent."""
+    return f"{Decimal(units).scaleb(-DECIMALS):.2f} {SYMBOL}"

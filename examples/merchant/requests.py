@@ -1,0 +1,109 @@
+"""What the pages may send, and how refusals look: JSON bodies from our own pages only."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from aiohttp import web
+
+from examples.merchant.words import REASONS
+from fastevm.payments import (
+    CaptureRefused,
+    InvalidTerms,
+    NodeUnreachable,
+    PaymentError,
+    SignatureRefused,
+    UnknownOrder,
+)
+
+log: Final = logging.getLogger(__name__)
+
+BODY_LIMIT: Final = 64 * 1024  # bytes; a wallet contract's signature is the longest thing sent
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+        " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class BadRequest(Exception):
+    """What was sent cannot be used; the text is for the page's reader."""
+
+
+async def body_of(request: web.Request, **members: type) -> dict[str, Any]:
+    """The members of a JSON body, of these types. BadRequest names the one that is wrong."""
+    try:
+        body = await request.json()
+    except (ValueError, UnicodeDecodeError):
+        raise BadRequest("the request holds no JSON") from None
+    if not isinstance(body, dict):
+        raise BadRequest("the request holds no JSON object")
+    for name, kind in members.items():
+        value = body.get(name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise BadRequest(f"{name}: expected {kind.__name__}")
+    return body
+
+
+def ours(request: web.Request) -> bool:
+    """Whether a request that changes something comes from our own pages.
+
+    Browsers send Origin with every POST, and cannot send JSON to another site unasked.
+    """
+    origin = request.headers.get("Origin")
+    if origin is not None and origin != f"{request.scheme}://{request.host}":
+        return False
+    return request.content_type == "application/json"
+
+
+@web.middleware
+async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuses strangers' posts, and turns refusals into JSON that the page can show."""
+    if request.method == "POST" and not ours(request):
+        return refusal(403, "This request does not come from the shop's own page.")
+    try:
+        return await handler(request)
+    except (BadRequest, InvalidTerms) as error:
+        return refusal(400, str(error))
+    except UnknownOrder:
+        return refusal(404, "There is no such order.")
+    except (SignatureRefused, CaptureRefused) as error:
+        return refusal(409, words_of_refusal(error))
+    except NodeUnreachable:
+        return refusal(503, "The node does not answer. Nothing is lost: please try again.")
+    except PaymentError as error:
+        return refusal(409, str(error))
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        return refusal(error.status, error.text or error.reason)
+    except Exception:
+        log.exception("%s %s", request.method, request.path)
+        return refusal(500, "The shop ran into an error of its own.")
+
+
+def words_of_refusal(error: SignatureRefused | CaptureRefused) -> str:
+    """Why a signature or a capture is refused, as a sentence."""
+    if isinstance(error, SignatureRefused):
+        return f"This signature is refused: {REASONS[error.reason]}."
+    reason = error.report.reason
+    return f"Nothing was submitted: {REASONS[reason]}."
+
+
+def refusal(status: int, text: str) -> web.Response:
+    sentence = text[:1].upper() + text[1:]
+    return web.Response(
+        status=status, text=json.dumps({"error": sentence}), content_type="application/json"
+    )
+
+
+async def add_headers(_: web.Request, response: web.StreamResponse) -> None:
+    """What every answer carries: pages load nothing from elsewhere."""
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)

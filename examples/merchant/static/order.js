@@ -1,0 +1,56 @@
+// What buyer and merchant both see of an order: its state in words, its terms, its history.
+
+import { clock, element, short } from "./dom.js";
+
+/** The state as a chip: a word and a sign, so that colour is never the only difference. */
+export function chip(order) {
+  return element("span", { className: "chip", dataset: { tone: order.tone } }, order.label);
+}
+
+/** The sentence that says what the state means, and why, where something went wrong. */
+export function story(order) {
+  const parts = [element("p", { className: "story", textContent: order.sentence })];
+  if (order.cause) {
+    const { effect, text } = order.cause;
+    parts.push(
+      element("p", { className: "reason" },
+        element("strong", { textContent: `${effect}: ` }), text),
+    );
+  }
+  return parts;
+}
+
+/** The agreed terms. */
+export function terms(order) {
+  const row = (name, ...value) => [element("dt", { textContent: name }), element("dd", {}, ...value)];
+  return element(
+    "dl",
+    { className: "terms" },
+    ...row("Payer", short(order.payer)),
+    ...row("Recipient", short(order.recipient)),
+    ...row("Window", `${clock(order.validAfter)} to ${clock(order.validBefore)}`),
+    ...row("One-time nonce", short(order.nonce)),
+    ...(order.settlement
+      ? row("Settled in", `block ${order.settlement.block}, `, short(order.settlement.hash))
+      : []),
+  );
+}
+
+/** Everything that happened, oldest first. */
+export function trail(order) {
+  return element(
+    "ol",
+    { className: "trail" },
+    ...order.trail.map((entry) =>
+      element("li", {},
+        element("time", { textContent: clock(entry.at) }), " ",
+        element("span", {}, entry.text)),
+    ),
+  );
+}
+
+/** A part that can be opened. */
+export function part(name, title, ...children) {
+  return element("details", { dataset: { part: name } },
+    element("summary", { textContent: title }), ...children);
+}

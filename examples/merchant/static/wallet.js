@@ -1,0 +1,66 @@
+// Any wallet in the browser: found by EIP-6963 or as window.ethereum, asked by EIP-1193.
+
+const REJECTED = 4001;
+const UNKNOWN_CHAIN = 4902;
+const found = new Map(); // id -> {name, provider}
+
+window.addEventListener("eip6963:announceProvider", (event) => {
+  const { info, provider } = event.detail;
+  found.set(info.uuid, { name: info.name, provider });
+});
+
+/** All wallets that this page can use, as [id, {name, provider}]. */
+export function wallets() {
+  window.dispatchEvent(new Event("eip6963:requestProvider"));
+  const announced = [...found.values()].some(({ provider }) => provider === window.ethereum);
+  if (window.ethereum && !announced) {
+    found.set("injected", { name: "Browser wallet", provider: window.ethereum });
+  }
+  return [...found];
+}
+
+/** One connected account of a wallet on the right chain. */
+export class Wallet {
+  constructor(provider, account) {
+    this.provider = provider;
+    this.account = account;
+  }
+
+  /** Asks the wallet for an account, and to change to the shop's chain if it is on another one. */
+  static async connect(provider, chain) {
+    const [account] = await asked(provider, "eth_requestAccounts");
+    if (!account) throw new Error("The wallet offers no account.");
+    await onChain(provider, chain);
+    return new Wallet(provider, account);
+  }
+
+  /** The payer's signature over typed data, as 0x-hex. */
+  sign(typedData) {
+    return asked(this.provider, "eth_signTypedData_v4", [this.account, JSON.stringify(typedData)]);
+  }
+}
+
+async function onChain(provider, chain) {
+  const current = await asked(provider, "eth_chainId");
+  if (Number(current) === Number(chain.chainId)) return;
+  const change = { method: "wallet_switchEthereumChain", params: [{ chainId: chain.chainId }] };
+  try {
+    await provider.request(change);
+  } catch (error) {
+    if (error?.code !== UNKNOWN_CHAIN) throw readable(error);
+    await asked(provider, "wallet_addEthereumChain", [chain]);
+  }
+}
+
+async function asked(provider, method, params = []) {
+  try {
+    return await provider.request({ method, params });
+  } catch (error) {
+    throw readable(error);
+  }
+}
+
+function readable(error) {
+  if (error?.code === REJECTED) return new Error("You declined in the wallet. Nothing was signed.");
+  return new Error(`The wallet says: ${error?.message ?? "no reason given"}`);
+}

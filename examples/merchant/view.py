@@ -1,0 +1,157 @@
+"""What the pages show of an order, as JSON: state, cause, checks, history, all of it in words."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from examples.merchant.words import (
+    ACTORS,
+    CHECKS,
+    PRE_CONFIRMED,
+    PROGRESS,
+    PURPOSES,
+    REASONS,
+    STATES,
+    TRIGGERS,
+    Words,
+)
+from fastevm.payments import (
+    AuditEntry,
+    Order,
+    Progress,
+    Reason,
+    State,
+    Submission,
+    Verdict,
+)
+from fastevm.payments.contracts import artifact
+
+# What can be done in each state; the pages show the buttons that are theirs.
+ACTIONS: Final[dict[State, tuple[str, ...]]] = {
+    State.DRAFTED: ("sign", "void"),
+    State.STORED: ("capture", "ask_cancel", "cancel", "void"),
+    State.CAPTURED: ("refund",),
+    State.PAID: ("refund",),
+}
+# A check whose failure lets this order be captured, at the cost of another one.
+ONLY_A_WARNING: Final = "balance_after_others"
+
+
+def view_of(
+    order: Order,
+    *,
+    verdicts: Sequence[Verdict],
+    submissions: Sequence[Submission],
+    trail: Sequence[AuditEntry],
+) -> dict[str, Any]:
+    """All of it but the goods. Amounts are decimal strings, times seconds since 1970."""
+    terms, words = order.authorization.terms, words_of(order, submissions)
+    return {
+        "id": order.id,
+        "createdAt": order.created_at,
+        "state": order.state.value,
+        "label": words.label,
+        "sentence": words.sentence,
+        "tone": words.tone,
+        "amount": str(terms.value),
+        "payer": terms.payer,
+        "recipient": terms.recipient,
+        "nonce": "0x" + terms.nonce.hex(),
+        "validAfter": terms.valid_after,
+        "validBefore": terms.valid_before,
+        "expires": order.state.open,
+        "cause": cause_of(order, verdicts),
+        "actions": list(ACTIONS.get(order.state, ())),
+        "checks": [check(verdict) for verdict in verdicts],
+        "transactions": [transaction(one) for one in submissions],
+        "settlement": settlement(order),
+        "refund": refund(order),
+        "trail": [entry(one) for one in trail],
+    }
+
+
+def words_of(order: Order, submissions: Sequence[Submission]) -> Words:
+    """The state in words; a transaction in a slice says more than that one was sent."""
+    in_slice = any(one.progress is Progress.PRE_CONFIRMED for one in submissions)
+    if in_slice and order.state in PRE_CONFIRMED:
+        return PRE_CONFIRMED[order.state]
+    return STATES[order.state]
+
+
+def cause_of(order: Order, verdicts: Sequence[Verdict]) -> dict[str, str] | None:
+    """What is wrong, in two parts: what follows from it, and the cause itself."""
+    if order.state is State.STORED:
+        failing = [one for one in verdicts if one.ok is False and one.reason is not None]
+        failing.sort(key=lambda one: one.name == ONLY_A_WARNING)
+        if failing and failing[0].reason is not None:
+            warning = failing[0].name == ONLY_A_WARNING
+            effect = "Not all open orders can be paid" if warning else "A capture would fail now"
+            return cause(effect, failing[0].reason)
+        return None if order.reason is None else cause("The last attempt failed", order.reason)
+    if order.reason is not None and order.state in (State.FAILED, State.EXPIRED):
+        return cause("Why", order.reason)
+    return None
+
+
+def cause(effect: str, reason: Reason) -> dict[str, str]:
+    return {"effect": effect, "name": reason.value, "text": REASONS[reason]}
+
+
+def check(verdict: Verdict) -> dict[str, str]:
+    """A verdict with its title and a sentence."""
+    title, fine = CHECKS.get(verdict.name, (verdict.name, "passes"))
+    if verdict.ok:
+        return {"name": verdict.name, "title": title, "verdict": "ok", "text": fine}
+    if verdict.ok is None or verdict.reason is None:
+        text = "could not be checked"
+        return {"name": verdict.name, "title": title, "verdict": "unknown", "text": text}
+    text = REASONS[verdict.reason]
+    return {"name": verdict.name, "title": title, "verdict": "failed", "text": text}
+
+
+def transaction(one: Submission) -> dict[str, Any]:
+    return {
+        "hash": one.transaction_hash,
+        "purpose": PURPOSES[one.purpose],
+        "progress": PROGRESS[one.progress],
+        "reason": None if one.reason is None else REASONS[one.reason],
+    }
+
+
+def settlement(order: Order) -> dict[str, Any] | None:
+    """Where the chain spent the nonce."""
+    found = order.settlement
+    if found is None:
+        return None
+    return {"hash": found.transaction_hash, "block": found.block_number}
+
+
+def refund(order: Order) -> dict[str, str] | None:
+    """The transfer that gives the money back, for whoever holds the shop's key."""
+    if order.state not in (State.CAPTURED, State.PAID):
+        return None
+    terms = order.authorization.terms
+    data = artifact("Token").encode("transfer", terms.payer, terms.value)
+    return {
+        "to": terms.payer,
+        "token": order.authorization.domain.token,
+        "data": "0x" + data.hex(),
+    }
+
+
+def entry(one: AuditEntry) -> dict[str, Any]:
+    """A line of the trail as a sentence."""
+    detail = f" ({one.detail})" if one.detail else ""
+    return {"at": one.at, "text": f"{ACTORS.get(one.actor, one.actor)}: {event_of(one)}{detail}"}
+
+
+def event_of(one: AuditEntry) -> str:
+    """What happened: a transition, or news of one of our transactions."""
+    for trigger, words in TRIGGERS.items():
+        if one.what == trigger.value:
+            return words
+    if one.what == State.DRAFTED.value:
+        return "set the terms"
+    for progress, words in PROGRESS.items():
+        if one.after == progress.value:
+            return f"a transaction is {words}"
+    return one.what

@@ -1,0 +1,161 @@
+"""The web application: two pages, what they ask for, and the streams that keep them current."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+from examples.merchant.chain import DECIMALS, SYMBOL, Bank
+from examples.merchant.desk import ITEMS, MOST_OF_ONE, Desk
+from examples.merchant.requests import BODY_LIMIT, BadRequest, add_headers, body_of, guarded
+from examples.merchant.stream import Event, Stream
+from examples.merchant.test_wallet import TestWallet
+
+STATIC: Final = Path(__file__).parent / "static"
+MOST_WATCHED: Final = 20  # orders that a buyer's page follows at a time
+DEMO_ACTIONS: Final = {
+    "pause": "The token is paused.",
+    "unpause": "The token moves again.",
+    "block": "The buyers are blocked.",
+    "unblock": "The buyers are not blocked any more.",
+    "empty": "The buyers have spent their money elsewhere.",
+    "fund": "Every buyer got 100 USDC.",
+}
+ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+
+
+class Shop:
+    """The routes; all work is the desk's."""
+
+    def __init__(self, desk: Desk, bank: Bank, stream: Stream, node_url: str) -> None:
+        self.desk = desk
+        self.bank = bank
+        self.stream = stream
+        self.node_url = node_url
+
+    def application(self, wallet: TestWallet) -> web.Application:
+        """The aiohttp application with the test wallet beside the shop."""
+        app = web.Application(middlewares=[guarded], client_max_size=BODY_LIMIT)
+        app.on_response_prepare.append(add_headers)
+        app.add_routes([*self.pages(), *self.orders(), *wallet.routes()])
+        return app
+
+    def pages(self) -> list[web.AbstractRouteDef]:
+        return [
+            web.get("/", self.shop_page),
+            web.get("/merchant", self.merchant_page),
+            web.static("/static", STATIC),
+            web.get("/api/shop", self.describe),
+            web.get("/api/balance/{address}", self.balance),
+            web.get("/events", self.buyer_events),
+            web.get("/merchant/events", self.merchant_events),
+            web.post("/demo/{action}", self.demo),
+        ]
+
+    def orders(self) -> list[web.AbstractRouteDef]:
+        one = "/api/orders/{id}"
+        return [
+            web.post("/api/orders", self.place),
+            web.get(f"{one}/authorization", self.authorization),
+            web.post(f"{one}/signature", self.sign),
+            web.get(f"{one}/cancellation", self.cancellation),
+            web.post(f"{one}/cancellation", self.cancel),
+            web.post(f"{one}/capture", self.capture),
+            web.post(f"{one}/void", self.void),
+            web.post(f"{one}/ask-cancel", self.ask_cancel),
+        ]
+
+    async def shop_page(self, _: web.Request) -> web.FileResponse:
+        return web.FileResponse(STATIC / "shop.html")
+
+    async def merchant_page(self, _: web.Request) -> web.FileResponse:
+        return web.FileResponse(STATIC / "merchant.html")
+
+    async def describe(self, _: web.Request) -> web.Response:
+        """What is sold, in which money, on which chain."""
+        chain = {
+            "chainId": hex(self.bank.chain_id),
+            "chainName": "fastevm development chain",
+            "rpcUrls": [self.node_url],
+            "nativeCurrency": {"name": "Ether", "symbol": "ETH", "decimals": 18},
+        }
+        return web.json_response(
+            {
+                "items": [item._asdict() for item in ITEMS],
+                "symbol": SYMBOL,
+                "decimals": DECIMALS,
+                "mostOfOne": MOST_OF_ONE,
+                "chain": chain,
+            }
+        )
+
+    async def balance(self, request: web.Request) -> web.Response:
+        address = request.match_info["address"]
+        if not ADDRESS.fullmatch(address):
+            raise BadRequest("this is no address")
+        return web.json_response({"balance": await self.bank.balance(address)})
+
+    async def place(self, request: web.Request) -> web.Response:
+        """A new order; the answer holds what the payer signs."""
+        body = await body_of(request, item=str, quantity=int, payer=str)
+        order_id = await self.desk.place(body["item"], body["quantity"], body["payer"])
+        return await self._order(order_id, typedData=await self.desk.authorization(order_id))
+
+    async def authorization(self, request: web.Request) -> web.Response:
+        typed = await self.desk.authorization(request.match_info["id"])
+        return web.json_response({"typedData": typed})
+
+    async def sign(self, request: web.Request) -> web.Response:
+        body = await body_of(request, signature=str)
+        await self.desk.sign(request.match_info["id"], body["signature"])
+        return await self._order(request.match_info["id"])
+
+    async def cancellation(self, request: web.Request) -> web.Response:
+        typed = await self.desk.cancellation(request.match_info["id"])
+        return web.json_response({"typedData": typed})
+
+    async def cancel(self, request: web.Request) -> web.Response:
+        body = await body_of(request, signature=str)
+        await self.desk.cancel(request.match_info["id"], body["signature"])
+        return await self._order(request.match_info["id"])
+
+    async def capture(self, request: web.Request) -> web.Response:
+        await self.desk.capture(request.match_info["id"])
+        return await self._order(request.match_info["id"], message="The capture is submitted.")
+
+    async def void(self, request: web.Request) -> web.Response:
+        await self.desk.void(request.match_info["id"])
+        return await self._order(request.match_info["id"], message="The order is void.")
+
+    async def ask_cancel(self, request: web.Request) -> web.Response:
+        await self.desk.ask_cancel(request.match_info["id"])
+        text = "The buyer's page now asks for a signed cancellation."
+        return await self._order(request.match_info["id"], message=text)
+
+    async def demo(self, request: web.Request) -> web.Response:
+        """Something goes wrong, or right again."""
+        action = request.match_info["action"]
+        if action not in DEMO_ACTIONS:
+            raise BadRequest(f"no such action: {action}")
+        await getattr(self.bank, action)()
+        return web.json_response({"message": DEMO_ACTIONS[action]})
+
+    async def buyer_events(self, request: web.Request) -> web.StreamResponse:
+        """The orders that a buyer's page knows the ids of, and nobody else's."""
+        ids = [one for one in request.query.get("orders", "").split(",") if one]
+        if len(ids) > MOST_WATCHED:
+            raise BadRequest(f"a page follows at most {MOST_WATCHED} orders")
+        wanted = frozenset(ids)
+        return await self.stream.serve(request, wanted, lambda: self._snapshot(wanted))
+
+    async def merchant_events(self, request: web.Request) -> web.StreamResponse:
+        return await self.stream.serve(request, None, lambda: self._snapshot(None))
+
+    async def _snapshot(self, wanted: frozenset[str] | None) -> list[Event]:
+        shown = await self.desk.shown(wanted)
+        return [("order", order) for order in shown]
+
+    async def _order(self, order_id: str, **more: object) -> web.Response:
+        shown = await self.desk.shown(frozenset((order_id,)))
+        return web.json_response({"order": shown[0], **more})

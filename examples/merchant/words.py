@@ -1,0 +1,131 @@
+"""What the pages say: every state and every reason in a sentence for people."""
+
+from typing import Final, NamedTuple
+
+from fastevm.payments import Actor, Progress, Purpose, Reason, State, Trigger
+
+
+class Words(NamedTuple):
+    """A state's label, what it means, and its tone: wait, good, bad or idle."""
+
+    label: str
+    sentence: str
+    tone: str
+
+
+STATES: Final[dict[State, Words]] = {
+    State.DRAFTED: Words(
+        "Not signed", "The terms are set. The buyer has not signed them yet.", "idle"
+    ),
+    State.SIGNED: Words("Signed", "The buyer has signed; the shop is storing it.", "wait"),
+    State.STORED: Words(
+        "Authorized",
+        "Signed and stored. No money has moved and none is reserved.",
+        "wait",
+    ),
+    State.CAPTURING: Words(
+        "Capturing", "The capture is on its way into a block. This is not a payment yet.", "wait"
+    ),
+    State.CAPTURED: Words(
+        "Captured", "The money has moved. A few more blocks make sure that it stays.", "wait"
+    ),
+    State.PAID: Words(
+        "Paid", "The transfer is in the chain, as deep as the shop wants it to be.", "good"
+    ),
+    State.CANCELLING: Words(
+        "Cancelling", "The buyer's cancellation is on its way into a block.", "wait"
+    ),
+    State.CANCELLED: Words(
+        "Cancelled", "The buyer took the authorization back. It can never be captured.", "idle"
+    ),
+    State.VOIDED: Words(
+        "Voided", "The shop will not use the authorization. The token does not know that.", "idle"
+    ),
+    State.EXPIRED: Words("Expired", "The window closed before the money was collected.", "bad"),
+    State.FAILED: Words("Failed", "This authorization can never be captured.", "bad"),
+}
+
+# The same while the transaction is in a slice of the block under construction.
+PRE_CONFIRMED: Final[dict[State, Words]] = {
+    State.CAPTURING: Words(
+        "Pre-confirmed", "The capture is in the newest slice; its block is still open.", "wait"
+    ),
+    State.CANCELLING: Words(
+        "Cancellation pre-confirmed", "It is in the newest slice; its block is still open.", "wait"
+    ),
+}
+
+REASONS: Final[dict[Reason, str]] = {
+    Reason.PAUSED: "the token is paused: nobody can move it at the moment",
+    Reason.BLOCKED: "the token's issuer has blocked the buyer or the shop",
+    Reason.NOT_PAYEE: "only the shop's own account may collect this payment",
+    Reason.NOT_YET_VALID: "the window of the authorization has not begun",
+    Reason.EXPIRED: "the window of the authorization has closed",
+    Reason.NONCE_CONSUMED: "the authorization was used or cancelled before",
+    Reason.NONCE_SPENT_ELSEWHERE: "its one-time nonce was spent on another payment",
+    Reason.SIGNATURE_LENGTH: "the signature has the wrong length",
+    Reason.SIGNATURE_S: "the signature is in the form that tokens refuse (high s)",
+    Reason.SIGNATURE_V: "the signature's recovery id is not 27 or 28",
+    Reason.SIGNATURE_SIGNER: "somebody else signed, or other terms were signed",
+    Reason.WRONG_TYPE: "another kind of message was signed",
+    Reason.WRONG_DOMAIN: "it was signed for another token, or for another chain",
+    Reason.BALANCE: "the buyer does not hold enough money",
+    Reason.BALANCE_LATER: "the buyer's money does not cover all of their open orders",
+    Reason.ZERO_ADDRESS: "payer or recipient is the zero address",
+    Reason.NO_TOKEN: "there is no token at this address",
+    Reason.GAS_FUNDS: "the shop's account cannot pay for the transaction",
+    Reason.OUT_OF_GAS: "the transaction ran out of gas",
+    Reason.UNKNOWN: "the token gave a reason that is not known here",
+}
+
+# The verdicts of a pre-flight by name: a title, and what a verdict that is fine says.
+CHECKS: Final[dict[str, tuple[str, str]]] = {
+    "domain": ("Token", "the terms name this token on this chain"),
+    "signature": ("Signature", "the buyer signed these terms"),
+    "window_now": ("Window now", "the authorization is valid at this moment"),
+    "window_at_capture": ("Window at capture", "it will be valid when the capture arrives"),
+    "nonce": ("One-time nonce", "neither used nor cancelled"),
+    "balance": ("Balance", "the buyer holds the amount"),
+    "balance_after_others": ("Other orders", "the buyer's money covers all of their open orders"),
+    "policy": ("Token's policy", "neither paused nor blocked: a simulated capture succeeds"),
+    "gas": ("Gas", "the shop's account can pay for the transaction"),
+}
+
+PURPOSES: Final[dict[Purpose, str]] = {
+    Purpose.CAPTURE: "Capture",
+    Purpose.CANCEL: "Cancellation",
+    Purpose.FILL: "Filler (keeps the account's nonces without a gap)",
+}
+PROGRESS: Final[dict[Progress, str]] = {
+    Progress.RECORDED: "written down",
+    Progress.REFUSED: "refused by the node",
+    Progress.SENT: "sent",
+    Progress.PRE_CONFIRMED: "pre-confirmed in a slice",
+    Progress.SUCCEEDED: "in a block",
+    Progress.REVERTED: "failed in a block",
+    Progress.REPLACED: "replaced",
+    Progress.LOST: "lost",
+}
+ACTORS: Final[dict[str, str]] = {
+    Actor.MERCHANT.value: "Shop",
+    Actor.PAYER.value: "Buyer",
+    Actor.CHAIN.value: "Chain",
+    Actor.CLOCK.value: "Clock",
+}
+TRIGGERS: Final[dict[Trigger, str]] = {
+    Trigger.SIGN: "signed the authorization",
+    Trigger.STORE: "stored the signature, encrypted",
+    Trigger.SUBMIT_CAPTURE: "submitted the capture",
+    Trigger.SEE_CAPTURE: "the capture is in a block",
+    Trigger.REACH_DEPTH: "the payment is deep enough",
+    Trigger.UNDO_CAPTURE: "a reorganisation took the capture back",
+    Trigger.LOSE_CAPTURE: "the capture came to nothing",
+    Trigger.SUBMIT_CANCEL: "signed a cancellation, which the shop submitted",
+    Trigger.SEE_CANCEL: "the cancellation is in a block",
+    Trigger.UNDO_CANCEL: "a reorganisation took the cancellation back",
+    Trigger.LOSE_CANCEL: "the cancellation came to nothing",
+    Trigger.VOID: "voided the order and erased the signature",
+    Trigger.EXPIRE: "the window closed",
+    Trigger.FAIL: "the authorization can never be captured",
+    Trigger.UNDO_FAILURE: "a reorganisation revived the authorization",
+}

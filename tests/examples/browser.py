@@ -1,0 +1,195 @@
+"""A headless Chromium, driven over its DevTools protocol: just what tests of pages need."""
+
+import asyncio
+import base64
+import itertools
+import json
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+START_SECONDS = 30.0
+ANSWER_SECONDS = 20.0
+PATIENCE = 30.0  # seconds in which something on a page must come true
+LARGEST_MESSAGE = 64 * 1024 * 1024  # bytes; screenshots
+
+
+def executable() -> str | None:
+    """Where a Chromium is, or None."""
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+class Browser:
+    """One browser process with a profile of its own; pages are opened in it."""
+
+    def __init__(self) -> None:
+        self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
+        self._ids = itertools.count(1)
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._pages: dict[str, Page] = {}
+
+    async def __aenter__(self) -> "Browser":
+        command = executable()
+        assert command is not None
+        self._process = await asyncio.create_subprocess_exec(
+            command, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
+            "--disable-dev-shm-usage", "--remote-debugging-port=0", "--disable-extensions",
+            f"--user-data-dir={self._profile.name}", "about:blank",
+            stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        url = await asyncio.wait_for(self._address(), START_SECONDS)
+        self._session = aiohttp.ClientSession()
+        self._socket = await self._session.ws_connect(url, max_msg_size=LARGEST_MESSAGE)
+        self._listening = asyncio.create_task(self._listen())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._listening.cancel()
+        await self._session.close()
+        if self._process.returncode is None:
+            self._process.terminate()
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+        self._profile.cleanup()
+
+    async def _address(self) -> str:
+        assert self._process.stderr is not None
+        while line := await self._process.stderr.readline():
+            if found := re.search(rb"DevTools listening on (ws://\S+)", line):
+                return found[1].decode()
+        raise AssertionError("the browser did not start")
+
+    async def _listen(self) -> None:
+        async for message in self._socket:
+            told = json.loads(message.data)
+            if "id" in told:
+                if waiting := self._answers.pop(told["id"], None):
+                    waiting.set_result(told)
+            elif page := self._pages.get(told.get("sessionId", "")):
+                page.notice(told["method"], told["params"])
+
+    async def ask(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
+        """One command of the protocol and its result."""
+        number = next(self._ids)
+        waiting = self._answers[number] = asyncio.get_running_loop().create_future()
+        body = {"id": number, "method": method, "params": params}
+        await self._socket.send_json(body if session is None else {**body, "sessionId": session})
+        told = await asyncio.wait_for(waiting, ANSWER_SECONDS)
+        assert "error" not in told, f"{method}: {told['error']}"
+        return told["result"]
+
+    async def page(
+        self, url: str, *, width: int = 1280, height: int = 900, ready: bool = True
+    ) -> "Page":
+        """A new page of that size in CSS pixels, with the address loaded and its script ready.
+
+        It is somebody else's: in a window of its own, with a storage of its own.
+        """
+        context = (await self.ask("Target.createBrowserContext"))["browserContextId"]
+        target = await self.ask(
+            "Target.createTarget", url="about:blank", browserContextId=context, newWindow=True
+        )
+        attached = await self.ask(
+            "Target.attachToTarget", targetId=target["targetId"], flatten=True
+        )
+        page = Page(self, attached["sessionId"], context)
+        self._pages[page.session] = page
+        for domain in ("Page", "Runtime", "Log"):
+            await page.ask(f"{domain}.enable")
+        mobile = width < 600
+        await page.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=mobile,
+        )  # fmt: skip
+        if ready:
+            await page.go(url)
+        return page
+
+    async def close_pages(self) -> None:
+        """Close what was opened, and forget what it stored."""
+        pages, self._pages = list(self._pages.values()), {}
+        for page in pages:
+            await self.ask("Target.disposeBrowserContext", browserContextId=page.context)
+
+
+class Page:
+    """A page; ``complaints`` are the errors that its scripts and its resources ran into."""
+
+    def __init__(self, browser: Browser, session: str, context: str) -> None:
+        self.browser = browser
+        self.session = session
+        self.context = context
+        self.complaints: list[str] = []
+
+    def notice(self, method: str, params: dict[str, Any]) -> None:
+        if method == "Runtime.exceptionThrown":
+            self.complaints.append(json.dumps(params["exceptionDetails"])[:1000])
+        elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
+            entry = params["entry"]
+            self.complaints.append(f"{entry['text']} {entry.get('url', '')}")
+
+    async def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        return await self.browser.ask(method, self.session, **params)
+
+    async def go(self, url: str) -> None:
+        """Load an address and wait until the page's own script says that it is ready."""
+        await self.ask("Page.navigate", url=url)
+        await self.until("document.body?.dataset.ready === 'yes'")
+
+    async def value(self, expression: str) -> Any:
+        """What a JavaScript expression is; promises are awaited."""
+        told = await self.ask(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in told, f"{expression}: {told['exceptionDetails']}"
+        return told["result"].get("value")
+
+    async def until(self, expression: str, patience: float = PATIENCE) -> None:
+        """Wait until an expression is true. AssertionError shows the page's text."""
+        end = asyncio.get_running_loop().time() + patience
+        while not await self.value(f"Boolean({expression})"):
+            if asyncio.get_running_loop().time() > end:
+                text = await self.value("document.body.innerText")
+                raise AssertionError(f"{expression} stayed untrue; the page says:\n{text}")
+            await asyncio.sleep(0.02)
+
+    async def text(self, selector: str) -> str:
+        return str(await self.value(f"document.querySelector({json.dumps(selector)})?.innerText"))
+
+    async def click(self, selector: str) -> None:
+        """Wait for an enabled element and click where it is, as a mouse does."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        await self.until(f"{found} && !{found}.disabled")
+        box = await self.value(
+            f"(() => {{ const e = {found}; e.scrollIntoView({{block: 'center'}});"
+            " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]"
+            " })()"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.ask(
+                "Input.dispatchMouseEvent",
+                type=kind, x=box[0], y=box[1], button="left", clickCount=1,
+            )  # fmt: skip
+
+    async def press(self, key: str, code: int) -> None:
+        """Press and release a key, such as ("Tab", 9)."""
+        for kind in ("keyDown", "keyUp"):
+            await self.ask(
+                "Input.dispatchKeyEvent",
+                type=kind, key=key, code=key, windowsVirtualKeyCode=code,
+                text="\r" if key == "Enter" and kind == "keyDown" else "",
+            )  # fmt: skip
+
+    async def screenshot(self, path: Path) -> None:
+        """A PNG of the whole page."""
+        told = await self.ask("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(told["data"]))

@@ -1,0 +1,82 @@
+"""``python -m examples.merchant``: one command that starts everything and ends all of it again."""
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from examples.merchant.__main__ import options_of
+
+ROOT = Path(__file__).parents[2]
+COMMAND = "python -m examples.merchant"
+PATIENCE = 30.0  # seconds
+LINES = 4  # of the banner: shop, merchant, node, token
+
+
+async def places_of(process: asyncio.subprocess.Process) -> dict[str, str]:
+    assert process.stdout is not None
+    async with asyncio.timeout(PATIENCE):
+        lines = [(await process.stdout.readline()).decode() for _ in range(LINES)]
+    found = [re.fullmatch(r"(\w+) +(\S+)\n", line) for line in lines]
+    return {one[1]: one[2] for one in found if one}
+
+
+async def test_it_serves_both_pages_and_leaves_nothing_behind() -> None:
+    assert COMMAND in (ROOT / "README.md").read_text()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *COMMAND.split()[1:], "--port", "0", cwd=ROOT, stdout=subprocess.PIPE
+    )
+    try:
+        places = await places_of(process)
+        assert list(places) == ["Shop", "Merchant", "Node", "Token"]
+        async with aiohttp.ClientSession() as session:
+            for name in ("Shop", "Merchant"):
+                async with session.get(places[name]) as answer:
+                    assert answer.status == 200
+                    assert "Slow Roast" in await answer.text()
+            call = {"jsonrpc": "2.0", "id": 1, "method": "eth_getCode"}
+            call["params"] = [places["Token"], "pending"]
+            async with session.post(places["Node"], json=call) as answer:
+                assert len((await answer.json())["result"]) > 2
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
+            with pytest.raises(aiohttp.ClientConnectorError):
+                await session.get(places["Node"])
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_a_port_that_is_taken_ends_it_with_a_sentence() -> None:
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *COMMAND.split()[1:], "--port", str(port),
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        async with asyncio.timeout(PATIENCE):
+            _, complaint = await process.communicate()
+    assert process.returncode == 1
+    assert "examples.merchant: " in complaint.decode()
+    assert "Traceback" not in complaint.decode()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.org"])
+def test_keys_that_everybody_has_are_not_served_to_others(
+    host: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        options_of(["--host", host])
+    assert "no loopback address" in capsys.readouterr().err
+
+
+def test_options_have_the_shown_defaults() -> None:
+    assert options_of([]).port == 8080
+    assert options_of(["--host", "::1", "--confirmations", "5"]).confirmations == 5
