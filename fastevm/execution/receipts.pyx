@@ -5,9 +5,10 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memset
 
-from fastevm.primitives.bloom cimport BLOOM_SIZE, bloom_add, bloom_merge
+from fastevm.primitives.bloom cimport BLOOM_SIZE, bloom_add, bloom_add_digest, bloom_merge
 from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free
-from fastevm.primitives.hashes cimport Hash
+from fastevm.primitives.hashes cimport Hash, address_eq
+from fastevm.primitives.keccak cimport KeccakJob, keccak256_many
 from fastevm.primitives.rlp cimport (
     rlp_append_bytes,
     rlp_append_list_header,
@@ -16,7 +17,7 @@ from fastevm.primitives.rlp cimport (
     rlp_header_size,
     rlp_uint64_size,
 )
-from fastevm.primitives.word cimport word_store, word_to_int
+from fastevm.primitives.word cimport word_eq, word_store, word_to_int
 from fastevm.state.records cimport LogRecord
 from fastevm.trie.trie cimport trie_ordered_root
 
@@ -26,6 +27,25 @@ from fastevm.types import Log, Receipt
 cdef enum:
     ADDRESS_ITEM = 21        # sizes of encoded items
     HASH_ITEM = 33
+    BATCH_LOGS = 32
+    LOG_ITEMS = 5            # its address and at most four topics
+    BATCH_ITEMS = 160        # of all logs of a batch
+
+
+cdef struct BatchedLog:
+    const LogRecord* log
+    uint8_t* bloom           # of its receipt
+    uint32_t count
+    uint32_t items[LOG_ITEMS]
+
+
+cdef struct BloomBatch:
+    size_t logs
+    size_t items
+    BatchedLog held[BATCH_LOGS]
+    KeccakJob jobs[BATCH_ITEMS]
+    Hash topics[BATCH_ITEMS]
+    Hash digests[BATCH_ITEMS]
 
 
 cdef void receipts_clear(ReceiptList* list) noexcept nogil:
@@ -123,6 +143,14 @@ cdef bint append_receipt(
     return ok
 
 
+cdef bint encode(ReceiptList* list, ReceiptRecord* record, const LogRecord* own) noexcept nogil:
+    record.encoded_at = list.encoded.size
+    if not append_receipt(&list.encoded, record, own):
+        return False
+    record.encoded_size = list.encoded.size - record.encoded_at
+    return True
+
+
 cdef bint receipts_encode_last(ReceiptList* list, const LogRecord* logs) noexcept nogil:
     cdef ReceiptRecord* record = &list.records[list.count - 1]
     cdef const LogRecord* own = logs + record.first_log
@@ -130,11 +158,72 @@ cdef bint receipts_encode_last(ReceiptList* list, const LogRecord* logs) noexcep
     for i in range(record.log_count):
         if not own[i].pseudo:
             add_log_to_bloom(record.bloom, &own[i])
-    record.encoded_at = list.encoded.size
-    if not append_receipt(&list.encoded, record, own):
-        return False
-    record.encoded_size = list.encoded.size - record.encoded_at
+    return encode(list, record, own)
+
+
+cdef bint receipts_encode_all(ReceiptList* list, const LogRecord* logs) noexcept nogil:
+    cdef BloomBatch batch
+    cdef ReceiptRecord* record
+    cdef size_t i, j
+    batch.logs = batch.items = 0
+    for i in range(list.count):
+        record = &list.records[i]
+        for j in range(record.first_log, record.first_log + record.log_count):
+            if not logs[j].pseudo:
+                batch_log(&batch, &logs[j], record.bloom)
+    batch_flush(&batch)
+    for i in range(list.count):
+        record = &list.records[i]
+        if not encode(list, record, logs + record.first_log):
+            return False
     return True
+
+
+# ----------------------------------------------------------------------------------------------
+# blooms of many logs: what they have in common is hashed once, the rest side by side
+
+cdef void batch_flush(BloomBatch* b) noexcept nogil:
+    cdef size_t i, item
+    keccak256_many(b.jobs, b.items)
+    for i in range(b.logs):
+        for item in range(b.held[i].count):
+            bloom_add_digest(b.held[i].bloom, b.digests[b.held[i].items[item]].b)
+    b.logs = b.items = 0
+
+
+cdef uint32_t batch_item(BloomBatch* b, const uint8_t* data, size_t size) noexcept nogil:
+    cdef KeccakJob* job = &b.jobs[b.items]
+    job.data = data
+    job.size = size
+    job.out = b.digests[b.items].b
+    b.items += 1
+    return <uint32_t>b.items - 1
+
+
+cdef void batch_log(BloomBatch* b, const LogRecord* log, uint8_t* bloom) noexcept nogil:
+    """Its items, but for those that the log before it has at the same place."""
+    cdef BatchedLog* held
+    cdef const BatchedLog* before
+    cdef uint32_t i
+    if b.logs == BATCH_LOGS:
+        batch_flush(b)
+    before = &b.held[b.logs - 1] if b.logs else NULL
+    held = &b.held[b.logs]
+    held.log = log
+    held.bloom = bloom
+    held.count = 1 + log.topic_count
+    if before != NULL and address_eq(&before.log.address, &log.address):
+        held.items[0] = before.items[0]
+    else:
+        held.items[0] = batch_item(b, log.address.b, 20)
+    for i in range(log.topic_count):
+        if (before != NULL and i + 1 < before.count
+                and word_eq(&before.log.topics[i], &log.topics[i])):
+            held.items[1 + i] = before.items[1 + i]
+        else:
+            word_store(b.topics[b.items].b, &log.topics[i])
+            held.items[1 + i] = batch_item(b, b.topics[b.items].b, 32)
+    b.logs += 1
 
 
 cdef bint receipts_root(const ReceiptList* list, Hash* out) noexcept nogil:

@@ -13,23 +13,33 @@ from fastevm.primitives.intrinsics cimport load16_big, load64, store64
 from fastevm.primitives.keccak cimport keccak256
 
 
-cdef void bloom_bits(BloomBits* out, const uint8_t* data, size_t size) noexcept nogil:
-    cdef uint8_t digest[32]
+cdef void digest_bits(BloomBits* out, const uint8_t* digest) noexcept nogil:
     cdef uint32_t bit
     cdef int i
-    keccak256(digest, data, size)
     for i in range(3):
         bit = load16_big(digest + 2 * i) & 2047
         out.index[i] = <uint16_t>(BLOOM_SIZE - 1 - (bit >> 3))
         out.mask[i] = <uint8_t>(1 << (bit & 7))
 
 
-cdef void bloom_add(uint8_t* bloom, const uint8_t* data, size_t size) noexcept nogil:
+cdef void bloom_bits(BloomBits* out, const uint8_t* data, size_t size) noexcept nogil:
+    cdef uint8_t digest[32]
+    keccak256(digest, data, size)
+    digest_bits(out, digest)
+
+
+cdef void bloom_add_digest(uint8_t* bloom, const uint8_t* digest) noexcept nogil:
     cdef BloomBits bits
-    bloom_bits(&bits, data, size)
+    digest_bits(&bits, digest)
     bloom[bits.index[0]] |= bits.mask[0]
     bloom[bits.index[1]] |= bits.mask[1]
     bloom[bits.index[2]] |= bits.mask[2]
+
+
+cdef void bloom_add(uint8_t* bloom, const uint8_t* data, size_t size) noexcept nogil:
+    cdef uint8_t digest[32]
+    keccak256(digest, data, size)
+    bloom_add_digest(bloom, digest)
 
 
 cdef inline bint has_bits(const uint8_t* bloom, const BloomBits* bits) noexcept nogil:

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from fastevm.execution.fields import AccessListEntry, Authorization
+from fastevm.simulate.answer import simulate_text
 from fastevm.simulate.api import simulate, simulate_async
 from fastevm.simulate.blocks import simulate_v1
 from fastevm.simulate.call import call, estimate_gas
@@ -17,6 +18,7 @@ from fastevm.simulate.columns import Columns
 from fastevm.simulate.deadline import Cancellation
 from fastevm.simulate.many import Simulations, simulate_many
 from fastevm.simulate.patience import Patience
+from fastevm.simulate.request import Request
 from fastevm.simulate.revert import revert_message, revert_reason
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP,
@@ -33,6 +35,7 @@ from fastevm.simulate.values import (
     CallOutcome,
     CallRequest,
     CallResult,
+    ErrorForm,
     SimulatedBlock,
     SimulatedLog,
     SimulateOptions,
@@ -64,6 +67,7 @@ __all__ = [
     "CallResult",
     "Cancellation",
     "Columns",
+    "ErrorForm",
     "Patience",
     "SimulateOptions",
     "SimulatePayload",
@@ -78,14 +82,18 @@ __all__ = [
     "extensions_from",
     "make_capsule",
     "open_capsule",
+    "read_request",
     "revert_message",
     "revert_reason",
     "simulate",
     "simulate_async",
     "simulate_many",
+    "simulate_text",
     "simulate_v1",
     "view_of",
 ]
+
+read_request = Request.read
 
 
 class CallablePackage(ModuleType):

@@ -10,7 +10,7 @@ from fastevm.execution.result import BlockResult
 from fastevm.simulate.assets import asset_changes
 from fastevm.simulate.call import check_prices, supplied, thread_runner, transactions_of
 from fastevm.simulate.calltree import call_tree
-from fastevm.simulate.deadline import WATCHDOG
+from fastevm.simulate.deadline import WATCHDOG, out_of_time
 from fastevm.simulate.environment import environment_of
 from fastevm.simulate.overrides import apply_overrides
 from fastevm.simulate.runner import Runner
@@ -74,8 +74,7 @@ def run(
         except FastevmError:
             if not simulation.runner.is_cancelled:
                 raise
-            message = f"execution aborted (timeout = {options.timeout:g}s)"
-            raise SimulationError("timeout", message) from None
+            raise out_of_time(options.timeout) from None
     return simulation
 
 

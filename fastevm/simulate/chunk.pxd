@@ -63,6 +63,13 @@ cdef bint records_add_call(
 ) noexcept nogil
 
 
+# Empty a buffer; a larger one than `kept` bytes is given back.
+cdef void buffer_clear(Buffer* buffer, size_t kept) noexcept nogil
+# Empty them; buffers larger than `kept` bytes are given back.
+cdef void records_clear(Records* r, size_t kept) noexcept nogil
+cdef void records_free(Records* r) noexcept nogil
+
+
 cdef class Chunk:
     cdef Records c
     cdef readonly Py_ssize_t first      # the position of the chunk's first bundle among all

@@ -72,6 +72,25 @@ cdef bint records_add_call(
     return buffer_append(&r.calls, &record, sizeof(CallRecord))
 
 
+cdef void buffer_clear(Buffer* buffer, size_t kept) noexcept nogil:
+    buffer.size = 0
+    if buffer.capacity > kept:
+        buffer_free(buffer)
+
+
+cdef void records_clear(Records* r, size_t kept) noexcept nogil:
+    buffer_clear(&r.bundles, kept)
+    buffer_clear(&r.calls, kept)
+    buffer_clear(&r.output, kept)
+    buffer_clear(&r.logs, kept)
+    buffer_clear(&r.log_data, kept)
+    buffer_clear(&r.deltas, kept)
+
+
+cdef void records_free(Records* r) noexcept nogil:
+    records_clear(r, 0)
+
+
 cdef bytes content(const Buffer* buffer):
     return PyBytes_FromStringAndSize(<const char*>buffer.bytes, <Py_ssize_t>buffer.size)
 
@@ -91,12 +110,7 @@ cdef class Chunk:
         self.apart = {}
 
     def __dealloc__(self) -> None:
-        buffer_free(&self.c.bundles)
-        buffer_free(&self.c.calls)
-        buffer_free(&self.c.output)
-        buffer_free(&self.c.logs)
-        buffer_free(&self.c.log_data)
-        buffer_free(&self.c.deltas)
+        records_free(&self.c)
 
     def __reduce__(self) -> object:
         buffers = (

@@ -4,6 +4,8 @@ import threading
 import time
 from typing import Any, Protocol, TypeVar
 
+from fastevm.simulate.values import SimulationError
+
 TICK_SECONDS = 0.02  # a deadline is noticed at most this late
 
 
@@ -16,6 +18,11 @@ class Cancellable(Protocol):
 
 _local = threading.local()
 T = TypeVar("T")
+
+
+def out_of_time(seconds: float) -> SimulationError:
+    """What a request is refused with that was stopped after so many seconds, or earlier."""
+    return SimulationError("timeout", f"execution aborted (timeout = {seconds:g}s)")
 
 
 def thread_owned(kind: type[T]) -> T:

@@ -43,7 +43,6 @@ cdef class Engine:
         self, Chunk chunk, CallJob* job, uint64_t* left, uint64_t* budget, Stop* stop
     ) noexcept nogil
     cdef bint open(self, const BundleJob* bundle) noexcept nogil
-    cdef bint apply_overrides(self, const BundleJob* bundle) noexcept nogil
     cdef bint note_balances(self, Chunk chunk, const BundleJob* bundle, size_t at) noexcept nogil
     cdef void balance_before(
         self, const BundleJob* bundle, const Account* a, Word* out

@@ -1,6 +1,6 @@
 """Runs chunks of bundles: read to C values first, all of them in one step without the GIL."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport UINT64_MAX, uint64_t
 from libc.string cimport memset
 
 from fastevm.execution.outcome cimport (
@@ -21,7 +21,6 @@ from fastevm.primitives.word cimport (
     Word,
     word_copy,
     word_eq,
-    word_set,
     word_sub,
     word_to_int,
     word_zero,
@@ -43,20 +42,17 @@ from fastevm.simulate.jobs cimport (
     SlotJob,
     bundle_at,
     call_at,
+    call_fill,
+    overrides_apply,
 )
 from fastevm.simulate.runner cimport simulation_options
-from fastevm.state.code cimport Code, code_retain
 from fastevm.state.layer cimport Layer
 from fastevm.state.reader cimport READ_FOUND, AccountData
 from fastevm.state.world cimport (
     Account,
-    world_account,
     world_begin,
     world_free,
     world_new,
-    world_put_account,
-    world_put_slot,
-    world_reset_storage,
 )
 
 from fastevm.errors import FastevmError
@@ -182,7 +178,7 @@ cdef class Engine:
         if not self.open(bundle):
             return False
         left = self.machine.block.gas_limit
-        budget = self.gas_cap if self.gas_cap != 0 else left
+        budget = self.gas_cap if self.gas_cap != 0 else UINT64_MAX
         written = &(<BundleRecord*>chunk.c.bundles.bytes)[at]
         for i in range(bundle.first_call, bundle.first_call + bundle.call_count):
             stop.call = i
@@ -211,27 +207,21 @@ cdef class Engine:
             &(<PrecompileMove*>self.jobs.moves.items)[bundle.first_move]
         )
         simulation_options(&self.tx_options, bundle.validation)
-        return bundle.override_count == 0 or self.apply_overrides(bundle)
+        return overrides_apply(
+            w, &(<const OverrideJob*>self.jobs.overrides.items)[bundle.first_override],
+            bundle.override_count, <const SlotJob*>self.jobs.slots.items,
+        )
 
     cdef TxError run_call(
         self, Chunk chunk, CallJob* job, uint64_t* left, uint64_t* budget, Stop* stop
     ) noexcept nogil:
-        cdef Account* sender
-        cdef uint64_t gas = left[0] if job.default_gas else job.tx.gas_limit
-        cdef bint capped = gas > budget[0]
-        stop.gas = gas
-        if gas > left[0]:
-            word_set(&stop.result.have, left[0])
-            word_set(&stop.result.want, gas)
-            return TX_BLOCK_GAS
-        if capped:
-            gas = stop.gas = budget[0]
-        if job.default_nonce:
-            sender = world_account(self.world, &job.tx.sender)
-            if sender == NULL:
-                return TX_OUT_OF_MEMORY
-            job.tx.nonce = sender.nonce
-        job.tx.gas_limit = gas
+        cdef bint capped = False
+        cdef TxError error = call_fill(
+            self.world, job, left[0], budget[0], &capped, &stop.result
+        )
+        stop.gas = job.tx.gas_limit
+        if error != TX_VALID:
+            return error
         if transact(
             self.machine, &job.tx, &self.tx_options, left[0], &stop.result
         ) != TX_VALID:
@@ -239,39 +229,9 @@ cdef class Engine:
         left[0] -= stop.result.gas_used
         if self.gas_cap != 0:
             budget[0] -= stop.result.gas_used
-        else:
-            budget[0] = left[0]
         if not records_add_call(&chunk.c, self.machine, self.world, &stop.result, capped):
             return TX_OUT_OF_MEMORY
         return TX_VALID
-
-    cdef bint apply_overrides(self, const BundleJob* bundle) noexcept nogil:
-        cdef const OverrideJob* job
-        cdef const SlotJob* slots
-        cdef Account* a
-        cdef Code* code
-        cdef size_t i, j
-        for i in range(bundle.first_override, bundle.first_override + bundle.override_count):
-            job = &(<OverrideJob*>self.jobs.overrides.items)[i]
-            a = world_account(self.world, &job.address)
-            if a == NULL:
-                return False
-            if job.has_balance or job.has_nonce or job.has_code:
-                code = job.code if job.has_code else a.code
-                code_retain(code)
-                world_put_account(
-                    self.world, a, &job.balance if job.has_balance else &a.balance,
-                    job.nonce if job.has_nonce else a.nonce, code,
-                )
-            if job.resets and not world_reset_storage(self.world, a):
-                return False
-            slots = &(<SlotJob*>self.jobs.slots.items)[job.first_slot]
-            if job.sets_slots:
-                a.exists = True
-            for j in range(job.slot_count):
-                if not world_put_slot(self.world, a, &slots[j].key, &slots[j].value):
-                    return False
-        return True
 
     # ------------------------------------------------------------------------------------------
     # balances

@@ -1,6 +1,7 @@
 # A chunk of bundles as plain C data: what simulate_many runs without the GIL.
 from libc.stdint cimport uint8_t, uint64_t
 
+from fastevm.execution.outcome cimport TxError, TxResult
 from fastevm.execution.tx cimport Tx
 from fastevm.interpreter.machine cimport BlockContext, PrecompileMove
 from fastevm.primitives.arena cimport Arena
@@ -8,6 +9,7 @@ from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.word cimport Word
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.code cimport Code
+from fastevm.state.world cimport World
 
 
 cdef enum Fate:
@@ -95,6 +97,19 @@ cdef class Jobs:
     cdef int read_context(self, BundleJob* bundle, object overrides) except -1
 
 
+# A zeroed item at the end. The first: NULL when memory is exhausted.
+cdef void* list_add(List* list, size_t item_size) noexcept nogil
 cdef void* list_next(List* list, size_t item_size) except NULL
+# Give a call its nonce and its gas: what it asks for or what the block has `left`, at most what the
+# request's `budget` has. TX_BLOCK_GAS, with both numbers in `result`: it asks for more than is
+# left.
+cdef TxError call_fill(
+    World* w, CallJob* job, uint64_t left, uint64_t budget, bint* capped, TxResult* result
+) noexcept nogil
+# Change the accounts as the jobs say, outside of any transaction. False: out of memory.
+cdef bint overrides_apply(
+    World* w, const OverrideJob* jobs, size_t count, const SlotJob* slots
+) noexcept nogil
+
 cdef BundleJob* bundle_at(Jobs jobs, size_t index) noexcept nogil
 cdef CallJob* call_at(Jobs jobs, size_t index) noexcept nogil

@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memset
 
+from fastevm.execution.outcome cimport TX_BLOCK_GAS, TX_OUT_OF_MEMORY, TX_VALID, TxError, TxResult
 from fastevm.execution.transaction cimport Transaction
 from fastevm.execution.tx cimport DYNAMIC_FEE_TX, LEGACY_TX, SENDER_KNOWN, Tx
 from fastevm.interpreter.machine cimport BlockContext, PrecompileMove
@@ -14,11 +15,19 @@ from fastevm.precompiles.registry cimport precompile_at
 from fastevm.primitives.arena cimport arena_alloc, arena_free, arena_new, arena_reset
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
 from fastevm.primitives.hexcodec cimport hex_decode
-from fastevm.primitives.word cimport word_copy, word_from_int
+from fastevm.primitives.word cimport word_copy, word_from_int, word_set
 from fastevm.simulate.reading cimport digits_of, read_address, read_uint64, read_word
 from fastevm.simulate.runner cimport fill_environment
 from fastevm.spec.schedule cimport ForkSchedule
-from fastevm.state.code cimport code_new, code_release
+from fastevm.state.code cimport Code, code_new, code_release, code_retain
+from fastevm.state.world cimport (
+    Account,
+    World,
+    world_account,
+    world_put_account,
+    world_put_slot,
+    world_reset_storage,
+)
 
 from fastevm.simulate.blocks import MAX_CALLS_PER_BLOCK, drafted
 from fastevm.simulate.call import check_prices, transactions_of
@@ -44,14 +53,14 @@ NO_OVERRIDES = BlockOverrides()
 LISTS = ("accessList", "blobVersionedHashes", "authorizationList", "chainId")
 
 
-cdef void* list_next(List* list, size_t item_size) except NULL:
+cdef void* list_add(List* list, size_t item_size) noexcept nogil:
     cdef size_t capacity
     cdef void* items
     if list.count == list.capacity:
         capacity = list.capacity * 2 if list.capacity else FIRST_ITEMS
         items = PyMem_RawRealloc(list.items, capacity * item_size)
         if items == NULL:
-            raise MemoryError
+            return NULL
         list.items = items
         list.capacity = capacity
     items = <uint8_t*>list.items + list.count * item_size
@@ -60,12 +69,74 @@ cdef void* list_next(List* list, size_t item_size) except NULL:
     return items
 
 
+cdef void* list_next(List* list, size_t item_size) except NULL:
+    cdef void* item = list_add(list, item_size)
+    if item == NULL:
+        raise MemoryError
+    return item
+
+
 cdef BundleJob* bundle_at(Jobs jobs, size_t index) noexcept nogil:
     return &(<BundleJob*>jobs.bundles.items)[index]
 
 
 cdef CallJob* call_at(Jobs jobs, size_t index) noexcept nogil:
     return &(<CallJob*>jobs.calls.items)[index]
+
+
+cdef TxError call_fill(
+    World* w, CallJob* job, uint64_t left, uint64_t budget, bint* capped, TxResult* result
+) noexcept nogil:
+    cdef Account* sender
+    cdef uint64_t gas = left if job.default_gas else job.tx.gas_limit
+    job.tx.gas_limit = gas
+    if gas > left:
+        word_set(&result.have, left)
+        word_set(&result.want, gas)
+        return TX_BLOCK_GAS
+    capped[0] = gas > budget
+    if capped[0]:
+        job.tx.gas_limit = budget
+    if job.default_nonce:
+        sender = world_account(w, &job.tx.sender)
+        if sender == NULL:
+            return TX_OUT_OF_MEMORY
+        job.tx.nonce = sender.nonce
+    return TX_VALID
+
+
+cdef bint override_apply(World* w, const OverrideJob* job, const SlotJob* slots) noexcept nogil:
+    cdef Account* a = world_account(w, &job.address)
+    cdef Code* code
+    cdef size_t i
+    if a == NULL:
+        return False
+    if job.has_balance or job.has_nonce or job.has_code:
+        code = job.code if job.has_code else a.code
+        code_retain(code)
+        if not world_put_account(
+            w, a, &job.balance if job.has_balance else &a.balance,
+            job.nonce if job.has_nonce else a.nonce, code,
+        ):
+            return False
+    if job.resets and not world_reset_storage(w, a):
+        return False
+    if job.sets_slots:
+        a.exists = True
+    for i in range(job.first_slot, job.first_slot + job.slot_count):
+        if not world_put_slot(w, a, &slots[i].key, &slots[i].value):
+            return False
+    return True
+
+
+cdef bint overrides_apply(
+    World* w, const OverrideJob* jobs, size_t count, const SlotJob* slots
+) noexcept nogil:
+    cdef size_t i
+    for i in range(count):
+        if not override_apply(w, &jobs[i], slots):
+            return False
+    return True
 
 
 cdef inline object member(dict given, str name):

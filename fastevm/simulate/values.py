@@ -125,6 +125,19 @@ class SimulateOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorForm:
+    """How the JSON of a simulated call tells that it failed.
+
+    ``as_text``: ``error`` is a text and ``returnData`` what a revert gave back; else ``error`` is
+    an object of message, code (by kind of failure) and, for a revert, data.
+    """
+
+    as_text: bool
+    revert_code: int
+    halt_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StateView:
     """One immutable state to run on, and the block that it belongs to.
 

@@ -5,14 +5,13 @@ they are messages for `keccak256_many`, which takes a quarter of the time of one
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
-from libc.stdint cimport uint8_t, uint32_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport uint32_t
+from libc.string cimport memset
 
 from fastevm.primitives.buffer cimport buffer_free
 from fastevm.primitives.intrinsics cimport popcount32, prefetch_all
-from fastevm.primitives.keccak cimport KeccakJob, keccak256_many
+from fastevm.trie.batch cimport BATCH, Batch, batch_begin, batch_close, batch_hash
 from fastevm.trie.encoding cimport (
-    DIGEST_SIZE,
     ENDS_HERE,
     RADIX,
     Path,
@@ -31,7 +30,6 @@ from fastevm.trie.node cimport (
 
 cdef enum:
     HEIGHTS = 2 * TRIE_MAX_KEY + 1    # leaves have height 0, a branch for each nibble above
-    BATCH = 64                        # nodes encoded at a time: what fits into the first cache
 
 
 # A node without a digest, and how many such nodes lie below it on its longest path.
@@ -46,14 +44,6 @@ cdef struct Hashing:
     size_t capacity
     size_t of_height[HEIGHTS]
     bint failed
-
-
-# Encoded messages and where their digests go.
-cdef struct Batch:
-    Buffer encoded
-    size_t starts[BATCH + 1]
-    Digest* digests[BATCH]
-    int count
 
 
 # ----------------------------------------------------------------------------------------------
@@ -93,44 +83,6 @@ cdef bint append_leaf_of(Buffer* out, const TrieNode* leaf) noexcept nogil:
 
 cdef inline bint append_node(Buffer* out, const TrieNode* node) noexcept nogil:
     return append_fork(out, node) if node.used else append_leaf_of(out, node)
-
-
-# ----------------------------------------------------------------------------------------------
-# batches of messages
-
-cdef void batch_begin(Batch* batch) noexcept nogil:
-    batch.encoded.size = 0
-    batch.starts[0] = 0
-    batch.count = 0
-
-
-cdef inline void batch_close(Batch* batch, Digest* out) noexcept nogil:
-    """What was appended since the last message is one more."""
-    batch.digests[batch.count] = out
-    batch.count += 1
-    batch.starts[batch.count] = batch.encoded.size
-
-
-cdef void batch_hash(Batch* batch) noexcept nogil:
-    """The digests of all messages; a message shorter than a hash stands for itself."""
-    cdef KeccakJob jobs[BATCH]
-    cdef Digest* out
-    cdef size_t size
-    cdef size_t count = 0
-    cdef int i
-    for i in range(batch.count):
-        out = batch.digests[i]
-        size = batch.starts[i + 1] - batch.starts[i]
-        if size < DIGEST_SIZE:
-            memcpy(out.bytes, batch.encoded.bytes + batch.starts[i], size)
-            out.size = <uint8_t>size
-        else:
-            jobs[count].data = batch.encoded.bytes + batch.starts[i]
-            jobs[count].size = size
-            jobs[count].out = out.bytes
-            out.size = DIGEST_SIZE
-            count += 1
-    keccak256_many(jobs, count)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -1,14 +1,16 @@
 """Roots over lists (Yellow Paper, section 4.3): the keys are known, so no trie needs to be built.
 
 The keys rlp(0), rlp(1) ... are taken in their own order, in which every subtree is one run of
-items; a node's digest is computed as soon as those of its children are.
+items. The leaves are hashed first, many at once; then each branch as soon as its children are.
 """
 
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.keccak cimport keccak256
+from fastevm.trie.batch cimport BATCH, Batch, batch_begin, batch_close, batch_hash
 from fastevm.trie.encoding cimport (
     DIGEST_SIZE,
     RADIX,
@@ -38,6 +40,8 @@ cdef struct OrderedList:
     const size_t* sizes
     size_t count
     Buffer scratch
+    Batch batch
+    Digest* leaves            # by position
 
 
 cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
@@ -73,20 +77,21 @@ cdef uint32_t shared_nibbles(const OrderedKey* a, const OrderedKey* b) noexcept 
     return at
 
 
-cdef bint leaf_digest(
-    OrderedList* list, size_t position, uint32_t start, Digest* out
-) noexcept nogil:
+cdef bint hash_leaf(OrderedList* list, size_t position, uint32_t start) noexcept nogil:
+    """Let the leaf be the next one to be hashed."""
     cdef OrderedKey key
     cdef Path path
     cdef size_t item = item_at(list, position)
+    if list.batch.count == BATCH:
+        batch_hash(&list.batch)
+        batch_begin(&list.batch)
     key_at(list, position, &key)
     path.key = key.bytes
     path.start = start
     path.end = key.nibbles
-    list.scratch.size = 0
-    if not append_leaf(&list.scratch, &path, list.items[item], list.sizes[item]):
+    if not append_leaf(&list.batch.encoded, &path, list.items[item], list.sizes[item]):
         return False
-    digest_of(&list.scratch, 0, out)
+    batch_close(&list.batch, &list.leaves[position])
     return True
 
 
@@ -109,21 +114,47 @@ cdef size_t run_end(
     return end
 
 
+cdef uint32_t fork_of(const OrderedList* list, size_t first, size_t end) noexcept nogil:
+    """Where the keys of [first, end) part."""
+    cdef OrderedKey low, high
+    key_at(list, first, &low)
+    key_at(list, end - 1, &high)
+    return shared_nibbles(&low, &high)
+
+
+cdef bint hash_leaves(
+    OrderedList* list, size_t first, size_t end, uint32_t start
+) noexcept nogil:
+    """Hash the leaves of a subtree."""
+    cdef size_t until
+    cdef uint32_t fork
+    if end - first == 1:
+        return hash_leaf(list, first, start)
+    fork = fork_of(list, first, end)
+    while first < end:
+        until = run_end(list, first, end, fork)
+        if not hash_leaves(list, first, until, fork + 1):
+            return False
+        first = until
+    return True
+
+
 cdef bint subtree_digest(
     OrderedList* list, size_t first, size_t end, uint32_t start, Digest* out
 ) noexcept nogil:
-    """Digest of the subtree with the keys of [first, end) below their `start` common nibbles."""
+    """Digest of the subtree with the keys of [first, end) below their `start` common nibbles, whose
+    leaves have been hashed."""
     cdef OrderedKey low, high
     cdef Digest digests[RADIX]
     cdef const Digest* children[RADIX]
-    cdef uint32_t fork, nibble
+    cdef uint32_t nibble, fork
     cdef size_t until
     cdef Path path
     if end - first == 1:
-        return leaf_digest(list, first, start, out)
+        out[0] = list.leaves[first]
+        return True
     key_at(list, first, &low)
-    key_at(list, end - 1, &high)
-    fork = shared_nibbles(&low, &high)
+    fork = fork_of(list, first, end)
     memset(children, 0, sizeof(children))
     while first < end:
         key_at(list, first, &high)
@@ -149,6 +180,21 @@ cdef bint subtree_digest(
     return True
 
 
+cdef bint list_digest(OrderedList* list, Digest* out) noexcept nogil:
+    """Digest of the root: leaves first, many at once."""
+    cdef bint done
+    list.leaves = <Digest*>PyMem_RawMalloc(list.count * sizeof(Digest))
+    batch_begin(&list.batch)
+    done = list.leaves != NULL and hash_leaves(list, 0, list.count, 0)
+    if done:
+        batch_hash(&list.batch)
+        done = subtree_digest(list, 0, list.count, 0, out)
+    PyMem_RawFree(list.leaves)
+    buffer_free(&list.batch.encoded)
+    buffer_free(&list.scratch)
+    return done
+
+
 cdef bint trie_ordered_root(
     const uint8_t** items, const size_t* sizes, size_t count, Hash* out
 ) noexcept nogil:
@@ -163,8 +209,7 @@ cdef bint trie_ordered_root(
     list.items = items
     list.sizes = sizes
     list.count = count
-    done = subtree_digest(&list, 0, count, 0, &digest)
-    buffer_free(&list.scratch)
+    done = list_digest(&list, &digest)
     if done and digest.size < DIGEST_SIZE:
         keccak256(out.b, digest.bytes, digest.size)
     elif done:

@@ -1,13 +1,16 @@
 """eth_simulateV1: several blocks of calls on top of any state."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Raw
 
 from fastevm.errors import InvalidTransaction, ResourceLimitError
 from fastevm.simulate import (
     DEFAULT_OUTPUT_CAP,
+    ErrorForm,
     SimulateOptions,
     SimulatePayload,
     SimulationError,
@@ -15,15 +18,21 @@ from fastevm.simulate import (
 )
 from rpc.calls import decode_payload
 from rpc.context import Context
-from rpc.errors import RpcError, family_reason
+from rpc.envelope import parse_params
+from rpc.errors import REASONS, RpcError, family_reason
 from rpc.params import INTERFACE_BLOCK
 from rpc.quantity import DecodeError
-from rpc.registry import Param, Place, method
+from rpc.registry import METHODS, Param, Place, method
 from rpc.selectors import Selector
 from rpc.simulated import simulated_json
 from rpc.workers import heavy
 
-MILLISECONDS = 1000
+MILLISECONDS: Final = 1000
+ERROR_FORM: Final = ErrorForm(
+    as_text=False,
+    revert_code=REASONS["simulated_revert"].geth.code,
+    halt_code=REASONS["simulated_halt"].geth.code,
+)
 
 
 def as_it_is(value: Any) -> Any:
@@ -40,7 +49,47 @@ def decoded(value: Any) -> SimulatePayload:
     return replace(payload, **extensions_from(value))
 
 
-@method("eth_simulateV1", Param(as_it_is), INTERFACE_BLOCK, place=Place.WORKER)
+def simulate_directly(context: Context, params: bytes) -> bytes | None:
+    """Answer from the text of the params; None where the request is not of the usual form.
+
+    The request goes to C values, through the blocks and to JSON text without an object of Python.
+    """
+    simulator = context.simulator
+    found = simulator.read_request(params)
+    if found is None:
+        return None
+    request, others = found
+    given, *more = METHODS["eth_simulateV1"].bind([request, *parse_params(others)], context.dialect)
+    view = context.view(*more).state()
+    text_form = context.dialect.simulate_error_as_text
+    with refusals():
+        return simulator.simulate_text(
+            view, given, _options(context), replace(ERROR_FORM, as_text=text_form)
+        )
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn what refuses a whole request into errors of the wire."""
+    try:
+        yield
+    except SimulationError as error:
+        if error.reason == "output_cap":
+            raise RpcError("response_too_large") from error
+        raise RpcError(family_reason("simulate", error.reason), error.message) from error
+    except InvalidTransaction as error:
+        raise RpcError(family_reason("simulate", error.code), error.message) from error
+    except ResourceLimitError as error:
+        raise RpcError("simulate", str(error)) from error
+
+
+@method(
+    "eth_simulateV1",
+    Param(as_it_is),
+    INTERFACE_BLOCK,
+    place=Place.LIGHT,
+    direct=simulate_directly,
+)
 @heavy
 def simulate(context: Context, given: Any, block: Selector) -> list[Raw]:
     """Return one block object with its call results for each simulated block, fillers included.
@@ -56,16 +105,8 @@ def simulate(context: Context, given: Any, block: Selector) -> list[Raw]:
     if not payload.blocks:
         raise RpcError("simulate.empty_input")
     view = context.view(block).state()
-    try:
+    with refusals():
         blocks = context.simulator.simulate_v1(view, payload, _options(context))
-    except SimulationError as error:
-        if error.reason == "output_cap":
-            raise RpcError("response_too_large") from error
-        raise RpcError(family_reason("simulate", error.reason), error.message) from error
-    except InvalidTransaction as error:
-        raise RpcError(family_reason("simulate", error.code), error.message) from error
-    except ResourceLimitError as error:
-        raise RpcError("simulate", str(error)) from error
     full = payload.full_transactions
     return [simulated_json(context, simulated, full=full) for simulated in blocks]
 
