@@ -91,7 +91,12 @@ guard: build
 # and what CPython leaves behind at its end is no leak of ours. pycryptodome loads its libraries in a
 # way that the address sanitizer refuses, unless it is told not to.
 MEMORY_CHECKS := address,undefined
-CHECKED_TESTS ?= tests/unit tests/metamorphic tests/conformance/test_vm.py
+OFFICIAL := tests/conformance/test_official.py::test_
+CHECKED_TESTS ?= tests/unit tests/metamorphic tests/conformance/test_vm.py \
+	'$(OFFICIAL)every_case_of_a_small_suite_holds[precompile_vectors]' \
+	'$(OFFICIAL)every_case_of_a_small_suite_holds[transaction_tests]' \
+	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[fusaka_devnet5_state_tests]' \
+	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[legacy_constantinople_state_tests]'
 THREADED_TESTS ?= tests/metamorphic/test_threads.py tests/unit/execution/test_senders.py \
 	tests/unit/simulate tests/unit/chain tests/unit/rpc/test_workers.py
 # A test takes ten times as long there as it may elsewhere: no deadlines for examples.
