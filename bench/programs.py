@@ -78,20 +78,19 @@ def transfer(to: bytes, amount: int) -> bytes:
     return TRANSFER + to.rjust(32, b"\0") + word(amount)
 
 
-# Visits pseudo-random slots below a power of two: calldata is count, mask, seed.
+# Visits slots below a power of two, each once: calldata is count, mask, seed. The hash of the maps
+# scatters them, so no hardware guesses the next one.
 WALK = """
     32 CALLDATALOAD 64 CALLDATALOAD                     ; seed mask
     0 CALLDATALOAD                                      ; counter seed mask
     again:
-    SWAP1 0x5851f42d4c957f2d MUL 0x14057b7ef767814f ADD
-    DUP1 20 SHR DUP4 AND                                ; slot seed counter mask
+    DUP1 0x5851f42d4c957f2d MUL DUP3 ADD DUP4 AND       ; slot counter seed mask
     {visit}
-    SWAP1
     1 SWAP1 SUB DUP1 @again JUMPI
     STOP
 """
 READ_SLOTS = assemble(WALK.format(visit="SLOAD POP"))
-WRITE_SLOTS = assemble(WALK.format(visit="DUP2 SWAP1 SSTORE"))
+WRITE_SLOTS = assemble(WALK.format(visit="DUP2 DUP4 ADD SWAP1 SSTORE"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,12 @@ cdef struct MapLeaf:
     int64_t references
 
 
-cdef struct MapNode
+# The slots follow the struct: one for each bit of `used`.
+cdef struct MapNode:
+    int64_t references
+    size_t count              # leaves at and below this node
+    uint32_t used
+    uint32_t leaves
 
 
 cdef struct MapKind:

@@ -32,14 +32,6 @@ cdef enum:
     LEVELS_PER_HASH = 12      # of five bits: sixty of the sixty-four
 
 
-# The slots follow the struct: popcount(used) of them.
-cdef struct MapNode:
-    int64_t references
-    size_t count              # leaves at and below this node
-    uint32_t used
-    uint32_t leaves
-
-
 # Where a key goes, level by level.
 cdef struct Walk:
     const MapKind* kind

@@ -18,8 +18,7 @@ cdef MapKind STORAGE_TRIE_MAP
 # first, may be taken in each pass: what a key was in between does not matter.
 # False = out of memory; the commitment stays consistent and is released by the caller.
 cdef bint commit_storage(
-    Commitment* c, const MapNode* accounts, const MapKind* account_map, const MapKind* slot_map,
-    const ChangeList* changes
+    Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes
 ) noexcept nogil
 cdef bint commit_accounts(
     Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes

@@ -12,13 +12,13 @@ from fastevm.primitives.persistent_map cimport (
     MapKind,
     MapNode,
     map_get,
-    map_prefetch,
     map_remove,
     map_set,
 )
 from fastevm.primitives.word cimport Word, word_store
+from fastevm.primitives.word_map cimport word_map_get, word_map_prefetch
 from fastevm.state.changes cimport AccountChange, ChangeList
-from fastevm.state.leaves cimport AccountLeaf, SlotLeaf, StorageTrieLeaf
+from fastevm.state.leaves cimport AccountLeaf, StorageTrieLeaf
 from fastevm.trie.trie cimport (
     TrieNode,
     compute_digests,
@@ -36,7 +36,7 @@ from fastevm.state.values import AccountProof, SlotProof
 cdef enum:
     # 0xf8 length, nonce (9), balance (33), storage root (33), code hash (33)
     ACCOUNT_RLP_SIZE = 112
-    GROUP = 16                # keys whose paths are hashed and walked together: MAP_, TRIE_GROUP
+    GROUP = 16                # keys whose paths are hashed and walked together: WORD_MAP_, TRIE_GROUP
 
 
 cdef void destroy_trie_leaf(void* leaf) noexcept nogil:
@@ -85,33 +85,30 @@ cdef size_t rlp_account(
 
 
 cdef TrieNode* put_slots(
-    TrieNode* trie, const AccountLeaf* leaf, const MapKind* slot_map,
-    const Word* keys, int count, bint* failed,
+    TrieNode* trie, const AccountLeaf* leaf, const Word* keys, int count, bint* failed,
 ) noexcept nogil:
     """Bring at most GROUP slots of a storage trie up to the account's leaf."""
     cdef uint8_t messages[GROUP * 32]
     cdef uint8_t paths[GROUP * 32]
     cdef uint8_t value[33]
-    cdef const uint8_t* slot_keys[GROUP]
     cdef KeccakJob jobs[GROUP]
     cdef size_t size
-    cdef const SlotLeaf* slot
+    cdef const Word* slot
     cdef int i
     memset(jobs, 0, sizeof(jobs))
     for i in range(count):
         word_store(messages + 32 * i, &keys[i])
-        slot_keys[i] = <const uint8_t*>&keys[i]
         jobs[i].data = messages + 32 * i
         jobs[i].size = 32
         jobs[i].out = paths + 32 * i
     keccak256_many(jobs, <size_t>count)
-    map_prefetch(leaf.storage, slot_map, slot_keys, count)
+    word_map_prefetch(leaf.storage, keys, count)
     trie_prefetch(trie, paths, 32, count)
     for i in range(count):
-        slot = <const SlotLeaf*>map_get(leaf.storage, slot_map, slot_keys[i])
+        slot = word_map_get(leaf.storage, &keys[i])
         size = 0
         if slot != NULL:
-            word_store(messages, &slot.value)
+            word_store(messages, slot)
             size = rlp_quantity(value, messages)
         trie = trie_put(trie, paths + 32 * i, 32, value, size, failed)
         if failed[0]:
@@ -120,13 +117,12 @@ cdef TrieNode* put_slots(
 
 
 cdef TrieNode* commit_slots(
-    TrieNode* trie, const AccountLeaf* leaf, const MapKind* slot_map,
-    const Word* keys, size_t count, bint* failed,
+    TrieNode* trie, const AccountLeaf* leaf, const Word* keys, size_t count, bint* failed,
 ) noexcept nogil:
     cdef int group
     while count and not failed[0]:
         group = GROUP if count > GROUP else <int>count
-        trie = put_slots(trie, leaf, slot_map, keys, group, failed)
+        trie = put_slots(trie, leaf, keys, group, failed)
         keys += group
         count -= <size_t>group
     return trie
@@ -159,15 +155,14 @@ cdef TrieNode* storage_trie(const MapNode* storage_tries, const uint8_t* address
 
 
 cdef bint commit_account_storage(
-    Commitment* c, const AccountLeaf* leaf, const MapKind* slot_map,
-    const AccountChange* change, const Word* keys,
+    Commitment* c, const AccountLeaf* leaf, const AccountChange* change, const Word* keys,
 ) noexcept nogil:
     cdef TrieNode* trie = NULL
     cdef bint failed = False
     if leaf != NULL:
         if not change.storage_reset:
             trie = trie_retain(storage_trie(c.storage_tries, change.address.b))
-        trie = commit_slots(trie, leaf, slot_map, keys, change.key_count, &failed)
+        trie = commit_slots(trie, leaf, keys, change.key_count, &failed)
         if failed:
             trie_release(trie)
             return False
@@ -175,8 +170,7 @@ cdef bint commit_account_storage(
 
 
 cdef bint commit_storage(
-    Commitment* c, const MapNode* accounts, const MapKind* account_map, const MapKind* slot_map,
-    const ChangeList* changes,
+    Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes,
 ) noexcept nogil:
     cdef size_t i
     cdef const AccountChange* change
@@ -187,7 +181,7 @@ cdef bint commit_storage(
         leaf = <const AccountLeaf*>map_get(accounts, account_map, change.address.b)
         if change.storage_reset or change.key_count or leaf == NULL:
             keys = changes.keys + change.first_key
-            if not commit_account_storage(c, leaf, slot_map, change, keys):
+            if not commit_account_storage(c, leaf, change, keys):
                 return False
     return True
 

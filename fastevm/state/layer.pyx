@@ -21,6 +21,7 @@ from fastevm.primitives.persistent_map cimport (
     map_retain,
 )
 from fastevm.primitives.word cimport Word, word_copy, word_from_int, word_to_int
+from fastevm.primitives.word_map cimport WordEntry, word_map_each, word_map_get
 from fastevm.state.account cimport Account
 from fastevm.state.changes cimport ChangeList, changes_free, changes_new
 from fastevm.state.code cimport Code, code_new, code_retain
@@ -33,9 +34,7 @@ from fastevm.state.commitment cimport (
 )
 from fastevm.state.leaves cimport (
     ACCOUNT_MAP,
-    SLOT_MAP,
     AccountLeaf,
-    SlotLeaf,
     commit_world,
     read_account,
     read_block_hash,
@@ -81,7 +80,7 @@ cdef bint commit_path(Layer layer, Commitment* c, list path):
     for changes in path:
         work = changes.list
         with nogil:
-            ok = ok and commit_storage(c, layer.accounts, &ACCOUNT_MAP, &SLOT_MAP, work)
+            ok = ok and commit_storage(c, layer.accounts, &ACCOUNT_MAP, work)
     for changes in path:
         work = changes.list
         with nogil:
@@ -272,13 +271,13 @@ cdef class Layer:
     def storage(self, address: bytes, slot: int) -> int:
         """The value of a slot (0 <= slot < 2**256); 0 where nothing was stored."""
         cdef const AccountLeaf* leaf = self.leaf(address)
-        cdef const SlotLeaf* found
+        cdef const Word* found
         cdef Word key
         word_from_int(&key, slot)
         if leaf == NULL:
             return 0
-        found = <const SlotLeaf*>map_get(leaf.storage, &SLOT_MAP, <const uint8_t*>&key)
-        return 0 if found == NULL else word_to_int(&found.value)
+        found = word_map_get(leaf.storage, &key)
+        return 0 if found == NULL else word_to_int(found)
 
     def addresses(self) -> list[bytes]:
         """The addresses of all accounts, in no particular order."""
@@ -291,7 +290,7 @@ cdef class Layer:
         cdef const AccountLeaf* leaf = self.leaf(address)
         cdef dict found = {}
         if leaf != NULL:
-            map_each(leaf.storage, collect_slot, <void*>found)
+            word_map_each(leaf.storage, collect_slot, <void*>found)
         return found
 
     def proof(self, address: bytes, slots: list[int]) -> AccountProof:
@@ -312,8 +311,7 @@ cdef bint collect_address(void* leaf, void* context) noexcept with gil:
     return True
 
 
-cdef bint collect_slot(void* leaf, void* context) noexcept with gil:
-    cdef const SlotLeaf* slot = <const SlotLeaf*>leaf
+cdef bint collect_slot(const WordEntry* slot, void* context) noexcept with gil:
     (<dict>context)[word_to_int(&slot.key)] = word_to_int(&slot.value)
     return True
 

@@ -1,9 +1,10 @@
-# The leaves of a layer's maps: accounts, their slots, their storage tries.
+# The leaves of a layer's maps: accounts with their slots, storage tries.
 from libc.stdint cimport uint64_t
 
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.persistent_map cimport MapKind, MapLeaf, MapNode
 from fastevm.primitives.word cimport Word
+from fastevm.primitives.word_map cimport WordMap
 from fastevm.state.changes cimport ChangeList
 from fastevm.state.code cimport Code
 from fastevm.state.reader cimport AccountData, ReadStatus
@@ -18,13 +19,7 @@ cdef struct AccountLeaf:
     uint64_t nonce
     Code* code               # a reference of the leaf's own; NULL = no code
     Hash code_hash
-    MapNode* storage         # SlotLeaf by key; NULL = empty
-
-
-cdef struct SlotLeaf:
-    MapLeaf head
-    Word key
-    Word value               # never zero
+    WordMap storage          # the slots that are not zero
 
 
 cdef struct StorageTrieLeaf:
@@ -34,7 +29,6 @@ cdef struct StorageTrieLeaf:
 
 
 cdef MapKind ACCOUNT_MAP
-cdef MapKind SLOT_MAP
 
 # The functions of a Reader whose base is a map of AccountLeaf.
 cdef ReadStatus read_account(

@@ -1,19 +1,24 @@
 """The leaves of a layer's maps: read for a world, and made anew of what it changed."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint64_t
 
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.intrinsics cimport process_seed
 from fastevm.primitives.persistent_map cimport (
     MapNode,
     map_get,
-    map_release,
     map_remove,
-    map_retain,
     map_set,
 )
-from fastevm.primitives.word cimport Word, word_copy, word_is_zero
+from fastevm.primitives.word cimport Word, word_copy
+from fastevm.primitives.word_map cimport (
+    WordMap,
+    word_map_get,
+    word_map_put,
+    word_map_release,
+    word_map_retain,
+)
 from fastevm.state.account cimport DIRTY_RESET, Account, Slot
 from fastevm.state.changes cimport ChangeList, changes_add_account, changes_add_key
 from fastevm.state.code cimport code_release, code_retain
@@ -24,20 +29,13 @@ from fastevm.state.world cimport World
 cdef void destroy_account_leaf(void* leaf) noexcept nogil:
     cdef AccountLeaf* account = <AccountLeaf*>leaf
     code_release(account.code)
-    map_release(account.storage, &SLOT_MAP)
+    word_map_release(account.storage)
     PyMem_RawFree(account)
-
-
-cdef void destroy_plain_leaf(void* leaf) noexcept nogil:
-    PyMem_RawFree(leaf)
 
 
 ACCOUNT_MAP.key_size = 20
 ACCOUNT_MAP.seed = process_seed()
 ACCOUNT_MAP.destroy = destroy_account_leaf
-SLOT_MAP.key_size = 32
-SLOT_MAP.seed = process_seed()
-SLOT_MAP.destroy = destroy_plain_leaf
 
 
 cdef ReadStatus read_account(
@@ -52,20 +50,18 @@ cdef ReadStatus read_account(
     out.nonce = leaf.nonce
     out.code = leaf.code
     out.code_hash = leaf.code_hash
-    out.storage = leaf.storage
-    out.has_storage = leaf.storage != NULL
+    out.storage = <const void*>leaf.storage
+    out.has_storage = leaf.storage != 0
     return READ_FOUND
 
 
 cdef ReadStatus read_slot(
     const void* base, const void* storage, const Address* address, const Word* key, Word* out
 ) noexcept nogil:
-    cdef const SlotLeaf* leaf = <const SlotLeaf*>map_get(
-        <const MapNode*>storage, &SLOT_MAP, <const uint8_t*>key
-    )
-    if leaf == NULL:
+    cdef const Word* value = word_map_get(<WordMap>storage, key)
+    if value == NULL:
         return READ_ABSENT
-    word_copy(out, &leaf.value)
+    word_copy(out, value)
     return READ_FOUND
 
 
@@ -73,36 +69,21 @@ cdef ReadStatus read_block_hash(const void* base, uint64_t number, Hash* out) no
     return READ_ABSENT
 
 
-cdef MapNode* commit_slots(
-    MapNode* storage, Account* a, ChangeList* changes, bint* failed
-) noexcept nogil:
+cdef bint commit_slots(WordMap* storage, Account* a, ChangeList* changes) noexcept nogil:
+    """Put the dirty slots into the storage; False without memory."""
     cdef size_t i
     cdef Slot* s
-    cdef SlotLeaf* leaf
     if a.slot_mask == 0:
-        return storage
+        return True
     for i in range(<size_t>a.slot_mask + 1):
         s = a.slots[i]
-        if s == NULL or not s.dirty:
-            continue
-        s.dirty = 0
-        if not changes_add_key(changes, &s.key):
-            failed[0] = True
-            return storage
-        if word_is_zero(&s.current):
-            storage = map_remove(storage, &SLOT_MAP, <const uint8_t*>&s.key, failed)
-        else:
-            leaf = <SlotLeaf*>PyMem_RawCalloc(1, sizeof(SlotLeaf))
-            if leaf == NULL:
-                failed[0] = True
-                return storage
-            leaf.head.references = 1
-            word_copy(&leaf.key, &s.key)
-            word_copy(&leaf.value, &s.current)
-            storage = map_set(storage, &SLOT_MAP, leaf, failed)
-        if failed[0]:
-            return storage
-    return storage
+        if s != NULL and s.dirty:
+            s.dirty = 0
+            if not changes_add_key(changes, &s.key):
+                return False
+            if not word_map_put(storage, &s.key, &s.current):
+                return False
+    return True
 
 
 cdef AccountLeaf* account_leaf(const Account* a) noexcept nogil:
@@ -137,9 +118,9 @@ cdef MapNode* commit_account(
         failed[0] = True
         return accounts
     if old != NULL and not reset:
-        leaf.storage = map_retain(old.storage)
-    leaf.storage = commit_slots(leaf.storage, a, changes, failed)
-    if failed[0]:
+        leaf.storage = word_map_retain(old.storage)
+    if not commit_slots(&leaf.storage, a, changes):
+        failed[0] = True
         destroy_account_leaf(leaf)
         return accounts
     return map_set(accounts, &ACCOUNT_MAP, leaf, failed)

@@ -1,0 +1,128 @@
+"""Slabs and the persistent map of words: the doors through which tests reach them."""
+
+from libc.stdint cimport uint32_t
+from libc.string cimport memset
+
+from collections.abc import Iterator
+
+from fastevm.primitives.intrinsics cimport process_seed
+from fastevm.primitives.slab cimport (
+    SLAB_LINE,
+    SLAB_MAX_LINES,
+    slab_alloc,
+    slab_count,
+    slab_free,
+    slab_refuse,
+    slab_use,
+)
+from fastevm.primitives.word cimport Word, word_from_int, word_to_int
+from fastevm.primitives.word_map cimport (
+    WORD_MAP_GROUP,
+    WordEntry,
+    WordMap,
+    word_map_each,
+    word_map_get,
+    word_map_prefetch,
+    word_map_put,
+    word_map_release,
+    word_map_retain,
+)
+
+LARGEST_RECORD = SLAB_MAX_LINES
+
+
+def allocate(lines: int) -> int:
+    """The address of a new record of so many lines, filled with ones; 0 without memory."""
+    cdef void* record = slab_alloc(<uint32_t>lines)
+    if record != NULL:
+        memset(record, 0xff, <size_t>lines * SLAB_LINE)
+    return <size_t>record
+
+
+def references(record: int, lines: int) -> int:
+    """A record's count of references."""
+    return slab_count(<void*><size_t>record, <uint32_t>lines)[0]
+
+
+def release(record: int, lines: int) -> None:
+    """Free a record."""
+    slab_free(<void*><size_t>record, <uint32_t>lines)
+
+
+def in_use() -> dict[str, int]:
+    """How many records this process has, the bytes in them and those in chunks, used or not."""
+    return slab_use()
+
+
+def refuse_chunks(refuse: bool) -> None:
+    """Whether to behave as if there were no more memory for chunks."""
+    slab_refuse(refuse)
+
+
+def seed() -> int:
+    """What the hashes of words are mixed with in this process."""
+    return process_seed()
+
+
+cdef bint collect(const WordEntry* entry, void* context) noexcept with gil:
+    (<list>context).append((word_to_int(&entry.key), word_to_int(&entry.value)))
+    return True
+
+
+cdef class WordDict:
+    """The map with ints for keys and values; each object is one version.
+
+    `set` edits this version, never a copy of it; a value of zero removes its key.
+    """
+
+    cdef WordMap map
+
+    def __cinit__(self) -> None:
+        self.map = 0
+
+    def __dealloc__(self) -> None:
+        word_map_release(self.map)
+
+    def __bool__(self) -> bool:
+        return self.map != 0
+
+    def copy(self) -> WordDict:
+        """Another version with the same content, in constant time."""
+        cdef WordDict other = WordDict()
+        other.map = word_map_retain(self.map)
+        return other
+
+    def get(self, key: int) -> int:
+        """The value at `key`, or 0."""
+        cdef Word word
+        cdef const Word* value
+        word_from_int(&word, key)
+        with nogil:
+            value = word_map_get(self.map, &word)
+        return 0 if value == NULL else word_to_int(value)
+
+    def set(self, key: int, value: int) -> None:
+        """Put a value. MemoryError when there is none; nothing has changed then."""
+        cdef Word key_word, value_word
+        cdef bint done
+        word_from_int(&key_word, key)
+        word_from_int(&value_word, value)
+        with nogil:
+            done = word_map_put(&self.map, &key_word, &value_word)
+        if not done:
+            raise MemoryError
+
+    def prefetch(self, keys: list[int]) -> None:
+        """Bring the paths to a few keys into the cache."""
+        cdef Word[WORD_MAP_GROUP] words
+        cdef int count = 0
+        for key in keys[:WORD_MAP_GROUP]:
+            word_from_int(&words[count], key)
+            count += 1
+        word_map_prefetch(self.map, words, count)
+
+    def items(self) -> Iterator[tuple[int, int]]:
+        """All keys and values, in no particular order."""
+        cdef list found = []
+        word_map_each(self.map, collect, <void*>found)
+        return iter(found)
