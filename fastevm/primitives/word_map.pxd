@@ -1,4 +1,4 @@
-# A persistent map from words to words that are not zero: old versions stay, an update copies a path.
+# A persistent map from words to nonzero words: old versions stay, an update copies one path.
 from libc.stdint cimport uint64_t
 
 from fastevm.primitives.word cimport Word

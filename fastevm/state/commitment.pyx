@@ -36,7 +36,7 @@ from fastevm.state.values import AccountProof, SlotProof
 cdef enum:
     # 0xf8 length, nonce (9), balance (33), storage root (33), code hash (33)
     ACCOUNT_RLP_SIZE = 112
-    GROUP = 16                # keys whose paths are hashed and walked together: WORD_MAP_, TRIE_GROUP
+    GROUP = 16                # keys whose paths are walked together: WORD_MAP_GROUP, TRIE_GROUP
 
 
 cdef void destroy_trie_leaf(void* leaf) noexcept nogil:
