@@ -69,7 +69,8 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
         "--block-time",
         type=int,
         metavar="MS",
-        help="milliseconds from block to block (2000); builds on --genesis too",
+        help="milliseconds from block to block (2000); builds on --genesis too. Who follows a chain"
+        " with blocks of less than a second must be told as well",
     )
     group.add_argument(
         "--slice-interval",

@@ -1,15 +1,25 @@
 """A data directory: the chain, its promise and its pool are there again after any end."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fastevm.chain import DataDirectory, Fsync, Mining, Node, StorageError, dev_node
+from fastevm.chain import (
+    DataDirectory,
+    Fsync,
+    Mining,
+    Node,
+    PendingBlock,
+    StorageError,
+    dev_node,
+)
 from fastevm.chain.node import DEV_CHAIN_ID
-from fastevm.chain.storage import waiting
+from fastevm.chain.storage import directory, waiting
+from fastevm.chain.storage.framed import FramedFile
 from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.execution.transaction import Transaction
 
@@ -183,6 +193,52 @@ def test_a_block_that_cannot_be_written_down_does_not_happen(
     assert len(node.mine()[0].transactions) == 1
 
 
+def test_a_slice_that_cannot_be_written_down_is_not_published_and_the_node_goes_on(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = home.open(mining=Mining.CADENCE, **FAST)
+    keep, published = node.directory.slices.keep, []
+    failing = iter([True] * 3)
+
+    def full(pending: PendingBlock) -> None:
+        if pending.transactions and next(failing, False):
+            raise OSError("no space left")
+        keep(pending)
+        published.append(pending)
+
+    monkeypatch.setattr(node.directory.slices, "keep", full)
+    node.builder.start()
+    tx_hash = node.submit(payment(node, 0))
+    deadline = time.monotonic() + 20
+    while node.chain.locate(tx_hash) is None:
+        pending = node.pending()
+        assert not pending.transactions or pending in published
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    node.builder.stop()
+    assert node.metrics()["slice_failures_total"] == 3
+
+
+def test_a_disk_that_cannot_be_flushed_is_counted(
+    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(directory, "FLUSH_SECONDS", 0.01)
+
+    def broken(file: FramedFile) -> None:
+        raise OSError("input/output error")
+
+    node = home.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(FramedFile, "sync", broken)
+        node.mine()
+        deadline = time.monotonic() + 20
+        while not node.metrics().get("datadir_flush_failures_total"):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert "could not be flushed to the disk: input/output error" in caplog.text
+    assert node.chain.head.number == 1
+
+
 def published_block(node: Node, *slices: int) -> None:
     """Begin a block and publish slices with so many payments each, up to nonce ``sum(slices)``."""
     producer, nonce = node.producer, 0
@@ -258,10 +314,10 @@ def test_another_chain_is_refused_and_both_are_named(home: Home, options: dict[s
     node = home.open(timestamp=4)
     mine = "0x" + node.chain.genesis.hash.hex()
     home.crash()
-    directory = DataDirectory(home.path)
+    opened = DataDirectory(home.path)
     with pytest.raises(StorageError, match=f"holds another chain: genesis {mine} of chain id"):
-        dev_node(directory=directory, **{"accounts": 2, "mining": Mining.MANUAL} | options)
-    directory.close()
+        dev_node(directory=opened, **{"accounts": 2, "mining": Mining.MANUAL} | options)
+    opened.close()
     assert home.open(timestamp=4).chain.genesis == node.chain.genesis
 
 
@@ -269,10 +325,10 @@ def test_a_genesis_that_is_no_json_is_named(home: Home) -> None:
     home.open()
     home.crash()
     (home.path / "genesis.json").write_text("{")
-    directory = DataDirectory(home.path)
+    opened = DataDirectory(home.path)
     with pytest.raises(StorageError, match=r"genesis\.json"):
-        _ = directory.genesis
-    directory.close()
+        _ = opened.genesis
+    opened.close()
 
 
 def test_a_journal_that_does_not_fit_the_rules_is_named(home: Home) -> None:
@@ -293,10 +349,10 @@ def test_an_abandoned_chain_is_put_aside(home: Home) -> None:
     node = home.open(timestamp=4)
     node.mine()
     home.close()
-    directory = DataDirectory(home.path)
-    aside = directory.abandon()
+    opened = DataDirectory(home.path)
+    aside = opened.abandon()
     assert {file.name for file in aside.iterdir()} == {
         "blocks.log", "genesis.json", "pool.log", "preconfirmed.log"
     }  # fmt: skip
-    directory.close()
+    opened.close()
     assert home.open(timestamp=5).chain.head.number == 0

@@ -1,0 +1,124 @@
+"""The node's command line: what its options make of a node, and what they say when they cannot."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastevm.chain import Mining, dev_node
+from fastevm.chain.node import dev_genesis
+from rpc import command
+
+GENESIS_TIME = 1_700_000_000
+
+
+def parsed(*options: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return parser.parse_args(options)
+
+
+def node_of(*options: str) -> Any:
+    return command.node_of(parsed(*options))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """A genesis file, another one, and three blocks on the first."""
+    source = dev_node(accounts=2, mining=Mining.MANUAL, timestamp=GENESIS_TIME)
+    source.mine(3)
+    numbers = range(1, 4)
+    blocks = b"".join(source.chain.block_by_number(number).rlp() for number in numbers)
+    (tmp_path / "chain.rlp").write_bytes(blocks)
+    for name, time in (("one", GENESIS_TIME), ("other", GENESIS_TIME + 1)):
+        genesis = dev_genesis(source.accounts, timestamp=time)
+        (tmp_path / f"{name}.json").write_text(json.dumps(genesis))
+    names = ("one.json", "other.json", "chain.rlp", "data")
+    return {Path(name).stem: str(tmp_path / name) for name in names}
+
+
+def test_an_import_into_a_directory_is_kept_and_may_be_repeated(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--genesis", files["one"], "--datadir", files["data"])
+    for _ in range(2):
+        node = node_of(*options, "--import", files["chain"])
+        assert node.chain.head.number == 3
+        assert "imported 3 blocks, head 3" in capsys.readouterr().out
+        node.directory.close()
+    node = node_of(*options)
+    assert node.chain.head.number == 3
+    assert node.directory.blocks.file.size < 3_000
+    node.directory.close()
+
+
+def test_a_directory_of_another_genesis_is_refused_and_left_to_its_chain(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    node_of("--genesis", files["one"], "--datadir", files["data"]).directory.close()
+    wrong = parsed("--genesis", files["other"], "--datadir", files["data"])
+    assert command.run(wrong) == 1
+    assert f"{files['data']} holds another chain: genesis 0x" in capsys.readouterr().err
+    node_of("--genesis", files["one"], "--datadir", files["data"]).directory.close()
+
+
+def test_a_development_chain_goes_on_with_its_own_genesis(files: dict[str, str]) -> None:
+    options = ("--no-mining", "--datadir", files["data"])
+    node = node_of(*options, "--genesis-time", str(GENESIS_TIME))
+    node.mine(2)
+    node.directory.close()
+    again = node_of(*options)
+    assert again.chain.head == node.chain.head
+    again.directory.close()
+
+
+def test_long_work_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    report = command.progress("restored", False)
+    for blocks in (0, 1, 999, 1_000, 1_001, 2_000):
+        report(blocks, 10 * blocks, 30_000)
+    assert capsys.readouterr().out.splitlines() == [
+        "restored 1000 blocks (10000 of 30000 bytes)",
+        "restored 2000 blocks (20000 of 30000 bytes)",
+    ]
+    command.progress("restored", True)(1_000, 1, 2)
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--preconf-url", "ws://127.0.0.1:1/feed"), "--preconf-url needs --upstream-url"),
+        (("--upstream-url", "http://127.0.0.1:1", "--instant"), "makes no blocks"),
+        (("--upstream-url", "somewhere", "--genesis-time", "1"), "no http or ws address"),
+        (("--datadir", "/proc/none"), "none"),
+    ],
+)
+def test_what_cannot_be_is_said(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], words: str
+) -> None:
+    assert command.run(parsed(*options)) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_a_bad_time_of_the_disk_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed("--fsync", "sometimes")
+    assert "invalid choice: 'sometimes'" in capsys.readouterr().err
+
+
+def test_whoever_is_on_another_chain_than_the_genesis_file_does_not_start_over_for_ever(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served = []
+    monkeypatch.setattr(
+        command, "serve_node", lambda node, arguments: served.append(node) or "it is foreign"
+    )
+    upstream = ("--upstream-url", "http://127.0.0.1:1")
+    assert command.run(parsed("--genesis", files["one"], *upstream)) == 1
+    assert len(served) == 1
+    assert "on another chain than these options describe" in capsys.readouterr().err
+    stop = ("--foreign-chain", "stop")
+    assert command.run(parsed("--genesis", files["one"], *upstream, *stop)) == 1
+    assert "it is foreign (--foreign-chain start-over would follow it)" in capsys.readouterr().err
