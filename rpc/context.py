@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rpc.hub import Hub
 
 ZERO_HASH = bytes(32)
+RECENT_VIEWS = 16
 ANCESTORS = 256  # hashes that BLOCKHASH reaches back
 
 
@@ -34,6 +35,7 @@ class View:
     pending: PendingBlock | None = None
     _layer: Layer | None = None
     _state: StateView | None = None
+    _receipts: tuple[Receipt, ...] | None = None
 
     @classmethod
     def of_pending(cls, node: Node, pending: PendingBlock) -> "View":
@@ -61,9 +63,13 @@ class View:
     @property
     def receipts(self) -> tuple[Receipt, ...]:
         """The outcomes of its transactions."""
-        if self.pending is not None:
-            return self.pending.receipts
-        return self.node.chain.receipts_of(self.block.hash)
+        if self._receipts is None:
+            self._receipts = (
+                self.node.chain.receipts_of(self.block.hash)
+                if self.pending is None
+                else self.pending.receipts
+            )
+        return self._receipts
 
     def state(self) -> StateView:
         """Return the state to execute on, with the block's own environment."""
@@ -116,6 +122,7 @@ class Context:
     filters: "Filters"
     workers: Workers
     _newest: dict[str, View] = field(default_factory=dict)  # of the tags latest and pending
+    _recent: dict[bytes, View] = field(default_factory=dict)  # by hash
 
     def pending_view(self) -> View | None:
         """Return the pending block, or None when there is no pre-confirmed state to be served."""
@@ -125,6 +132,15 @@ class Context:
         view = self._newest.get(PENDING)
         if view is None or view.pending is not pending:
             view = self._newest[PENDING] = View.of_pending(self.node, pending)
+        return view
+
+    def view_of(self, block: Block) -> View:
+        """Return a stored block; the views of the last few are kept."""
+        view = self._recent.get(block.hash)
+        if view is None:
+            if len(self._recent) >= RECENT_VIEWS:
+                self._recent.clear()
+            view = self._recent[block.hash] = View(self.node, block)
         return view
 
     def latest_view(self) -> View:
@@ -153,13 +169,15 @@ class Context:
         tag = selector.tag
         if tag is None or tag == EARLIEST:
             block = self._stored(selector)
-            return None if block is None else View(self.node, block)
+            return None if block is None else self.view_of(block)
         if tag == PENDING:
             return self.pending_view() or self.latest_view()
         return self.latest_view()
 
     def view(self, selector: Selector) -> View:
         """Return the block whose state ``selector`` means; an error if there is no such block."""
+        if selector.tag == LATEST:
+            return self.latest_view()
         found = self.find(selector)
         if found is not None:
             return found

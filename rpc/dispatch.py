@@ -26,9 +26,9 @@ from rpc.envelope import (
 from rpc.errors import RpcError, wire_error
 from rpc.methods import METHODS
 from rpc.metrics import UNKNOWN_METHOD, Metrics
-from rpc.registry import SMALL_WEIGHT, Method, Place
+from rpc.registry import Method, Place
 from rpc.topics import Turn
-from rpc.workers import Workers
+from rpc.workers import TooHeavy, Workers
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -40,6 +40,8 @@ LONGEST_PAUSE: Final = 2.0
 # Bytes of a call, on average over its batch, beyond which it is not tried on the loop: reading it
 # and writing its answer could take long, and cannot be stopped.
 LIGHT_SIZE: Final = 4_096
+
+LOOP: Final = Place.LOOP
 
 Outcome = tuple[bytes | RpcError, float]  # the answer to a call and the seconds that it took
 
@@ -91,12 +93,12 @@ class Dispatcher:
             if method is None:
                 raise RpcError("method_not_found", method=message.method)
             place = method.place
-            if place is Place.LOOP:
+            if place is LOOP:
                 result = self._run(method, message)
             elif place is Place.LIGHT:
                 result = self._try(method, message, started) if is_small else None
             elif place is Place.SMALL:
-                result = self._run_small(method, message)
+                result = self._run(method, message)
             elif place is Place.SOCKET:
                 if turn is None:
                     raise RpcError("notifications_not_supported")
@@ -105,6 +107,11 @@ class Dispatcher:
                 return None
         except RpcError as error:
             result = error
+        except TooHeavy:
+            return None
+        if type(result) is bytes and message.id is not None:
+            self.metrics.count(message.method, perf_counter() - started)
+            return result
         if result is None:
             return None
         return self.settle(message, (result, perf_counter() - started))
@@ -165,27 +172,17 @@ class Dispatcher:
 
     def _run(self, method: Method, call: Call, *turn: Turn) -> bytes:
         """Run a handler and encode its result, here or in a worker thread."""
+        context, params = self.context, call.params
         try:
-            if method.direct is not None and isinstance(call.params, bytes):
-                text = method.direct(self.context, call.params)
-                if text is not None:
-                    return encode_result(call.id or b"null", text)
-            args = method.bind(parse_params(call.params), self.context.dialect)
-            return encode_result(call.id or b"null", method.handler(self.context, *turn, *args))
-        except RpcError:
-            raise
-        except Exception as error:
-            raise refused(method, error) from error
-
-    def _run_small(self, method: Method, call: Call) -> bytes | None:
-        """Run a handler if its answer is small; else None."""
-        try:
-            args = method.bind(parse_params(call.params), self.context.dialect)
-            assert method.weight is not None
-            if method.weight(self.context, *args) > SMALL_WEIGHT:
-                return None
-            return encode_result(call.id or b"null", method.handler(self.context, *args))
-        except RpcError:
+            if not isinstance(params, list):
+                if method.direct is not None:
+                    text = method.direct(context, params)
+                    if text is not None:
+                        return encode_result(call.id or b"null", text)
+                params = parse_params(params)
+            result = method.handler(context, *turn, *method.bind(params, context.dialect))
+            return encode_result(call.id or b"null", result)
+        except (RpcError, TooHeavy):
             raise
         except Exception as error:
             raise refused(method, error) from error

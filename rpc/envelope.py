@@ -16,6 +16,9 @@ from rpc.limits import METHOD_NAME_LIMIT
 NULL: Final = b"null"
 VERSION: Final = "2.0"
 
+_HEAD: Final = b'{"jsonrpc":"2.0","id":'
+_RESULT: Final = b',"result":'
+
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -113,7 +116,7 @@ def encode_result(call_id: bytes, result: Any) -> bytes:
     """Return the answer that carries ``result``: a JSON value, or JSON text already as bytes."""
     if type(result) is not bytes:
         result = _encoder.encode(result)
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (call_id, result)
+    return b"".join((_HEAD, call_id, _RESULT, result, b"}"))
 
 
 def encode_error(call_id: bytes, error: dict[str, Any]) -> bytes:

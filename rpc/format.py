@@ -37,12 +37,12 @@ def hex_bytes(data: bytes) -> str:
 
 def hex_word(value: int) -> str:
     """Return 0x-hex of 32 bytes."""
-    return f"0x{value:064x}"
+    return "0x" + value.to_bytes(32, "big").hex()
 
 
 def quantity(value: int) -> str:
     """Return 0x-hex of an integer without leading zeros."""
-    return f"0x{value:x}"
+    return hex(value)
 
 
 def checksum_address(address: bytes) -> str:
@@ -222,10 +222,7 @@ def receipt_json(
         "effectiveGasPrice": quantity(receipt.effective_gas_price),
         "from": hex_bytes(transaction.sender or NOBODY),
         "gasUsed": quantity(receipt.gas_used),
-        "logs": [
-            log_json(view, entry, index, first_log + offset)
-            for offset, entry in enumerate(receipt.logs)
-        ],
+        "logs": logs_json(view, receipt.logs, index, first_log) if receipt.logs else [],
         "logsBloom": hex_bytes(receipt.bloom),
         "to": None if transaction.to is None else hex_bytes(transaction.to),
         "transactionHash": hex_bytes(transaction.hash),
@@ -251,18 +248,29 @@ def block_receipts_json(view: View) -> list[Json]:
     return answer
 
 
-def log_json(view: View, entry: Event, tx_index: int, log_index: int) -> Json:
-    """Return a log object; ``log_index`` counts over the block."""
+def logs_json(view: View, entries: Sequence[Event], tx_index: int, first: int) -> list[Json]:
+    """Return the logs of one transaction; ``first`` is the first one's index in the block."""
     header = view.block.header
-    return {
-        "address": hex_bytes(entry.address),
-        "topics": [hex_bytes(topic) for topic in entry.topics],
-        "data": hex_bytes(entry.data),
+    place = {
         "blockNumber": quantity(header.number),
         "transactionHash": hex_bytes(view.block.transactions[tx_index].hash),
         "transactionIndex": quantity(tx_index),
         "blockHash": hex_bytes(view.hash),
         "blockTimestamp": quantity(header.timestamp),
-        "logIndex": quantity(log_index),
         "removed": False,
     }
+    return [
+        {
+            "address": hex_bytes(entry.address),
+            "topics": [hex_bytes(topic) for topic in entry.topics],
+            "data": hex_bytes(entry.data),
+            "logIndex": quantity(index),
+            **place,
+        }
+        for index, entry in enumerate(entries, start=first)
+    ]
+
+
+def log_json(view: View, entry: Event, tx_index: int, log_index: int) -> Json:
+    """Return a log object; ``log_index`` counts over the block."""
+    return logs_json(view, (entry,), tx_index, log_index)[0]

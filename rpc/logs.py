@@ -11,8 +11,8 @@ from rpc.context import Context
 from rpc.errors import RpcError
 from rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
 from rpc.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
-from rpc.registry import SMALL_WEIGHT
 from rpc.selectors import EARLIEST, LATEST_BLOCK, Selector, decode_number_or_tag
+from rpc.workers import SMALL_WEIGHT
 
 BLOCKS_OF_OBJECT: Final = 128  # blooms that cost as much as an object of another method's answer
 CHOICES_OF_OBJECT: Final = 16  # addresses and topics to hash, or to look for in blooms, likewise

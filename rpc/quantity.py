@@ -29,11 +29,17 @@ def decode_uint256(value: Any, *, field: str = "") -> int:
 
 def decode_address(value: Any, *, field: str = "") -> bytes:
     """Decode 20 bytes; any letter case is accepted."""
+    raw = _plain_bytes(value, 42)
+    if raw is not None:
+        return raw
     return _typed_fixed(value, 20, "common.Address", field)
 
 
 def decode_hash(value: Any, *, field: str = "") -> bytes:
     """Decode 32 bytes."""
+    raw = _plain_bytes(value, 66)
+    if raw is not None:
+        return raw
     return _typed_fixed(value, 32, "common.Hash", field)
 
 
@@ -61,6 +67,9 @@ def decode_storage_slot(value: Any) -> tuple[int, int]:
     """
     if not isinstance(value, str):
         raise _type_error(json_kind(value), "string", "")
+    raw = _plain_bytes(value, 66)
+    if raw is not None:
+        return int.from_bytes(raw, "big"), 32
     digits = value[2:] if value[:2] in ("0x", "0X") else value
     digits = "0" + digits if len(digits) % 2 else digits
     if len(digits) > U256_DIGITS:
@@ -121,6 +130,18 @@ def shown(text: str) -> str:
 def object_fault(value: Any, kind: str, field: str = "") -> DecodeError:
     """Return the error for a ``value`` that should be an object (or array) called ``kind``."""
     return _type_error(json_kind(value), kind, field)
+
+
+def _plain_bytes(value: Any, length: int) -> bytes | None:
+    """Decode text of this length (its prefix included) as nearly everybody sends it, else None."""
+    if type(value) is str and len(value) == length and value[:2] == "0x":
+        try:
+            raw = bytes.fromhex(value[2:])
+        except ValueError:
+            return None
+        if 2 * len(raw) + 2 == length:  # blanks are skipped, but count
+            return raw
+    return None
 
 
 def _typed_quantity(value: Any, digits_limit: int, kind: str, field: str) -> int:

@@ -17,9 +17,9 @@ class Place(Enum):
 
     LOOP: on the event loop (microseconds of work). LIGHT: there too, but it executes code: if that
     takes longer than about a millisecond it is stopped, and done again in a worker thread. WORKER:
-    in a worker thread. SMALL: on the loop when the method's ``weight`` says that its answer is
-    small, else in a worker. TASK: a coroutine, on the loop. SOCKET: on the loop, with the `Turn` of
-    the WebSocket client as second argument; over HTTP it is refused.
+    in a worker thread. SMALL: on the loop, but a handler that finds its work too large there (see
+    `rpc.workers.weigh`) is called again in a worker. TASK: a coroutine, on the loop. SOCKET: on the
+    loop, with the `Turn` of the WebSocket client as second argument; over HTTP it is refused.
     """
 
     LOOP = 0
@@ -28,9 +28,6 @@ class Place(Enum):
     SOCKET = 3
     LIGHT = 4
     SMALL = 5
-
-
-SMALL_WEIGHT: Final = 64  # objects in an answer that is made on the event loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +56,21 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of the wire: ``handler(context, *decoded)`` returns a JSON value.
+    """A method of the wire: ``handler(context, *decoded)`` returns a JSON value, or JSON as bytes.
 
-    ``weight``, of the same arguments: about how many objects the answer will hold. ``direct``, of
-    the context and the params as JSON text: the answer as JSON text, or None to ask the handler.
+    ``direct``, of the context and the params as JSON text: the answer as JSON text, or None to ask
+    the handler.
     """
 
     name: str
     handler: Callable[..., Any]
     params: tuple[Param, ...]
     place: Place
-    weight: Callable[..., int] | None = None
     direct: Callable[[Any, bytes], bytes | None] | None = None
+    decoders: tuple[Callable[[Any], Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decoders", tuple(param.decode for param in self.params))
 
     @property
     def is_heavy(self) -> bool:
@@ -79,6 +79,14 @@ class Method:
 
     def bind(self, values: list[Any], dialect: Dialect) -> list[Any]:
         """Decode positional ``values``; RpcError for a missing, bad or superfluous one."""
+        if len(values) == len(self.decoders) and None not in values:
+            try:
+                return [decode(value) for decode, value in zip(self.decoders, values, strict=True)]
+            except DecodeError:
+                pass  # the long way says where
+        return self._bind_each(values, dialect)
+
+    def _bind_each(self, values: list[Any], dialect: Dialect) -> list[Any]:
         bound = []
         given, position = len(values), 0
         for param in self.params:
@@ -105,7 +113,6 @@ def method(
     name: str,
     *params: Param,
     place: Place = Place.LOOP,
-    weight: Callable[..., int] | None = None,
     direct: Callable[[Any, bytes], bytes | None] | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of ``name``; see `Method`."""
@@ -113,7 +120,7 @@ def method(
     def register(handler: Handler) -> Handler:
         if name in METHODS:
             raise ValueError(f"method {name} is registered twice")
-        METHODS[name] = Method(name, handler, params, place, weight, direct)
+        METHODS[name] = Method(name, handler, params, place, direct)
         return handler
 
     return register

@@ -28,6 +28,21 @@ SWITCH_INTERVAL: Final = 0.0005  # seconds that Python code of a worker may keep
 COLLECTIONS: Final = (20_000, 20, 50)  # the results of one request are gone before a full one
 
 
+SMALL_WEIGHT: Final = 64  # objects in an answer that is made on the event loop
+
+_thread: Final = threading.local()
+
+
+class TooHeavy(Exception):
+    """Work that began on the event loop and belongs into a worker."""
+
+
+def weigh(objects: int) -> None:
+    """Say about how many objects the answer will hold: TooHeavy on the loop for a large one."""
+    if objects > SMALL_WEIGHT and not getattr(_thread, "is_worker", False):
+        raise TooHeavy
+
+
 def heavy(handler: T) -> T:
     """Mark a handler whose jobs go to the heavy lane."""
     handler.heavy = True  # type: ignore[attr-defined]
@@ -135,6 +150,7 @@ class Workers:
             threading.Thread(target=self._work, name=name, daemon=True).start()
 
     def _work(self) -> None:
+        _thread.is_worker = True
         with contextlib.suppress(OSError, AttributeError):  # not on this system
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         while (job := self._next()) is not None:

@@ -4,8 +4,9 @@ from fastevm.types import Header
 from rpc.context import Context, View
 from rpc.format import Json, block_json, block_receipts_json, quantity, uncle_json
 from rpc.params import BLOCK, FULL, HASH, INDEX, NUMBER_OR_TAG
-from rpc.registry import SMALL_WEIGHT, Place, method
+from rpc.registry import Place, method
 from rpc.selectors import Selector
+from rpc.workers import weigh
 
 
 def _by_hash(context: Context, block_hash: bytes) -> View | None:
@@ -15,46 +16,35 @@ def _by_hash(context: Context, block_hash: bytes) -> View | None:
 HASHES_OF_AN_OBJECT = 16  # that weigh as much as one transaction object
 
 
-def _weight(view: View | None, full: bool) -> int:
-    count = 0 if view is None else len(view.block.transactions)
-    return count if full else count // HASHES_OF_AN_OBJECT
-
-
-def _weight_by_number(context: Context, block: Selector, full: bool) -> int:
-    return _weight(context.find(block), full)
-
-
-def _weight_by_hash(context: Context, block_hash: bytes, full: bool) -> int:
-    return _weight(_by_hash(context, block_hash), full)
-
-
-def _weight_of_receipts(context: Context, block: Selector) -> int:
-    view = context.find(block)
+def _block_json(view: View | None, full: bool) -> Json | None:
     if view is None:
-        return 0
-    receipts = view.receipts
-    return len(receipts) + sum(len(r.logs) for r in receipts[:SMALL_WEIGHT])
+        return None
+    count = len(view.block.transactions)
+    weigh(count if full else count // HASHES_OF_AN_OBJECT)
+    return block_json(view, full=full)
 
 
-@method("eth_getBlockByNumber", NUMBER_OR_TAG, FULL, place=Place.SMALL, weight=_weight_by_number)
+@method("eth_getBlockByNumber", NUMBER_OR_TAG, FULL, place=Place.SMALL)
 def get_block_by_number(context: Context, block: Selector, full: bool) -> Json | None:
     """Return a block; ``pending`` is the pre-confirmed one so far, its hash 32 zero bytes."""
-    view = context.find(block)
-    return None if view is None else block_json(view, full=full)
+    return _block_json(context.find(block), full)
 
 
-@method("eth_getBlockByHash", HASH, FULL, place=Place.SMALL, weight=_weight_by_hash)
+@method("eth_getBlockByHash", HASH, FULL, place=Place.SMALL)
 def get_block_by_hash(context: Context, block_hash: bytes, full: bool) -> Json | None:
     """Return a block, canonical or not."""
-    view = _by_hash(context, block_hash)
-    return None if view is None else block_json(view, full=full)
+    return _block_json(_by_hash(context, block_hash), full)
 
 
-@method("eth_getBlockReceipts", BLOCK, place=Place.SMALL, weight=_weight_of_receipts)
+@method("eth_getBlockReceipts", BLOCK, place=Place.SMALL)
 def get_block_receipts(context: Context, block: Selector) -> list[Json] | None:
     """Return the receipts of all transactions of a block."""
     view = context.find(block)
-    return None if view is None else block_receipts_json(view)
+    if view is None:
+        return None
+    receipts = view.receipts
+    weigh(len(receipts) + sum([len(receipt.logs) for receipt in receipts]))
+    return block_receipts_json(view)
 
 
 @method("eth_getBlockTransactionCountByNumber", NUMBER_OR_TAG)

@@ -10,27 +10,27 @@ from rpc.format import Json, checksum_address, hex_bytes, quantity, transaction_
 from rpc.methods.transactions import get_transaction_receipt, locate
 from rpc.params import ADDRESS, DATA, HASH
 from rpc.quantity import decode_uint64
-from rpc.registry import SMALL_WEIGHT, Param, Place, method
+from rpc.registry import Param, Place, method
+from rpc.workers import weigh
 
 MILLISECONDS: Final = 1000
 
 
 BYTES_OF_AN_OBJECT: Final = 64  # of a transaction, that take as long to check as an object to make
+WAITING: Final = 1_000_000  # what a wait weighs
 BLOB_TYPE: Final = b"\x03"  # whose proofs take milliseconds
 
 
-def _weight_of_submission(context: Context, raw: bytes) -> int:
-    if not context.node.submits_at_once or raw[:1] == BLOB_TYPE:
-        return SMALL_WEIGHT + 1
-    return len(raw) // BYTES_OF_AN_OBJECT
-
-
-@method("eth_sendRawTransaction", DATA, place=Place.SMALL, weight=_weight_of_submission)
+@method("eth_sendRawTransaction", DATA, place=Place.SMALL)
 def send_raw_transaction(context: Context, raw: bytes) -> str:
     """Submit a signed transaction and return its hash; it waits for the next pre-confirmed slice.
 
     A blob transaction comes with its sidecar, which the hash does not cover.
     """
+    if context.node.submits_at_once and raw[:1] != BLOB_TYPE:
+        weigh(len(raw) // BYTES_OF_AN_OBJECT)
+    else:
+        weigh(WAITING)
     try:
         return hex_bytes(context.node.submit(raw))
     except TransactionDecodeError as error:

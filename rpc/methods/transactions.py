@@ -11,6 +11,9 @@ from rpc.format import (
 from rpc.params import HASH, INDEX, NUMBER_OR_TAG
 from rpc.registry import Place, method
 from rpc.selectors import Selector
+from rpc.workers import weigh
+
+RECEIPTS_OF_AN_OBJECT = 16  # whose logs are counted while one object is made
 
 
 def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
@@ -24,7 +27,7 @@ def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
     found = context.node.chain.locate(tx_hash)
     if found is not None:
         block, index = found
-        return View(context.node, block), index
+        return context.view_of(block), index
     for view in pending:
         for index, transaction in enumerate(view.block.transactions):
             if transaction.hash == tx_hash:
@@ -65,18 +68,7 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
     return "0x" if pooled is None else hex_bytes(pooled.raw)
 
 
-RECEIPTS_OF_AN_OBJECT = 16  # whose logs are counted while one object is made
-
-
-def _weight_of_receipt(context: Context, tx_hash: bytes) -> int:
-    found = locate(context, tx_hash)
-    if found is None:
-        return 0
-    view, index = found
-    return len(view.receipts[index].logs) + index // RECEIPTS_OF_AN_OBJECT
-
-
-@method("eth_getTransactionReceipt", HASH, place=Place.SMALL, weight=_weight_of_receipt)
+@method("eth_getTransactionReceipt", HASH, place=Place.SMALL)
 def get_transaction_receipt(context: Context, tx_hash: bytes) -> Json | None:
     """Return a receipt; of a pre-confirmed transaction with a block hash of 32 zero bytes."""
     found = locate(context, tx_hash)
@@ -84,7 +76,8 @@ def get_transaction_receipt(context: Context, tx_hash: bytes) -> Json | None:
         return None
     view, index = found
     receipts = view.receipts
-    first_log = sum(len(receipt.logs) for receipt in receipts[:index])
+    weigh(len(receipts[index].logs) + index // RECEIPTS_OF_AN_OBJECT)
+    first_log = sum([len(receipt.logs) for receipt in receipts[:index]])
     return receipt_json(view, index, first_log, receipts)
 
 

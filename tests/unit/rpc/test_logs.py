@@ -15,8 +15,8 @@ from fastevm.types import Block, Log, Receipt
 from rpc.errors import RpcError
 from rpc.logs import LogFilter, decode_filter, query_logs, weigh_logs
 from rpc.quantity import DecodeError
-from rpc.registry import SMALL_WEIGHT
 from rpc.selectors import PENDING_BLOCK, Selector
+from rpc.workers import SMALL_WEIGHT
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeChain, FakeNode, FakePending, header
