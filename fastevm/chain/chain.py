@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -23,7 +23,7 @@ from fastevm.execution.validation import (
 )
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
-from fastevm.types import EMPTY_ROOT, Block, Header, Receipt
+from fastevm.types import Block, Header, Receipt
 
 ANCESTOR_LIMIT = 256
 
@@ -53,7 +53,7 @@ class HeadChange(NamedTuple):
 class Journal(Protocol):
     """Is told of every change before it happens; what it raises keeps the change from happening."""
 
-    def keep(self, block: Block) -> None: ...
+    def keep(self, block: Block, receipts: Sequence[Receipt]) -> None: ...
     def move_head(self, block_hash: bytes) -> None: ...
     def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None: ...
 
@@ -161,6 +161,11 @@ class Chain:
         """
         return self._result(block_hash).layer
 
+    def has_state(self, block_hash: bytes) -> bool:
+        """Whether the block is known and its state is kept."""
+        entry = self._entries.get(block_hash)
+        return entry is not None and entry.result is not None
+
     def receipts_of(self, block_hash: bytes) -> tuple[Receipt, ...]:
         """The receipts of a block of any branch; :class:`UnknownBlockError`."""
         return self._entry(block_hash).receipts
@@ -238,6 +243,20 @@ class Chain:
         schedule = self._child_schedule(parent, header.timestamp)
         difficulty = parent.total_difficulty + header.difficulty
         self._keep(_Entry(block, schedule, difficulty, result.receipts, result))
+
+    def adopt(self, block: Block, receipts: tuple[Receipt, ...], layer: Layer | None) -> None:
+        """Make a child of the head the head, as it was verified before, without executing it.
+
+        Its state is ``layer``; None when that is not kept. InvalidBlock for another state.
+        """
+        header, parent = block.header, self._head
+        schedule = self._child_schedule(parent, header.timestamp)
+        difficulty = parent.total_difficulty + header.difficulty
+        result = None
+        if layer is not None:
+            result = _known_result(header, receipts, layer)
+        self._entries[block.hash] = _Entry(block, schedule, difficulty, receipts, result)
+        self._move_head(self._entries[block.hash])
 
     def import_rlp(self, data: bytes, progress: Callable[[int, int], None] | None = None) -> int:
         """Add blocks that stand one after the other as RLP; how many there were, known or not.
@@ -357,7 +376,7 @@ class Chain:
 
     def _keep(self, entry: _Entry) -> None:
         if self.journal is not None:
-            self.journal.keep(entry.block)
+            self.journal.keep(entry.block, entry.receipts)
         self._entries[entry.block.hash] = entry
         self._side[entry.block.hash] = entry.block.number
         if self._is_better(entry):
@@ -426,23 +445,31 @@ class Chain:
 def _first_entry(
     config: ChainConfig, block: Block, layer: Layer, total_difficulty: int | None
 ) -> _Entry:
-    header, root = block.header, layer.state_root()
-    if header.state_root != root:
-        raise ValueError(
-            f"state_root of the first block: expected 0x{root.hex()}, "
-            f"found 0x{header.state_root.hex()}"
-        )
-    result = BlockResult(
-        layer=layer,
-        state_root=root,
-        receipts=(),
-        receipts_root=EMPTY_ROOT,
-        logs_bloom=header.logs_bloom,
-        gas_used=header.gas_used,
-    )
+    header = block.header
+    try:
+        result = _known_result(header, (), layer)
+    except InvalidBlock as error:
+        raise ValueError(str(error)) from None
     schedule = config.activations.at(header.number, header.timestamp)
     difficulty = header.difficulty if total_difficulty is None else total_difficulty
     return _Entry(block, schedule, difficulty, (), result)
+
+
+def _known_result(header: Header, receipts: tuple[Receipt, ...], layer: Layer) -> BlockResult:
+    """The result of a block that is not executed here; what it requested is not known."""
+    root = layer.state_root()
+    if root != header.state_root:
+        raise InvalidBlock(header.number, "state_root", expected=header.state_root, found=root)
+    return BlockResult(
+        layer=layer,
+        state_root=root,
+        receipts=receipts,
+        receipts_root=header.receipts_root,
+        logs_bloom=header.logs_bloom,
+        gas_used=header.gas_used,
+        blob_gas_used=header.blob_gas_used,
+        requests_hash=header.requests_hash,
+    )
 
 
 def _item_size(data: bytes, at: int, number: int) -> int:

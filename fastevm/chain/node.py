@@ -112,7 +112,7 @@ class Node:
         if mining is not Mining.NEVER:
             self.development = Development(chain, self.pool, self.producer, self._tidy)
         if directory is not None:
-            directory.meters = self.meters
+            directory.report_to(self.meters)
             self._restore(directory)
 
     @property
@@ -446,9 +446,13 @@ def genesis_node(
     block, layer = genesis_block(genesis, config)
     if mining is None:
         mining = Mining.CADENCE if produce_blocks else Mining.NEVER
-    chain = Chain(config, block, layer)
-    if directory is not None:
+
+    def fresh() -> Chain:
+        return Chain(config, block, layer)
+
+    if directory is None:
+        chain = fresh()
+    else:
         directory.claim(genesis, block.hash, config.chain_id)
-        directory.blocks.replay(chain, progress)
-        chain.journal = directory.blocks
+        chain = directory.restore(fresh, progress)
     return Node(chain, accounts=accounts, mining=mining, directory=directory, **options)

@@ -49,6 +49,11 @@ def _add_storage(group: argparse._ArgumentGroup) -> None:
         help="when --datadir waits for the disk, which matters to a machine that loses power"
         " (%(default)s)",
     )  # fmt: skip
+    group.add_argument(
+        "--full-replay", action="store_true",
+        help="execute every block of --datadir again at the start instead of going on from the"
+        " newest snapshot, so that old states can be read",
+    )  # fmt: skip
 
 
 def _add_pool(group: argparse._ArgumentGroup) -> None:
@@ -108,7 +113,8 @@ def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:
     """The data directory, if there is to be one. ValueError or OSError when it cannot be used."""
     if arguments.datadir is None:
         return None
-    return DataDirectory(arguments.datadir, fsync=Fsync(arguments.fsync))
+    fsync, full_replay = Fsync(arguments.fsync), arguments.full_replay
+    return DataDirectory(arguments.datadir, fsync=fsync, full_replay=full_replay)
 
 
 def abandon_chain(arguments: argparse.Namespace) -> None:

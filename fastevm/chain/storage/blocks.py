@@ -1,38 +1,34 @@
 """The journal of a chain: every block that was kept, every move of the head, in their order.
 
 Played back it makes the same chain: each block is verified and executed again on its parent's
-state, so a journal that was tampered with is noticed.
+state, but for those up to a snapshot of the state, which are taken with their receipts as they are.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from fastevm.chain.chain import Chain
 from fastevm.chain.storage.framed import FramedFile, Record, StorageError
+from fastevm.chain.storage.receipts import pack_receipts, unpack_receipts
+from fastevm.chain.storage.snapshot import Snapshot
 from fastevm.errors import FastevmError
 from fastevm.execution.decoding import decode_block
-from fastevm.types import Block
+from fastevm.types import Block, Receipt
 
 log = logging.getLogger(__name__)
 
 FILE_NAME: Final = "blocks.log"
 BLOCK, HEAD, AMENDMENT = 1, 2, 3
 HASH_BYTES: Final = 32
+_SIZE: Final = struct.Struct(">I")  # of the block's RLP, before it; its receipts follow it
 
 Progress = Callable[[int, int, int], None]  # blocks, bytes read, bytes in all
-
-
-class Replayed(Protocol):
-    """What the journal does to a chain when it is played back."""
-
-    def add(self, block: Block) -> Any: ...
-    def set_head(self, block_hash: bytes) -> Any: ...
-    def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> Any: ...
-    def block_by_hash(self, block_hash: bytes) -> Block | None: ...
 
 
 class BlockJournal:
@@ -43,9 +39,10 @@ class BlockJournal:
         self.file = FramedFile(directory / FILE_NAME, label)
         self.flush = flush
 
-    def keep(self, block: Block) -> None:
+    def keep(self, block: Block, receipts: Sequence[Receipt]) -> None:
         """A block is going to be part of the chain."""
-        self._write(BLOCK, block.rlp())
+        encoded = block.rlp()
+        self._write(BLOCK, _SIZE.pack(len(encoded)) + encoded + pack_receipts(receipts))
 
     def move_head(self, block_hash: bytes) -> None:
         """A known block is going to be the head, whatever the fork rule says."""
@@ -55,15 +52,19 @@ class BlockJournal:
         """The state after a block is going to change; ``accounts`` as in a genesis file."""
         self._write(AMENDMENT, block_hash + json.dumps(accounts).encode())
 
-    def replay(self, chain: Replayed, progress: Progress | None = None) -> int:
+    def replay(
+        self, chain: Chain, snapshot: Snapshot | None = None, progress: Progress | None = None
+    ) -> int:
         """Do to a chain what was done before; how many blocks that were.
 
+        Up to the block of ``snapshot`` nothing is executed: its state is taken from there.
         :class:`StorageError` when a record does not fit the chain, and names it.
         """
-        count = 0
+        count = 0 if snapshot is None else self._adopt(chain, snapshot, progress)
+        known = 0 if snapshot is None else snapshot.journal_size
         for record in self.file.records():
             try:
-                count += self._play(chain, record)
+                count += self._play(chain, record, passed=record.end <= known)
             except (FastevmError, ValueError) as error:
                 raise StorageError(
                     f"{self.file.path}: the record that ends at byte {record.end} does not fit "
@@ -78,18 +79,55 @@ class BlockJournal:
         if self.flush:
             self.file.sync()
 
-    def _play(self, chain: Replayed, record: Record) -> bool:
+    def _adopt(self, chain: Chain, snapshot: Snapshot, progress: Progress | None) -> int:
+        """Give the chain its blocks up to the snapshot's, unexecuted; how many there are."""
+        places: dict[bytes, tuple[bytes, bytes]] = {}
+        for record in self.file.records():
+            if record.kind == BLOCK and record.end <= snapshot.journal_size:
+                encoded = _block_part(record.payload)
+                header = decode_block(encoded).header
+                places[header.hash] = (header.parent_hash, record.payload)
+        branch, block_hash = [], snapshot.block_hash
+        while block_hash != chain.genesis.hash:
+            if block_hash not in places:
+                raise StorageError(f"{self.file.path} does not lead to the snapshot's block")
+            block_hash, payload = places[block_hash]
+            branch.append(payload)
+        told = 0
+        for payload in reversed(branch):
+            encoded = _block_part(payload)
+            receipts = unpack_receipts(payload[_SIZE.size + len(encoded) :])
+            last = payload is branch[0]
+            chain.adopt(decode_block(encoded), receipts, snapshot.layer if last else None)
+            told += len(payload)
+            if progress is not None:
+                progress(chain.head.number, told, self.file.size)
+        return len(branch)
+
+    def _play(self, chain: Chain, record: Record, *, passed: bool) -> bool:
+        """Play one record. ``passed``: it was there before the snapshot, which may replace it."""
         payload = record.payload
         if record.kind == BLOCK:
-            block = decode_block(payload)
-            known = chain.block_by_hash(block.hash) is not None
-            if not known:
-                chain.add(block)
-            return not known
+            block = decode_block(_block_part(payload))
+            if chain.block_by_hash(block.hash) is not None:
+                return False
+            if passed and chain.block_by_hash(block.header.parent_hash) is None:
+                return False  # of a branch that was left before the snapshot
+            if passed and not chain.has_state(block.header.parent_hash):
+                return False
+            chain.add(block)
+            return True
         if record.kind == HEAD:
-            chain.set_head(payload)
+            if not passed or chain.has_state(payload):
+                chain.set_head(payload)
         elif record.kind == AMENDMENT:
-            chain.amend(payload[:HASH_BYTES], json.loads(payload[HASH_BYTES:]))
+            if not passed or chain.has_state(payload[:HASH_BYTES]):
+                chain.amend(payload[:HASH_BYTES], json.loads(payload[HASH_BYTES:]))
         else:
             raise StorageError(f"a record of kind {record.kind}, which this version does not know")
         return False
+
+
+def _block_part(payload: bytes) -> bytes:
+    (size,) = _SIZE.unpack_from(payload)
+    return payload[_SIZE.size : _SIZE.size + size]

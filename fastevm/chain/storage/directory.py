@@ -7,17 +7,20 @@ import json
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
 
+from fastevm.chain.chain import Chain
 from fastevm.chain.meters import Meters
-from fastevm.chain.storage.blocks import BlockJournal
+from fastevm.chain.storage.blocks import BlockJournal, Progress
 from fastevm.chain.storage.framed import FramedFile, StorageError, replace_file
 from fastevm.chain.storage.preconfirmed import SliceJournal
+from fastevm.chain.storage.snapshot import SnapshotFile, Snapshotter
 from fastevm.chain.storage.waiting import PoolJournal
+from fastevm.errors import FastevmError
 
 log = logging.getLogger(__name__)
 
@@ -46,13 +49,17 @@ class DataDirectory:
     :class:`StorageError` when another process uses the directory, OSError when it cannot be made.
     """
 
-    def __init__(self, path: Path, *, fsync: Fsync = Fsync.EVERYSEC) -> None:
-        self.path, self.fsync = path, fsync
+    def __init__(
+        self, path: Path, *, fsync: Fsync = Fsync.EVERYSEC, full_replay: bool = False
+    ) -> None:
+        """``full_replay``: execute every block again, so that the states of all are there."""
+        self.path, self.fsync, self.full_replay = path, fsync, full_replay
         path.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(path)
         self._closed = Event()
         self._flusher: Thread | None = None
         self._files: tuple[FramedFile, ...] = ()
+        self.snapshotter: Snapshotter | None = None
         self.meters = Meters()
 
     @property
@@ -82,10 +89,39 @@ class DataDirectory:
         self.blocks = BlockJournal(self.path, label, flush=self.fsync is Fsync.ALWAYS)
         self.pool = PoolJournal(self.path, label)
         self.slices = SliceJournal(self.path, label)
-        self._files = (self.blocks.file, self.pool.file, self.slices.file)
+        self.snapshots = SnapshotFile(self.path, label)
+        journals = (self.blocks.file, self.pool.file, self.slices.file)
+        self._files = (*journals, self.snapshots.file)
         if self.fsync is not Fsync.NEVER:
             self._flusher = Thread(target=self._flush, name="fastevm-flusher", daemon=True)
             self._flusher.start()
+
+    def restore(self, fresh: Callable[[], Chain], progress: Progress | None = None) -> Chain:
+        """The chain as it was; ``fresh`` makes one of its genesis alone. From now on it is kept.
+
+        A snapshot that does not fit costs time only: every block is executed again then.
+        StorageError when the journal does not fit the genesis and the rules.
+        """
+        snapshot = None if self.full_replay else self.snapshots.read()
+        chain = fresh()
+        try:
+            self.blocks.replay(chain, snapshot, progress)
+        except (FastevmError, StorageError) as error:
+            if snapshot is None:
+                raise
+            log.warning("the snapshot does not fit, every block is executed again: %s", error)
+            chain, snapshot = fresh(), None
+            self.blocks.replay(chain, None, progress)
+        chain.journal = self.blocks
+        self.snapshotter = Snapshotter(chain, self.snapshots, self.blocks.file)
+        self.snapshotter.count_from(None if snapshot is None else snapshot.block_hash)
+        return chain
+
+    def report_to(self, meters: Meters) -> None:
+        """Count in the meters of a node from now on."""
+        self.meters = meters
+        if self.snapshotter is not None:
+            self.snapshotter.meters = meters
 
     def values(self) -> dict[str, float]:
         """Sizes, by the names of the metrics."""
@@ -106,6 +142,8 @@ class DataDirectory:
     def close(self) -> None:
         """Flush, and let others have the directory."""
         self._closed.set()
+        if self.snapshotter is not None:
+            self.snapshotter.close()
         if self._flusher is not None:
             self._flusher.join()
         for file in self._files:
