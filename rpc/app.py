@@ -135,6 +135,8 @@ class Endpoint:
                 "rpc_jobs_limit": dispatcher.workers.queue_limit,
                 "sockets": len(self.sessions),
                 "subscriptions": dispatcher.context.hub.subscriptions,
+                "log_index_blocks": len(dispatcher.context.log_index),
+                "log_index_bytes": dispatcher.context.log_index.size,
                 **dispatcher.context.freshness.gauges(),
             }
         )
