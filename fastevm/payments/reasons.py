@@ -93,6 +93,7 @@ REVERT_STRINGS: Final[dict[str, Reason]] = {
 # Custom errors by selector, of tokens that revert without text.
 REVERT_SELECTORS: Final[dict[bytes, Reason]] = {
     bytes.fromhex("f9df5ac9"): Reason.PAUSED,
+    bytes.fromhex("fd8c4245"): Reason.PAUSED,  # ContractPaused(uint8)
     bytes.fromhex("db42144d"): Reason.BALANCE,
     bytes.fromhex("bd2a913c"): Reason.EXPIRED,
     bytes.fromhex("7ba5ffb5"): Reason.SIGNATURE_SIGNER,

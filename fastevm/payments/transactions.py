@@ -204,10 +204,13 @@ class Transactions:
         wanted = await to_thread(self._is_wanted, newest)
         if not wanted:
             await self._replace(newest, base_fee, Purpose.FILL)
-        elif fates[newest.transaction_hash][1] is None:
-            await self._send(newest)
-        elif time.time() - newest.created_at > self.policy.bump_after:
+            return
+        known = fates[newest.transaction_hash][1] is not None
+        old = time.time() - newest.created_at > self.policy.bump_after
+        if old and (known or newest.progress is Progress.REFUSED):
             await self._replace(newest, base_fee, newest.purpose)
+        elif not known:
+            await self._send(newest)
 
     def _is_wanted(self, submission: Submission) -> bool:
         """Whether its order still waits for it; a FILL only keeps the nonces without a gap."""
@@ -249,7 +252,7 @@ class Transactions:
     async def _replace(self, old: Submission, base_fee: int, purpose: Purpose) -> None:
         """Send the same call again, or nothing at all (FILL), with higher fees."""
         fees = self.policy.bumped((old.max_fee, old.priority_fee), base_fee)
-        if fees is None or old.bump >= self.policy.most_bumps:
+        if fees is None or (purpose is not Purpose.FILL and old.bump >= self.policy.most_bumps):
             return
         new = await to_thread(self.store.replace, old, purpose, self._raised(old, purpose, fees))
         if new is not None:

@@ -65,6 +65,9 @@ class Lives(RuleBasedStateMachine):
         self.merchant: Merchant = self.start()
         self.terms: dict[str, Terms] = {}
         self.looked = False
+        self.market.mine(6)
+        for name in ("order-0", "order-1"):
+            self.agree(name, 60)
 
     def run(self, awaitable: Any) -> Any:
         return self.loop.run_until_complete(awaitable)
@@ -92,15 +95,22 @@ class Lives(RuleBasedStateMachine):
 
     # --- the merchant -----------------------------------------------------------------------------
 
-    @rule(name=ORDERS, lifetime=st.integers(3, 40))
+    @rule(name=ORDERS, lifetime=st.integers(3, 60))
+    def order_more(self, name: str, lifetime: int) -> None:
+        if name not in self.terms:
+            self.agree(name, lifetime)
+
     def agree(self, name: str, lifetime: int) -> None:
         """Draft, sign and store."""
-        if name in self.terms:
-            return
         terms = self.market.terms(valid_before=self.market.now + lifetime)
         self.terms[name] = terms
         order = self.run(self.merchant.draft(name, terms.payer, VALUE, terms=terms))
         self.run(self.merchant.accept(name, self.market.signed(order)))
+
+    @rule(name=ORDERS, look=st.booleans())
+    def capture_and_mine(self, name: str, look: bool) -> None:
+        self.capture(name, False, None)
+        self.mine(1, 1, look)
 
     @rule(name=ORDERS, force=st.booleans(), cable=st.sampled_from([None, None, "before", "after"]))
     def capture(self, name: str, force: bool, cable: str | None) -> None:
@@ -176,14 +186,21 @@ class Lives(RuleBasedStateMachine):
 
     # --- the chain --------------------------------------------------------------------------------
 
-    @rule(count=st.integers(1, 2), seconds=st.sampled_from([1, 1, 2, 15]))
-    def mine(self, count: int, seconds: int) -> None:
+    @rule(count=st.integers(1, 2), seconds=st.sampled_from([1, 1, 2, 15]), look=st.booleans())
+    def mine(self, count: int, seconds: int, look: bool) -> None:
         self.looked = False
         self.market.mine(count, seconds=seconds)
+        if look:
+            self.look()
 
-    @precondition(lambda self: self.market.node.chain.head.number > 6)
-    @rule(depth=DEPTH, keep=st.integers(0, 255), backwards=st.booleans(), mark=st.integers(1, 9))
-    def reorganise(self, depth: int, keep: int, backwards: bool, mark: int) -> None:
+    @rule(
+        depth=DEPTH,
+        keep=st.integers(0, 255),
+        backwards=st.booleans(),
+        mark=st.integers(1, 9),
+        look=st.booleans(),
+    )
+    def reorganise(self, depth: int, keep: int, backwards: bool, mark: int, look: bool) -> None:
         """Another branch, with some of the transactions of the one that it replaces."""
         self.looked = False
         chain = self.market.node.chain
@@ -195,6 +212,8 @@ class Lives(RuleBasedStateMachine):
         branch: list[list[Any]] = [[] for _ in range(depth + 1)]
         branch[depth if backwards else 0] = kept
         self.market.rival(depth, branch, mark=mark)
+        if look:
+            self.look()
 
     @precondition(lambda self: self.market.node.chain.head.number > 6)
     @rule(depth=DEPTH)
