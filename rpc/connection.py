@@ -161,7 +161,7 @@ class Connection(asyncio.Protocol):
         self.door.connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End; what is done for the client stops."""
+        """End; what is done for the client stops. (One that has ended its side has left.)"""
         self.data = b""
         self.door.connections.discard(self)
         self.closing = True
@@ -181,11 +181,6 @@ class Connection(asyncio.Protocol):
                 self.transport.pause_reading()
         elif len(self.data) >= self.missing:
             self.go_on()
-
-    def eof_received(self) -> bool:
-        """A client that has said all still gets its answer."""
-        self.closing = True
-        return self.task is not None
 
     def pause_writing(self) -> None:
         """Answer no more until the client has taken what there is."""

@@ -104,7 +104,7 @@ cdef class Patience:
                 continue
             self.awake = False
             self.wake.clear()
-            if not self.awake:
+            if not self.awake and not self.closed:
                 self.wake.wait()
 
     cdef void next_turn(self) noexcept nogil:
@@ -116,7 +116,7 @@ cdef class Patience:
         cdef int before = 0, turn, idle = 0
         cdef int64_t since = 0, now
         pause.tv_sec, pause.tv_nsec = 0, LOOK_NANOSECONDS
-        while idle < IDLE_LOOKS:
+        while idle < IDLE_LOOKS and not self.closed:
             nanosleep(&pause, NULL)
             turn = atomic_load_int(&self.turn)
             idle = idle + 1 if turn == before and turn & 1 == 0 else 0
