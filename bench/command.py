@@ -38,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     found = document.build(chosen, figures, running, missing, arguments.quick)
     if arguments.report is not None and not arguments.quick:
         found["measures"] = measure_the_rest(arguments.large)
+        transfers = found["measures"]["blocks"]
+        transfers |= blocks.calls_alone(transfers, found["cases"])
         found["aims"] += border.aims(found["measures"]["border"])
     if arguments.report is not None:
         report.write(arguments.report, found)

@@ -26,3 +26,13 @@ def test_a_block_of_transfers_gives_its_own_roots():
     found = blocks.measure(transfers=5)
     assert found["gas"] > 5 * 30_000
     assert found["Mgas per second, senders known"] > 0
+
+
+def test_calls_alone_are_given_in_gas_per_time_for_each_engine():
+    found = {"gas": 60_000, "transfers": 2}
+    times = {"erc20/transfer": {"fastevm": 2.0, "py-evm": 300.0}}
+    assert blocks.calls_alone(found, times) == {
+        "Mgas per second of the calls alone, fastevm": 15_000.0,
+        "Mgas per second of the calls alone, py-evm": 100.0,
+    }
+    assert blocks.calls_alone(found, {}) == {}
