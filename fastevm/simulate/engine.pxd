@@ -1,5 +1,5 @@
 # One thread's engine for bundles: a machine and a world over one immutable state.
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.execution.outcome cimport TxError, TxOptions, TxResult
 from fastevm.interpreter.machine cimport Machine
@@ -31,11 +31,18 @@ cdef class Engine:
     cdef readonly object options
     cdef uint64_t gas_cap
     cdef bint balances
-    cdef bint cancelled
+    cdef bint cancelled          # the machine looks at it
+    cdef bint closed             # for good
+    # --- the deadline of the bundle under way; another thread looks at it now and then ---
+    cdef int64_t limit           # nanoseconds
+    cdef int64_t since           # when it began; 0: none runs
+    cdef size_t running          # its position
+    cdef size_t overdue          # the position of the bundle that was stopped for it, plus one
 
     cdef TxOptions tx_options
 
     cdef object fault_of(self, const Stop* stop)
+    cdef object stopped(self, const Stop* stop)
     cdef int finish(self, Chunk chunk, list payloads, list stops) except -1
     cdef bint run_all(self, Chunk chunk, size_t* at, Stop* stop) noexcept nogil
     cdef bint run_bundle(self, Chunk chunk, size_t at, Stop* stop) noexcept nogil
@@ -43,6 +50,7 @@ cdef class Engine:
         self, Chunk chunk, CallJob* job, uint64_t* left, uint64_t* budget, Stop* stop
     ) noexcept nogil
     cdef bint open(self, const BundleJob* bundle) noexcept nogil
+    cdef bint run_calls(self, Chunk chunk, size_t at, Stop* stop) noexcept nogil
     cdef bint note_balances(self, Chunk chunk, const BundleJob* bundle, size_t at) noexcept nogil
     cdef void balance_before(
         self, const BundleJob* bundle, const Account* a, Word* out

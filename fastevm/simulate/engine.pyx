@@ -1,7 +1,8 @@
 """Runs chunks of bundles: read to C values first, all of them in one step without the GIL."""
 
-from libc.stdint cimport UINT64_MAX, uint64_t
+from libc.stdint cimport UINT64_MAX, int64_t, uint64_t
 from libc.string cimport memset
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from fastevm.execution.outcome cimport (
     TX_BLOCK_GAS,
@@ -58,8 +59,19 @@ from fastevm.state.world cimport (
 from fastevm.errors import FastevmError
 from fastevm.simulate.blocks import simulate_v1
 from fastevm.simulate.call import supplied
+from fastevm.simulate.deadline import out_of_time
 from fastevm.simulate.values import SimulationError
 from fastevm.simulate.wire import payload_from
+
+
+NANOSECONDS = 10**9
+
+
+cdef int64_t clock() noexcept nogil:
+    """Nanoseconds of a clock that never goes back."""
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return <int64_t>now.tv_sec * 1_000_000_000 + now.tv_nsec
 
 
 cdef class Engine:
@@ -81,6 +93,7 @@ cdef class Engine:
         self.layer = layer
         self.view, self.options, self.balances = view, options, balances
         self.gas_cap = options.gas_cap
+        self.limit = int(options.timeout * NANOSECONDS)
         layer.attach(&self.reader)
         self.machine.world = self.world
         self.machine.schedule = &self.jobs.schedule.c
@@ -91,8 +104,17 @@ cdef class Engine:
         world_free(self.world)
 
     def cancel(self) -> None:
-        """Stop at the next jump or call; any thread may."""
+        """Stop at the next jump or call, for good; any thread may."""
+        self.closed = True
         atomic_store_int(<int*>&self.cancelled, True)
+
+    def stop_overdue(self) -> None:
+        """Stop the bundle under way if it has run for as long as it may; any thread may."""
+        cdef size_t running = self.running
+        cdef int64_t since = self.since
+        if since and clock() - since >= self.limit:
+            self.overdue = running + 1
+            atomic_store_int(<int*>&self.cancelled, True)
 
     def run(self, first: int, list payloads not None) -> Chunk:
         """The results of these bundles, the first of which has the position ``first``."""
@@ -110,22 +132,37 @@ cdef class Engine:
             with nogil:
                 ok = self.run_all(chunk, &at, &stop)
             if not ok:
-                stops.append(self.fault_of(&stop))
+                fault = self.fault_of(&stop)
+                if fault is not None:
+                    stops.append((stop.bundle, fault))
         self.finish(chunk, payloads, stops)
         return chunk
 
     cdef object fault_of(self, const Stop* stop):
-        """The exception for a bundle that broke a rule; host failures are raised."""
+        """The exception for a bundle that broke a rule; host failures are raised. None: it shall
+        run once more, apart."""
         cdef CallJob* job = call_at(self.jobs, stop.call)
         if stop.error == TX_OUT_OF_MEMORY:
             raise MemoryError
         if stop.error == TX_CANCELLED:
-            raise FastevmError("execution aborted")
+            return self.stopped(stop)
         if stop.error == TX_BLOCK_GAS:
             left, gas = word_to_int(&stop.result.have), word_to_int(&stop.result.want)
             message = f"block gas limit reached: remaining: {left}, required: {gas}"
-            return stop.bundle, SimulationError("block_gas_limit_reached", message)
-        return stop.bundle, supplied(refusal(stop.error, &job.tx, &stop.result), stop.gas)
+            return SimulationError("block_gas_limit_reached", message)
+        return supplied(refusal(stop.error, &job.tx, &stop.result), stop.gas)
+
+    cdef object stopped(self, const Stop* stop):
+        """What becomes of a bundle that was stopped."""
+        cdef bint is_late = self.overdue == stop.bundle + 1
+        if self.closed:
+            raise FastevmError("execution aborted")
+        self.overdue = 0
+        atomic_store_int(<int*>&self.cancelled, False)
+        if is_late:
+            return out_of_time(self.options.timeout)
+        bundle_at(self.jobs, stop.bundle).fate = RUN_APART    # it was meant for the one before it
+        return None
 
     cdef int finish(self, Chunk chunk, list payloads, list stops) except -1:
         """Faults, and the bundles that run apart."""
@@ -163,9 +200,7 @@ cdef class Engine:
     cdef bint run_bundle(self, Chunk chunk, size_t at, Stop* stop) noexcept nogil:
         cdef BundleJob* bundle = bundle_at(self.jobs, at)
         cdef BundleRecord record
-        cdef BundleRecord* written
-        cdef uint64_t left, budget
-        cdef size_t i
+        cdef bint ok
         memset(&record, 0, sizeof(BundleRecord))
         record.first_call = chunk.c.calls.size // sizeof(CallRecord)
         record.succeeded = bundle.fate == RUN_HERE
@@ -177,6 +212,17 @@ cdef class Engine:
             return True
         if not self.open(bundle):
             return False
+        self.running = at
+        self.since = clock()
+        ok = self.run_calls(chunk, at, stop)
+        self.since = 0
+        return ok
+
+    cdef bint run_calls(self, Chunk chunk, size_t at, Stop* stop) noexcept nogil:
+        cdef BundleJob* bundle = bundle_at(self.jobs, at)
+        cdef BundleRecord* written
+        cdef uint64_t left, budget
+        cdef size_t i
         left = self.machine.block.gas_limit
         budget = self.gas_cap if self.gas_cap != 0 else UINT64_MAX
         written = &(<BundleRecord*>chunk.c.bundles.bytes)[at]

@@ -6,10 +6,25 @@ from typing import Any
 
 from fastevm.simulate.blocks import drafted
 from fastevm.simulate.chunk import Chunk
+from fastevm.simulate.deadline import WATCHDOG
 from fastevm.simulate.engine import Engine
 from fastevm.simulate.environment import environment_of
 from fastevm.simulate.runner import Runner
 from fastevm.simulate.values import BlockOverrides, SimulateOptions, StateView
+
+
+class BundleLimit:
+    """Lets the watchdog look at an engine at every turn: each of its bundles has its own time."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def cancel(self) -> None:
+        """Stop the bundle under way if its time is up."""
+        self.engine.stop_overdue()
+
+    def rearm(self) -> None:
+        """Nothing to forget."""
 
 
 class Ground:
@@ -41,7 +56,12 @@ class Ground:
     def run(self, first: int, payloads: list[Any]) -> Chunk:
         """The results of these bundles; ``first`` is the position of the first one among all."""
         engine = self._borrow()
-        chunk = engine.run(first, payloads)
+        limit = BundleLimit(engine)
+        WATCHDOG.begin(limit, 0.0)
+        try:
+            chunk = engine.run(first, payloads)
+        finally:
+            WATCHDOG.end(limit)
         with self._lock:
             self._idle.append(engine)
         return chunk

@@ -13,6 +13,7 @@ from fastevm import simulate
 from fastevm.chain import Node, genesis_node
 from fastevm.chain.kzg import find_trusted_setup
 from rpc.dialect import DIALECTS
+from rpc.limits import Limits
 from rpc.server import Listener, Server
 
 ROOT = Path(__file__).parents[2]
@@ -24,10 +25,9 @@ START_SECONDS = 30
 class LiveServer:
     """A server on a loop of its own, in a thread of its own."""
 
-    def __init__(self, node: Node) -> None:
-        self.server = Server(
-            node, simulate, [Listener(dialect, port=0) for dialect in DIALECTS.values()]
-        )
+    def __init__(self, node: Node, *, limits: Limits | None = None) -> None:
+        listeners = [Listener(dialect, port=0) for dialect in DIALECTS.values()]
+        self.server = Server(node, simulate, listeners, limits=limits)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
 

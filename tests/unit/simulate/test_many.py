@@ -5,6 +5,7 @@ import pickle
 import random
 import subprocess
 import sys
+import time
 from array import array
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
@@ -304,3 +305,25 @@ def test_the_fork_is_the_one_asked_for() -> None:
 def test_numpy_is_not_imported_until_columns_are_asked_for() -> None:
     script = "import sys, fastevm.simulate; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_a_bundle_that_does_not_end_is_stopped_and_the_others_go_on() -> None:
+    looping = Layer.of({B: {"code": bytes.fromhex("5b5f56")}})
+    endless, short = [{"from": A, "to": B}], [{"from": A, "to": C}]
+    started = time.monotonic()
+    results = list(
+        simulate_many(
+            looping,
+            [short, endless, short, endless, short],
+            threads=1,
+            chunk_size=5,
+            gas_cap=0,
+            gas_limit=2**62,
+            timeout=0.2,
+        )
+    )
+    assert time.monotonic() - started < 3
+    assert [result.success for result in results] == [True, False, True, False, True]
+    for late in (results[1], results[3]):
+        assert isinstance(late.error, SimulationError)
+        assert str(late.error) == "execution aborted (timeout = 0.2s)"
