@@ -69,22 +69,28 @@ class Batch:
 
     def work_here(self) -> bool:
         """Answer on the loop as far as that goes; whether it went to the end."""
-        messages, here = self.messages, self.dispatcher.here
-        started = perf_counter()
-        while self.position < len(messages):
-            message = messages[self.position]
-            if self.size > self.limit and message.id is not None:
-                self.add(self.too_large(message))
-                continue
-            answer = here(message, self.turn, self.is_small)
+        messages, answers, limit = self.messages, self.answers, self.limit
+        here, turn, is_small = self.dispatcher.here, self.turn, self.is_small
+        position, until = self.position, perf_counter() + LOOP_TIME
+        self.goes_elsewhere = False
+        while position < len(messages):
+            message = messages[position]
+            answer = (
+                here(message, turn, is_small)
+                if self.size <= limit or message.id is None
+                else self.too_large(message)
+            )
             if answer is None:
                 self.goes_elsewhere = True
-                return False
-            self.add(answer)
-            if perf_counter() - started > LOOP_TIME:
-                self.goes_elsewhere = False
-                return self.position == len(messages)
-        return True
+                break
+            position += 1
+            if answer:
+                answers.append(answer)
+                self.size += len(answer)
+            if perf_counter() > until:
+                break
+        self.position = position
+        return position == len(messages)
 
     async def work_elsewhere(self) -> None:
         """Answer the next message, and what follows it as far as a worker takes it along."""

@@ -51,6 +51,7 @@ EAGER_SIZE: Final = 65_536  # bytes
 READS_TEXT: Final = b'"eth_simulateV1"'
 
 # ids that need no second look: integers, and strings without anything to escape
+ZERO: Final = ord("0")
 _PLAIN_ID: Final = re.compile(rb'(?:0|-?[1-9][0-9]*|"[0-9A-Za-z_.:-]*")')
 
 # RecursionError: nesting deeper than the parser's stack is a parse error like any other
@@ -83,12 +84,12 @@ def parse_body(body: bytes) -> Message | list[Message]:
             found = _requests.decode(body)
         except _UNREADABLE:
             return _parse_carefully(body)
-        if type(found) is not list:
-            call = _plain_call(found)
-            return _parse_message(body) if call is None else call
-        calls = list(map(_plain_call, found))
-        if calls and None not in calls:
-            return calls  # type: ignore[return-value]
+        if not isinstance(found, list):
+            calls = _plain_calls([found])
+            return calls[0] if calls else _parse_message(body)
+        calls = _plain_calls(found)
+        if calls:
+            return calls
     return _parse_carefully(body)
 
 
@@ -134,14 +135,18 @@ def encode_batch(answers: list[bytes]) -> bytes:
     return b"[" + b",".join(answers) + b"]"
 
 
-def _plain_call(request: _Request) -> Call | None:
-    """The call of a request, None for one that must be looked at member by member."""
-    name, call_id = request.method, bytes(request.id)
-    if not name or len(name) > METHOD_NAME_LIMIT or request.jsonrpc != VERSION:
-        return None
-    if call_id and not _PLAIN_ID.fullmatch(call_id):
-        return None
-    return Call(call_id or None, name, request.params or [])
+def _plain_calls(requests: list[_Request]) -> list[Message]:
+    """The calls of requests; none if one of them must be looked at member by member."""
+    calls: list[Message] = []
+    for request in requests:
+        name, call_id = request.method, bytes(request.id)
+        if not name or len(name) > METHOD_NAME_LIMIT or request.jsonrpc != VERSION:
+            return []
+        plain = call_id.isdigit() and call_id[0] != ZERO
+        if call_id and not plain and not _PLAIN_ID.fullmatch(call_id):
+            return []
+        calls.append(Call(call_id or None, name, request.params or []))
+    return calls
 
 
 def _parse_carefully(body: bytes) -> Message | list[Message]:
