@@ -24,10 +24,10 @@ cdef enum:
 
 # Addresses are often topics too: the same bytes in another position are another value.
 cdef inline uint64_t hash_value(uint32_t position, const uint8_t* value) noexcept nogil:
-    cdef uint64_t seed = process_seed() + position
+    cdef uint64_t seed = process_seed() + position, a = load64(value), b = load64(value + 8)
     if position == 0:
-        return hash_limbs(load64(value), load64(value + 8), load32(value + 16), 0, seed)
-    return hash_limbs(load64(value), load64(value + 8), load64(value + 16), load64(value + 24), seed)
+        return hash_limbs(a, b, load32(value + 16), 0, seed)
+    return hash_limbs(a, b, load64(value + 16), load64(value + 24), seed)
 
 
 cdef inline const uint8_t* value_at(

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from fastevm.chain.chain import HeadChange
 from fastevm.chain.log_records import BlockLogs, LogQuery
+from fastevm.execution.transaction import Transaction
 from fastevm.types import ZERO_HASH, Block, Header, Receipt
-
-if TYPE_CHECKING:
-    from fastevm.chain.log_records import Hashed
 
 BLOOM_SIZE = 256
 PAGE_BLOCKS = 256
@@ -48,7 +46,7 @@ class Preconfirmed(Protocol):
     @property
     def header(self) -> Header: ...
     @property
-    def transactions(self) -> Sequence[Hashed]: ...
+    def transactions(self) -> Sequence[Transaction]: ...
     @property
     def receipts(self) -> Sequence[Receipt]: ...
 
