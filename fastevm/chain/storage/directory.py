@@ -35,7 +35,8 @@ class Fsync(Enum):
     or crashes: what was written survives the end of the process in any case.
 
     ALWAYS: before a block becomes canonical. EVERYSEC: within a second. NEVER: when the system
-    sees fit. Slices and pool never wait for the disk: ALWAYS means EVERYSEC for them.
+    sees fit. The pool never waits for the disk: ALWAYS means EVERYSEC for it. Slices are never
+    forced onto it.
     """
 
     ALWAYS = "always"
@@ -165,9 +166,10 @@ class DataDirectory:
         return found
 
     def _flush(self) -> None:
-        flushed = dict.fromkeys(self._files, -1)
+        files = (self.blocks.file, self.pool.file)
+        flushed = dict.fromkeys(files, -1)
         while not self._closed.wait(FLUSH_SECONDS):
-            for file in self._files:
+            for file in files:
                 size = file.size
                 if flushed[file] != size:
                     self._sync(file)

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 FILE_NAME: Final = "preconfirmed.log"
 DRAFT, SLICE = 1, 2
 ROOT_BYTES: Final = 32
+MOST_BYTES: Final = 16 * 1024 * 1024  # from which on the slices of old blocks are forgotten
 
 
 @dataclass(slots=True)
@@ -39,15 +40,20 @@ class Promise:
 
 
 class SliceJournal:
-    """The slices of one block at a time; belongs to the builder's thread."""
+    """Slices, of which those of the newest block count; belongs to the builder's thread."""
 
     def __init__(self, directory: Path, label: bytes) -> None:
         self.file = FramedFile(directory / FILE_NAME, label)
 
     def keep(self, pending: PendingBlock) -> None:
-        """A slice is going to be published. Empty ones promise nothing."""
+        """A slice is going to be published. Empty ones promise nothing.
+
+        It is on the way of the slice: the file is only cut when it has grown, since that may wait
+        for the disk, and only when a block begins.
+        """
         if pending.slice_index == 0:
-            self.file.clear()
+            if self.file.size > MOST_BYTES:
+                self.file.clear()
             self.file.append(DRAFT, pending.payload_id + pending.header.rlp())
         new = pending.transactions[pending.first_new :]
         if new:

@@ -18,7 +18,7 @@ from fastevm.chain import (
     dev_node,
 )
 from fastevm.chain.node import DEV_CHAIN_ID
-from fastevm.chain.storage import directory, waiting
+from fastevm.chain.storage import directory, preconfirmed, waiting
 from fastevm.chain.storage.framed import FramedFile
 from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.execution.transaction import Transaction
@@ -278,6 +278,19 @@ def test_a_promise_is_kept_only_once_and_never_on_another_parent(home: Home) -> 
     promise = node.directory.slices.promise()
     assert promise.draft.number == 1
     assert "promises_kept_total" not in node.metrics()
+
+
+def test_the_slices_of_old_blocks_are_forgotten_now_and_then(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preconfirmed, "MOST_BYTES", 5_000)
+    node = home.open()
+    for _ in range(20):
+        published_block(node, 0)
+        node.producer.seal()
+    assert node.directory.slices.file.size < 6_000
+    published_block(node, 1)
+    assert len(home.reopen().chain.head.transactions) == 1
 
 
 def test_a_pre_confirmed_block_without_transactions_is_no_promise(home: Home) -> None:
