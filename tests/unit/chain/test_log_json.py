@@ -34,9 +34,7 @@ def expected(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[st
 
 
 @given(transactions, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
-def test_members_are_those_of_a_log(
-    logs: list[list[Log]], number: int, timestamp: int
-) -> None:
+def test_members_are_those_of_a_log(logs: list[list[Log]], number: int, timestamp: int) -> None:
     hashes = [SimpleNamespace(hash=bytes([index]) * 32) for index in range(len(logs))]
     block = BlockLogs(number, timestamp, HASH, hashes, [receipt(own) for own in logs])
     text = writer()
