@@ -10,6 +10,13 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 
 
+cdef extern from "<pthread.h>" nogil:
+    int pthread_atfork(
+        void (*prepare)() noexcept nogil, void (*parent)() noexcept nogil,
+        void (*child)() noexcept nogil,
+    )
+
+
 cdef enum:
     CHUNK_SIZE = 1 << CHUNK_BITS
     NO_RECORD = -1
@@ -211,4 +218,19 @@ cdef void init_reciprocals() noexcept:
         SLAB_RECIPROCALS[lines] = ((<uint64_t>1 << RECIPROCAL_BITS) + lines - 1) // lines
 
 
+# A child process has only the thread that made it: a lock that another one held would stay closed.
+cdef void lock_all() noexcept nogil:
+    cdef int lines
+    for lines in range(SLAB_MAX_LINES + 1):
+        lock(&slabs[lines].guard)
+
+
+cdef void unlock_all() noexcept nogil:
+    cdef int lines
+    for lines in range(SLAB_MAX_LINES + 1):
+        unlock(&slabs[lines].guard)
+
+
 init_reciprocals()
+if pthread_atfork(lock_all, unlock_all, unlock_all) != 0:
+    raise MemoryError

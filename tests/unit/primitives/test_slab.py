@@ -1,13 +1,17 @@
 """Slabs: records apart from each other, counts apart from the records, memory given back."""
 
+import os
 import random
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from threading import Event
 
 import pytest
 
 from fastevm.primitives.persistent_doors import (
     LARGEST_RECORD,
+    WordDict,
     allocate,
     in_use,
     references,
@@ -87,3 +91,30 @@ def test_threads_allocate_and_free_side_by_side() -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(churn, range(8)))
     assert in_use()["records"] == before
+
+
+def edit_until(stop: Event) -> None:
+    version = WordDict()
+    while not stop.is_set():
+        for key in range(500):
+            version.set(key, 1)
+        version = WordDict()
+
+
+def test_a_child_process_allocates_whatever_its_parents_threads_were_at() -> None:
+    stop = Event()
+    with ThreadPoolExecutor(2) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # about forks beside threads
+        threads = [pool.submit(edit_until, stop) for _ in range(2)]
+        try:
+            for _ in range(30):
+                child = os.fork()
+                if child == 0:
+                    for lines in range(1, LARGEST_RECORD + 1):
+                        release(allocate(lines), lines)
+                    os._exit(0)
+                assert os.waitpid(child, 0)[1] == 0
+        finally:
+            stop.set()
+        for thread in threads:
+            thread.result()
