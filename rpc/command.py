@@ -17,6 +17,7 @@ from rpc.server import DEFAULT_HOST, DEFAULT_PORT, Listener, Server, parse_liste
 from rpc.server import run as run_loop
 
 MILLISECONDS = 1_000
+MEGABYTE = 1024 * 1024
 PROGRESS_BLOCKS = 1_000  # imported blocks from one line of progress to the next
 
 
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the node's options to a parser."""
     _add_listeners(parser.add_argument_group("listeners"))
     _add_chain(parser.add_argument_group("chain"))
+    _add_logs(parser.add_argument_group("logs"))
     chains.add_chain_arguments(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="worker threads (all cores)")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no banner")
@@ -89,6 +91,48 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _add_logs(group: argparse._ArgumentGroup) -> None:
+    limits = Limits()
+    group.add_argument(
+        "--max-log-blocks",
+        type=count,
+        default=limits.log_blocks,
+        metavar="N",
+        help="blocks that one eth_getLogs may search (%(default)s)",
+    )
+    group.add_argument(
+        "--max-logs",
+        type=count,
+        default=limits.logs,
+        metavar="N",
+        help="logs in its answer, beyond which a smaller range is proposed (%(default)s)",
+    )
+    group.add_argument(
+        "--log-index-size",
+        type=count,
+        default=limits.log_index_size // MEGABYTE,
+        metavar="MB",
+        help="megabytes of logs that are kept in memory to be searched (%(default)s)",
+    )
+
+
+def limits_of(arguments: argparse.Namespace) -> Limits:
+    """Return the limits that the options set."""
+    return Limits(
+        pending_age=arguments.pending_max_age / MILLISECONDS,
+        log_blocks=arguments.max_log_blocks,
+        logs=arguments.max_logs,
+        log_index_size=arguments.log_index_size * MEGABYTE,
+    )
+
+
+def count(text: str) -> int:
+    """Parse a number of at least one."""
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+    return int(text)
+
+
 def milliseconds(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is no number of milliseconds")
@@ -145,7 +189,7 @@ def serve_node(node: Any, arguments: argparse.Namespace) -> str | None:
     node.on_foreign_chain(leave)
     dialect = DIALECTS[arguments.dialect]
     listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
-    limits = Limits(pending_age=arguments.pending_max_age / MILLISECONDS)
+    limits = limits_of(arguments)
     server = Server(node, simulate, listeners, limits=limits, threads=arguments.threads)
     run_loop(serve(server, quiet=arguments.quiet))
     return foreign[0] if foreign else None

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from fastevm.chain import LogLimits
+
 METHOD_NAME_LIMIT: Final = 2048  # characters
 STORAGE_KEYS_LIMIT: Final = 1024  # of one eth_getProof or eth_getStorageValues
 FEE_HISTORY_LIMIT: Final = 1024  # blocks of one eth_feeHistory; more are cut silently, as geth does
@@ -22,6 +24,7 @@ class Limits:
     request_time: float = 30.0
     log_blocks: int = 10_000
     logs: int = 20_000
+    log_index_size: int = LogLimits().size  # of packed logs in memory; older ones are read again
     log_size: int = 64 * 1024 * 1024  # of the text of all logs in one answer
     call_gas: int = 50_000_000
     call_time: float = 5.0

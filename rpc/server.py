@@ -11,7 +11,7 @@ from typing import Any, Final
 from aiohttp import web
 
 import fastevm
-from fastevm.chain import LogIndex
+from fastevm.chain import LogIndex, LogLimits
 from rpc.app import ACCEPTED_TYPES, JSON_TYPE, Endpoint
 from rpc.backend import Node, Simulator
 from rpc.connection import Door
@@ -89,7 +89,7 @@ class Server:
             upstream_limit=self.limits.upstream_age,
         )
         self.hub = Hub(node, self.limits, self.metrics, self.freshness)
-        self.log_index = LogIndex(node.chain)
+        self.log_index = LogIndex(node.chain, LogLimits(size=self.limits.log_index_size))
         self.filters = Filters(limit=self.limits.filters, lifetime=self.limits.filter_time)
         self.allow_origin = allow_origin
         self.urls: list[str] = []

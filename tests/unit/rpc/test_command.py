@@ -10,6 +10,7 @@ import pytest
 from fastevm.chain import Mining, dev_node
 from fastevm.chain.node import dev_genesis
 from rpc import command
+from rpc.limits import Limits
 
 GENESIS_TIME = 1_700_000_000
 
@@ -122,3 +123,18 @@ def test_whoever_is_on_another_chain_than_the_genesis_file_does_not_start_over_f
     stop = ("--foreign-chain", "stop")
     assert command.run(parsed("--genesis", files["one"], *upstream, *stop)) == 1
     assert "it is foreign (--foreign-chain start-over would follow it)" in capsys.readouterr().err
+
+
+def test_limits_of_logs_are_set_by_options() -> None:
+    defaults = Limits()
+    assert command.limits_of(parsed()) == defaults
+    options = ("--max-log-blocks", "500", "--max-logs", "7", "--log-index-size", "3")
+    found = command.limits_of(parsed(*options))
+    assert (found.log_blocks, found.logs, found.log_index_size) == (500, 7, 3 * 2**20)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1.5"])
+def test_a_limit_is_a_number_of_at_least_one(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed(f"--max-logs={text}")
+    assert f"{text!r} is no number of at least 1" in capsys.readouterr().err
