@@ -19,6 +19,7 @@ from fastevm.payments import (
     Authorization,
     Domain,
     KeySigner,
+    Kind,
     Merchant,
     NodeClient,
     Order,
@@ -232,9 +233,9 @@ class Market:
         signable = encode_typed_data(full_message=typed)
         return Signature(bytes(self.payer.sign_message(signable).signature))
 
-    def take(self, terms: Terms, who: Any, *, mine: bool = True) -> str:
+    def take(self, terms: Terms, who: Any, *, kind: Kind = Kind.RECEIVE, mine: bool = True) -> str:
         """Submit the payer's authorization of these terms as ``who``, past the back end."""
-        authorization = Authorization(self.token, terms)
+        authorization = Authorization(self.token, terms, kind)
         data = capture_data(authorization, sign(authorization, self.payer.key))
         return self.send(who, self.token.token, data, mine=mine)
 

@@ -8,6 +8,7 @@ import pytest
 from fastevm.payments import (
     CaptureRefused,
     IllegalTransition,
+    Kind,
     Progress,
     Purpose,
     Reason,
@@ -193,6 +194,19 @@ async def test_the_nonce_burned_by_another_payment_fails_the_order(still: Market
     assert order.state is State.FAILED
     assert order.reason is Reason.NONCE_SPENT_ELSEWHERE
     assert await merchant.ledger() == []
+
+
+async def test_the_nonce_spent_on_less_for_us_is_no_payment_of_the_order(still: Market) -> None:
+    """The payer signs the same nonce for one unit, and has anybody submit it to the merchant."""
+    merchant = still.merchant()
+    order = await still.stored(merchant)
+    less = still.terms(nonce=order.authorization.terms.nonce, value=1)
+    still.take(less, still.stranger, kind=Kind.TRANSFER)
+    await merchant.reconcile()
+    order = await merchant.order("order-1")
+    assert order.state is State.FAILED
+    assert order.reason is Reason.NONCE_SPENT_ELSEWHERE
+    assert [entry.amount for entry in await merchant.ledger()] == [1]
 
 
 async def test_a_capture_from_elsewhere_is_seen(still: Market) -> None:

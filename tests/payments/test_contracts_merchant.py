@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fastevm import ExecutionResult
+from fastevm.payments.reasons import Reason, decode_revert
 
 from .contract_world import (
     ADMIN,
@@ -91,6 +92,8 @@ def test_a_memo_token_refuses_with_named_errors_in_their_order(memo_token: Deplo
     ):
         assert memo_token.send("setPaused", feature, True).success
         assert told(*call, sender=ADMIN) == ("ContractPaused", {"feature": feature})
+        result = memo_token.send(*call)
+        assert decode_revert(result.output)[0] is Reason.PAUSED
 
 
 def test_a_memo_tokens_permit_names_who_signed_instead(memo_token: Deployed) -> None:

@@ -20,6 +20,7 @@ from fastevm.errors import InvalidTransaction
 from fastevm.payments import (
     CaptureRefused,
     IllegalTransition,
+    Kind,
     Merchant,
     NodeUnreachable,
     Order,
@@ -169,16 +170,19 @@ class Lives(RuleBasedStateMachine):
     def pause(self, on: bool) -> None:
         self.other(self.market.admin, "pause" if on else "unpause")
 
-    @rule(name=ORDERS)
-    def burn_the_nonce(self, name: str) -> None:
-        """The payer spends an order's nonce on a payment to somebody else."""
-        if name in self.terms:
-            terms = self.market.terms(
-                nonce=self.terms[name].nonce, recipient=self.market.stranger.address, value=1
-            )
-            self.looked = False
-            with suppress(InvalidTransaction):
-                self.market.take(terms, self.market.stranger, mine=False)
+    @rule(name=ORDERS, ours=st.booleans(), mine=st.booleans(), look=st.booleans())
+    def burn_the_nonce(self, name: str, ours: bool, mine: bool, look: bool) -> None:
+        """The payer spends an order's nonce on one unit, for somebody else or for us."""
+        if name not in self.terms:
+            return
+        market, nonce = self.market, self.terms[name].nonce
+        recipient = market.shop if ours else market.stranger
+        terms = market.terms(nonce=nonce, recipient=recipient.address, value=1)
+        self.looked = False
+        with suppress(InvalidTransaction):
+            market.take(terms, market.stranger, kind=Kind.TRANSFER, mine=False)
+        if mine:
+            self.mine(1, 1, look)
 
     def other(self, who: Any, function: str, *arguments: Any) -> None:
         with suppress(InvalidTransaction):
@@ -243,12 +247,17 @@ class Lives(RuleBasedStateMachine):
             if entry.transfer.text("recipient") == self.market.shop.address
         )
         assert ours == incoming, "the ledger is not the chain"
-        captured = Counter(entry.authorization for entry in entries if entry.authorization)
+        captured = Counter(
+            entry.authorization
+            for entry in entries
+            if entry.authorization and entry.amount == VALUE
+        )
         assert all(count == 1 for count in captured.values()), "an authorization counts twice"
         for name, terms in self.terms.items():
             order = self.run(self.merchant.order(name))
             key = (terms.payer, "0x" + terms.nonce.hex())
             assert order.paid == (captured[key] == 1), (name, order.state)
+            assert order.state is not State.CAPTURED, "one block is deep enough here"
             if order.paid:
                 place = order.settlement
                 assert incoming[place.transaction_hash, VALUE] == 1
