@@ -1,6 +1,6 @@
 """Writes a simulated chain as the result of eth_simulateV1; only failed calls need the GIL."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
@@ -18,7 +18,6 @@ from fastevm.primitives.json_text cimport (
     json_quantity_word,
     json_raw,
     json_string,
-    json_take,
 )
 
 from fastevm.simulate.blocks import CAPPED
@@ -225,16 +224,18 @@ cdef int put_chain(
 
 cdef bytes text_of(ChainRun run, const ErrorStyle* style):
     cdef JsonText t, tail
-    memset(&t, 0, sizeof(JsonText))
     memset(&tail, 0, sizeof(JsonText))
+    t.out = run.text
+    t.out.size = 0
+    t.starved = False
     try:
         with nogil:
             put_chain(&t, run, &tail, style)
-        if tail.starved:
+        if t.starved or tail.starved:
             raise MemoryError
-        return json_take(&t)
+        return PyBytes_FromStringAndSize(<const char*>t.out.bytes, <Py_ssize_t>t.out.size)
     finally:
-        json_free(&t)
+        run.text = t.out          # its memory serves the next answer of this thread
         json_free(&tail)
 
 

@@ -75,6 +75,7 @@ cdef class ChainRun:
     cdef Body body                # of the block under way
     cdef Buffer scratch
     cdef Records records
+    cdef Buffer text              # of the answer, for whoever writes it
 
     cdef int begin(self, object view, Request request, object options) except -1
     cdef int read_view(self) except -1

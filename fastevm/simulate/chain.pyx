@@ -91,6 +91,7 @@ cdef class ChainRun:
         records_free(&self.records)
         body_free(&self.body)
         buffer_free(&self.scratch)
+        buffer_free(&self.text)
         PyMem_RawFree(self.blocks.items)
         PyMem_RawFree(self.tx_hashes.items)
         PyMem_RawFree(self.hashes)
@@ -135,6 +136,7 @@ cdef class ChainRun:
         records_clear(&self.records, KEPT_BYTES)
         buffer_clear(&self.body.envelopes, KEPT_BYTES)
         buffer_clear(&self.scratch, KEPT_BYTES)
+        buffer_clear(&self.text, KEPT_BYTES)
         PyMem_RawFree(self.hashes)
         self.hashes = NULL
 
