@@ -21,9 +21,9 @@ program("pay three times at once", async () => {
 program("wait for two blocks", async () => (await (await pay()).wait(2)).status);
 program("deploy and read", async () => {
   const contract = await new ethers.ContractFactory([], INITCODE, wallet).deploy();
-  await contract.deploymentTransaction().wait(2); // ethers reads `latest`, one block is not enough
+  await contract.deploymentTransaction().wait(2); // one block may be a pre-confirmed one
   const address = await contract.getAddress();
-  const receipt = await (await wallet.sendTransaction({ to: address })).wait();
+  const receipt = await (await wallet.sendTransaction({ to: address })).wait(2);
   const logs = await provider.getLogs({ address, fromBlock: 0 });
   return {
     code: (await provider.getCode(address)) === `0x${COUNTER}`,
