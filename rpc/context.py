@@ -1,6 +1,7 @@
 """What a handler works with: the node, its listener's dialect and limits, blocks by selector."""
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from fastevm.chain import LogIndex
@@ -36,6 +37,7 @@ class View:
     _layer: Layer | None = None
     _state: StateView | None = None
     _receipts: tuple[Receipt, ...] | None = None
+    _first_logs: list[int] | None = None
 
     @classmethod
     def of_pending(cls, node: Node, pending: PendingBlock) -> "View":
@@ -70,6 +72,13 @@ class View:
                 else self.pending.receipts
             )
         return self._receipts
+
+    def first_log(self, index: int) -> int:
+        """The index, in the block, of the first log of transaction ``index``."""
+        if self._first_logs is None:
+            counts = [len(receipt.logs) for receipt in self.receipts]
+            self._first_logs = list(accumulate(counts, initial=0))
+        return self._first_logs[index]
 
     def state(self) -> StateView:
         """Return the state to execute on, with the block's own environment."""

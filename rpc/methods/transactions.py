@@ -13,7 +13,7 @@ from rpc.registry import Place, method
 from rpc.selectors import Selector
 from rpc.workers import weigh
 
-RECEIPTS_OF_AN_OBJECT = 16  # whose logs are counted while one object is made
+RECEIPTS_OF_AN_OBJECT = 64  # whose logs are counted while one object is made
 
 
 def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
@@ -76,9 +76,8 @@ def get_transaction_receipt(context: Context, tx_hash: bytes) -> Json | None:
         return None
     view, index = found
     receipts = view.receipts
-    weigh(len(receipts[index].logs) + index // RECEIPTS_OF_AN_OBJECT)
-    first_log = sum([len(receipt.logs) for receipt in receipts[:index]])
-    return receipt_json(view, index, first_log, receipts)
+    weigh(len(receipts[index].logs) + len(receipts) // RECEIPTS_OF_AN_OBJECT)
+    return receipt_json(view, index, view.first_log(index), receipts)
 
 
 def _at(view: View | None, index: int) -> Json | None:
