@@ -122,7 +122,7 @@ class Dispatcher:
         work = (
             self._wait(method, call)
             if method.place is Place.TASK
-            else self.workers.run(self._run, method, call, heavy=method.is_heavy)
+            else self.workers.run(self._run, method, call, heavy=method.is_heavy or call.lasts)
         )
         result: bytes | RpcError
         try:
@@ -166,7 +166,7 @@ class Dispatcher:
 
     def is_heavy(self, calls: list[Call]) -> bool:
         """Whether any of the calls belongs into the heavy lane."""
-        return any(METHODS[call.method].is_heavy for call in calls)
+        return any(call.lasts or METHODS[call.method].is_heavy for call in calls)
 
     # --- making them ---
 
@@ -209,6 +209,7 @@ class Dispatcher:
         except RpcError as error:
             result = error
         if self.patience.is_out:
+            call.lasts = True
             length = SHORTEST_PAUSE if pause is None else min(2 * pause[1], LONGEST_PAUSE)
             self._pauses[method.name] = (now + length, length)
             return None

@@ -60,11 +60,13 @@ _UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 class Call(msgspec.Struct, gc=False):
     """A request that can be dispatched. ``id`` is raw JSON, None for a notification; ``params``
-    are read already or raw JSON, which `parse_params` reads."""
+    are read already or raw JSON, which `parse_params` reads. ``lasts``: it was found to last too
+    long for the event loop."""
 
     id: bytes | None
     method: str
     params: list[Any] | bytes
+    lasts: bool = False
 
 
 class Refusal(msgspec.Struct, gc=False):

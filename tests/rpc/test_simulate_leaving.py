@@ -1,9 +1,10 @@
-"""A client that leaves takes its simulation with it: over a real socket."""
+"""Work that lasts, over real sockets: it ends with its client, and leaves a thread to others."""
 
 import json
 import socket
 import time
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -50,18 +51,40 @@ def wait_for_rest(server: LiveServer) -> None:
     assert not server.server.workers._running
 
 
+def sent(server: LiveServer, method: str, params: list[Any]) -> socket.socket:
+    """A connection that has asked something."""
+    url = urlsplit(server.url("preconf"))
+    call = {"id": 1, "jsonrpc": "2.0", "method": method, "params": params}
+    body = json.dumps(call).encode()
+    head = f"POST / HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
+    client = socket.create_connection((url.hostname, url.port))
+    client.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    return client
+
+
 @pytest.mark.parametrize("extra", [{}, {"returnCallTree": False}, {"nobodyKnowsIt": 1}])
 def test_a_simulation_ends_with_its_connection(
     patient: LiveServer, extra: dict[str, object]
 ) -> None:
-    url = urlsplit(patient.url("preconf"))
-    call = {"id": 1, "jsonrpc": "2.0", "method": "eth_simulateV1"}
-    body = json.dumps(call | {"params": [ENDLESS | extra, "latest"]}).encode()
-    head = f"POST / HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
-    with socket.create_connection((url.hostname, url.port)) as client:
-        client.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    with sent(patient, "eth_simulateV1", [ENDLESS | extra, "latest"]):
         wait_until(patient, 1)
         time.sleep(0.1)
         assert patient.server.workers._running
+    wait_until(patient, 0)
+    wait_for_rest(patient)
+
+
+def test_calls_that_last_go_to_the_lane_of_simulations(patient: LiveServer) -> None:
+    call = {"from": A, "to": C, "gas": hex(2**62)}
+    params = [call, "latest", {C: {"code": "0x5b5f56"}}]
+    workers = patient.server.workers
+    with sent(patient, "eth_call", params):
+        wait_until(patient, 1)
+        time.sleep(0.2)  # until calls are tried on the loop again
+        with sent(patient, "eth_call", params):
+            wait_until(patient, 2)
+            assert not workers._light
+            assert workers._heavy_running == min(workers.heavy_limit, 2)
+            assert len(workers._heavy) == max(2 - workers.heavy_limit, 0)
     wait_until(patient, 0)
     wait_for_rest(patient)
