@@ -121,9 +121,11 @@ def abandon_chain(arguments: argparse.Namespace) -> None:
     """Put the chain in the data directory aside, if there is one."""
     directory = open_directory(arguments)
     if directory is not None:
-        aside = directory.abandon()
+        try:
+            aside = directory.abandon()
+        finally:
+            directory.close()
         log.warning("the chain that was followed before is kept in %s", aside)
-        directory.close()
 
 
 def genesis_time(

@@ -29,11 +29,13 @@ class Pair:
         self.path = path
         self.nonce = 0
         self.builder = NodeProcess(*TIMES, "--datadir", str(path / "builder"))
-        self.builder.start()
         self.follower = NodeProcess(
             *TIMES, "--datadir", str(path / "follower"),
             "--upstream-url", self.builder.url, "--preconf-url", self.builder.feed,
         )  # fmt: skip
+
+    def start(self) -> None:
+        self.builder.start()
         self.follower.start()
 
     def send(self, **fields: Any) -> str:
@@ -57,8 +59,11 @@ class Pair:
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
     pair = Pair(tmp_path)
-    yield pair
-    pair.stop()
+    try:
+        pair.start()
+        yield pair
+    finally:
+        pair.stop()
 
 
 def head(node: NodeProcess) -> int:
@@ -150,58 +155,73 @@ def test_killed_again_and_again_under_load_nothing_that_was_answered_is_lost(pai
     assert int(pair.follower.ask("eth_getBalance", BOB, "latest"), 16) == len(sent)
 
 
-def test_a_follower_starts_over_when_its_upstream_began_anew(tmp_path: Path) -> None:
-    upstream = NodeProcess(*TIMES)
+@pytest.fixture
+def upstream() -> Iterator[NodeProcess]:
+    """A node that keeps nothing: when it starts again it begins a new chain."""
+    node = NodeProcess(*TIMES)
+    try:
+        node.start()
+        yield node
+    finally:
+        node.stop()
+
+
+def begin_anew(upstream: NodeProcess) -> str:
+    """Restart with another genesis; its hash."""
+    upstream.kill()
+    upstream.command += ["--genesis-time", "1700000000"]
     upstream.start()
+    return first_block(upstream)
+
+
+def first_block(node: NodeProcess) -> str:
+    return node.ask("eth_getBlockByNumber", "0x0", False)["hash"]
+
+
+def test_a_follower_starts_over_when_its_upstream_began_anew(
+    upstream: NodeProcess, tmp_path: Path
+) -> None:
     follower = NodeProcess(
-        *TIMES, "--datadir", str(tmp_path / "follower"),
+        *TIMES, "--datadir", str(tmp_path),
         "--upstream-url", upstream.url, "--preconf-url", upstream.feed,
     )  # fmt: skip
-    follower.start()
     try:
-        wait_for(lambda: head(follower) >= 2, PATIENCE, "it does not follow")
-        first = follower.ask("eth_getBlockByNumber", "0x0", False)["hash"]
-        upstream.kill()
-        upstream.start()
-        second = upstream.ask("eth_getBlockByNumber", "0x0", False)["hash"]
+        follower.start()
+        wait_for(lambda: head(follower) >= 1, PATIENCE, "it does not follow")
+        first, second = first_block(follower), begin_anew(upstream)
         assert second != first
-
-        def started_over() -> bool:
-            return follower.ask("eth_getBlockByNumber", "0x0", False)["hash"] == second
-
-        wait_for(started_over, PATIENCE, "it stays on the old chain")
-        wait_for(lambda: head(follower) >= 2, PATIENCE, "it does not follow the new chain")
-        (aside,) = (tmp_path / "follower").glob("abandoned-*")
+        wait_for(lambda: first_block(follower) == second, PATIENCE, "it stays on the old chain")
+        wait_for(lambda: head(follower) >= 1, PATIENCE, "it does not follow the new chain")
+        (aside,) = tmp_path.glob("abandoned-*")
         assert first in (aside / "genesis.json").read_text()
     finally:
         follower.stop()
-        upstream.stop()
 
 
-def test_a_follower_that_shall_not_start_over_ends_with_an_error(tmp_path: Path) -> None:
-    upstream = NodeProcess(*TIMES)
-    upstream.start()
+def test_a_follower_that_shall_not_start_over_ends_with_an_error(
+    upstream: NodeProcess, tmp_path: Path
+) -> None:
     errors = tmp_path / "errors"
-    follower = NodeProcess(
-        "--upstream-url", upstream.url, "--foreign-chain", "stop", log=errors
-    )  # fmt: skip
-    follower.start()
+    source = ("--upstream-url", upstream.url)
+    follower = NodeProcess(*TIMES, *source, "--foreign-chain", "stop", log=errors)
     try:
-        upstream.kill()
-        upstream.start()
+        follower.start()
+        begin_anew(upstream)
         assert follower.process is not None
         assert follower.process.wait(PATIENCE) == 1
         assert "is on another chain: its block 0 is 0x" in errors.read_text()
     finally:
         follower.stop()
-        upstream.stop()
 
 
 def test_two_nodes_do_not_share_a_directory(pair: Pair, tmp_path: Path) -> None:
     errors = tmp_path / "errors"
     second = NodeProcess("--datadir", str(tmp_path / "builder"), log=errors)
-    with pytest.raises(RuntimeError, match="ended with 1"):
-        second.start()
+    try:
+        with pytest.raises(RuntimeError, match="ended with 1"):
+            second.start()
+    finally:
+        second.stop()
     assert "is in use by another node (process" in errors.read_text()
     with pytest.raises(Refused):
         pair.builder.ask("eth_noSuchMethod")

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 LOCK_NAME: Final = "LOCK"
 GENESIS_NAME: Final = "genesis.json"
 ABANDONED_PREFIX: Final = "abandoned-"
+MOST_ABANDONED: Final = 8
 FLUSH_SECONDS: Final = 1.0
 
 
@@ -132,7 +133,14 @@ class DataDirectory:
         }
 
     def abandon(self) -> Path:
-        """Put what is in here aside, in a directory of its own, and be empty."""
+        """Put what is in here aside, in a directory of its own, and be empty.
+
+        StorageError when there are too many of these: somebody should look why.
+        """
+        if len(list(self.path.glob(ABANDONED_PREFIX + "*"))) >= MOST_ABANDONED:
+            raise StorageError(
+                f"{self.path} has {MOST_ABANDONED} abandoned chains already: remove some of them"
+            )
         aside = self.path / f"{ABANDONED_PREFIX}{time.time_ns()}"
         aside.mkdir()
         for file in self.path.iterdir():

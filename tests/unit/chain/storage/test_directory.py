@@ -369,3 +369,12 @@ def test_an_abandoned_chain_is_put_aside(home: Home) -> None:
     }  # fmt: skip
     opened.close()
     assert home.open(timestamp=5).chain.head.number == 0
+
+
+def test_chains_are_not_abandoned_without_end(home: Home) -> None:
+    opened = DataDirectory(home.path)
+    for _ in range(directory.MOST_ABANDONED):
+        opened.abandon()
+    with pytest.raises(StorageError, match="abandoned chains already"):
+        opened.abandon()
+    opened.close()
