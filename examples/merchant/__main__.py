@@ -2,24 +2,39 @@
 
 import argparse
 import asyncio
-import ipaddress
 import logging
 import signal
 import sys
+from collections.abc import Callable
+from typing import Final
 
 from examples.merchant.demo import Demo, Options
+from examples.merchant.requests import is_loopback
+from fastevm.payments import PaymentError
+
+MOST_PORT: Final = 65_535
 
 
 def loopback(text: str) -> str:
     """An address that only this machine reaches: the test wallet signs for whoever asks."""
-    try:
-        if ipaddress.ip_address(text).is_loopback:
-            return text
-    except ValueError:
-        pass
+    if is_loopback(text):
+        return text
     raise argparse.ArgumentTypeError(
         f"{text!r} is no loopback address; the demonstration's keys are everybody's"
     )
+
+
+def between(least: int, most: int | None = None) -> Callable[[str], int]:
+    """A reader of whole numbers from ``least`` to ``most``."""
+
+    def number(text: str) -> int:
+        found = int(text) if text.isascii() and text.isdigit() else -1
+        if found < least or (most is not None and found > most):
+            reach = f"{least} or more" if most is None else f"{least} to {most}"
+            raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number, {reach}")
+        return found
+
+    return number
 
 
 def options_of(arguments: list[str] | None = None) -> Options:
@@ -29,22 +44,23 @@ def options_of(arguments: list[str] | None = None) -> Options:
         prog="python -m examples.merchant",
         description="A shop that takes EIP-3009 authorizations, on a chain of its own.",
     )
-    parser.add_argument("--host", type=loopback, default=plain.host, help="(%(default)s)")
-    parser.add_argument("--port", type=int, default=plain.port, help="(%(default)s; 0: any)")
-    parser.add_argument("--node-port", type=int, default=plain.node_port, help="(0: any)")
-    parser.add_argument(
-        "--block-time", type=int, default=plain.block_time, metavar="MS", help="(%(default)s)"
+    add = parser.add_argument
+    add("--host", type=loopback, default=plain.host, help="where the pages are (%(default)s)")
+    add("--port", type=between(0, MOST_PORT), default=plain.port, help="(%(default)s; 0: any)")
+    add(
+        "--node-port",
+        type=between(0, MOST_PORT),
+        default=plain.node_port,
+        help="fix it for a browser wallet that remembers the node (0: any)",
     )
-    parser.add_argument(
-        "--slice-interval",
-        type=int,
-        default=plain.slice_interval,
-        metavar="MS",
-        help="(%(default)s)",
-    )
-    parser.add_argument(
+    for name, default in (
+        ("--block-time", plain.block_time),
+        ("--slice-interval", plain.slice_interval),
+    ):
+        add(name, type=between(1), default=default, metavar="MS", help="(%(default)s)")
+    add(
         "--confirmations",
-        type=int,
+        type=between(1),
         default=plain.confirmations,
         metavar="N",
         help="blocks until a capture counts as paid (%(default)s)",
@@ -84,7 +100,7 @@ def main() -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         asyncio.run(run(options_of()))
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, PaymentError) as error:
         print(f"examples.merchant: {error}", file=sys.stderr)
         return 1
     return 0

@@ -13,9 +13,9 @@ from typing import Any, Final
 from aiohttp import web
 
 from examples.merchant.chain import TOKEN_NAME, TOKEN_VERSION, Bank, NodeProcess, People
+from examples.merchant.demo_wallet import DemoWallet
 from examples.merchant.desk import Desk
 from examples.merchant.stream import Stream
-from examples.merchant.test_wallet import TestWallet
 from examples.merchant.web import Shop
 from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Policy, Vault, open_store
 from fastevm.payments.vault import KEY_LENGTH
@@ -109,7 +109,7 @@ class Demo:
         return desk
 
     async def _serve(self, place: socket.socket, shop: Shop, chain_id: int) -> None:
-        app = shop.application(TestWallet(self.people.buyers, chain_id))
+        app = shop.application(DemoWallet(self.people.buyers, chain_id))
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
         self._exit.push_async_callback(runner.cleanup)

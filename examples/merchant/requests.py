@@ -1,5 +1,6 @@
 """What the pages may send, and how refusals look: JSON bodies from our own pages only."""
 
+import ipaddress
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -62,9 +63,20 @@ def ours(request: web.Request) -> bool:
     return request.content_type == "application/json"
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine's own."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 @web.middleware
 async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuses strangers' posts, and turns refusals into JSON that the page can show."""
+    # A name that somebody else's DNS points to this machine makes their page ours, to a browser.
+    if not is_loopback(request.url.host or ""):
+        return refusal(421, "The shop is served under this machine's own address only.")
     if request.method == "POST" and not ours(request):
         return refusal(403, "This request does not come from the shop's own page.")
     try:

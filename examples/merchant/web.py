@@ -7,10 +7,10 @@ from typing import Final
 from aiohttp import web
 
 from examples.merchant.chain import DECIMALS, SYMBOL, Bank
+from examples.merchant.demo_wallet import DemoWallet
 from examples.merchant.desk import ITEMS, MOST_OF_ONE, Desk
 from examples.merchant.requests import BODY_LIMIT, BadRequest, add_headers, body_of, guarded
 from examples.merchant.stream import Event, Stream
-from examples.merchant.test_wallet import TestWallet
 
 STATIC: Final = Path(__file__).parent / "static"
 MOST_WATCHED: Final = 20  # orders that a buyer's page follows at a time
@@ -34,7 +34,7 @@ class Shop:
         self.stream = stream
         self.node_url = node_url
 
-    def application(self, wallet: TestWallet) -> web.Application:
+    def application(self, wallet: DemoWallet) -> web.Application:
         """The aiohttp application with the test wallet beside the shop."""
         app = web.Application(middlewares=[guarded], client_max_size=BODY_LIMIT)
         app.on_response_prepare.append(add_headers)

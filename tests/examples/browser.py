@@ -88,20 +88,31 @@ class Browser:
         return told["result"]
 
     async def page(
-        self, url: str, *, width: int = 1280, height: int = 900, ready: bool = True
+        self,
+        url: str,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        ready: bool = True,
+        over: "Page | None" = None,
     ) -> "Page":
         """A new page of that size in CSS pixels, with the address loaded and its script ready.
 
-        It is somebody else's: in a window of its own, with a storage of its own.
+        It is somebody else's, in a window of its own with a storage of its own; or it is ``over``
+        another one, as a tab that hides it.
         """
-        context = (await self.ask("Target.createBrowserContext"))["browserContextId"]
+        if over is None:
+            context = (await self.ask("Target.createBrowserContext"))["browserContextId"]
+        else:
+            context = over.context
         target = await self.ask(
-            "Target.createTarget", url="about:blank", browserContextId=context, newWindow=True
-        )
+            "Target.createTarget",
+            url="about:blank", browserContextId=context, newWindow=over is None,
+        )  # fmt: skip
         attached = await self.ask(
             "Target.attachToTarget", targetId=target["targetId"], flatten=True
         )
-        page = Page(self, attached["sessionId"], context)
+        page = Page(self, attached["sessionId"], context, target["targetId"])
         self._pages[page.session] = page
         for domain in ("Page", "Runtime", "Log"):
             await page.ask(f"{domain}.enable")
@@ -117,17 +128,18 @@ class Browser:
     async def close_pages(self) -> None:
         """Close what was opened, and forget what it stored."""
         pages, self._pages = list(self._pages.values()), {}
-        for page in pages:
-            await self.ask("Target.disposeBrowserContext", browserContextId=page.context)
+        for context in {page.context for page in pages}:
+            await self.ask("Target.disposeBrowserContext", browserContextId=context)
 
 
 class Page:
     """A page; ``complaints`` are the errors that its scripts and its resources ran into."""
 
-    def __init__(self, browser: Browser, session: str, context: str) -> None:
+    def __init__(self, browser: Browser, session: str, context: str, target: str) -> None:
         self.browser = browser
         self.session = session
         self.context = context
+        self.target = target
         self.complaints: list[str] = []
 
     def notice(self, method: str, params: dict[str, Any]) -> None:
@@ -144,6 +156,10 @@ class Page:
         """Load an address and wait until the page's own script says that it is ready."""
         await self.ask("Page.navigate", url=url)
         await self.until("document.body?.dataset.ready === 'yes'")
+
+    async def show(self) -> None:
+        """Bring the page to the front of its window."""
+        await self.browser.ask("Target.activateTarget", targetId=self.target)
 
     async def value(self, expression: str) -> Any:
         """What a JavaScript expression is; promises are awaited."""
@@ -167,6 +183,12 @@ class Page:
 
     async def click(self, selector: str) -> None:
         """Wait for an enabled element and click where it is, as a mouse does."""
+        place = await self.place_of(selector)
+        await self.mouse("mousePressed", place)
+        await self.mouse("mouseReleased", place)
+
+    async def place_of(self, selector: str) -> tuple[float, float]:
+        """The middle of an enabled element, once it is there."""
         found = f"document.querySelector({json.dumps(selector)})"
         await self.until(f"{found} && !{found}.disabled")
         box = await self.value(
@@ -174,11 +196,14 @@ class Page:
             " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]"
             " })()"
         )
-        for kind in ("mousePressed", "mouseReleased"):
-            await self.ask(
-                "Input.dispatchMouseEvent",
-                type=kind, x=box[0], y=box[1], button="left", clickCount=1,
-            )  # fmt: skip
+        return box[0], box[1]
+
+    async def mouse(self, kind: str, place: tuple[float, float]) -> None:
+        """Press or release the left button somewhere."""
+        await self.ask(
+            "Input.dispatchMouseEvent",
+            type=kind, x=place[0], y=place[1], button="left", clickCount=1,
+        )  # fmt: skip
 
     async def press(self, key: str, code: int) -> None:
         """Press and release a key, such as ("Tab", 9)."""

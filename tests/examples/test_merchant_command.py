@@ -77,6 +77,18 @@ def test_keys_that_everybody_has_are_not_served_to_others(
     assert "no loopback address" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [["--port", "65536"], ["--port", "-1"], ["--confirmations", "0"], ["--block-time", "fast"]],
+)
+def test_numbers_that_make_no_sense_are_refused_with_their_reach(
+    wrong: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        options_of(wrong)
+    assert "expected a whole number, " in capsys.readouterr().err
+
+
 def test_options_have_the_shown_defaults() -> None:
     assert options_of([]).port == 8080
     assert options_of(["--host", "::1", "--confirmations", "5"]).confirmations == 5

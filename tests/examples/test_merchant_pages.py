@@ -112,15 +112,15 @@ async def test_an_authorized_order_is_captured_and_paid_before_both_pages(
 async def test_a_capture_shows_as_pre_confirmed_before_its_block_is_closed(
     demo: Demo, browser: Browser
 ) -> None:
-    """Begun early in a block, so that slices of it are left; thrice, should the machine dawdle."""
+    """Begun early in a block, so that slices of it are left; again, should the machine dawdle."""
     merchant = await browser.page(f"{demo.url}/merchant")
     buyer = await Buyer.arrive(browser, demo, "Ada")
     await buyer.page.value(
         "window.labels = []; new MutationObserver(() => window.labels.push("
         "document.querySelector('.chip').innerText))"
-        ".observe(document.body, {childList: true, subtree: true})"
+        ".observe(document.body, {childList: true, characterData: true, subtree: true})"
     )
-    for _ in range(3):
+    for _ in range(5):
         order_id = await buyer.authorize()  # it stands first on the page
         await buyer.page.value("window.labels.length = 0")
         await merchant.until("document.querySelector('#pulse').innerText.includes('slice 1')")
@@ -176,6 +176,23 @@ async def test_every_check_has_a_title_and_a_failing_one_says_why_within_slices(
     await state_on(merchant, order_id, "paid")
 
 
+async def test_news_under_a_pressed_button_do_not_lose_the_click(
+    demo: Demo, browser: Browser
+) -> None:
+    merchant = await browser.page(f"{demo.url}/merchant")
+    buyer = await Buyer.arrive(browser, demo, "Ben")
+    order_id = await buyer.authorize()
+    await says(merchant, f"#order-{order_id}", "Checks at the newest slice: all pass")
+    place = await merchant.place_of(button(order_id, "capture"))
+    await merchant.mouse("mousePressed", place)
+    await merchant.value("document.querySelector('[data-demo=pause]').click()")
+    await says(merchant, f"#order-{order_id} .reason", "the token is paused")
+    await merchant.mouse("mouseReleased", place)
+    await says(merchant, "#message", "Nothing was submitted: the token is paused")
+    await merchant.value("document.querySelector('[data-demo=unpause]').click()")
+    await merchant.until(f"!document.querySelector('#order-{order_id} .reason')")
+
+
 async def test_the_buyer_cancels_when_the_shop_asks(demo: Demo, browser: Browser) -> None:
     merchant = await browser.page(f"{demo.url}/merchant")
     buyer = await Buyer.arrive(browser, demo, "Cleo")
@@ -211,6 +228,20 @@ async def test_a_declined_signature_leaves_an_order_that_can_be_signed_later_or_
     await says(merchant, "dialog", "the signature stays valid until it expires")
     await merchant.click('dialog button[value="yes"]')
     await state_on(buyer.page, order_id, "voided")
+
+
+async def test_a_page_that_was_hidden_catches_up_when_it_is_seen_again(
+    demo: Demo, browser: Browser
+) -> None:
+    """Hidden pages hold no connection: a browser has six for each server."""
+    hidden = await browser.page(f"{demo.url}/merchant")
+    await hidden.until("document.querySelector('#pulse').dataset.state === 'live'")
+    await browser.page(f"{demo.url}/", over=hidden)
+    await hidden.until("document.hidden")
+    order_id = await (await Buyer.arrive(browser, demo, "Cleo")).authorize()
+    assert not await hidden.value(f"document.getElementById('order-{order_id}')")
+    await hidden.show()
+    await state_on(hidden, order_id, "stored")
 
 
 async def test_the_indicator_counts_slices_and_says_when_they_stop(
@@ -286,7 +317,7 @@ async def test_another_injected_wallet_is_offered_and_asked_the_same_way(
             if (method === 'wallet_switchEthereumChain') throw {{ code: 4902 }};
             if (method === 'wallet_addEthereumChain') {{ chain = params[0].chainId; return null; }}
             const body = {{ account: params[0], typedData: JSON.parse(params[1]) }};
-            const told = await fetch('/test-wallet/sign', {{ method: 'POST',
+            const told = await fetch('/demo-wallet/sign', {{ method: 'POST',
               headers: {{ 'Content-Type': 'application/json' }}, body: JSON.stringify(body) }});
             return (await told.json()).signature;
           }},

@@ -132,6 +132,15 @@ async def test_our_own_pages_can(guarded_client: TestClient[Any, Any]) -> None:
     assert response.status == 200
 
 
+async def test_names_that_others_point_here_are_refused(
+    guarded_client: TestClient[Any, Any],
+) -> None:
+    for host in ("rebound.example", "192.168.1.5:80", "127.0.0.1.example"):
+        headers = {"Host": host, "Origin": f"http://{host}"}
+        response = await guarded_client.post("/", json={"what": "it"}, headers=headers)
+        assert response.status == 421
+
+
 @pytest.mark.parametrize(
     ("body", "status", "text"),
     [

@@ -52,16 +52,59 @@ export function keepCounting() {
   }, 1000);
 }
 
-/** Puts `fresh` in the place of `old` and keeps what the reader opened and where the focus was. */
-export function replaceKeeping(old, fresh) {
-  for (const open of old.querySelectorAll("details[open][data-part]")) {
-    const twin = fresh.querySelector(`details[data-part="${open.dataset.part}"]`);
-    if (twin) twin.open = true;
+// What the reader or a running action has changed, and no newer view takes back.
+const KEPT = new Set(["open", "disabled", "aria-busy"]);
+
+/**
+ * Makes `old` look like `fresh` and keeps every element that both have: a button that is being
+ * pressed stays the same button, what is open stays open, and the focus stays where it is. Handlers
+ * stay the old ones, so they must not hold on to what changes.
+ */
+export function morph(old, fresh) {
+  if (kindOf(old) !== kindOf(fresh)) {
+    old.replaceWith(fresh);
+  } else if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== fresh.data) old.data = fresh.data;
+  } else {
+    morphAttributes(old, fresh);
+    morphChildren(old, fresh);
   }
-  const focused = old.contains(document.activeElement) ? document.activeElement : null;
-  old.replaceWith(fresh);
-  if (!focused) return;
-  const key = focused.dataset.action;
-  const twin = key ? fresh.querySelector(`[data-action="${key}"]`) : null;
-  (twin ?? fresh).focus({ preventScroll: true });
+}
+
+function morphAttributes(old, fresh) {
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && !KEPT.has(name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+}
+
+function morphChildren(old, fresh) {
+  let place = old.firstChild;
+  const dropUntil = (end) => {
+    while (place !== end) {
+      const gone = place;
+      place = place.nextSibling;
+      gone.remove();
+    }
+  };
+  for (const child of [...fresh.childNodes]) {
+    let twin = place;
+    while (twin && kindOf(twin) !== kindOf(child)) twin = twin.nextSibling;
+    if (!twin) {
+      old.insertBefore(child, place);
+      continue;
+    }
+    dropUntil(twin);
+    place = twin.nextSibling;
+    morph(twin, child);
+  }
+  dropUntil(null);
+}
+
+/** What makes two nodes of two views the same one. */
+function kindOf(node) {
+  if (node.nodeType === Node.TEXT_NODE) return "text";
+  return [node.tagName, node.className, node.dataset.action, node.dataset.part].join(" ");
 }

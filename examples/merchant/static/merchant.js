@@ -1,7 +1,8 @@
 // The merchant's page: every order with its state, its checks at the newest slice, and what to do.
 
-import { byId, countdown, element, keepCounting, replaceKeeping, short } from "./dom.js";
-import { chip, part, story, terms, trail } from "./order.js";
+import { byId, countdown, element, keepCounting, morph, short } from "./dom.js";
+import { cause, chip, part, story, terms, trail } from "./order.js";
+import { act, announce, confirmed, say } from "./page.js";
 import { Pulse, follow, post } from "./server.js";
 
 const orders = new Map();
@@ -17,54 +18,16 @@ const ACTIONS = {
   refund: { text: "Refund info", run: (id) => refund(orders.get(id)) },
 };
 
-function say(text, failed = false) {
-  const place = byId("message");
-  place.textContent = text;
-  place.dataset.tone = failed ? "bad" : "good";
-}
-
-async function act(button, work) {
-  button.disabled = true;
-  button.setAttribute("aria-busy", "true");
-  try {
-    const told = await work();
-    if (told?.message) say(told.message);
-    if (told?.order) show(told.order);
-  } catch (error) {
-    say(error.message, true);
-  } finally {
-    button.removeAttribute("aria-busy");
-    button.disabled = false;
-  }
-}
-
-/** A dialog with its own close button; the verb, if there is one, closes it with "yes". */
-function dialog(title, verb, ...content) {
-  const close = element("button", { value: "no", textContent: verb ? "Back" : "Close" });
-  const form = element(
-    "form",
-    { method: "dialog" },
-    element("h2", { textContent: title, id: "dialog-title" }),
-    ...content,
-    element("p", { className: "actions" },
-      verb ? element("button", { value: "yes", className: "primary", textContent: verb }) : null,
-      close),
-  );
-  const made = element("dialog", { "aria-labelledby": "dialog-title" }, form);
-  document.body.append(made);
-  made.showModal();
-  return new Promise((resolve) => {
-    made.addEventListener("close", () => {
-      made.remove();
-      resolve(made.returnValue === "yes");
-    });
-  });
+/** Runs a button's request and shows what came of it. */
+async function run(button, work) {
+  const told = await act(button, work);
+  if (told?.message) say(told.message);
+  if (told?.order) show(told.order);
 }
 
 async function confirmedVoid(id) {
-  const sure = await dialog(
-    "Void this order?",
-    "Void",
+  const sure = await confirmed(
+    { title: "Void this order?", verb: "Void", refusal: "Back" },
     element("p", {}, "The shop forgets the signature and never submits it. The token does not know: " +
       "the signature stays valid until it expires, for whoever has a copy. Only a cancellation " +
       "signed by the buyer ends it at once."),
@@ -74,9 +37,8 @@ async function confirmedVoid(id) {
 
 async function refund(order) {
   const { to, token, data } = order.refund;
-  await dialog(
-    "How to refund",
-    null,
+  await confirmed(
+    { title: "How to refund", refusal: "Close" },
     element("p", {}, "A capture cannot be undone. A refund is a transfer of its own, from the shop " +
       "to the payer:"),
     element("dl", { className: "terms" },
@@ -117,7 +79,7 @@ function card(order) {
         dataset: { action: name },
         textContent: ACTIONS[name].text,
         "aria-label": `${ACTIONS[name].text}: order ${order.id}`,
-        onclick: (event) => act(event.target, () => ACTIONS[name].run(order.id)),
+        onclick: (event) => run(event.target, () => ACTIONS[name].run(order.id)),
       }),
     );
   return element(
@@ -129,11 +91,12 @@ function card(order) {
     element("p", { className: "amount" }, order.amountText,
       element("small", {}, " from ", short(order.payer),
         ...(order.expires ? [", authorization ends ", countdown(order.validBefore)] : []))),
-    ...story(order),
+    story(order),
+    buttons.length ? element("p", { className: "actions" }, ...buttons) : null,
+    cause(order),
     order.cancelAsked
       ? element("p", { className: "notice" }, "Waiting for the buyer to sign a cancellation.")
       : null,
-    buttons.length ? element("p", { className: "actions" }, ...buttons) : null,
     checks(order),
     transactions(order),
     part("terms", "Terms", terms(order)),
@@ -146,10 +109,10 @@ function show(order) {
   const before = orders.get(order.id);
   if (before && before.serial > order.serial) return;
   orders.set(order.id, order);
-  if (old) replaceKeeping(old, card(order));
+  if (old) morph(old, card(order));
   else byId("orders").prepend(card(order));
   if (before && before.state !== order.state) {
-    byId("news").textContent = `Order ${order.id}: ${order.label}`;
+    announce(`Order ${order.id}: ${order.label}`);
   }
   summarize();
 }
@@ -172,7 +135,7 @@ function summarize() {
 function start() {
   for (const button of document.querySelectorAll("[data-demo]")) {
     button.addEventListener("click", () =>
-      act(button, () => post(`/demo/${button.dataset.demo}`)));
+      run(button, () => post(`/demo/${button.dataset.demo}`)));
   }
   follow("/merchant/events", { slice: (slice) => pulse.slice(slice), order: show });
   keepCounting();

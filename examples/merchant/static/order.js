@@ -7,17 +7,16 @@ export function chip(order) {
   return element("span", { className: "chip", dataset: { tone: order.tone } }, order.label);
 }
 
-/** The sentence that says what the state means, and why, where something went wrong. */
+/** The sentence that says what the state means. */
 export function story(order) {
-  const parts = [element("p", { className: "story", textContent: order.sentence })];
-  if (order.cause) {
-    const { effect, text } = order.cause;
-    parts.push(
-      element("p", { className: "reason" },
-        element("strong", { textContent: `${effect}: ` }), text),
-    );
-  }
-  return parts;
+  return element("p", { className: "story", textContent: order.sentence });
+}
+
+/** What is wrong, where something is. It stands below the buttons, which so stay where they are. */
+export function cause(order) {
+  if (!order.cause) return null;
+  const { effect, text } = order.cause;
+  return element("p", { className: "reason" }, element("strong", {}, `${effect}: `), text);
 }
 
 /** The agreed terms. */

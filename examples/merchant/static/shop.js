@@ -1,7 +1,8 @@
 // The buyer's page: choose, connect a wallet, sign an authorization, watch what becomes of it.
 
-import { byId, countdown, element, keepCounting, replaceKeeping } from "./dom.js";
-import { chip, part, story, terms, trail } from "./order.js";
+import { byId, countdown, element, keepCounting, morph } from "./dom.js";
+import { cause, chip, part, story, terms, trail } from "./order.js";
+import { act, announce, say } from "./page.js";
 import { Pulse, follow, get, post } from "./server.js";
 import { Wallet, wallets } from "./wallet.js";
 
@@ -13,27 +14,6 @@ let wallet = null;
 let stream = null;
 const serials = new Map(); // id of an order -> number of the view that is shown
 const pulse = new Pulse(byId("pulse"));
-
-function say(text, failed = false) {
-  const place = byId("message");
-  place.textContent = text;
-  place.dataset.tone = failed ? "bad" : "good";
-}
-
-/** Runs what a button does: no second click meanwhile, failures in words. */
-async function act(button, work) {
-  button.disabled = true;
-  button.setAttribute("aria-busy", "true");
-  try {
-    await work();
-  } catch (error) {
-    say(error.message, true);
-  } finally {
-    button.removeAttribute("aria-busy");
-    button.disabled = false;
-    refresh();
-  }
-}
 
 function chosen() {
   const form = new FormData(byId("order-form"));
@@ -163,17 +143,19 @@ function buttons(order) {
 function card(order) {
   return element(
     "li",
-    { className: "card", id: `order-${order.id}`, tabIndex: -1, dataset: { state: order.state } },
+    { className: "card", id: `order-${order.id}`, tabIndex: -1,
+      dataset: { state: order.state, label: order.label } },
     element("h3", {}, `${order.quantity} × ${order.item}`, " ", chip(order)),
     element("p", { className: "amount" }, order.amountText,
       order.expires
         ? element("small", {}, " authorization ends ", countdown(order.validBefore))
         : null),
-    ...story(order),
+    story(order),
+    buttons(order),
+    cause(order),
     order.cancelAsked
       ? element("p", { className: "notice" }, "The shop asks you to cancel this order.")
       : null,
-    buttons(order),
     part("terms", "Terms", terms(order)),
     part("trail", "What happened", trail(order)),
   );
@@ -184,7 +166,8 @@ function show(order) {
   serials.set(order.id, order.serial);
   const fresh = card(order);
   const old = document.getElementById(`order-${order.id}`);
-  if (old) replaceKeeping(old, fresh);
+  if (old && old.dataset.label !== order.label) announce(`${order.item}: ${order.label}`);
+  if (old) morph(old, fresh);
   else byId("orders").prepend(fresh);
   byId("orders-section").hidden = false;
   if (wallet) showBalance().catch(() => {}); // the next change of an order tries again
@@ -203,9 +186,10 @@ async function start() {
   byId("order-form").addEventListener("input", refresh);
   byId("order-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    act(byId("authorize"), authorize);
+    act(byId("authorize"), authorize).then(refresh);
   });
-  byId("connect").addEventListener("click", (event) => act(event.target, connect));
+  byId("connect").addEventListener("click", (event) =>
+    act(event.target, connect).then(refresh));
   window.addEventListener("eip6963:announceProvider", () => setTimeout(showWallets));
   keepCounting();
   refresh();

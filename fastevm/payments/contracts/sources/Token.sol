@@ -234,15 +234,8 @@ contract Token is TokenBalances {
         bytes32 nonce,
         bytes memory signature
     ) public whenNotPaused notBlacklisted(from) notBlacklisted(to) {
-        _requireOpen(from, validAfter, validBefore, nonce);
-        bytes32 message = keccak256(
-            abi.encode(
-                TRANSFER_WITH_AUTHORIZATION_TYPEHASH, from, to, value, validAfter, validBefore, nonce
-            )
-        );
-        _consume(from, nonce, message, signature);
-        emit AuthorizationUsed(from, nonce);
-        _transfer(from, to, value);
+        bytes32 kind = TRANSFER_WITH_AUTHORIZATION_TYPEHASH;
+        _move(kind, from, to, value, validAfter, validBefore, nonce, signature);
     }
 
     function receiveWithAuthorization(
@@ -271,15 +264,8 @@ contract Token is TokenBalances {
         bytes memory signature
     ) public whenNotPaused notBlacklisted(from) notBlacklisted(to) {
         require(to == msg.sender, "FiatTokenV2: caller must be the payee");
-        _requireOpen(from, validAfter, validBefore, nonce);
-        bytes32 message = keccak256(
-            abi.encode(
-                RECEIVE_WITH_AUTHORIZATION_TYPEHASH, from, to, value, validAfter, validBefore, nonce
-            )
-        );
-        _consume(from, nonce, message, signature);
-        emit AuthorizationUsed(from, nonce);
-        _transfer(from, to, value);
+        bytes32 kind = RECEIVE_WITH_AUTHORIZATION_TYPEHASH;
+        _move(kind, from, to, value, validAfter, validBefore, nonce, signature);
     }
 
     function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)
@@ -325,6 +311,25 @@ contract Token is TokenBalances {
         bytes32 digest = _digest(message);
         require(Signatures.valid(holder, digest, signature), "EIP2612: invalid signature");
         _approve(holder, spender, value);
+    }
+
+    /// What both kinds do once their own conditions hold.
+    function _move(
+        bytes32 kind,
+        address from,
+        address to,
+        uint256 value,
+        uint256 validAfter,
+        uint256 validBefore,
+        bytes32 nonce,
+        bytes memory signature
+    ) private {
+        _requireOpen(from, validAfter, validBefore, nonce);
+        bytes32 message =
+            keccak256(abi.encode(kind, from, to, value, validAfter, validBefore, nonce));
+        _consume(from, nonce, message, signature);
+        emit AuthorizationUsed(from, nonce);
+        _transfer(from, to, value);
     }
 
     function _requireOpen(address from, uint256 validAfter, uint256 validBefore, bytes32 nonce)

@@ -1,6 +1,6 @@
 """FOR DEMONSTRATIONS ONLY: signs for the buyers with keys that everybody knows.
 
-It is the server's side of ``static/test-wallet.js``, so that the demonstration works in a browser
+It is the server's side of ``static/demo-wallet.js``, so that the demonstration works in a browser
 without a wallet. A shop that is no demonstration leaves it out.
 """
 
@@ -13,10 +13,8 @@ from eth_account.signers.local import LocalAccount
 from examples.merchant.requests import BadRequest, body_of
 
 
-class TestWallet:
+class DemoWallet:
     """The buyers' accounts, behind two routes."""
-
-    __test__ = False  # not a test, whatever its name says
 
     def __init__(self, accounts: dict[str, LocalAccount], chain_id: int) -> None:
         self.accounts = accounts
@@ -25,8 +23,8 @@ class TestWallet:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get("/test-wallet/accounts", self.list_accounts),
-            web.post("/test-wallet/sign", self.sign),
+            web.get("/demo-wallet/accounts", self.list_accounts),
+            web.post("/demo-wallet/sign", self.sign),
         ]
 
     async def list_accounts(self, _: web.Request) -> web.Response:

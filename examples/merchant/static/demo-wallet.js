@@ -4,9 +4,10 @@
 // path for all wallets. A shop that is no demonstration leaves this file out.
 
 import { element } from "./dom.js";
+import { confirmed } from "./page.js";
 import { get, post } from "./server.js";
 
-class TestWallet {
+class DemoWallet {
   #accounts = null;
   #chosen = null;
 
@@ -26,7 +27,7 @@ class TestWallet {
   }
 
   async #load() {
-    this.#accounts ??= await get("/test-wallet/accounts");
+    this.#accounts ??= await get("/demo-wallet/accounts");
     return this.#accounts;
   }
 
@@ -40,7 +41,7 @@ class TestWallet {
         element("span", {}, element("strong", {}, name), element("code", {}, address)),
       ),
     );
-    const form = await confirmed("Which account?", "Connect", element("fieldset", {},
+    const form = await agreed("Which account?", "Connect", element("fieldset", {},
       element("legend", { textContent: "Accounts of the test wallet" }), ...choices));
     this.#chosen = form.get("account");
     return this.#chosen;
@@ -52,10 +53,10 @@ class TestWallet {
       element("dt", { textContent: name }),
       element("dd", {}, element("code", { textContent: value })),
     ]);
-    await confirmed(`Sign ${primaryType}?`, "Sign", element("div", {},
+    await agreed(`Sign ${primaryType}?`, "Sign", element("div", {},
       element("p", { textContent: `For ${domain.name} on chain ${domain.chainId}.` }),
       element("dl", { className: "terms" }, ...rows)));
-    const told = await post("/test-wallet/sign", { account, typedData: JSON.parse(text) });
+    const told = await post("/demo-wallet/sign", { account, typedData: JSON.parse(text) });
     return told.signature;
   }
 }
@@ -65,41 +66,24 @@ function failure(code, message) {
 }
 
 /** The form's values once the reader agreed; throws what a wallet throws if not. */
-function confirmed(title, verb, content) {
-  const form = element(
-    "form",
-    { method: "dialog" },
-    element("p", { className: "notice", textContent: "Test wallet: demonstration only" }),
-    element("h2", { textContent: title, id: "test-wallet-title" }),
-    content,
-    element(
-      "p",
-      { className: "actions" },
-      element("button", { value: "yes", className: "primary", textContent: verb }),
-      element("button", { value: "no", formNoValidate: true, textContent: "Decline" }),
-    ),
-  );
-  const dialog = element(
-    "dialog", { className: "wallet", "aria-labelledby": "test-wallet-title" }, form,
-  );
-  document.body.append(dialog);
-  dialog.showModal();
-  return new Promise((resolve, reject) => {
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      if (dialog.returnValue === "yes") resolve(new FormData(form));
-      else reject(failure(4001, "the user declined"));
-    });
+async function agreed(title, verb, ...content) {
+  const notice = element("p", {
+    className: "notice",
+    textContent: "Test wallet: demonstration only",
   });
+  const choices = { title, verb, refusal: "Decline", className: "wallet" };
+  const form = await confirmed(choices, notice, ...content);
+  if (!form) throw failure(4001, "the user declined");
+  return form;
 }
 
-const provider = new TestWallet();
+const provider = new DemoWallet();
 const icon = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>";
 const info = Object.freeze({
   uuid: "5f2c0c5e-6d5b-4a5e-9d52-3f0f7e3f8f11",
   name: "Test wallet (demonstration)",
   icon,
-  rdns: "test-wallet.invalid",
+  rdns: "demo-wallet.invalid",
 });
 const announce = () =>
   window.dispatchEvent(
