@@ -299,7 +299,7 @@ def main(argv: list[str] | None = None) -> int:
 
 # --- soaking ---
 
-TURN_SECONDS: Final = 0.25
+TURN_SECONDS: Final = 0.05
 TRANSACTIONS_A_CYCLE: Final = 200
 MEGABYTE: Final = 2**20
 HOSTILE: Final = tuple(

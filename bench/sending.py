@@ -67,10 +67,17 @@ class Sending:
     def fund(self) -> None:
         """Give each sender ether."""
         accounts = dev_accounts(10)
-        funding = [
-            signed(accounts[i % 10].private_key, i // 10, to=sender.address, value=FUNDS)
-            for i, sender in enumerate(self.senders)
+        nonces = [
+            int(self.load.ask("eth_getTransactionCount", [shown(a.address), "latest"]), 16)
+            for a in accounts
         ]
+        funding = [
+            signed(
+                accounts[i % 10].private_key, nonces[i % 10] + i // 10, to=sender.address,
+                value=FUNDS,
+            )
+            for i, sender in enumerate(self.senders)
+        ]  # fmt: skip
         submit(self.load, funding)
         wait_for(lambda: self.balance(self.senders[-1].address) == FUNDS, WAIT_SECONDS)
 
