@@ -166,6 +166,17 @@ class Chain:
         entry = self._entries.get(block_hash)
         return entry is not None and entry.result is not None
 
+    def oldest_state(self) -> int:
+        """The number of the first block from which on the states of all canonical ones are kept."""
+        low, high = self._first, self.head.number
+        while low < high:
+            middle = (low + high) // 2
+            if self.has_state(self._canonical[middle - self._first]):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
     def receipts_of(self, block_hash: bytes) -> tuple[Receipt, ...]:
         """The receipts of a block of any branch; :class:`UnknownBlockError`."""
         return self._entry(block_hash).receipts

@@ -71,11 +71,18 @@ def syncing(context: Context) -> Json | bool:
 
 @method("eth_capabilities")
 def capabilities(context: Context) -> Json:
-    """Return the head and from which block on each kind of data is there: from genesis."""
-    head = context.node.chain.head
-    kinds = ("state", "tx", "logs", "receipts", "blocks", "stateproofs")
-    complete = {"disabled": False, "oldestBlock": quantity(0)}
+    """Return the head and from which block on each kind of data is there.
+
+    States may begin later than the rest: a chain that came back from a snapshot has no older ones.
+    """
+    chain = context.node.chain
+    head = chain.head
+    first, state = chain.genesis.number, chain.oldest_state()
+    oldest = {"state": state, "tx": first, "logs": first, "receipts": first, "blocks": first}
     return {
         "head": {"number": quantity(head.number), "hash": hex_bytes(head.hash)},
-        **dict.fromkeys(kinds, complete),
+        **{
+            kind: {"disabled": False, "oldestBlock": quantity(number)}
+            for kind, number in (oldest | {"stateproofs": state}).items()
+        },
     }

@@ -75,6 +75,9 @@ class FakeChain:
     def layer_of(self, block_hash: bytes) -> Layer:
         return self.layers.get(block_hash) or Layer.empty()
 
+    def oldest_state(self) -> int:
+        return 1
+
     def receipts_of(self, block_hash: bytes) -> tuple[Receipt, ...]:
         return self.receipts.get(block_hash, ())
 

@@ -157,4 +157,7 @@ async def test_node_facts(make_caller: MakeCaller) -> None:
     assert (await caller.result("web3_sha3", "0x")).startswith("0xc5d2460186f7233c")
     modules = await caller.result("rpc_modules")
     assert {"eth", "net", "web3", "txpool", "debug"} <= modules.keys()
-    assert (await caller.result("eth_capabilities"))["head"]["number"] == "0x2"
+    found = await caller.result("eth_capabilities")
+    assert found["head"]["number"] == "0x2"
+    assert found["state"] == found["stateproofs"] == {"disabled": False, "oldestBlock": "0x1"}
+    assert found["blocks"] == found["logs"] == {"disabled": False, "oldestBlock": "0x0"}

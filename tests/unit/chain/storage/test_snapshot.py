@@ -76,6 +76,7 @@ def test_only_what_follows_the_snapshot_is_executed(home: Home, executed: list[i
     assert executed == list(range(11, head.number + 1))
     assert again.chain.head == head
     assert answers(again, numbers) == before
+    assert (node.chain.oldest_state(), again.chain.oldest_state()) == (0, 10)
     old = again.chain.canonical_hash(5)
     with pytest.raises(StateUnavailableError):
         again.chain.layer_of(old)
