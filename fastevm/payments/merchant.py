@@ -9,7 +9,7 @@ import contextlib
 import logging
 import time
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
@@ -34,7 +34,7 @@ from fastevm.payments.errors import (
     SignatureRefused,
     StaleOrder,
 )
-from fastevm.payments.events import Entry, entries
+from fastevm.payments.events import ChainLog, Entry, entries
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import (
     LONGEST_ID,
@@ -52,7 +52,7 @@ from fastevm.payments.scanner import Scanner
 from fastevm.payments.settlement import Settling, depth_block
 from fastevm.payments.signatures import Signature, fault_of
 from fastevm.payments.states import State, Trigger
-from fastevm.payments.store import Store, every_order
+from fastevm.payments.store import Store, every_log, every_order
 from fastevm.payments.transactions import Transactions
 from fastevm.payments.vault import Vault
 from fastevm.payments.watcher import Change, Watcher
@@ -151,11 +151,13 @@ class Merchant:
     async def ledger(self, *, first: int = 0, last: int | None = None) -> list[Entry]:
         """The canonical transfers to and from this merchant, each with its references.
 
-        From block ``first`` to ``last``, as far as one page of the store reaches.
+        From block ``first`` to ``last``; all of them are in memory at once.
         """
-        logs = await to_thread(self.store.logs, self.token.chain_id, first=first, last=last)
-        by_transaction: dict[str, list[Any]] = {}
-        for one in logs:
+        return await to_thread(self._ledger, first, last)
+
+    def _ledger(self, first: int, last: int | None) -> list[Entry]:
+        by_transaction: dict[str, list[ChainLog]] = {}
+        for one in every_log(self.store, self.token.chain_id, first=first, last=last):
             by_transaction.setdefault(one.key.transaction_hash, []).append(one)
         us = self.signer.address
         return [
@@ -280,10 +282,12 @@ class Merchant:
         """All stored authorizations of these payers."""
         return [one for payer in payers for one in every_order(self.store, _BOOK, payer=payer)]
 
-    async def watch(self) -> AsyncIterator[list[Change]]:
+    async def watch(self) -> AsyncGenerator[list[Change], None]:
         """Check all stored orders at each slice, and tell what changed since the last check."""
-        async for changes in Watcher(self.node, self.check, self.policy.poll).changes():
-            yield changes
+        watcher = Watcher(self.node, self.check, self.policy.poll)
+        async with contextlib.aclosing(watcher.changes()) as watching:
+            async for changes in watching:
+                yield changes
 
     # --- capturing and cancelling -----------------------------------------------------------------
 

@@ -8,8 +8,8 @@ import asyncio
 import itertools
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -132,7 +132,7 @@ class NodeClient:
         by_id = {one.get("id"): one for one in found if isinstance(one, dict)}
         return [_answer(request, by_id.get(request["id"])) for request in requests]
 
-    async def subscribe(self, *params: Any) -> AsyncIterator[Any]:
+    async def subscribe(self, *params: Any) -> AsyncGenerator[Any, None]:
         """What ``eth_subscribe`` with these parameters tells, for ever.
 
         None stands for a new connection: whatever happened before it may have been missed.
@@ -142,16 +142,17 @@ class NodeClient:
         pause = RECONNECT_FIRST
         while True:
             try:
-                async for told in _conversation(self.feed_url, params):
-                    pause = RECONNECT_FIRST
-                    yield told
+                async with aclosing(_conversation(self.feed_url, params)) as conversation:
+                    async for told in conversation:
+                        pause = RECONNECT_FIRST
+                        yield told
             except (aiohttp.ClientError, OSError, TimeoutError, NodeUnreachable) as error:
                 log.warning("the feed of %s broke: %s", shown(self.feed_url), type(error).__name__)
             await asyncio.sleep(pause)
             pause = min(2 * pause, RECONNECT_LONGEST)
 
 
-async def _conversation(url: str, params: Sequence[Any]) -> AsyncIterator[Any]:
+async def _conversation(url: str, params: Sequence[Any]) -> AsyncGenerator[Any, None]:
     """One connection with one subscription: None, then its messages until it breaks."""
     async with (
         aiohttp.ClientSession() as session,

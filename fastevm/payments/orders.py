@@ -11,6 +11,7 @@ from fastevm.payments.states import State
 LONGEST_ID: Final = 128  # characters of an order's id
 LONGEST_REFERENCE: Final = 1_000  # characters of the merchant's own note
 PAGE: Final = 1_000  # rows of one answer of a store
+START: Final = (-1, -1)  # where the first page of logs begins: before any block and index
 
 
 class Settlement(NamedTuple):

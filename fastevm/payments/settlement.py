@@ -16,7 +16,7 @@ from fastevm.payments.orders import Order, Purpose, Settlement, Submission
 from fastevm.payments.policy import Policy
 from fastevm.payments.reasons import Reason
 from fastevm.payments.states import State, Trigger, possible
-from fastevm.payments.store import Store, every_order
+from fastevm.payments.store import Store, every_log, every_order
 from fastevm.payments.transactions import ended
 
 log: Final = logging.getLogger(__name__)
@@ -101,9 +101,7 @@ class Settling:
         place = Settlement(spent.key.transaction_hash, spent.key.block_hash, spent.block_number)
         if spent.event is Event.CANCELED:
             return Fact(Trigger.SEE_CANCEL, place)
-        found = self.store.logs(
-            domain.chain_id, transaction_hash=spent.key.transaction_hash, first=spent.block_number
-        )
+        found = every_log(self.store, domain.chain_id, transaction_hash=spent.key.transaction_hash)
         if any(pays(entry, order) for entry in entries(found, domain.token)):
             return Fact(Trigger.SEE_CAPTURE, place)
         return Fact(Trigger.FAIL, place, Reason.NONCE_SPENT_ELSEWHERE)

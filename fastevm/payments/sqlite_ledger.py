@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fastevm.payments.database import Database, marks
 from fastevm.payments.events import ChainLog, Checkpoint, Event, LogKey
-from fastevm.payments.orders import PAGE, Order
+from fastevm.payments.orders import PAGE, START, Order
 from fastevm.payments.rows import log_values, read_log_row, read_order
 
 MOST_CHECKPOINTS: Final = 4_096  # kept of one chain; the oldest go first
@@ -67,11 +67,13 @@ class SqliteLedger:
         transaction_hash: str | None = None,
         first: int = 0,
         last: int | None = None,
+        after: tuple[int, int] = START,
         removed: bool = False,
         limit: int = PAGE,
     ) -> list[ChainLog]:
         """Logs by block and index; those that count, or also the removed ones."""
-        wanted, values = "chain_id = ? AND block_number >= ?", list[Any]((str(chain_id), first))
+        wanted = "chain_id = ? AND block_number >= ? AND (block_number, log_index) > (?, ?)"
+        values = list[Any]((str(chain_id), first, *after))
         if transaction_hash is not None:
             wanted += " AND transaction_hash = ?"
             values.append(transaction_hash)

@@ -9,7 +9,16 @@ from typing import Any, Final, Protocol
 
 from fastevm.payments.errors import StoreError
 from fastevm.payments.events import ChainLog, Checkpoint, LogKey
-from fastevm.payments.orders import PAGE, AuditEntry, Draft, Order, Progress, Purpose, Submission
+from fastevm.payments.orders import (
+    PAGE,
+    START,
+    AuditEntry,
+    Draft,
+    Order,
+    Progress,
+    Purpose,
+    Submission,
+)
 from fastevm.payments.reasons import Reason
 from fastevm.payments.sqlite import SqliteStore
 from fastevm.payments.states import State, Trigger
@@ -152,10 +161,14 @@ class LedgerStore(Protocol):
         transaction_hash: str | None = None,
         first: int = 0,
         last: int | None = None,
+        after: tuple[int, int] = START,
         removed: bool = False,
         limit: int = PAGE,
     ) -> list[ChainLog]:
-        """Logs by block and index; those that count, or also the removed ones."""
+        """Logs by block and index; those that count, or also the removed ones.
+
+        ``after``: block number and index of the last one of the page before.
+        """
         ...
 
     def spendings(self, chain_id: int, token: str, payer: str, nonce: str) -> list[ChainLog]:
@@ -197,6 +210,23 @@ def open_store(url: str = "sqlite:///payments.db") -> Store:
         scheme = url.split(":", 1)[0]
         raise StoreError(f"no store for {scheme!r} addresses: expected {SQLITE}path")
     return SqliteStore(url.removeprefix(SQLITE))
+
+
+def every_log(
+    store: LedgerStore,
+    chain_id: int,
+    *,
+    transaction_hash: str | None = None,
+    first: int = 0,
+    last: int | None = None,
+) -> Iterator[ChainLog]:
+    """All logs that count, page by page."""
+    after = START
+    while page := store.logs(
+        chain_id, transaction_hash=transaction_hash, first=first, last=last, after=after
+    ):
+        yield from page
+        after = page[-1].block_number, page[-1].key.log_index
 
 
 def every_order(

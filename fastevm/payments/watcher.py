@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,7 +39,7 @@ class Watcher:
         self._check = check
         self._known: dict[str, Report] = {}
 
-    async def changes(self) -> AsyncIterator[list[Change]]:
+    async def changes(self) -> AsyncGenerator[list[Change], None]:
         """Lists of changes, none of them empty, for ever. The first tells every verdict."""
         slices = self.slices()
         try:

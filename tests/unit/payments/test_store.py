@@ -27,7 +27,7 @@ from fastevm.payments import (
 from fastevm.payments.events import ChainLog, Checkpoint, Event, LogKey
 from fastevm.payments.orders import Draft
 from fastevm.payments.sqlite import SqliteStore
-from fastevm.payments.store import every_order
+from fastevm.payments.store import every_log, every_order
 
 from .test_authorization import PAYER, SEPOLIA, SHOP
 
@@ -288,6 +288,15 @@ def test_a_transaction_and_a_height_count_in_one_block_only(store: SqliteStore) 
     assert counted(store) == [LogKey("0xb1", "0xcc", 1), LogKey("0xb2", "0xaa", 0)]
     store.take(CHAIN, [log("0xf1", 1, "0xdd")])
     assert counted(store) == [LogKey("0xf1", "0xdd", 0), LogKey("0xb2", "0xaa", 0)]
+
+
+def test_pages_of_logs_have_every_log_once(store: SqliteStore) -> None:
+    told = [log(f"0xb{number}", number, f"0x{number}", index)
+            for number in range(4) for index in range(400)]  # fmt: skip
+    assert store.take(CHAIN, told) == len(told)
+    assert [one.key for one in every_log(store, CHAIN)] == [one.key for one in told]
+    assert len(list(every_log(store, CHAIN, first=1, last=2))) == 800
+    assert len(list(every_log(store, CHAIN, transaction_hash="0x3"))) == 400
 
 
 def test_blocks_go_with_all_their_logs(store: SqliteStore) -> None:
