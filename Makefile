@@ -15,6 +15,7 @@ help:
 	@echo "make lint         ruff, mypy and cython-lint"
 	@echo "make conformance  every official test under ../shared/fixtures"
 	@echo "make bench        time everything beside the peers, write bench/report/ (ARGS='--match op/*')"
+	@echo "                  ARGS=--node: the node over HTTP beside anvil, which npm brings"
 	@echo "make peers        environments for the engines that benchmarks and tests compare with"
 	@echo "make fuzz         compare random programs with the peers (SECONDS=600, ARGS='--seed 1')"
 	@echo "make guard        count instructions under callgrind and compare with bench/baseline.json"
