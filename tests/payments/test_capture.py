@@ -1,6 +1,7 @@
 """Captures against a node: every row of the document's table of states, and what can go wrong."""
 
 import asyncio
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ from fastevm.payments import (
     CaptureRefused,
     IllegalTransition,
     Kind,
+    Order,
     Progress,
     Purpose,
     Reason,
@@ -17,6 +19,10 @@ from fastevm.payments import (
 from fastevm.payments.preflight import failure_of
 
 from .market import FUNDS, VALUE, Market
+
+
+def _into(seen: list[State]) -> Callable[[Order], None]:
+    return lambda order: seen.append(order.state)
 
 
 async def test_terms_are_drafted_signed_stored_and_nothing_moves(still: Market) -> None:
@@ -41,7 +47,7 @@ async def test_a_capture_is_paid_only_by_its_canonical_receipt(still: Market) ->
     assert order.state is State.CAPTURING
     assert not order.paid
     still.mine()
-    order = await merchant.wait("order-1", State.PAID, 5)
+    order = await merchant.wait("order-1", State.PAID, 20)
     assert order.paid
     assert await still.balance(merchant.node, still.shop.address) == VALUE
     (sent,) = await merchant.submissions("order-1")
@@ -67,21 +73,25 @@ async def test_depth_decides_when_a_capture_is_paid(still: Market) -> None:
 
 async def test_a_capture_is_pre_confirmed_before_it_is_canonical(live: Market) -> None:
     merchant = live.merchant(feed=True)
-    await live.stored(merchant)
-    seen: list[State] = []
-    merchant.on_change(lambda order: seen.append(order.state))
-    order = await merchant.capture("order-1", timeout=10)
-    assert order.paid
-    assert seen == [State.CAPTURING, State.CAPTURED, State.PAID]
-    trail = [entry.after for entry in await merchant.audit("order-1")]
+    for attempt in range(8):  # one that a slow machine does not look at in time is no failure
+        name = f"order-{attempt}"
+        await live.stored(merchant, name)
+        seen: list[State] = []
+        merchant.on_change(_into(seen))
+        assert (await merchant.capture(name, timeout=20)).paid
+        assert seen == [State.CAPTURING, State.CAPTURED, State.PAID]
+        trail = [entry.after for entry in await merchant.audit(name)]
+        if "pre_confirmed" in trail:
+            break
     assert trail.index("pre_confirmed") < trail.index("captured") < trail.index("paid")
 
 
 async def test_asking_twice_captures_once(still: Market) -> None:
     merchant = still.merchant()
     await still.stored(merchant)
-    both = asyncio.gather(*(merchant.capture("order-1", timeout=5) for _ in range(5)))
-    await asyncio.sleep(0.2)
+    both = asyncio.gather(*(merchant.capture("order-1", timeout=20) for _ in range(5)))
+    while not still.node.pool.executable_count:
+        await asyncio.sleep(0.01)
     still.mine()
     assert all(order.paid for order in await both)
     assert (await merchant.capture("order-1")).paid
@@ -98,7 +108,7 @@ async def test_orders_captured_together_follow_each_other_without_a_gap(still: M
     sent = [one for name in names for one in await merchant.submissions(name)]
     assert sorted(one.account_nonce for one in sent) == [0, 1, 2, 3, 4]
     still.mine()
-    orders = [await merchant.wait(name, State.PAID, 5) for name in names]
+    orders = [await merchant.wait(name, State.PAID, 20) for name in names]
     assert all(order.paid for order in orders)
 
 
@@ -111,14 +121,14 @@ async def test_too_little_money_leaves_the_nonce_unused_and_a_top_up_helps(still
     assert refused.value.report.reason is Reason.BALANCE
     order = await merchant.capture("order-1", until=State.CAPTURING, force=True)
     still.mine()
-    order = await merchant.wait("order-1", State.PAID, 5)
+    order = await merchant.wait("order-1", State.PAID, 20)
     assert order.state is State.STORED
     assert order.reason is Reason.BALANCE
     assert order.detail == "ERC20: transfer amount exceeds balance"
     still.mint(still.payer.address, 1)
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 5)).paid
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
 
 
 async def test_a_cancelled_authorization_cannot_be_captured(still: Market) -> None:
@@ -129,7 +139,7 @@ async def test_a_cancelled_authorization_cannot_be_captured(still: Market) -> No
     order = await merchant.cancel("order-1", cancellation, until=State.CANCELLING)
     assert order.state is State.CANCELLING
     still.mine()
-    order = await merchant.wait("order-1", State.CANCELLED, 5)
+    order = await merchant.wait("order-1", State.CANCELLED, 20)
     assert order.state is State.CANCELLED
     with pytest.raises(IllegalTransition):
         await merchant.capture("order-1")
@@ -148,7 +158,7 @@ async def test_cancelling_works_after_expiry_too(still: Market) -> None:
         "order-1", still.cancelled(order), until=State.CANCELLING, timeout=0
     )
     still.mine()
-    order = await merchant.wait("order-1", State.CANCELLED, 5)
+    order = await merchant.wait("order-1", State.CANCELLED, 20)
     assert order.state is State.CANCELLED
 
 
@@ -234,7 +244,7 @@ async def test_a_stuck_capture_is_replaced_with_higher_fees(still: Market) -> No
         assert new.max_fee * 10 >= old.max_fee * 11
         assert new.priority_fee * 10 >= old.priority_fee * 11
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 5)).paid
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
     ends = [one.progress for one in await merchant.submissions("order-1")]
     assert ends == [Progress.REPLACED] * 3 + [Progress.SUCCEEDED]
     assert await still.balance(merchant.node, still.shop.address) == VALUE
@@ -254,7 +264,7 @@ async def test_a_transaction_that_somebody_else_displaced_releases_the_order(
     assert order.state is State.STORED
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 5)).paid
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
     ends = [one.progress for one in await merchant.submissions("order-1")]
     assert ends == [Progress.LOST, Progress.SUCCEEDED]
 
@@ -268,6 +278,6 @@ async def test_a_transaction_that_the_node_forgot_is_sent_again_unchanged(still:
     await merchant.reconcile()
     assert still.node.pool.find(bytes.fromhex(sent.transaction_hash[2:])) is not None
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 5)).paid
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
     (same,) = await merchant.submissions("order-1")
     assert same.purpose is Purpose.CAPTURE

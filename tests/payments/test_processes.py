@@ -81,7 +81,7 @@ async def test_what_a_process_recorded_and_did_not_send_another_one_sends(still:
     await merchant.reconcile()
     assert still.node.pool.find(bytes.fromhex(sent.transaction_hash[2:])) is not None
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 5)).paid
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
     assert [one.transaction_hash for one in await merchant.submissions("order-1")] == [
         sent.transaction_hash
     ]
@@ -95,7 +95,7 @@ async def test_what_a_process_sent_before_it_died_is_found_and_not_sent_twice(
     dying = await back_end(still, "after")
     assert await dying.wait() == 3
     still.mine()
-    order = await merchant.capture("order-1", timeout=5)
+    order = await merchant.capture("order-1", timeout=20)
     assert order.paid
     (sent,) = await merchant.submissions("order-1")
     assert sent.progress is Progress.SUCCEEDED

@@ -197,7 +197,7 @@ async def test_a_sender_without_gas_money_is_told(still: Market) -> None:
     still.send(still.admin, poor.address, b"", value=10**18)
     await merchant.reconcile()
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 5)).paid
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
 
 
 async def next_changes(watching: Any) -> dict[tuple[str, str], Verdict]:

@@ -100,7 +100,7 @@ async def test_a_refusal_is_foreseen_and_after_a_failure_named(still: Market, na
     assert failing <= {case.verdict, "window_at_capture", "balance_after_others"}
     await merchant.capture("order-1", until=State.CAPTURING, force=True)
     still.mine()
-    order = await merchant.wait("order-1", State.PAID, 5)
+    order = await merchant.wait("order-1", State.PAID, 20)
     (sent,) = await merchant.submissions("order-1")
     assert sent.progress is Progress.REVERTED
     assert (sent.reason, sent.detail) == (case.reason, case.words)
@@ -142,7 +142,7 @@ async def test_both_bounds_of_the_window_are_strict(
     (report,) = await merchant.check(["order-1"])
     assert report.timestamp == start + shift
     assert bool(report.verdict("window_now").ok) == (words is None)
-    order = await merchant.wait("order-1", State.PAID, 5)
+    order = await merchant.wait("order-1", State.PAID, 20)
     (sent,) = await merchant.submissions("order-1")
     assert order.paid == (words is None)
     assert sent.detail == (words or "")
@@ -154,7 +154,7 @@ async def test_a_second_use_of_the_nonce_is_refused(still: Market) -> None:
     signature = still.signed(order)
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    await merchant.wait("order-1", State.PAID, 5)
+    await merchant.wait("order-1", State.PAID, 20)
     call = still.capture_call(order, signature)
     (again,) = await merchant.node.batch([call])
     assert failure_of(again) == (
@@ -268,7 +268,7 @@ async def test_an_authorization_to_transfer_is_captured_by_transferring(still: M
     await merchant.accept("order-1", still.signed(order))
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 5)).paid
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
 
 
 async def test_a_contract_wallet_pays_with_a_signature_that_it_accepts(still: Market) -> None:
@@ -284,4 +284,4 @@ async def test_a_contract_wallet_pays_with_a_signature_that_it_accepts(still: Ma
     assert "contract" in report.verdict("signature").detail
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
-    assert (await merchant.wait("order-1", State.PAID, 5)).paid
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid

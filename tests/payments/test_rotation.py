@@ -33,7 +33,7 @@ async def test_everything_sealed_moves_to_the_newest_key(still: Market) -> None:
     await newest.capture("order-1", until=State.CAPTURING)
     still.mine()
     for name in ("order-1", "order-2"):
-        assert (await newest.wait(name, State.PAID, 5)).paid
+        assert (await newest.wait(name, State.PAID, 20)).paid
 
 
 async def test_the_ring_of_the_environment_serves(
