@@ -1,5 +1,10 @@
-"""Runs cases on py-evm, in its own environment. Transactions come signed, no later than Prague."""
+"""Runs cases on py-evm, in its own environment. Transactions come signed, no later than Prague.
 
+One fault of theirs is mended here: MODEXP with an empty base gives 0 even where the exponent is 0.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -22,6 +27,20 @@ MACHINES = {
     )
 }  # fmt: skip
 ANCESTORS = 256
+modexp = import_module("eth.precompiles.modexp")  # the package has a function of that name
+
+
+def power(data: bytes, theirs: Callable[[bytes], int] = modexp._modexp) -> int:
+    """Base to the exponent, modulo the modulus, as MODEXP reads them (EIP-198: 0**0 is 1)."""
+    base, exponent, modulus = modexp.extract_lengths(data)
+    if base or not modulus:
+        return theirs(data)
+    power_of_zero = not any(data[96 : 96 + exponent])
+    number = data[96 + exponent : 96 + exponent + modulus].ljust(modulus, b"\0")
+    return int(power_of_zero and int.from_bytes(number, "big") > 1)
+
+
+modexp._modexp = power
 
 
 def context_of(block: dict[str, Any]) -> ExecutionContext:

@@ -2,8 +2,8 @@
 
 pyrevm takes no fees and moves no nonce of the sender. Before Shanghai it prices call data and warms
 the coinbase by later rules, and before Cancun it does not finish self-destructions, so it is asked
-about Cancun only. Slots put into it are warm, so cases have none; storage is read where one knows
-the slot.
+about Cancun only; there, too, what was created and destroyed keeps its storage. Slots put into it
+are warm, so cases have none; storage is read where one knows the slot.
 """
 
 import re
@@ -71,9 +71,12 @@ def run_transaction(evm: EVM, fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def account_of(evm: EVM, address: str) -> dict[str, Any]:
-    storage = {hex(slot): evm.storage(address, slot) for slot in SLOTS}
-    return {"balance": evm.get_balance(address), "storage": storage}
+def account_of(evm: EVM, address: str, before: dict[str, Any]) -> dict[str, Any]:
+    """What can be told of an account: of one that was created, the storage cannot."""
+    told: dict[str, Any] = {"balance": evm.get_balance(address)}
+    if before["nonce"] or before["code"] != "0x" or not evm.basic(address).nonce:
+        told["storage"] = {hex(slot): evm.storage(address, slot) for slot in SLOTS}
+    return told
 
 
 def run(case: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +86,9 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
     outcome = run_transaction(evm, case["transactions"][0])
     return {
         "transactions": [outcome],
-        "accounts": {address: account_of(evm, address) for address in case["pre"]},
+        "accounts": {
+            address: account_of(evm, address, before) for address, before in case["pre"].items()
+        },
     }
 
 
