@@ -63,7 +63,14 @@ class Market:
     # --- the chain --------------------------------------------------------------------------------
 
     def send(
-        self, key: Any, to: str | None, data: bytes, *, mine: bool = True, value: int = 0
+        self,
+        key: Any,
+        to: str | None,
+        data: bytes,
+        *,
+        mine: bool = True,
+        value: int = 0,
+        **more: Any,
     ) -> str:
         """Submit a transaction of anybody; its hash."""
         account = key if hasattr(key, "sign_transaction") else Account.from_key(key)
@@ -74,6 +81,7 @@ class Market:
         fields = {
             "chainId": CHAIN_ID, "nonce": nonce, "gas": GAS, "value": value,
             "maxFeePerGas": 10**11, "maxPriorityFeePerGas": 10**9, "data": "0x" + data.hex(),
+            **more,
         }  # fmt: skip
         if to is not None:
             fields["to"] = to
@@ -143,6 +151,11 @@ class Market:
         address = self.deploy("Token", "USD Coin", "USDC", 6, self.admin.address)
         self.token = Domain("USD Coin", "2", CHAIN_ID, address)
         self.mint(self.payer.address, balance)
+
+    def delegate(self, account: Any, to: str) -> None:
+        """Let the code of a contract stand for an account (EIP-7702)."""
+        signed = account.sign_authorization({"chainId": CHAIN_ID, "address": to, "nonce": 0})
+        self.send(self.stranger, account.address, b"", authorizationList=[signed])
 
     def do(self, who: Any, function: str, *arguments: Any, mine: bool = True) -> str:
         """Call a function of the token as ``who``."""

@@ -285,3 +285,19 @@ async def test_a_contract_wallet_pays_with_a_signature_that_it_accepts(still: Ma
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
     assert (await merchant.wait("order-1", State.PAID, 20)).paid
+
+
+async def test_an_account_with_delegated_code_pays_as_that_code_decides(still: Market) -> None:
+    """The token asks the code, also where a key's signature would do."""
+    wallet = still.deploy("Wallet", still.stranger.address)
+    still.delegate(still.payer, wallet)
+    merchant = still.merchant()
+    order = await merchant.draft("order-1", still.payer.address, VALUE, terms=still.terms())
+    with pytest.raises(SignatureRefused):
+        await merchant.accept("order-1", still.signed(order))
+    (answer,) = await merchant.node.batch([still.capture_call(order, still.signed(order))])
+    assert failure_of(answer)[1] == "FiatTokenV2: invalid signature"
+    await merchant.accept("order-1", sign(order.authorization, still.stranger.key))
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
