@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from examples.merchant.demo import Demo, Options
+from examples.merchant.web import DEMO_ACTIONS
 from examples.merchant.words import CHECKS
 
 from .browser import Browser, Page, executable
@@ -165,11 +166,13 @@ async def test_every_check_has_a_title_and_a_failing_one_says_why_within_slices(
         ("empty", "fund", "the buyer does not hold enough money"),
     ):
         await merchant.click(f'[data-demo="{wrong}"]')
+        await says(merchant, "#message", DEMO_ACTIONS[wrong])
         await says(merchant, f"#order-{order_id} .reason", f"A capture would fail now: {words}")
         await says(buyer.page, f"#order-{order_id} .reason", words)
         await merchant.click(button(order_id, "capture"))
         await says(merchant, "#message", f"Nothing was submitted: {words}")
         await merchant.click(f'[data-demo="{right}"]')
+        await says(merchant, "#message", DEMO_ACTIONS[right])
         await merchant.until(f"!document.querySelector('#order-{order_id} .reason')")
     assert await merchant.value(f"document.querySelector('#order-{order_id} details').open")
     await merchant.click(button(order_id, "capture"))
@@ -186,6 +189,7 @@ async def test_news_under_a_pressed_button_do_not_lose_the_click(
     place = await merchant.place_of(button(order_id, "capture"))
     await merchant.mouse("mousePressed", place)
     await merchant.value("document.querySelector('[data-demo=pause]').click()")
+    await says(merchant, "#message", DEMO_ACTIONS["pause"])
     await says(merchant, f"#order-{order_id} .reason", "the token is paused")
     await merchant.mouse("mouseReleased", place)
     await says(merchant, "#message", "Nothing was submitted: the token is paused")
