@@ -9,7 +9,7 @@ import contextlib
 import logging
 import time
 from asyncio import to_thread
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
@@ -97,7 +97,9 @@ class Merchant:
         self._listeners: list[Callable[[Order], None]] = []
         self._news: list[Order] = []
         self._pass: asyncio.Task[None] | None = None
-        self.transactions = Transactions(node, store, vault, signer, self.policy)
+        self.transactions = Transactions(
+            node, store, vault, signer, self.policy, chain_id=token.chain_id
+        )
         self.settling = Settling(store, token, self.policy, self._news.append)
         self.scanner = Scanner(
             node, store, token, signer.address,
@@ -272,7 +274,7 @@ class Merchant:
         One batch, whatever their number, as long as the node takes batches of that size.
         """
         if order_ids is None:
-            orders = await to_thread(lambda: list(every_order(self.store, [State.STORED])))
+            orders = await to_thread(lambda: list(self._stored([State.STORED])))
         else:
             orders = [await self.order(order_id) for order_id in order_ids]
         payers = {order.authorization.terms.payer for order in orders}
@@ -280,7 +282,13 @@ class Merchant:
 
     def _book(self, payers: set[str]) -> list[Order]:
         """All stored authorizations of these payers."""
-        return [one for payer in payers for one in every_order(self.store, _BOOK, payer=payer)]
+        return [one for payer in payers for one in self._stored(_BOOK, payer)]
+
+    def _stored(self, states: Sequence[State], payer: str | None = None) -> Iterator[Order]:
+        domain = self.token
+        return every_order(
+            self.store, states, chain_id=domain.chain_id, token=domain.token, payer=payer
+        )
 
     async def watch(self) -> AsyncGenerator[list[Change], None]:
         """Check all stored orders at each slice, and tell what changed since the last check."""

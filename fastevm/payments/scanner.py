@@ -54,6 +54,11 @@ class Scanner:
         self.node, self.store, self.token, self.recipient = node, store, token, recipient
         self.overlap, self.first_block, self.range_blocks = overlap, first_block, range_blocks
 
+    @property
+    def scope(self) -> str:
+        """What this scanner looks for: another one's progress is not its own."""
+        return f"{self.token.chain_id}/{self.token.token}/{self.recipient}"
+
     # --- scanning ---------------------------------------------------------------------------------
 
     async def scan(self) -> Head:
@@ -92,7 +97,7 @@ class Scanner:
 
     async def _common(self) -> tuple[Checkpoint | None, list[Checkpoint]]:
         """The newest point that is still canonical, and the newer ones that are not."""
-        points = await to_thread(self.store.checkpoints, self.token.chain_id)
+        points = await to_thread(self.store.checkpoints, self.scope)
         step, at = 16, 0
         while at < len(points):
             asked = points[at : at + step]
@@ -131,7 +136,7 @@ class Scanner:
 
     def _keep(self, logs: Sequence[ChainLog], end: Checkpoint, gone: Sequence[Checkpoint]) -> None:
         self.store.take(self.token.chain_id, logs)
-        self.store.check(self.token.chain_id, end, gone=gone)
+        self.store.check(self.scope, end, gone=gone)
 
     async def _read(self, first: int, last: int) -> list[ChainLog]:
         """Everything of interest in a range: all events of each transaction that concerns us."""

@@ -54,6 +54,6 @@ TABLES: Final = (
     """CREATE INDEX IF NOT EXISTS logs_by_nonce ON logs (chain_id, authorizer, nonce)""",
     """CREATE INDEX IF NOT EXISTS logs_unsettled ON logs (chain_id, settled)""",
     """CREATE TABLE IF NOT EXISTS checkpoints (
-        chain_id TEXT NOT NULL, number BIGINT NOT NULL, block_hash TEXT NOT NULL,
-        PRIMARY KEY (chain_id, number))""",
+        scope TEXT NOT NULL, number BIGINT NOT NULL, block_hash TEXT NOT NULL,
+        PRIMARY KEY (scope, number))""",
 )

@@ -5,7 +5,7 @@ Only here does an order become captured, paid or cancelled, and only here is tha
 
 import logging
 from asyncio import to_thread
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from fastevm.payments.authorization import Domain
@@ -106,6 +106,11 @@ class Settling:
             return Fact(Trigger.SEE_CAPTURE, place)
         return Fact(Trigger.FAIL, place, Reason.NONCE_SPENT_ELSEWHERE)
 
+    def _orders(self, *states: State) -> Iterator[Order]:
+        """Orders of this token; a store may hold those of others."""
+        domain = self.token
+        return every_order(self.store, states, chain_id=domain.chain_id, token=domain.token)
+
     def _change(self, order: Order, trigger: Trigger, **members: Any) -> Order:
         order = self.store.change(order.id, trigger, version=order.version, **members)
         self.changed(order)
@@ -115,7 +120,7 @@ class Settling:
 
     async def confirm(self, node: NodeClient) -> None:
         """Captured orders that are deep enough, by their receipts and blocks, become paid."""
-        waiting = await to_thread(lambda: list(every_order(self.store, [State.CAPTURED])))
+        waiting = await to_thread(lambda: list(self._orders(State.CAPTURED)))
         asked: list[Any] = []
         for order in waiting:
             assert order.settlement is not None
@@ -147,17 +152,16 @@ class Settling:
 
         Every later block is later still, and the ledger holds no capture up to it.
         """
-        ending = (
-            State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.CANCELLING,
-        )  # fmt: skip
-        for order in every_order(self.store, ending):
+        for order in self._orders(
+            State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.CANCELLING
+        ):
             if order.authorization.terms.valid_before <= timestamp:
                 self._try(order, Trigger.EXPIRE, reason=Reason.EXPIRED)
 
     def release(self) -> None:
         """Orders whose transactions have all come to nothing can be captured again, or fail."""
         for state, purpose, trigger in _RELEASE:
-            for order in every_order(self.store, [state]):
+            for order in self._orders(state):
                 sent = self.store.submissions(order_id=order.id)
                 if any(one.purpose is purpose for one in sent):
                     last = ended(sent, purpose)

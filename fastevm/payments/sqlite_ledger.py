@@ -9,7 +9,7 @@ from fastevm.payments.events import ChainLog, Checkpoint, Event, LogKey
 from fastevm.payments.orders import PAGE, START, Order
 from fastevm.payments.rows import log_values, read_log_row, read_order
 
-MOST_CHECKPOINTS: Final = 4_096  # kept of one chain; the oldest go first
+MOST_CHECKPOINTS: Final = 4_096  # kept of one scope; the oldest go first
 
 _SPENDINGS: Final = (Event.USED.value, Event.CANCELED.value)
 
@@ -125,30 +125,29 @@ class SqliteLedger:
         )
         return read_order(rows[0]) if rows else None
 
-    def checkpoints(self, chain_id: int) -> list[Checkpoint]:
+    def checkpoints(self, scope: str) -> list[Checkpoint]:
         """How far logs were read, newest first."""
         rows = self.database.read(
-            "SELECT number, block_hash FROM checkpoints WHERE chain_id = ? ORDER BY number DESC",
-            (str(chain_id),),
+            "SELECT number, block_hash FROM checkpoints WHERE scope = ? ORDER BY number DESC",
+            (scope,),
         )
         return [Checkpoint(*row) for row in rows]
 
-    def check(self, chain_id: int, point: Checkpoint, *, gone: Sequence[Checkpoint] = ()) -> None:
+    def check(self, scope: str, point: Checkpoint, *, gone: Sequence[Checkpoint] = ()) -> None:
         """Logs are read up to ``point``; forget the points that are not canonical any more."""
-        chain = str(chain_id)
         with self.database.transaction() as connection:
             connection.executemany(
-                "DELETE FROM checkpoints WHERE chain_id = ? AND number = ? AND block_hash = ?",
-                [(chain, *one) for one in gone],
+                "DELETE FROM checkpoints WHERE scope = ? AND number = ? AND block_hash = ?",
+                [(scope, *one) for one in gone],
             )
             connection.execute(
-                "DELETE FROM checkpoints WHERE chain_id = ? AND number = ?", (chain, point.number)
+                "DELETE FROM checkpoints WHERE scope = ? AND number = ?", (scope, point.number)
             )
-            connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", (chain, *point))
+            connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", (scope, *point))
             connection.execute(
-                "DELETE FROM checkpoints WHERE chain_id = ? AND number NOT IN (SELECT number"
-                " FROM checkpoints WHERE chain_id = ? ORDER BY number DESC LIMIT ?)",
-                (chain, chain, MOST_CHECKPOINTS),
+                "DELETE FROM checkpoints WHERE scope = ? AND number NOT IN (SELECT number"
+                " FROM checkpoints WHERE scope = ? ORDER BY number DESC LIMIT ?)",
+                (scope, scope, MOST_CHECKPOINTS),
             )
 
 

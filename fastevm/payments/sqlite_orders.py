@@ -60,6 +60,8 @@ class SqliteOrders:
         self,
         states: Collection[State] | None = None,
         *,
+        chain_id: int | None = None,
+        token: str | None = None,
         payer: str | None = None,
         after: str = "",
         limit: int = PAGE,
@@ -69,9 +71,11 @@ class SqliteOrders:
         if states is not None:
             wanted += f" AND state IN ({marks(len(states))})"
             values += [state.value for state in states]
-        if payer is not None:
-            wanted += " AND payer = ?"
-            values.append(payer)
+        chain = None if chain_id is None else str(chain_id)
+        for column, value in (("chain_id", chain), ("token", token), ("payer", payer)):
+            if value is not None:
+                wanted += f" AND {column} = ?"
+                values.append(value)
         statement = f"SELECT * FROM orders WHERE {wanted} ORDER BY id LIMIT ?"
         return [read_order(row) for row in self.database.read(statement, (*values, limit))]
 
@@ -137,6 +141,7 @@ class SqliteOrders:
         self,
         *,
         order_id: str | None = None,
+        chain_id: int | None = None,
         sender: str | None = None,
         waiting: bool = False,
         least_nonce: int | None = None,
@@ -146,6 +151,7 @@ class SqliteOrders:
         wanted, values = ["1 = 1"], list[Any]()
         for condition, value in (
             ("order_id = ?", order_id),
+            ("chain_id = ?", None if chain_id is None else str(chain_id)),
             ("sender = ?", sender),
             ("account_nonce >= ?", least_nonce),
             ("account_nonce = ?", account_nonce),

@@ -44,6 +44,8 @@ class OrderStore(Protocol):
         self,
         states: Collection[State] | None = None,
         *,
+        chain_id: int | None = None,
+        token: str | None = None,
         payer: str | None = None,
         after: str = "",
         limit: int = PAGE,
@@ -101,6 +103,7 @@ class OrderStore(Protocol):
         self,
         *,
         order_id: str | None = None,
+        chain_id: int | None = None,
         sender: str | None = None,
         waiting: bool = False,
         least_nonce: int | None = None,
@@ -187,11 +190,11 @@ class LedgerStore(Protocol):
         """The order of an authorization."""
         ...
 
-    def checkpoints(self, chain_id: int) -> list[Checkpoint]:
-        """How far logs were read, newest first."""
+    def checkpoints(self, scope: str) -> list[Checkpoint]:
+        """How far logs were read, newest first. ``scope`` names what was looked for."""
         ...
 
-    def check(self, chain_id: int, point: Checkpoint, *, gone: Sequence[Checkpoint] = ()) -> None:
+    def check(self, scope: str, point: Checkpoint, *, gone: Sequence[Checkpoint] = ()) -> None:
         """Logs are read up to ``point``; forget the points that are not canonical any more."""
         ...
 
@@ -230,10 +233,15 @@ def every_log(
 
 
 def every_order(
-    store: OrderStore, states: Collection[State] | None = None, *, payer: str | None = None
+    store: OrderStore,
+    states: Collection[State] | None = None,
+    *,
+    chain_id: int | None = None,
+    token: str | None = None,
+    payer: str | None = None,
 ) -> Iterator[Order]:
     """All orders, page by page."""
     after = ""
-    while page := store.orders(states, payer=payer, after=after):
+    while page := store.orders(states, chain_id=chain_id, token=token, payer=payer, after=after):
         yield from page
         after = page[-1].id

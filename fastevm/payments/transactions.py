@@ -7,8 +7,8 @@ only then sent, so that a crash at any moment leaves something that can be sent 
 import logging
 import time
 from asyncio import to_thread
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from eth_utils.crypto import keccak
@@ -42,9 +42,16 @@ class Transactions:
     """Sends and follows what one signer submits."""
 
     def __init__(
-        self, node: NodeClient, store: Store, vault: Vault, signer: Signer, policy: Policy
+        self,
+        node: NodeClient,
+        store: Store,
+        vault: Vault,
+        signer: Signer,
+        policy: Policy,
+        *,
+        chain_id: int,
     ) -> None:
-        self.node, self.store, self.vault = node, store, vault
+        self.node, self.store, self.vault, self.chain_id = node, store, vault, chain_id
         self.signer, self.policy = signer, policy
 
     # --- sending ----------------------------------------------------------------------------------
@@ -157,19 +164,13 @@ class Transactions:
 
     def _open_groups(self, count: int) -> list[list[Submission]]:
         """Transactions by account nonce: unused nonces, unfinished ones, those of open orders."""
-        sender, found = self.signer.address, dict[str, Submission]()
-        for one in self.store.submissions(sender=sender, least_nonce=count):
-            found[one.transaction_hash] = one
-        for one in self.store.submissions(sender=sender, waiting=True):
-            found[one.transaction_hash] = one
-        for order in every_order(self.store, (State.CAPTURING, State.CANCELLING)):
-            for one in self.store.submissions(order_id=order.id, sender=sender):
-                found[one.transaction_hash] = one
-        groups: dict[int, dict[str, Submission]] = defaultdict(dict)
-        for nonce in {one.account_nonce for one in found.values()}:
-            for one in self.store.submissions(sender=sender, account_nonce=nonce):
-                groups[nonce][one.transaction_hash] = one
-        return [list(groups[nonce].values()) for nonce in sorted(groups)]
+        ours = partial(self.store.submissions, chain_id=self.chain_id, sender=self.signer.address)
+        found = [*ours(least_nonce=count), *ours(waiting=True)]
+        moving = (State.CAPTURING, State.CANCELLING)
+        for order in every_order(self.store, moving, chain_id=self.chain_id):
+            found += ours(order_id=order.id)
+        nonces = {one.account_nonce for one in found}
+        return [ours(account_nonce=nonce) for nonce in sorted(nonces)]
 
     async def _fates(self, submissions: Sequence[Submission]) -> dict[str, tuple[Any, Any]]:
         """Receipt and transaction of each, as the node knows them now."""

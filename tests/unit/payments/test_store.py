@@ -334,11 +334,12 @@ def test_an_order_is_found_by_its_authorization(store: SqliteStore) -> None:
 
 def test_checkpoints_are_replaced_and_forgotten(store: SqliteStore) -> None:
     for number in range(4):
-        store.check(CHAIN, Checkpoint(number, f"0xb{number}"))
+        store.check("one", Checkpoint(number, f"0xb{number}"))
     gone = [Checkpoint(3, "0xb3"), Checkpoint(2, "0xb2")]
-    store.check(CHAIN, Checkpoint(2, "0xf2"), gone=gone)
-    assert store.checkpoints(CHAIN) == [
+    store.check("one", Checkpoint(2, "0xf2"), gone=gone)
+    assert store.checkpoints("one") == [
         Checkpoint(2, "0xf2"),
         Checkpoint(1, "0xb1"),
         Checkpoint(0, "0xb0"),
     ]
+    assert store.checkpoints("another") == []
