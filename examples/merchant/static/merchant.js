@@ -110,7 +110,7 @@ function show(order) {
   if (before && before.serial > order.serial) return;
   orders.set(order.id, order);
   if (old) morph(old, card(order));
-  else byId("orders").prepend(card(order));
+  else byId("orders").append(card(order)); // at the end: nothing moves under a finger
   if (before && before.state !== order.state) {
     announce(`Order ${order.id}: ${order.label}`);
   }
