@@ -35,7 +35,7 @@ from .market import VALUE, Market, canonical_transfers, market
 
 ORDERS = st.integers(0, 3).map(lambda number: f"order-{number}")
 DEPTH = st.integers(1, 3)
-EXAMPLES = int(os.environ.get("FASTEVM_PAYMENT_LIVES", "12"))
+EXAMPLES = int(os.environ.get("FASTEVM_PAYMENT_LIVES", "25"))
 STEPS = 25
 
 
