@@ -78,7 +78,10 @@ class Endpoint:
             max_msg_size=limits.socket_message,
             compress=False,
         )
-        await socket.prepare(request)
+        try:
+            await socket.prepare(request)
+        except ConnectionError:  # it left before it was greeted
+            return socket
         metrics.add("sockets_total")
         session = Session(self.dispatcher, context.hub, socket)
         self.sessions.add(session)

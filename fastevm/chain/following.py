@@ -168,7 +168,9 @@ class Following:
                 self.meters.set("upstream_foreign", 0)
                 backoff.reset()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._announced.wait(), self.poll_seconds)
+                    # not wait_for: before Python 3.12 it can swallow a cancellation
+                    async with asyncio.timeout(self.poll_seconds):
+                        await self._announced.wait()
         except ForeignChain as error:
             self.meters.count("upstream_foreign_total")
             self.meters.set("upstream_foreign", 1)
