@@ -30,7 +30,7 @@ def question(peer: str, case: Case) -> tuple[Case, Outcome] | None:
     if case.fork not in KNOWN[peer]:
         return None
     if peer == "eels":
-        return case, run(case)
+        return None if has_impossible_accounts(case) else (case, run(case))
     if peer == "py-evm":
         if any(map(is_bare_storage, case.pre.values())):
             return None
@@ -41,6 +41,17 @@ def question(peer: str, case: Case) -> tuple[Case, Outcome] | None:
         return None
     outcome = run(message)
     return None if outcome["transactions"][0]["status"] == "rejected" else (message, outcome)
+
+
+def has_impossible_accounts(case: Case) -> bool:
+    """Empty accounts after the merge, where there are none (EIP-7523).
+
+    The executable specification no longer deletes them when they are touched (EIP-161).
+    """
+    return FORKS.index(case.fork) >= FORKS.index("Paris") and any(
+        not account["balance"] and not account["nonce"] and account["code"] == "0x"
+        for account in case.pre.values()
+    )
 
 
 def is_bare_storage(account: Fields) -> bool:

@@ -16,6 +16,7 @@ from fastevm.spec.schedule import schedule_for
 from .assembly import Assembly
 from .cases import FORKS, Case, make_case
 from .compare import difference
+from .judge import question
 from .machine import block_of, run, state_of, transaction_of
 from .minimise import minimise
 
@@ -100,6 +101,15 @@ def test_parts_of_accounts_are_compared() -> None:
     assert difference(outcome, {**theirs, "accounts": {address: {"nonce": nonce}}}) is None
     assert difference(outcome, {**theirs, "accounts": {address: {"balance": balance + 1}}})
     assert difference(outcome, {**theirs, "accounts": {address: {"storage": {"0x99": 1}}}})
+
+
+@pytest.mark.parametrize(("fork", "comparable"), [("London", True), ("Paris", False)])
+def test_empty_accounts_after_the_merge_are_nothing_to_compare(fork: str, comparable: bool) -> None:
+    case = make_case(5, fork)
+    empty = {"balance": 0, "nonce": 0, "code": "0x", "storage": {}}
+    assert (
+        question("eels", replace(case, pre=case.pre | {"0x" + "77" * 20: empty})) is not None
+    ) == (comparable)
 
 
 def test_a_case_becomes_as_small_as_what_it_shows() -> None:
