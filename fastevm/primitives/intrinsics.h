@@ -207,6 +207,7 @@ FE_INLINE int64_t fe_atomic_decrement(int64_t* p) {
     return __atomic_sub_fetch(p, 1, __ATOMIC_ACQ_REL);
 }
 FE_INLINE int64_t fe_atomic_load(const int64_t* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+FE_INLINE void fe_atomic_store(int64_t* p, int64_t x) { __atomic_store_n(p, x, __ATOMIC_RELEASE); }
 FE_INLINE int fe_atomic_load_int(const int* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
 FE_INLINE void fe_atomic_store_int(int* p, int x) { __atomic_store_n(p, x, __ATOMIC_RELAXED); }
 /* Who observes the number sees all that was written before it was published. */

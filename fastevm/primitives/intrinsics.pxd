@@ -47,6 +47,7 @@ cdef extern from "fastevm/primitives/intrinsics.h" nogil:
     int64_t atomic_increment "fe_atomic_increment"(int64_t* p)      # gives the new value
     int64_t atomic_decrement "fe_atomic_decrement"(int64_t* p)      # gives the new value
     int64_t atomic_load "fe_atomic_load"(const int64_t* p)
+    void atomic_store "fe_atomic_store"(int64_t* p, int64_t x)
     int atomic_load_int "fe_atomic_load_int"(const int* p)
     void atomic_store_int "fe_atomic_store_int"(int* p, int x)
     # Who observes the number sees all that was written before it was published.

@@ -36,7 +36,7 @@ from fastevm.execution.system cimport (
 from fastevm.precompiles.registry cimport precompile_at
 from fastevm.primitives.buffer cimport buffer_free
 from fastevm.primitives.hashes cimport address_eq
-from fastevm.primitives.intrinsics cimport atomic_store_int
+from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 from fastevm.primitives.keccak cimport keccak256
 from fastevm.primitives.word cimport (
     word_copy,
@@ -294,7 +294,7 @@ cdef class ChainRun:
     cdef Halt advance(self) noexcept nogil:
         cdef Halt halt = CHAIN_DONE
         while halt == CHAIN_DONE and self.at < self.blocks.count:
-            if self.cancelled:
+            if atomic_load_int(<const int*>&self.cancelled):
                 return CHAIN_CANCELLED
             if self.stage == DRAFTING:
                 halt = self.draft()

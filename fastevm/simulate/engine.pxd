@@ -36,7 +36,7 @@ cdef class Engine:
     # --- the deadline of the bundle under way; another thread looks at it now and then ---
     cdef int64_t limit           # nanoseconds
     cdef int64_t since           # when it began; 0: none runs
-    cdef size_t running          # its position
+    cdef int64_t running         # its position
     cdef size_t overdue          # the position of the bundle that was stopped for it, plus one
 
     cdef TxOptions tx_options

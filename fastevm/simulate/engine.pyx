@@ -17,7 +17,7 @@ from fastevm.interpreter.machine cimport BlockContext, PrecompileMove, machine_f
 from fastevm.interpreter.status cimport STOPPED
 from fastevm.primitives.buffer cimport buffer_append
 from fastevm.primitives.hashes cimport address_eq
-from fastevm.primitives.intrinsics cimport atomic_store_int
+from fastevm.primitives.intrinsics cimport atomic_load, atomic_store, atomic_store_int
 from fastevm.primitives.word cimport (
     Word,
     word_copy,
@@ -110,8 +110,9 @@ cdef class Engine:
 
     def stop_overdue(self) -> None:
         """Stop the bundle under way if it has run for as long as it may; any thread may."""
-        cdef size_t running = self.running
-        cdef int64_t since = self.since
+        # In this order: if another bundle begins in between, the time read is its own, not over.
+        cdef int64_t running = atomic_load(&self.running)
+        cdef int64_t since = atomic_load(&self.since)
         if since and clock() - since >= self.limit:
             self.overdue = running + 1
             atomic_store_int(<int*>&self.cancelled, True)
@@ -212,10 +213,10 @@ cdef class Engine:
             return True
         if not self.open(bundle):
             return False
-        self.running = at
-        self.since = clock()
+        atomic_store(&self.running, at)
+        atomic_store(&self.since, clock())
         ok = self.run_calls(chunk, at, stop)
-        self.since = 0
+        atomic_store(&self.since, 0)
         return ok
 
     cdef bint run_calls(self, Chunk chunk, size_t at, Stop* stop) noexcept nogil:
