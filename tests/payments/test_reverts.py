@@ -19,6 +19,7 @@ from fastevm.payments import (
     State,
     sign,
 )
+from fastevm.payments.contracts import artifact
 from fastevm.payments.preflight import failure_of
 from fastevm.payments.signatures import SECP256K1_ORDER
 
@@ -301,3 +302,41 @@ async def test_an_account_with_delegated_code_pays_as_that_code_decides(still: M
     await merchant.capture("order-1", until=State.CAPTURING)
     still.mine()
     assert (await merchant.wait("order-1", State.PAID, 20)).paid
+
+
+ZERO = "0x" + "00" * 20
+
+
+def asked(market: Market, sender: str, function: str, *arguments: Any) -> tuple[str, list[Any]]:
+    """An eth_call of the token at pending."""
+    data = artifact("Token").encode(function, *arguments)
+    call = {"from": sender, "to": market.token.token, "data": "0x" + data.hex()}
+    return "eth_call", [call, "pending"]
+
+
+async def test_the_token_names_zero_addresses_and_balances_out_of_range(still: Market) -> None:
+    admin, shop = still.admin.address, still.shop.address
+    rows = {
+        "ERC20: transfer to the zero address": (admin, "transfer", ZERO, 0),
+        "ERC20: transfer from the zero address": (ZERO, "transfer", shop, 0),
+        "FiatTokenV2_2: Balance exceeds (2^255 - 1)": (admin, "mint", shop, 2**255),
+    }
+    calls = [asked(still, *row) for row in rows.values()]
+    answers = await still.merchant().node.batch(calls)
+    assert [failure_of(answer)[1] for answer in answers] == list(rows)
+
+
+async def test_a_permit_is_refused_by_its_deadline_and_its_signature(still: Market) -> None:
+    shop, payer = still.shop.address, still.payer.address
+
+    def call(deadline: int, signed_until: int) -> tuple[str, list[Any]]:
+        v, r, s = still.permit(shop, VALUE, signed_until).vrs
+        return asked(still, shop, "permit", payer, shop, VALUE, deadline, v, r, s)
+
+    late, forged = still.now - 1, still.now + 1
+    merchant = still.merchant()
+    expired, invalid = await merchant.node.batch([call(late, late), call(forged, late)])
+    assert failure_of(expired)[1] == "FiatTokenV2: permit is expired"
+    assert failure_of(invalid)[1] == "EIP2612: invalid signature"
+    (taken,) = await merchant.node.batch([call(2**256 - 1, 2**256 - 1)])
+    assert taken == "0x"
