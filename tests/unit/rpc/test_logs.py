@@ -1,6 +1,8 @@
 """Log filters: decoding, blooms, ranges, limits and pre-confirmed logs."""
 
+import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -332,7 +334,7 @@ async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> N
 async def test_no_log_is_missing_or_told_twice_while_blocks_are_sealed(
     make_caller: MakeCaller,
 ) -> None:
-    """Block n and each slice of it have the logs n.0, n.1 ...; a thread seals as fast as it can."""
+    """Block n and each slice of it have the logs n.0, n.1 ...; a thread seals without end."""
     node = node_with_logs((), ())
     caller = make_caller(node)
     node.chain.on_head(caller.context.log_index.update)
@@ -351,6 +353,7 @@ async def test_no_log_is_missing_or_told_twice_while_blocks_are_sealed(
                         receipts=(receipt(*logs[:count]),),
                     )
                 )
+                time.sleep(0.0002)  # so that others see unfinished blocks, however busy it is
             sealed = header(number, parent_hash=parent.hash, logs_bloom=bloom_of(logs))
             block = Block(sealed, (TRANSACTION,))
             node.chain.receipts[block.hash] = (receipt(*logs),)
@@ -360,7 +363,10 @@ async def test_no_log_is_missing_or_told_twice_while_blocks_are_sealed(
     builder.start()
     try:
         pre_confirmed = 0
-        for _ in range(150):
+        for _ in range(10_000):
+            if pre_confirmed >= 50 and node.chain.head.number >= 50:
+                break
+            await asyncio.sleep(0.0001)  # the other thread's turn
             first = max(node.chain.head.number - 20, 2)
             names = await found(caller, fromBlock=hex(first), toBlock="pending")
             numbers = sorted({int(name.split(".")[0]) for name in names})
@@ -369,7 +375,7 @@ async def test_no_log_is_missing_or_told_twice_while_blocks_are_sealed(
             assert names == whole[: len(names)]  # only the newest block may be unfinished
             assert not numbers or len(whole) - len(names) < 1 + numbers[-1] % 5
             pre_confirmed += names != whole
-        assert pre_confirmed > 0
+        assert pre_confirmed >= 50
     finally:
         done.set()
         builder.join()
