@@ -19,6 +19,7 @@ from typing import Any
 
 import aiohttp
 
+from bench.processes import numbers_of
 from fastevm.chain.accounts import dev_accounts
 from fastevm.execution.transaction import Transaction
 
@@ -149,13 +150,7 @@ async def measure(url: str, options: argparse.Namespace) -> dict[str, Any]:
 async def metrics(url: str) -> dict[str, float]:
     """The node's own numbers, by name."""
     async with aiohttp.ClientSession() as session, session.get(url + "/metrics") as response:
-        lines = (await response.text()).splitlines()
-    found = {}
-    for line in lines:
-        name, _, value = line.rpartition(" ")
-        if name and not line.startswith("#"):
-            found[name.removeprefix("fastevm_")] = float(value)
-    return found
+        return numbers_of(await response.text())
 
 
 def report(watch: Watch, before: dict[str, float], after: dict[str, float]) -> dict[str, Any]:

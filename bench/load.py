@@ -11,6 +11,7 @@ import json
 import re
 import select
 import socket
+import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ HOST: Final = "127.0.0.1"
 RECEIVED_AT_ONCE: Final = 1 << 18  # bytes
 SILENCE_LIMIT: Final = 30.0  # seconds without any answer
 POLL_SECONDS: Final = 1.0
+MICRO: Final = 1e6
 CPU_CLOCK: Final = 2  # of a process by its id: clockid_t is (~pid << 3) | 2 on Linux
 
 _LENGTH: Final = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
@@ -125,6 +127,18 @@ def size_of(data: bytes) -> int:
     if end < 0 or found is None:
         raise LoadError(f"no answer with a length: {data[:200]!r}")
     return end + 4 + int(found[1])
+
+
+def summary(samples: Sequence[Sample]) -> dict[str, float]:
+    """Medians of the rounds: microseconds, and calls per second; the sum of the failures."""
+    figures = {
+        "cpu_us": [s.cpu_per_call * MICRO for s in samples],
+        "per_second": [s.rate for s in samples],
+        "p50_us": [s.quantile(0.5) * MICRO for s in samples],
+        "p99_us": [s.quantile(0.99) * MICRO for s in samples],
+    }
+    found = {name: round(statistics.median(values), 2) for name, values in figures.items()}
+    return found | {"failures": sum(s.failures for s in samples)}
 
 
 class Load:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -21,13 +20,12 @@ from typing import Any, Final
 
 from bench.content import EMITTER, deployment, receipt_of, shown, signed, submit
 from bench.figures import aim
-from bench.load import Load, LoadError, Sample, batch_of, body_of, http
+from bench.load import Load, LoadError, Sample, batch_of, body_of, http, summary
 from bench.measures import logs as in_process
 from bench.nodes import NodeProcess, start_anvil, start_fastevm
 from bench.programs import word
 from fastevm.chain.accounts import dev_accounts
 
-MICRO: Final = 1e6
 MANY: Final = 16  # connections
 
 TRANSACTIONS: Final = 200
@@ -106,18 +104,6 @@ def fill(load: Load) -> str:
 def mine(load: Load, blocks: int) -> None:
     """Have blocks made."""
     load.run([http(batch_of([body_of("evm_mine", [])] * blocks))], items=blocks)
-
-
-def summary(samples: list[Sample]) -> dict[str, float]:
-    """Medians of the rounds: microseconds, and answers per second."""
-    figures = {
-        "cpu_us": [s.cpu_per_call * MICRO for s in samples],
-        "per_second": [s.rate for s in samples],
-        "p50_us": [s.quantile(0.5) * MICRO for s in samples],
-        "p99_us": [s.quantile(0.99) * MICRO for s in samples],
-    }
-    found = {name: round(statistics.median(values), 2) for name, values in figures.items()}
-    return found | {"failures": sum(s.failures for s in samples)}
 
 
 Found = dict[str, dict[str, dict[str, float]]]  # question and connections -> node -> figures

@@ -18,6 +18,16 @@ ANSWER_SECONDS = 30.0
 PAUSE = 0.02
 
 
+def numbers_of(metrics: str) -> dict[str, float]:
+    """Prometheus text as numbers by name, without the prefix ``fastevm_``."""
+    found = {}
+    for line in metrics.splitlines():
+        name, _, value = line.rpartition(" ")
+        if name and not line.startswith("#"):
+            found[name.removeprefix("fastevm_")] = float(value)
+    return found
+
+
 class Refused(Exception):
     """A JSON-RPC error: its code and message."""
 
@@ -85,13 +95,7 @@ class NodeProcess:
     def metrics(self) -> dict[str, float]:
         """Its own numbers, by name without the prefix ``fastevm_``."""
         with urllib.request.urlopen(self.url + "/metrics", timeout=ANSWER_SECONDS) as response:
-            lines = response.read().decode().splitlines()
-        found = {}
-        for line in lines:
-            name, _, value = line.rpartition(" ")
-            if name and not line.startswith("#"):
-                found[name.removeprefix("fastevm_")] = float(value)
-        return found
+            return numbers_of(response.read().decode())
 
     def memory(self) -> int:
         """Bytes of resident memory."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -23,13 +22,12 @@ from typing import Any, Final
 
 from bench.content import Content, prepare, shown, token_slot
 from bench.figures import aim
-from bench.load import Load, LoadError, Sample, batch_of, body_of, http
+from bench.load import Load, LoadError, Sample, batch_of, body_of, http, summary
 from bench.nodes import BLOCK_TIME, NodeProcess, start_anvil, start_fastevm
 from bench.programs import BALANCE_OF, transfer, word
 from bench.sending import Sending
 from fastevm.chain.accounts import dev_accounts
 
-MICRO: Final = 1e6
 MANY: Final = 16  # connections
 BATCH: Final = 100  # calls in one request
 VARIANTS: Final = 32  # different requests of a case, taken in turn
@@ -192,20 +190,6 @@ def modes_of(case: Case) -> tuple[Mode, ...]:
     return MODES if case.batched else MODES[:2]
 
 
-def summary(samples: list[Sample], side: Side) -> dict[str, float]:
-    """Medians of the rounds: microseconds, calls per second, bytes."""
-    figures = {
-        "cpu_us": [s.cpu_per_call * MICRO for s in samples],
-        "per_second": [s.rate for s in samples],
-        "p50_us": [s.quantile(0.5) * MICRO for s in samples],
-        "p99_us": [s.quantile(0.99) * MICRO for s in samples],
-    }
-    found = {name: round(statistics.median(values), 2) for name, values in figures.items()}
-    found["failures"] = sum(s.failures for s in samples)
-    found["memory"] = side.node.memory()
-    return found
-
-
 Found = dict[str, dict[str, dict[str, dict[str, float]]]]  # case -> mode -> node -> figures
 
 
@@ -228,7 +212,8 @@ def compare(
                     name = side.node.name
                     samples.setdefault((case.name, mode[0], name), []).append(sample)
                     by_mode = memory.setdefault(case.name, {}).setdefault(mode[0], {})
-                    by_mode[name] = summary(samples[case.name, mode[0], name], side)
+                    by_mode[name] = summary(samples[case.name, mode[0], name])
+                    by_mode[name]["memory"] = side.node.memory()
     return memory
 
 
