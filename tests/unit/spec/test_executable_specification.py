@@ -12,7 +12,7 @@ from fastevm.spec.forks import fork_named
 from fastevm.spec.opcodes import FORMER_NAMES
 from fastevm.spec.schedule import schedule_for
 
-pytest.importorskip("ethereum.forks")
+pytest.importorskip("ethereum.forks", reason="needs ethereum-execution in this environment")
 
 # Their Constantinople is mainnet's, which is Petersburg.
 MODULES = {
