@@ -10,6 +10,7 @@ from collections.abc import Coroutine
 from time import perf_counter
 from typing import Any, Final
 
+from fastevm.chain import PlainReads
 from fastevm.errors import FastevmError
 from fastevm.simulate import Patience
 from rpc.batch import Batch
@@ -54,6 +55,10 @@ class Dispatcher:
         self.workers = workers
         self.metrics = metrics
         self.patience = Patience()
+        reads = {
+            method.name: method.reads for method in METHODS.values() if method.reads is not None
+        }
+        self.reads = PlainReads(reads, context.limits.batch_items)
         self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
 
     def close(self) -> None:
@@ -70,6 +75,10 @@ class Dispatcher:
 
     def respond(self, body: bytes, turn: Turn | None = None) -> bytes | Coroutine[Any, Any, bytes]:
         """Return the answer to ``body``, or what is to be awaited for it. See `answer`."""
+        if self.reads.read(body):
+            answer = self._read()
+            if answer is not None:
+                return answer
         parsed = parse_body(body)
         if isinstance(parsed, list):
             return Batch(self, parsed, turn, len(body) <= LIGHT_SIZE * len(parsed)).begin()
@@ -169,6 +178,22 @@ class Dispatcher:
         return any(call.lasts or METHODS[call.method].is_heavy for call in calls)
 
     # --- making them ---
+
+    def _read(self) -> bytes | None:
+        """Answer the plain reads that have just been understood; None where there is more to it."""
+        context, reads, started = self.context, self.reads, perf_counter()
+        latest = context.latest_view()
+        pending = context.pending_view() if reads.wants_pending else None
+        answer = reads.answer(
+            latest.layer,
+            latest.layer if pending is None else pending.layer,
+            latest.block.number,
+            context.node.config.chain_id,
+            context.limits.batch_response_size,
+        )
+        if answer is not None:
+            self.metrics.count_reads(reads.counts_by_method(), perf_counter() - started)
+        return answer
 
     def _run(self, method: Method, call: Call, *turn: Turn) -> bytes:
         """Run a handler and encode its result, here or in a worker thread."""

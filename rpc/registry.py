@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeVar
 
+from fastevm.chain import Read
 from rpc.dialect import Dialect
 from rpc.errors import RpcError
 from rpc.quantity import DecodeError
@@ -59,7 +60,7 @@ class Method:
     """A method of the wire: ``handler(context, *decoded)`` returns a JSON value, or JSON as bytes.
 
     ``direct``, of the context and the params as JSON text: the answer as JSON text, or None to ask
-    the handler.
+    the handler. ``reads``: what a request of the plainest form reads; then no handler is asked.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Method:
     params: tuple[Param, ...]
     place: Place
     direct: Callable[[Any, bytes], bytes | None] | None = None
+    reads: Read | None = None
     decoders: tuple[Callable[[Any], Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -114,13 +116,14 @@ def method(
     *params: Param,
     place: Place = Place.LOOP,
     direct: Callable[[Any, bytes], bytes | None] | None = None,
+    reads: Read | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of ``name``; see `Method`."""
 
     def register(handler: Handler) -> Handler:
         if name in METHODS:
             raise ValueError(f"method {name} is registered twice")
-        METHODS[name] = Method(name, handler, params, place, direct)
+        METHODS[name] = Method(name, handler, params, place, direct, reads)
         return handler
 
     return register

@@ -18,6 +18,7 @@ from fastevm.chain.options import (
     open_directory,
 )
 from fastevm.chain.pending import PendingBlock
+from fastevm.chain.plain_reads import PlainReads, Read
 from fastevm.chain.storage import DataDirectory, Fsync, StorageError
 
 __all__ = [
@@ -35,6 +36,8 @@ __all__ = [
     "Mining",
     "Node",
     "PendingBlock",
+    "PlainReads",
+    "Read",
     "SlowReader",
     "StorageError",
     "abandon_chain",

@@ -91,6 +91,8 @@ cdef inline Step next_item(Cursor* c, size_t* count) noexcept nogil:
 
 # Values, each False for what is odd. Hex text begins with 0x; quantities have no leading zeros.
 cdef bint hex_fixed(const char* text, size_t digits, uint8_t* out, size_t size) noexcept nogil
+# The digits alone: up to 64, in front of them zeros.
+cdef bint hex_word(const char* digits, size_t count, Word* out) noexcept nogil
 cdef bint take_fixed(Cursor* c, uint8_t* out, size_t size) noexcept nogil
 cdef bint take_hash_word(Cursor* c, Word* out) noexcept nogil
 cdef bint take_word(Cursor* c, Word* out) noexcept nogil

@@ -22,22 +22,27 @@ cdef bint take_hash_word(Cursor* c, Word* out) noexcept nogil:
     return True
 
 
-cdef bint take_word(Cursor* c, Word* out) noexcept nogil:
-    cdef const char* text = NULL
+cdef bint hex_word(const char* digits, size_t count, Word* out) noexcept nogil:
     cdef char padded[64]
     cdef uint8_t word[32]
-    cdef size_t digits = 0
-    if not take_text(c, &text, &digits) or digits < 3 or digits > 66:
+    if count == 0 or count > 64:
         return False
-    if text[0] != c'0' or text[1] != c'x' or (text[2] == c'0' and digits != 3):
-        return False
-    digits -= 2
     memset(padded, c'0', 64)
-    memcpy(padded + 64 - digits, text + 2, digits)
+    memcpy(padded + 64 - count, digits, count)
     if not hex_decode(word, padded, 64):
         return False
     word_load(out, word)
     return True
+
+
+cdef bint take_word(Cursor* c, Word* out) noexcept nogil:
+    cdef const char* text = NULL
+    cdef size_t digits = 0
+    if not take_text(c, &text, &digits) or digits < 3:
+        return False
+    if text[0] != c'0' or text[1] != c'x' or (text[2] == c'0' and digits != 3):
+        return False
+    return hex_word(text + 2, digits - 2, out)
 
 
 cdef bint take_uint64(Cursor* c, uint64_t* out) noexcept nogil:

@@ -3,6 +3,7 @@
 from typing import Final
 
 import fastevm
+from fastevm.chain import Read
 from rpc.context import Context
 from rpc.format import Json, hex_bytes, quantity
 from rpc.params import DATA
@@ -47,13 +48,13 @@ def modules(context: Context) -> dict[str, str]:
     return dict.fromkeys(sorted({name.split("_")[0] for name in METHODS}), MODULE_VERSION)
 
 
-@method("eth_chainId")
+@method("eth_chainId", reads=Read.CHAIN_ID)
 def chain_id(context: Context) -> str:
     """Return the chain id (EIP-695)."""
     return quantity(context.node.config.chain_id)
 
 
-@method("eth_blockNumber")
+@method("eth_blockNumber", reads=Read.BLOCK_NUMBER)
 def block_number(context: Context) -> str:
     """Return the number of the latest canonical block."""
     return quantity(context.node.chain.head.number)

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import fastevm
+from fastevm.chain import Read
 from rpc.context import Context
 from rpc.errors import RpcError
 from rpc.format import Json, hex_bytes, hex_word, quantity
@@ -15,13 +16,13 @@ from rpc.selectors import Selector
 FULL_KEY_SIZE: Final = 32
 
 
-@method("eth_getBalance", ADDRESS, BLOCK_OR_LATEST)
+@method("eth_getBalance", ADDRESS, BLOCK_OR_LATEST, reads=Read.BALANCE)
 def get_balance(context: Context, address: bytes, block: Selector) -> str:
     """Return the balance in wei; ``pending`` sees pre-confirmed transactions."""
     return quantity(context.view(block).layer.balance(address))
 
 
-@method("eth_getTransactionCount", ADDRESS, INTERFACE_BLOCK)
+@method("eth_getTransactionCount", ADDRESS, INTERFACE_BLOCK, reads=Read.NONCE)
 def get_transaction_count(context: Context, address: bytes, block: Selector) -> str:
     """Return the nonce of the account in the state.
 
@@ -30,13 +31,13 @@ def get_transaction_count(context: Context, address: bytes, block: Selector) -> 
     return quantity(context.view(block).layer.nonce(address))
 
 
-@method("eth_getCode", ADDRESS, BLOCK_OR_LATEST)
+@method("eth_getCode", ADDRESS, BLOCK_OR_LATEST, reads=Read.CODE)
 def get_code(context: Context, address: bytes, block: Selector) -> str:
     """Return the code; of a delegated account the delegation itself (EIP-7702)."""
     return hex_bytes(context.view(block).layer.code(address))
 
 
-@method("eth_getStorageAt", ADDRESS, TEXT, INTERFACE_BLOCK)
+@method("eth_getStorageAt", ADDRESS, TEXT, INTERFACE_BLOCK, reads=Read.STORAGE)
 def get_storage_at(context: Context, address: bytes, position: str, block: Selector) -> str:
     """Return the 32 bytes of a slot; the position is hex of any length up to 32 bytes."""
     slot, _ = _slot(position)
