@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from fastevm.chain import LogIndex
+from fastevm.chain import LogIndex, ReceiptWriter
 from fastevm.simulate import StateView
 from fastevm.types import Block, Receipt
 from rpc.backend import Layer, Node, PendingBlock, Simulator
@@ -38,6 +38,7 @@ class View:
     _state: StateView | None = None
     _receipts: tuple[Receipt, ...] | None = None
     _first_logs: list[int] | None = None
+    _writer: ReceiptWriter | None = None
 
     @classmethod
     def of_pending(cls, node: Node, pending: PendingBlock) -> "View":
@@ -72,6 +73,14 @@ class View:
                 else self.pending.receipts
             )
         return self._receipts
+
+    @property
+    def writer(self) -> ReceiptWriter:
+        """What writes its receipts and logs."""
+        if self._writer is None:
+            header = self.block.header
+            self._writer = ReceiptWriter(self.hash, header.number, header.timestamp)
+        return self._writer
 
     def first_log(self, index: int) -> int:
         """The index, in the block, of the first log of transaction ``index``."""

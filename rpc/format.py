@@ -207,70 +207,26 @@ def _price(transaction: Any, base_fee: int | None) -> int:
     return int(transaction.effective_gas_price(base_fee))
 
 
-def receipt_json(
+def receipt_text(
     view: View, index: int, first_log: int, receipts: Sequence[Receipt] | None = None
-) -> Json:
+) -> bytes:
     """Return the receipt of transaction ``index``; ``first_log`` is its first log's index."""
-    header, transaction = view.block.header, view.block.transactions[index]
     receipt = (view.receipts if receipts is None else receipts)[index]
-    created = receipt.contract_address
-    answer: Json = {
-        "blockHash": hex_bytes(view.hash),
-        "blockNumber": quantity(header.number),
-        "contractAddress": None if created is None else hex_bytes(created),
-        "cumulativeGasUsed": quantity(receipt.cumulative_gas_used),
-        "effectiveGasPrice": quantity(receipt.effective_gas_price),
-        "from": hex_bytes(transaction.sender or NOBODY),
-        "gasUsed": quantity(receipt.gas_used),
-        "logs": logs_json(view, receipt.logs, index, first_log) if receipt.logs else [],
-        "logsBloom": hex_bytes(receipt.bloom),
-        "to": None if transaction.to is None else hex_bytes(transaction.to),
-        "transactionHash": hex_bytes(transaction.hash),
-        "transactionIndex": quantity(index),
-        "type": quantity(receipt.tx_type),
-    }
-    if receipt.status is not None:
-        answer["status"] = quantity(receipt.status)
-    elif receipt.post_state is not None:
-        answer["root"] = hex_bytes(receipt.post_state)
-    if receipt.blob_gas_used is not None:
-        answer["blobGasUsed"] = quantity(receipt.blob_gas_used)
-        answer["blobGasPrice"] = quantity(receipt.blob_gas_price or 0)
-    return answer
+    return view.writer.receipt(receipt, view.block.transactions[index], index, first_log)
 
 
-def block_receipts_json(view: View) -> list[Json]:
+def block_receipts_text(view: View) -> bytes:
     """Return the receipts of all transactions of a block."""
     receipts, answer, first_log = view.receipts, [], 0
     for index, receipt in enumerate(receipts):
-        answer.append(receipt_json(view, index, first_log, receipts))
+        answer.append(receipt_text(view, index, first_log, receipts))
         first_log += len(receipt.logs)
-    return answer
+    return b"[%b]" % b",".join(answer)
 
 
-def logs_json(view: View, entries: Sequence[Event], tx_index: int, first: int) -> list[Json]:
-    """Return the logs of one transaction; ``first`` is the first one's index in the block."""
-    header = view.block.header
-    place = {
-        "blockNumber": quantity(header.number),
-        "transactionHash": hex_bytes(view.block.transactions[tx_index].hash),
-        "transactionIndex": quantity(tx_index),
-        "blockHash": hex_bytes(view.hash),
-        "blockTimestamp": quantity(header.timestamp),
-        "removed": False,
-    }
-    return [
-        {
-            "address": hex_bytes(entry.address),
-            "topics": [hex_bytes(topic) for topic in entry.topics],
-            "data": hex_bytes(entry.data),
-            "logIndex": quantity(index),
-            **place,
-        }
-        for index, entry in enumerate(entries, start=first)
-    ]
-
-
-def log_json(view: View, entry: Event, tx_index: int, log_index: int) -> Json:
+def log_text(
+    view: View, entry: Event, tx_index: int, log_index: int, *, removed: bool = False
+) -> bytes:
     """Return a log object; ``log_index`` counts over the block."""
-    return logs_json(view, (entry,), tx_index, log_index)[0]
+    transaction = view.block.transactions[tx_index]
+    return view.writer.log(entry, transaction.hash, tx_index, log_index, removed)

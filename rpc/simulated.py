@@ -22,7 +22,7 @@ from rpc.format import (
     block_json,
     hex_bytes,
     hex_word,
-    log_json,
+    log_text,
     quantity,
 )
 
@@ -50,7 +50,7 @@ def simulated_json(context: Context, simulated: SimulatedBlock, *, full: bool) -
 def _outcome_json(context: Context, view: View, index: int, outcome: CallOutcome) -> Json:
     answer: Json = {
         "returnData": hex_bytes(outcome.output) if outcome.success else EMPTY,
-        "logs": [log_json(view, entry, index, entry.index) for entry in outcome.logs],
+        "logs": [Raw(log_text(view, entry, index, entry.index)) for entry in outcome.logs],
         "gasUsed": quantity(outcome.gas_used),
         "maxUsedGas": quantity(outcome.max_used_gas),
         "status": quantity(int(outcome.success)),

@@ -16,9 +16,8 @@ from rpc.format import (
     block_json,
     header_json,
     hex_bytes,
-    log_json,
+    log_text,
     mined_transaction_json,
-    receipt_json,
     transaction_json,
 )
 from rpc.logs import LogFilter
@@ -35,11 +34,6 @@ NEW_SLICE_TRANSACTIONS: Final = "newFlashblockTransactions"
 ORDER: Final = (
     NEW_HEADS, LOGS, NEW_SLICES, NEW_SLICE_TRANSACTIONS, PENDING_LOGS, NEW_PENDING_TRANSACTIONS,
     SYNCING,
-)  # fmt: skip
-
-# What a receipt adds to a transaction object of newFlashblockTransactions.
-_OUTCOME: Final = (
-    "status", "gasUsed", "cumulativeGasUsed", "contractAddress", "logsBloom", "logs",
 )  # fmt: skip
 
 
@@ -122,8 +116,8 @@ class HeadEvent:
         answer, position = [], 0
         for index, receipt in enumerate(receipts):
             for entry in receipt.logs:
-                told = log_json(view, entry, index, position)
-                answer.append((entry, encode({**told, "removed": removed})))
+                told = log_text(view, entry, index, position, removed=removed)
+                answer.append((entry, told))
                 position += 1
         return answer
 
@@ -187,7 +181,7 @@ class SliceEvent:
         told, position = [], self._first_log
         for index in self.new:
             for entry in self.pending.receipts[index].logs:
-                told.append((index, entry, encode(log_json(self.view, entry, index, position))))
+                told.append((index, entry, log_text(self.view, entry, index, position)))
                 position += 1
         return told
 
@@ -196,10 +190,10 @@ class SliceEvent:
         """The new transactions as objects, with the outcome that their receipts tell."""
         receipts, position, told = self.pending.receipts, self._first_log, []
         for index in self.new:
-            answer = mined_transaction_json(self.view, index)
-            outcome = receipt_json(self.view, index, position, receipts)
-            answer.update({name: outcome[name] for name in _OUTCOME if name in outcome})
-            told.append(encode(answer))
+            transaction = self.view.block.transactions[index]
+            outcome = self.view.writer.outcome(receipts[index], transaction, index, position)
+            answer = encode(mined_transaction_json(self.view, index))
+            told.append(b"%b,%b}" % (answer[:-1], outcome))
             position += len(receipts[index].logs)
         return told
 

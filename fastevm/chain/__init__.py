@@ -19,6 +19,7 @@ from fastevm.chain.options import (
 )
 from fastevm.chain.pending import PendingBlock
 from fastevm.chain.plain_reads import PlainReads, Read
+from fastevm.chain.receipt_json import ReceiptWriter
 from fastevm.chain.storage import DataDirectory, Fsync, StorageError
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "PendingBlock",
     "PlainReads",
     "Read",
+    "ReceiptWriter",
     "SlowReader",
     "StorageError",
     "abandon_chain",

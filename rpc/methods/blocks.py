@@ -2,7 +2,7 @@
 
 from fastevm.types import Header
 from rpc.context import Context, View
-from rpc.format import Json, block_json, block_receipts_json, quantity, uncle_json
+from rpc.format import Json, block_json, block_receipts_text, quantity, uncle_json
 from rpc.params import BLOCK, FULL, HASH, INDEX, NUMBER_OR_TAG
 from rpc.registry import Place, method
 from rpc.selectors import Selector
@@ -37,14 +37,14 @@ def get_block_by_hash(context: Context, block_hash: bytes, full: bool) -> Json |
 
 
 @method("eth_getBlockReceipts", BLOCK, place=Place.SMALL)
-def get_block_receipts(context: Context, block: Selector) -> list[Json] | None:
+def get_block_receipts(context: Context, block: Selector) -> bytes | None:
     """Return the receipts of all transactions of a block."""
     view = context.find(block)
     if view is None:
         return None
     receipts = view.receipts
     weigh(len(receipts) + sum([len(receipt.logs) for receipt in receipts]))
-    return block_receipts_json(view)
+    return block_receipts_text(view)
 
 
 @method("eth_getBlockTransactionCountByNumber", NUMBER_OR_TAG)

@@ -47,7 +47,7 @@ def decode_wait(value: Any) -> int:
 
 
 @method("eth_sendRawTransactionSync", DATA, Param(decode_wait, optional=True), place=Place.TASK)
-async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | None) -> Json:
+async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | None) -> bytes:
     """Submit a transaction and return its receipt once it is pre-confirmed or mined (EIP-7966).
 
     ``wait`` is in milliseconds, 6,000 at most and when left out. A transaction that is not seen in

@@ -5,7 +5,7 @@ from rpc.format import (
     Json,
     hex_bytes,
     mined_transaction_json,
-    receipt_json,
+    receipt_text,
     transaction_json,
 )
 from rpc.params import HASH, INDEX, NUMBER_OR_TAG
@@ -20,15 +20,23 @@ def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
     """Return the block of a transaction and its index there.
 
     The canonical chain wins: right after a block is imported the pending one still holds the same
-    transactions, under a hash that is not the block's. The pending blocks are read before all the
-    same, so that a transaction is found while its block is being sealed.
+    transactions, under a hash that is not the block's. It is asked again in the end, so that a
+    transaction is found while its block is being sealed.
     """
-    pending = context.pending_views()
+    return (
+        _locate_mined(context, tx_hash)
+        or _locate_pre_confirmed(context, tx_hash)
+        or _locate_mined(context, tx_hash)
+    )
+
+
+def _locate_mined(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
     found = context.node.chain.locate(tx_hash)
-    if found is not None:
-        block, index = found
-        return context.view_of(block), index
-    for view in pending:
+    return None if found is None else (context.view_of(found[0]), found[1])
+
+
+def _locate_pre_confirmed(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
+    for view in context.pending_views():
         for index, transaction in enumerate(view.block.transactions):
             if transaction.hash == tx_hash:
                 return view, index
@@ -69,7 +77,7 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
 
 
 @method("eth_getTransactionReceipt", HASH, place=Place.SMALL)
-def get_transaction_receipt(context: Context, tx_hash: bytes) -> Json | None:
+def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
     """Return a receipt; of a pre-confirmed transaction with a block hash of 32 zero bytes."""
     found = locate(context, tx_hash)
     if found is None:
@@ -77,7 +85,7 @@ def get_transaction_receipt(context: Context, tx_hash: bytes) -> Json | None:
     view, index = found
     receipts = view.receipts
     weigh(len(receipts[index].logs) + len(receipts) // RECEIPTS_OF_AN_OBJECT)
-    return receipt_json(view, index, view.first_log(index), receipts)
+    return receipt_text(view, index, view.first_log(index), receipts)
 
 
 def _at(view: View | None, index: int) -> Json | None:

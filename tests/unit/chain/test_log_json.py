@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.chain import BlockLogs, LogQuery, LogWriter
-from fastevm.types import Block, Header, Log
-from rpc.format import log_json
+from fastevm.chain import BlockLogs, LogQuery, LogWriter, ReceiptWriter
+from fastevm.types import Log
 
 from .test_log_index import receipt
 from .test_log_records import ADDRESSES, HASH, TOPICS, packed, transactions
@@ -24,13 +23,33 @@ def writer(query: LogQuery = EVERYTHING, max_count: int = PLENTY, max_size: int 
 
 
 def expected(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[str, Any]]:
-    """The same by the function that makes one value of one log."""
-    header = Header(number=number, timestamp=timestamp)
-    hashes = tuple(SimpleNamespace(hash=bytes([index]) * 32) for index in range(len(logs)))
-    block = Block(header, hashes)  # type: ignore[arg-type]
-    view: Any = SimpleNamespace(block=block, hash=HASH)
+    """The members of all logs, put together here."""
     places = [(log, index) for index, own in enumerate(logs) for log in own]
-    return [log_json(view, log, index, at) for at, (log, index) in enumerate(places)]
+    return [
+        {
+            "address": "0x" + log.address.hex(),
+            "topics": ["0x" + topic.hex() for topic in log.topics],
+            "data": "0x" + log.data.hex(),
+            "blockNumber": hex(number),
+            "transactionHash": "0x" + f"{index:02x}" * 32,
+            "transactionIndex": hex(index),
+            "blockHash": "0x" + HASH.hex(),
+            "blockTimestamp": hex(timestamp),
+            "logIndex": hex(position),
+            "removed": False,
+        }
+        for position, (log, index) in enumerate(places)
+    ]
+
+
+def one_by_one(logs: list[list[Log]], number: int, timestamp: int) -> list[dict[str, Any]]:
+    """The same by the writer of one block's receipts."""
+    writer = ReceiptWriter(HASH, number, timestamp)
+    places = [(log, index) for index, own in enumerate(logs) for log in own]
+    return [
+        json.loads(writer.log(log, bytes([index]) * 32, index, position))
+        for position, (log, index) in enumerate(places)
+    ]
 
 
 @given(transactions, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
@@ -40,6 +59,7 @@ def test_members_are_those_of_a_log(logs: list[list[Log]], number: int, timestam
     text = writer()
     assert text.add([block]) == 1
     wanted = expected(logs, number, timestamp)
+    assert one_by_one(logs, number, timestamp) == wanted
     assert text.count == len(wanted)
     written = text.take()
     assert json.loads(written) == wanted

@@ -1,0 +1,26 @@
+"""Receipts, and the logs in them, as JSON text."""
+
+from typing import Any, final
+
+from fastevm.types import Receipt
+
+@final
+class ReceiptWriter:
+    """Writes what happened in one block. ``timestamp`` in Unix seconds; hashes have 32 bytes."""
+
+    def __new__(cls, block_hash: bytes, number: int, timestamp: int) -> ReceiptWriter: ...
+    def receipt(self, receipt: Receipt, transaction: Any, index: int, first_log: int) -> bytes:
+        """The receipt of transaction ``index``, an object; ``first_log`` counts over the block."""
+
+    def outcome(self, receipt: Receipt, transaction: Any, index: int, first_log: int) -> bytes:
+        """The members that tell how transaction ``index`` went, without braces."""
+
+    def log(
+        self,
+        log: Any,
+        transaction_hash: bytes,
+        index: int,
+        log_index: int,
+        removed: bool = False,
+    ) -> bytes:
+        """A log of transaction ``index``, mined or not; ``log_index`` counts over the block."""
