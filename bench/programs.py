@@ -137,7 +137,7 @@ GUARDED = (
     looped("modular", 100, f"{MODULUS} {OPERAND} {OPERAND} MULMOD {MODULUS} SWAP1 DUP1 ADDMOD POP"),
     looped("comparison", 300, "DUP1 5 LT DUP2 9 SGT OR 1 SHL 200 BYTE POP"),
     looped("memory", 300, "DUP1 64 MSTORE 64 MLOAD 96 MSTORE8 32 64 128 MCOPY"),
-    looped("keccak", 100, "64 0 KECCAK256 0 MSTORE"),
+    looped("keccak", 100, "96 0 KECCAK256 0 MSTORE"),
     looped("storage", 200, "DUP1 DUP1 SSTORE DUP1 SLOAD POP DUP1 DUP1 TSTORE DUP1 TLOAD POP"),
     looped("calls", 100, f"0 0 0 0 0 0x{HELPER.hex()} GAS CALL POP", assemble("STOP")),
     looped("creation", 20, "10 22 0 CREATE POP", setup="0x600160005360016000f3 0 MSTORE"),

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from fastevm.interpreter.status cimport Status
 from fastevm.interpreter.tracer cimport Tracer
 from fastevm.primitives.buffer cimport Buffer
+from fastevm.primitives.digests cimport Digests
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.word cimport Word
 from fastevm.spec.schedule cimport Schedule
@@ -131,6 +132,7 @@ cdef struct Machine:
     Buffer memory            # one memory for all frames
     bint suspend_mark        # the next hosted op was given back already
     Account* ripemd          # precompile 3, once a call touched it: see keep_touch in machine.pyx
+    Digests digests          # of what was hashed last, from message to message
     # --- detail of the last halt, for geth's texts ---
     uint8_t halt_opcode      # the byte that halted
     uint32_t halt_height     # stack items before it
