@@ -159,7 +159,8 @@ class Workers:
                 self._running.discard(job)
                 if job.is_heavy:
                     self._heavy_running -= 1
-                    self._changed.notify()
+                    if self._heavy:  # else the thread that wakes would find nothing
+                        self._changed.notify()
 
     def _next(self) -> Job | None:
         """Wait for a job that may run now: light ones first. None at the end."""
