@@ -2,8 +2,8 @@
 
 A development node of its own process gets heavy eth_simulateV1 requests over several connections
 and a steady stream of transactions, all over the loopback interface. Reported are the lateness of
-slices as the node measured it, slices that were missed, and the time from sending a transaction to
-seeing it in a slice of the feed.
+slices as the node measured it, slices that were missed, the time from sending a transaction to
+seeing it in a slice of the feed, and how long trivial requests take meanwhile.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from typing import Any
 
 import aiohttp
 
+from bench.figures import aim
 from bench.processes import numbers_of
 from fastevm.chain.accounts import dev_accounts
 from fastevm.execution.transaction import Transaction
@@ -32,7 +33,16 @@ SPINNER = "0x" + "00" * 19 + "cc"
 # Count a word down from the calldata, hashing 64 bytes of memory each round.
 SPIN = "0x5f355b60405f205f526001900380600257" + "00"
 ROUNDS = 20_000
-AIMS = {"p99 lateness": 10.0, "largest lateness": 50.0, "visible p99": 250.0}  # ms
+TRIVIAL_EVERY = 0.01  # seconds
+
+# What is held against an aim: group and figure of the report, milliseconds (slices where missed).
+AIMS = (
+    ("slices missed", "missed", None, 0.0),
+    ("lateness of slices, p99", "lateness_ms", "p99", 10.0),
+    ("lateness of slices, largest", "lateness_ms", "max", 50.0),
+    ("a transaction visible, p99", "visible_ms", "p99", 250.0),
+    ("trivial requests under load, p99", "trivial_ms", "p99", 20.0),
+)
 
 
 @dataclass(slots=True)
@@ -43,6 +53,7 @@ class Watch:
     visible: list[float] = field(default_factory=list)
     answered: list[float] = field(default_factory=list)
     arrivals: list[float] = field(default_factory=list)
+    trivial: list[float] = field(default_factory=list)
     simulations: int = 0
     failures: int = 0
 
@@ -120,6 +131,17 @@ async def submit(
     watch.failures += "error" in answer
 
 
+async def ask(url: str, watch: Watch, until: float) -> None:
+    """Ask for the block number again and again over one connection."""
+    request = {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
+    async with aiohttp.ClientSession() as session:
+        while (started := time.monotonic()) < until:
+            async with session.post(url, json=request) as response:
+                watch.failures += b'"result"' not in await response.read()
+            watch.trivial.append(time.monotonic() - started)
+            await asyncio.sleep(TRIVIAL_EVERY)
+
+
 async def look(url: str, watch: Watch) -> None:
     """Read the feed and note when each slice and each transaction appeared."""
     async with aiohttp.ClientSession() as session, session.ws_connect(url + "/feed") as socket:
@@ -141,7 +163,8 @@ async def measure(url: str, options: argparse.Namespace) -> dict[str, Any]:
     await asyncio.sleep(1.0)
     until = time.monotonic() + options.seconds
     load = [simulate(url, watch, until, options.rounds) for _ in range(options.connections)]
-    await asyncio.gather(send(url, watch, until, options.rate), *load)
+    load += [send(url, watch, until, options.rate), ask(url, watch, until)]
+    await asyncio.gather(*load)
     await asyncio.sleep(DRAIN_SECONDS)
     looking.cancel()
     return report(watch, before, await metrics(url))
@@ -163,11 +186,25 @@ def report(watch: Watch, before: dict[str, float], after: dict[str, float]) -> d
         "feed_gap_ms": {"max": round(1000 * max(gaps, default=0.0), 1)},
         "submission_answered_ms": spread(watch.answered),
         "visible_ms": spread(watch.visible),
+        "trivial_ms": spread(watch.trivial),
         "transactions_seen": len(watch.visible),
         "transactions_never_seen": len(watch.sent),
         "simulations": watch.simulations,
         "failures": watch.failures,
     }
+
+
+def aims(found: dict[str, Any]) -> list[dict[str, object]]:
+    """What the figures are held against."""
+    return [
+        aim(
+            name,
+            "ms" if figure else "slices",
+            limit,
+            found[group][figure] if figure else found[group],
+        )
+        for name, group, figure, limit in AIMS
+    ]
 
 
 def spread(seconds: list[float]) -> dict[str, float]:
@@ -214,13 +251,7 @@ def main() -> int:
         node.terminate()
         node.wait(10)
     print(json.dumps(found, indent=2))
-    met = (
-        found["missed"] == 0
-        and found["lateness_ms"]["p99"] < AIMS["p99 lateness"]
-        and found["lateness_ms"]["max"] < AIMS["largest lateness"]
-        and found["visible_ms"]["p99"] < AIMS["visible p99"]
-    )
-    return 0 if met else 1
+    return 0 if all(row["met"] for row in aims(found)) else 1
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from html import escape
 from typing import Any, Final
 
 from bench import logs, rpc, sending
+from bench.cadence import aims as cadence_aims
 from bench.document import machine
 from bench.drawing import bars
 from bench.figures import aim
@@ -43,6 +44,8 @@ def measure(progress: Progress, quick: bool = False) -> dict[str, Any]:
         *start_aims(found["start"]), *rpc.aims(found["rpc"]), *sending.aims(found["sending"]),
         *logs.aims(found["logs"]),
     ]  # fmt: skip
+    if found["cadence"] is not None:
+        found["aims"] += cadence_aims(found["cadence"])
     return found
 
 
@@ -91,7 +94,7 @@ def cadence(progress: Progress) -> dict[str, Any]:
         found = dict(json.loads(done.stdout))
     except ValueError:
         raise LoadError(f"bench.cadence gave no figures: {done.stderr[-500:]}") from None
-    return found | {"met": done.returncode == 0}
+    return found
 
 
 def table(found: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench import node, report, rpc, sending
+from bench import cadence, node, report, rpc, sending
 from bench.content import ANSWER, deployment
 from bench.load import LoadError, Sample, batch_of, body_of, http, size_of
 from fastevm import EVM
@@ -92,3 +92,16 @@ def test_the_page_keeps_what_another_run_found(tmp_path: Path) -> None:
 def test_the_table_names_what_is_missed() -> None:
     text = node.table(found(15.0, 10.0) | {"logs": {"process": {}, "http": {}}})
     assert "2 of 4 aims met" in text
+
+
+def test_the_cadence_is_held_against_its_aims() -> None:
+    spread = {"p50": 1.0, "p99": 9.0, "max": 60.0}
+    found = {"missed": 1, "lateness_ms": spread, "visible_ms": spread, "trivial_ms": spread}
+    rows = {row["name"]: row["met"] for row in cadence.aims(found)}
+    assert rows == {
+        "slices missed": False,
+        "lateness of slices, p99": True,
+        "lateness of slices, largest": False,
+        "a transaction visible, p99": True,
+        "trivial requests under load, p99": True,
+    }
