@@ -62,6 +62,10 @@ class StateUnavailableError(FastevmError):
     """The block is known, but its state is no longer kept."""
 
 
+class BlockUnavailableError(FastevmError):
+    """The block is known, but the file that it lies in does not give it."""
+
+
 class UnknownForkError(FastevmError, ValueError):
     """A hardfork name that nobody knows; the message suggests the nearest one."""
 

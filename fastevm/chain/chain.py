@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.dao import drained
+from fastevm.chain.entry import (
+    Entry,
+    check_form,
+    check_seals,
+    child_schedule,
+    first_entry,
+    known_result,
+    restored_entry,
+)
 from fastevm.chain.genesis import read_accounts
+from fastevm.chain.retention import (
+    LEAST_BLOCKS,
+    LEAST_STATES,
+    Archive,
+    ChainLimits,
+    Hashes,
+    Journal,
+    OldBlock,
+    Span,
+)
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
 from fastevm.execution.block import execute_block
-from fastevm.execution.decoding import decode_block
-from fastevm.execution.ethash import validate_seal
+from fastevm.execution.decoding import decode_block, item_size
 from fastevm.execution.result import BlockResult
 from fastevm.execution.validation import (
     Generation,
-    validate_body,
-    validate_header,
     validate_ommers,
     validate_result,
 )
@@ -25,19 +42,9 @@ from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.types import Block, Header, Receipt
 
+log = logging.getLogger(__name__)
+
 ANCESTOR_LIMIT = 256
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainLimits:
-    """How much a chain keeps.
-
-    ``side_blocks``: blocks off the canonical chain; the lowest are dropped first. ``states``:
-    states of canonical blocks, from the head downwards; older ones can be named but not read.
-    """
-
-    side_blocks: int = 1_024
-    states: int = 65_536
 
 
 class HeadChange(NamedTuple):
@@ -50,36 +57,16 @@ class HeadChange(NamedTuple):
     added: tuple[Block, ...]
 
 
-class Journal(Protocol):
-    """Is told of every change before it happens; what it raises keeps the change from happening."""
-
-    def keep(self, block: Block, receipts: Sequence[Receipt]) -> None: ...
-    def move_head(self, block_hash: bytes) -> None: ...
-    def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None: ...
-
-
-@dataclass(slots=True)
-class _Entry:
-    """A block that the chain holds; ``result`` goes when its state is no longer kept."""
-
-    block: Block
-    schedule: ForkSchedule
-    total_difficulty: int
-    receipts: tuple[Receipt, ...]
-    result: BlockResult | None
-
-    @property
-    def merged(self) -> bool:
-        return bool(self.schedule.parameters["proof_of_stake"])
-
-
 class Chain:
     """Blocks from one genesis block on, all executed and verified.
 
     One thread may add at a time; any thread may read meanwhile, and sees a block only when it is
-    complete. Before the merge the branch with the greatest total difficulty is canonical (the first
-    seen among equals), after it the longest (the last seen among equals), unless :meth:`set_head`
-    says otherwise.
+    complete. With an ``archive`` memory holds the newest blocks only, and who reads an older one
+    reads a file: :class:`BlockUnavailableError` when that does not give it.
+
+    Before the merge the branch with the greatest total difficulty is canonical (the first seen
+    among equals), after it the longest (the last seen among equals), unless :meth:`set_head` says
+    otherwise.
     """
 
     def __init__(
@@ -104,13 +91,18 @@ class Chain:
         self.limits = limits or ChainLimits()
         self.check_seals = check_seals
         self._first = genesis.number
-        self._head = _first_entry(config, genesis, layer, total_difficulty)
-        self._entries: dict[bytes, _Entry] = {genesis.hash: self._head}
-        self._canonical: list[bytes] = [genesis.hash]
+        self._head = first_entry(config, genesis, layer, total_difficulty)
+        self._entries: dict[bytes, Entry] = {genesis.hash: self._head}
+        self._hashes = Hashes(self._first, [genesis.hash])
         self._side: dict[bytes, int] = {}
         self._positions: dict[bytes, tuple[bytes, int]] = {}
+        self._blocks = Span(self.limits.blocks, LEAST_BLOCKS, self.limits.block_gas)
+        self._states = Span(self.limits.states, LEAST_STATES, self.limits.state_gas)
+        self._states.grow(genesis.header.gas_used)
+        self._old_layers: dict[bytes, Layer] = {}  # of blocks that are in the archive
         self._listeners: list[Callable[[HeadChange], None]] = []
         self.journal: Journal | None = None
+        self.archive: Archive | None = None  # to be given before there are blocks
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -134,44 +126,60 @@ class Chain:
         """The sum of the difficulties up to the head."""
         return self._head.total_difficulty
 
+    def knows(self, block_hash: bytes) -> bool:
+        """Whether this is a block of any branch."""
+        return block_hash in self._entries or self._archived(block_hash) is not None
+
     def block_by_hash(self, block_hash: bytes) -> Block | None:
         """A block of any branch, or None."""
-        entry = self._entries.get(block_hash)
-        return None if entry is None else entry.block
+        known = self._entries.get(block_hash) or self._old(block_hash)
+        return None if known is None else known.block
 
     def block_by_number(self, number: int) -> Block | None:
         """The canonical block of this number, or None."""
         block_hash = self.canonical_hash(number)
-        return None if block_hash is None else self.block_by_hash(block_hash)
+        entry = None if block_hash is None else self._entries.get(block_hash)
+        if entry is not None:
+            return entry.block
+        old = None if self.archive is None else self.archive.read(number)
+        return None if old is None else old.block
 
     def canonical_hash(self, number: int) -> bytes | None:
         """The hash of the canonical block of this number, or None."""
-        index, canonical = number - self._first, self._canonical
-        return canonical[index] if 0 <= index < len(canonical) else None
+        first, hashes = self._hashes
+        if number >= first:
+            return hashes[number - first] if number - first < len(hashes) else None
+        if number == self._first:
+            return self.genesis.hash
+        return None if self.archive is None else self.archive.hash_of(number)
 
     def is_canonical(self, block_hash: bytes) -> bool:
         """Whether the block is an ancestor of the head, or the head."""
         entry = self._entries.get(block_hash)
-        return entry is not None and self.canonical_hash(entry.block.number) == block_hash
+        if entry is None:
+            return self._archived(block_hash) is not None
+        return self.canonical_hash(entry.block.number) == block_hash
 
     def layer_of(self, block_hash: bytes) -> Layer:
         """The state after a block of any branch.
 
         :class:`UnknownBlockError`; :class:`StateUnavailableError` when it is no longer kept.
         """
-        return self._result(block_hash).layer
+        layer = self._old_layers.get(block_hash)
+        return self._result(block_hash).layer if layer is None else layer
 
     def has_state(self, block_hash: bytes) -> bool:
         """Whether the block is known and its state is kept."""
         entry = self._entries.get(block_hash)
-        return entry is not None and entry.result is not None
+        return block_hash in self._old_layers or (entry is not None and entry.result is not None)
 
     def oldest_state(self) -> int:
         """The number of the first block from which on the states of all canonical ones are kept."""
         low, high = self._first, self.head.number
         while low < high:
             middle = (low + high) // 2
-            if self.has_state(self._canonical[middle - self._first]):
+            block_hash = self.canonical_hash(middle)
+            if block_hash is not None and self.has_state(block_hash):
                 high = middle
             else:
                 low = middle + 1
@@ -192,30 +200,30 @@ class Chain:
     def locate(self, transaction_hash: bytes) -> tuple[Block, int] | None:
         """The canonical block that holds a transaction, and its index in it."""
         position = self._positions.get(transaction_hash)
-        if position is None:
-            return None
-        entry = self._entries.get(position[0])
-        return None if entry is None else (entry.block, position[1])
+        entry = None if position is None else self._entries.get(position[0])
+        if position is not None and entry is not None:
+            return entry.block, position[1]
+        return None if self.archive is None else self.archive.locate(transaction_hash)
 
     def ancestors(self, block_hash: bytes, limit: int = ANCESTOR_LIMIT) -> list[bytes]:
         """The block's own hash and those of the blocks before it, newest first, at most ``limit``.
 
         Just what the execution of a child wants. :class:`UnknownBlockError`.
         """
-        entry = self._entry(block_hash)
-        hashes = [block_hash]
-        while len(hashes) < limit:
-            parent = self._entries.get(entry.block.header.parent_hash)
-            if parent is None:
-                break
-            hashes.append(entry.block.header.parent_hash)
-            entry = parent
-        return hashes[:limit]
+        number = self._entry(block_hash).block.number
+        hashes: list[bytes] = []
+        while len(hashes) < limit and self.canonical_hash(number) != block_hash:
+            hashes.append(block_hash)
+            block_hash = self._entries[block_hash].block.header.parent_hash
+            number -= 1
+        low = max(number - (limit - len(hashes)), self._first - 1)
+        canonical = map(self.canonical_hash, range(number, low, -1))
+        return hashes + [known for known in canonical if known is not None]
 
     def schedule_for_child(self, parent: Block | Header, timestamp: int) -> ForkSchedule:
         """The rules of a child at ``timestamp`` (seconds) of a block of any branch."""
         header = parent.header if isinstance(parent, Block) else parent
-        return self._child_schedule(self._entry(header.hash), timestamp)
+        return child_schedule(self.config, self._entry(header.hash), timestamp)
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -228,10 +236,9 @@ class Chain:
         """
         if not isinstance(block, Block):
             block = decode_block(bytes(block))
-        known = self._entries.get(block.hash)
-        if known is not None and known.result is not None:
-            return known.result
-        parent = self._entries.get(block.header.parent_hash)
+        if self.has_state(block.hash):
+            return self._result(block.hash)
+        parent = self._found(block.header.parent_hash)
         if parent is None:
             follows = block.number == self.head.number + 1
             raise InvalidBlock(
@@ -251,22 +258,23 @@ class Chain:
         """
         header = block.header
         parent = self._entry(header.parent_hash)
-        schedule = self._child_schedule(parent, header.timestamp)
+        schedule = child_schedule(self.config, parent, header.timestamp)
         difficulty = parent.total_difficulty + header.difficulty
-        self._keep(_Entry(block, schedule, difficulty, result.receipts, result))
+        self._keep(Entry(block, schedule, difficulty, result.receipts, result))
 
-    def adopt(self, block: Block, receipts: tuple[Receipt, ...], layer: Layer | None) -> None:
+    def adopt(
+        self, block: Block, receipts: tuple[Receipt, ...], layer: Layer | None, place: int
+    ) -> None:
         """Make a child of the head the head, as it was verified before, without executing it.
 
-        Its state is ``layer``; None when that is not kept. InvalidBlock for another state.
+        Its state is ``layer``; None when that is not kept. ``place``: where the journal has it.
+        InvalidBlock for another state.
         """
         header, parent = block.header, self._head
-        schedule = self._child_schedule(parent, header.timestamp)
+        schedule = child_schedule(self.config, parent, header.timestamp)
         difficulty = parent.total_difficulty + header.difficulty
-        result = None
-        if layer is not None:
-            result = _known_result(header, receipts, layer)
-        self._entries[block.hash] = _Entry(block, schedule, difficulty, receipts, result)
+        result = None if layer is None else known_result(header, receipts, layer)
+        self._entries[block.hash] = Entry(block, schedule, difficulty, receipts, result, place)
         self._move_head(self._entries[block.hash])
 
     def import_rlp(self, data: bytes, progress: Callable[[int, int], None] | None = None) -> int:
@@ -278,9 +286,9 @@ class Chain:
         at = count = 0
         while at < len(data):
             number = self.head.number + 1
-            end = at + _item_size(data, at, number)
+            end = at + item_size(data, at, number)
             block = decode_block(data[at:end], number=number)
-            if block.hash not in self._entries:
+            if not self.knows(block.hash):
                 self.add(block)
             at, count = end, count + 1
             if progress is not None:
@@ -300,11 +308,15 @@ class Chain:
         For development only: no other node can follow. ``accounts`` as in a genesis file; what is
         not named keeps its value. ValueError names a wrong member, else errors as of ``layer_of``.
         """
-        entry, result = self._entry(block_hash), self._result(block_hash)
+        result = self._result(block_hash)
         layer = result.layer.with_accounts(read_accounts(accounts))
         if self.journal is not None:
             self.journal.amend(block_hash, accounts)
-        entry.result = replace(result, layer=layer)
+        entry = self._entries.get(block_hash)
+        if entry is None:
+            self._old_layers[block_hash] = layer
+        else:
+            entry.result = replace(result, layer=layer)
 
     def on_head(self, listener: Callable[[HeadChange], None]) -> None:
         """Call ``listener`` after every change of the head, on the thread that adds."""
@@ -312,11 +324,26 @@ class Chain:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _entry(self, block_hash: bytes) -> _Entry:
-        entry = self._entries.get(block_hash)
+    def _entry(self, block_hash: bytes) -> Entry:
+        entry = self._found(block_hash)
         if entry is None:
             raise UnknownBlockError(f"block 0x{block_hash.hex()} is unknown")
         return entry
+
+    def _found(self, block_hash: bytes) -> Entry | None:
+        """What is known of a block, in memory or read back; None when it is unknown."""
+        entry = self._entries.get(block_hash)
+        if entry is None and (old := self._old(block_hash)) is not None:
+            return restored_entry(self.config, old, self._old_layers.get(block_hash))
+        return entry
+
+    def _archived(self, block_hash: bytes) -> int | None:
+        """The number of a block in the archive."""
+        return None if self.archive is None else self.archive.number_of(block_hash)
+
+    def _old(self, block_hash: bytes) -> OldBlock | None:
+        number = self._archived(block_hash)
+        return None if number is None or self.archive is None else self.archive.read(number)
 
     def _result(self, block_hash: bytes) -> BlockResult:
         entry = self._entry(block_hash)
@@ -326,36 +353,16 @@ class Chain:
             )
         return entry.result
 
-    def _child_schedule(self, parent: _Entry, timestamp: int) -> ForkSchedule:
-        terminal = self.config.activations.terminal_total_difficulty
-        after_merge = None
-        if parent.merged:
-            after_merge = True
-        elif terminal is not None:
-            after_merge = parent.total_difficulty >= terminal
-        return self.config.activations.at(
-            parent.block.number + 1, timestamp, after_merge=after_merge
-        )
-
-    def _executed(self, block: Block, parent: _Entry) -> tuple[_Entry, BlockResult]:
+    def _executed(self, block: Block, parent: Entry) -> tuple[Entry, BlockResult]:
         """Everything that is to be known of a block before it is kept."""
         header = block.header
-        schedule = self._child_schedule(parent, header.timestamp)
-        extra_data = self.config.extra_data_at(parent.block.number + 1)
-        validate_header(
-            header,
-            parent.block.header,
-            schedule,
-            extra_data=extra_data,
-            least_timestamp_step=self.config.least_timestamp_step,
-        )
-        validate_body(block, schedule)
+        schedule = child_schedule(self.config, parent, header.timestamp)
+        check_form(self.config, block, parent, schedule)
         if block.ommers:
             self._validate_ommers(block, schedule)
-        if self.check_seals and not schedule.parameters["proof_of_stake"]:
-            for sealed in (header, *block.ommers):
-                validate_seal(sealed)
-        layer = self._result(header.parent_hash).layer
+        if self.check_seals:
+            check_seals(block, schedule)
+        layer = self.layer_of(header.parent_hash)
         if header.number == self.config.activations.dao_block:
             layer = drained(layer)
         result = execute_block(
@@ -368,33 +375,33 @@ class Chain:
         )
         validate_result(header, result)
         difficulty = parent.total_difficulty + header.difficulty
-        return _Entry(block, schedule, difficulty, result.receipts, result), result
+        return Entry(block, schedule, difficulty, result.receipts, result), result
 
     def _validate_ommers(self, block: Block, schedule: ForkSchedule) -> None:
         depth = int(schedule.parameters["max_uncle_depth"]) + 1
         generations: dict[bytes, Generation] = {}
         included: set[bytes] = set()
         for block_hash in self.ancestors(block.header.parent_hash, depth):
-            entry = self._entries[block_hash]
+            entry = self._entry(block_hash)
             number = entry.block.number + 1
             generations[block_hash] = Generation(
                 entry.block.header,
-                self._child_schedule(entry, entry.block.header.timestamp + 1),
+                child_schedule(self.config, entry, entry.block.header.timestamp + 1),
                 self.config.extra_data_at(number),
             )
             included.update(ommer.hash for ommer in entry.block.ommers)
         validate_ommers(block, schedule=schedule, ancestors=generations, included=included)
 
-    def _keep(self, entry: _Entry) -> None:
+    def _keep(self, entry: Entry) -> None:
         if self.journal is not None:
-            self.journal.keep(entry.block, entry.receipts)
+            entry.place = self.journal.keep(entry.block, entry.receipts)
         self._entries[entry.block.hash] = entry
         self._side[entry.block.hash] = entry.block.number
         if self._is_better(entry):
             self._move_head(entry)
         self._drop_side_blocks()
 
-    def _is_better(self, entry: _Entry) -> bool:
+    def _is_better(self, entry: Entry) -> bool:
         head = self._head
         if entry.merged != head.merged:
             return entry.merged
@@ -402,11 +409,11 @@ class Chain:
             return entry.block.number >= head.block.number
         return entry.total_difficulty > head.total_difficulty
 
-    def _move_head(self, entry: _Entry) -> HeadChange:
+    def _move_head(self, entry: Entry) -> HeadChange:
         """Publish a canonical chain that ends in ``entry``: its parts first, the head last."""
         added = list(self._branch(entry))[::-1]
-        fork = (added[0].block.number if added else entry.block.number + 1) - self._first
-        removed = [self._entries[block_hash] for block_hash in self._canonical[fork:]][::-1]
+        fork = added[0].block.number if added else entry.block.number + 1
+        removed = self._taken_back(fork)
         for left in removed:
             self._side[left.block.hash] = left.block.number
             for transaction in left.block.transactions:
@@ -415,23 +422,40 @@ class Chain:
             self._side.pop(joined.block.hash, None)
             for index, transaction in enumerate(joined.block.transactions):
                 self._positions[transaction.hash] = (joined.block.hash, index)
-        if removed:
-            self._canonical = self._canonical[:fork]
-        self._canonical.extend(joined.block.hash for joined in added)
+        stored = self._first if self.archive is None else self.archive.numbers.stop
+        self._hashes = self._hashes.cut(fork, stored)
+        self._hashes.known.extend(joined.block.hash for joined in added)
         self._head = entry
+        for span in (self._blocks, self._states):
+            span.shrink(len(removed))
+            for joined in added:
+                span.grow(joined.block.header.gas_used)
         self._drop_states()
         change = HeadChange(
             tuple(left.block for left in removed), tuple(joined.block for joined in added)
         )
         for listener in self._listeners:
             listener(change)
+        if self.archive is not None and self._blocks.is_over:
+            self._drop_blocks(self.archive)
         return change
 
-    def _branch(self, entry: _Entry) -> Iterator[_Entry]:
+    def _taken_back(self, fork: int) -> list[Entry]:
+        """What is canonical from the number ``fork`` on, newest first; all of it is in memory."""
+        hashes = map(self.canonical_hash, range(self.head.number, fork - 1, -1))
+        left = [self._entry(known) for known in hashes if known is not None]
+        if self.archive is not None and self.archive.numbers.stop > fork:
+            for entry in left:
+                self._entries[entry.block.hash] = entry
+                self._old_layers.pop(entry.block.hash, None)
+            self.archive.truncate(fork)
+        return left
+
+    def _branch(self, entry: Entry) -> Iterator[Entry]:
         """The entries from this one down to the first that is canonical, that one left out."""
         while self.canonical_hash(entry.block.number) != entry.block.hash:
             yield entry
-            entry = self._entries[entry.block.header.parent_hash]
+            entry = self._entry(entry.block.header.parent_hash)
 
     def _drop_side_blocks(self) -> None:
         while len(self._side) > self.limits.side_blocks:
@@ -444,56 +468,33 @@ class Chain:
                 del self._entries[block_hash]
 
     def _drop_states(self) -> None:
-        index = len(self._canonical) - 1 - self.limits.states
-        while index >= 0:
-            entry = self._entries[self._canonical[index]]
-            if entry.result is None:
-                break
-            entry.result = None
-            index -= 1
+        while self._states.is_over:
+            block_hash = self.canonical_hash(self.head.number + 1 - len(self._states))
+            assert block_hash is not None
+            entry = self._entries.get(block_hash)
+            if entry is not None:
+                entry.result = None
+            self._old_layers.pop(block_hash, None)
+            self._states.drop()
 
+    def _drop_blocks(self, archive: Archive) -> None:
+        """Put the oldest blocks in memory into the archive; readers always find them."""
+        try:
+            while self._blocks.is_over:
+                number = self.head.number + 1 - len(self._blocks)
+                block_hash = self.canonical_hash(number)
+                assert block_hash is not None
+                self._put_away(archive, self._entries[block_hash])
+                self._blocks.drop()
+            archive.flush()
+        except OSError as error:  # they stay, and are tried again with the next head
+            log.error("old blocks cannot be written and stay in memory: %s", error)
 
-def _first_entry(
-    config: ChainConfig, block: Block, layer: Layer, total_difficulty: int | None
-) -> _Entry:
-    header = block.header
-    try:
-        result = _known_result(header, (), layer)
-    except InvalidBlock as error:
-        raise ValueError(str(error)) from None
-    schedule = config.activations.at(header.number, header.timestamp)
-    difficulty = header.difficulty if total_difficulty is None else total_difficulty
-    return _Entry(block, schedule, difficulty, (), result)
-
-
-def _known_result(header: Header, receipts: tuple[Receipt, ...], layer: Layer) -> BlockResult:
-    """The result of a block that is not executed here; what it requested is not known."""
-    root = layer.state_root()
-    if root != header.state_root:
-        raise InvalidBlock(header.number, "state_root", expected=header.state_root, found=root)
-    return BlockResult(
-        layer=layer,
-        state_root=root,
-        receipts=receipts,
-        receipts_root=header.receipts_root,
-        logs_bloom=header.logs_bloom,
-        gas_used=header.gas_used,
-        blob_gas_used=header.blob_gas_used,
-        requests_hash=header.requests_hash,
-    )
-
-
-def _item_size(data: bytes, at: int, number: int) -> int:
-    """The size of the RLP list that starts at ``at``, its header included."""
-    first = data[at]
-    if first < 0xC0:
-        raise InvalidBlock(number, "rlp", expected="a list", found=f"the byte 0x{first:02x}")
-    if first <= 0xF7:
-        size = 1 + first - 0xC0
-    else:
-        width = first - 0xF7
-        size = 1 + width + int.from_bytes(data[at + 1 : at + 1 + width], "big")
-    if size > len(data) - at:
-        expected = f"{size} bytes from offset {at}"
-        raise InvalidBlock(number, "rlp", expected=expected, found=f"{len(data) - at}")
-    return size
+    def _put_away(self, archive: Archive, entry: Entry) -> None:
+        block = entry.block
+        archive.append(entry)
+        if entry.result is not None:
+            self._old_layers[block.hash] = entry.result.layer
+        for transaction in block.transactions:
+            self._positions.pop(transaction.hash, None)
+        del self._entries[block.hash]

@@ -30,7 +30,8 @@ from fastevm.chain.pending import Listeners, PendingBlock, SliceListener
 from fastevm.chain.pool import TransactionPool
 from fastevm.chain.pooled import PoolLimits
 from fastevm.chain.producer import Producer
-from fastevm.chain.storage import DataDirectory
+from fastevm.chain.retention import ChainLimits
+from fastevm.chain.storage import Archive, DataDirectory, ScratchBlocks
 from fastevm.chain.storage.blocks import Progress
 from fastevm.chain.storage.preconfirmed import kept_promise
 from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
@@ -432,6 +433,7 @@ def genesis_node(
     slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
     directory: DataDirectory | None = None,
     progress: Progress | None = None,
+    limits: ChainLimits | None = None,
     **options: Any,
 ) -> Node:
     """A node on the chain of a genesis file (geth's format); ValueError names a wrong member.
@@ -448,10 +450,11 @@ def genesis_node(
         mining = Mining.CADENCE if produce_blocks else Mining.NEVER
 
     def fresh() -> Chain:
-        return Chain(config, block, layer)
+        return Chain(config, block, layer, limits=limits)
 
     if directory is None:
         chain = fresh()
+        chain.archive = Archive(ScratchBlocks())
     else:
         directory.claim(genesis, block.hash, config.chain_id)
         chain = directory.restore(fresh, progress)

@@ -41,6 +41,25 @@ def decode_block(raw: bytes, *, number: int | None = None) -> Block:
     )
 
 
+def item_size(data: bytes, at: int, number: int) -> int:
+    """The size of the RLP list that starts at ``at``, its header included.
+
+    InvalidBlock, with the number of the block that it should be, when there is none.
+    """
+    first = data[at]
+    if first < 0xC0:
+        raise InvalidBlock(number, "rlp", expected="a list", found=f"the byte 0x{first:02x}")
+    if first <= 0xF7:
+        size = 1 + first - 0xC0
+    else:
+        width = first - 0xF7
+        size = 1 + width + int.from_bytes(data[at + 1 : at + 1 + width], "big")
+    if size > len(data) - at:
+        expected = f"{size} bytes from offset {at}"
+        raise InvalidBlock(number, "rlp", expected=expected, found=f"{len(data) - at}")
+    return size
+
+
 def decode_transaction(item: Any, field: str, number: int | None) -> Transaction:
     """A transaction as it stands in a block: a list when legacy, else a byte string (EIP-2718)."""
     raw = rlp.encode(item) if isinstance(item, list) else item

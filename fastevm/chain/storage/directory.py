@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.meters import Meters
+from fastevm.chain.storage.archive import Archive
 from fastevm.chain.storage.blocks import BlockJournal, Progress
 from fastevm.chain.storage.framed import FramedFile, StorageError, replace_file
 from fastevm.chain.storage.preconfirmed import SliceJournal
@@ -105,18 +106,23 @@ class DataDirectory:
         StorageError when the journal does not fit the genesis and the rules.
         """
         snapshot = None if self.full_replay else self.snapshots.read()
-        chain = fresh()
+        chain = self._begun(fresh)
         try:
             self.blocks.replay(chain, snapshot, progress)
         except (FastevmError, StorageError) as error:
             if snapshot is None:
                 raise
             log.warning("the snapshot does not fit, every block is executed again: %s", error)
-            chain, snapshot = fresh(), None
+            chain, snapshot = self._begun(fresh), None
             self.blocks.replay(chain, None, progress)
-        chain.journal = self.blocks
         self.snapshotter = Snapshotter(chain, self.snapshots, self.blocks.file)
         self.snapshotter.count_from(None if snapshot is None else snapshot.block_hash)
+        return chain
+
+    def _begun(self, fresh: Callable[[], Chain]) -> Chain:
+        """A chain whose old blocks lie in here."""
+        chain = fresh()
+        chain.archive = Archive(self.blocks, self.path)
         return chain
 
     def report_to(self, meters: Meters) -> None:

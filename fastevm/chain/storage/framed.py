@@ -39,6 +39,11 @@ class Record(NamedTuple):
     payload: bytes
     end: int
 
+    @property
+    def start(self) -> int:
+        """Where in the file it begins."""
+        return self.end - len(self.payload) - _FRAME.size
+
 
 class FramedFile:
     """Records of one file. ``label`` (any bytes) tells whose they are and must not change.
@@ -60,12 +65,15 @@ class FramedFile:
             os.close(self._file)
             raise StorageError(f"{path} is no file of this version and chain")
 
-    def append(self, kind: int, payload: bytes) -> None:
-        """Add a record. OSError (a full disk, say) leaves the file as it was."""
-        if len(payload) > MAX_RECORD_BYTES:
-            raise StorageError(f"a record of {len(payload)} bytes, limit {MAX_RECORD_BYTES}")
-        frame = _FRAME.pack(len(payload), _checksum(kind, payload), kind) + payload
-        self._write(frame)
+    def append(self, kind: int, payload: bytes) -> int:
+        """Add a record; where it begins. OSError (a full disk, say) leaves the file as it was."""
+        start = self.size
+        self._write(framed(kind, payload))
+        return start
+
+    def read(self, start: int) -> Record:
+        """The record that begins there, in any thread; OSError or StorageError when none does."""
+        return read_record(self._file, start, str(self.path))
 
     def records(self) -> Iterator[Record]:
         """All whole records from the start; what follows the last of them is cut off at the end."""
@@ -142,6 +150,28 @@ class FramedFile:
             shutil.copyfileobj(source, target)
         os.ftruncate(self._file, at)
         self.size = at
+
+
+def framed(kind: int, payload: bytes) -> bytes:
+    """A record as it lies in a file; StorageError when it is too large."""
+    if len(payload) > MAX_RECORD_BYTES:
+        raise StorageError(f"a record of {len(payload)} bytes, limit {MAX_RECORD_BYTES}")
+    return _FRAME.pack(len(payload), _checksum(kind, payload), kind) + payload
+
+
+def read_record(descriptor: int, start: int, name: str) -> Record:
+    """The record that begins at a place of an open file; ``name`` is for errors.
+
+    OSError, or StorageError when no whole record begins there.
+    """
+    frame = os.pread(descriptor, _FRAME.size, start)
+    if len(frame) == _FRAME.size:
+        size, checksum, kind = _FRAME.unpack(frame)
+        if size <= MAX_RECORD_BYTES:
+            payload = os.pread(descriptor, size, start + _FRAME.size)
+            if len(payload) == size and _checksum(kind, payload) == checksum:
+                return Record(kind, payload, start + _FRAME.size + size)
+    raise StorageError(f"{name}: no whole record begins at byte {start}")
 
 
 def replace_file(path: Path, data: bytes) -> None:

@@ -85,12 +85,14 @@ class Snapshotter:
         self._thread.start()
 
     def count_from(self, block_hash: bytes | None) -> None:
-        """Count what is canonical after a block that there is a snapshot of; None: all."""
-        known = None if block_hash is None else self.chain.block_by_hash(block_hash)
-        first = (self.chain.genesis if known is None else known).number + 1
-        for number in range(first, self.chain.head.number + 1):
+        """Count what is canonical after a block that there is a snapshot of (None: all), as far as
+        it matters.
+        """
+        for number in range(self.chain.head.number, self.chain.genesis.number, -1):
             block = self.chain.block_by_number(number)
-            self.count(BLOCK_GAS + (0 if block is None else block.header.gas_used))
+            if block is None or block.hash == block_hash or self._gas >= SNAPSHOT_GAS:
+                break
+            self.count(BLOCK_GAS + block.header.gas_used)
 
     def count(self, gas: int) -> None:
         """So much more would have to be executed again."""

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fastevm.chain.chain import Chain, ChainLimits, HeadChange
+from fastevm.chain.chain import Chain, HeadChange
+from fastevm.chain.retention import ChainLimits
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
 from fastevm.execution.validation import transactions_root
 from fastevm.types import Block, Withdrawal

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from fastevm.chain import importing
-from fastevm.chain.chain import Chain, ChainLimits
+from fastevm.chain.chain import Chain
 from fastevm.chain.importing import BlockImport, ForeignChain, SyncState
 from fastevm.chain.meters import Meters
+from fastevm.chain.retention import ChainLimits
 from fastevm.chain.upstream import METHOD_NOT_FOUND, UpstreamRefusal
 from fastevm.errors import InvalidBlock
 
