@@ -75,6 +75,7 @@ class Rules:
     sources: Mapping[tuple[str, str], Eip] = field(compare=False)
 
 
+@lru_cache(maxsize=256)
 def resolve(fork: Fork) -> Rules:
     """Add up the EIPs of a fork."""
     opcodes: dict[str, int] = {}
