@@ -38,9 +38,11 @@ $(VENV)/.test: pyproject.toml $(VENV)/.node
 	$(INSTALL) ".[test,lint]"
 	@touch $@
 
-# Cython and the compiler look only at what changed.
+# Cython and the compiler look only at what changed, and so does Python, whose own compiler takes a
+# third of the node's start where byte code may not be written (PYTHONDONTWRITEBYTECODE).
 build: $(VENV)/.node
 	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@$(BIN)/python -m compileall -q fastevm rpc bench
 
 node: build
 	@exec $(BIN)/python -m fastevm node $(ARGS)
@@ -129,3 +131,4 @@ races: $(VENV)/.test
 clean:
 	rm -rf build *.egg-info
 	find fastevm -name '*.so' -delete
+	find fastevm rpc bench -name __pycache__ -prune -exec rm -r {} +

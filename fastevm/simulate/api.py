@@ -1,6 +1,5 @@
 """One payload of eth_simulateV1 on any state, from Python."""
 
-import asyncio
 from typing import Any
 
 from fastevm.simulate.blocks import simulate_v1
@@ -53,4 +52,6 @@ def simulate(
 
 async def simulate_async(state: Any, payload: Any, **options: Any) -> list[SimulatedBlock]:
     """`simulate` in a thread, so that the event loop goes on; the same options and errors."""
-    return await asyncio.to_thread(simulate, state, payload, **options)
+    from asyncio import to_thread  # slow to load, and who calls this has done so
+
+    return await to_thread(simulate, state, payload, **options)

@@ -1,6 +1,5 @@
 """Thousands to millions of independent bundles on one immutable state, on threads or anywhere."""
 
-import asyncio
 import os
 import time
 from collections import deque
@@ -50,12 +49,16 @@ class Simulations(Generic[T]):
         return next(self._flow)
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        while (chunk := await asyncio.to_thread(next, self._chunks, None)) is not None:
+        from asyncio import to_thread  # slow to load, and who waits has done so
+
+        while (chunk := await to_thread(next, self._chunks, None)) is not None:
             for item in self._items(chunk):
                 yield item
 
     def __await__(self) -> Generator[Any, None, list[T]]:
-        return asyncio.to_thread(list, self._flow).__await__()
+        from asyncio import to_thread
+
+        return to_thread(list, self._flow).__await__()
 
     def close(self) -> None:
         """Stop what still runs; nothing more comes."""

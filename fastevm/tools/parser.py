@@ -1,19 +1,32 @@
 """The parser of the command line: a word that is almost right is answered with the right one."""
 
+from __future__ import annotations
+
 import argparse
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import Any, NoReturn
 
 CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 UNKNOWN = re.compile(r"unrecognized arguments: (--[\w.-]+)")
 
 
 class Parser(argparse.ArgumentParser):
-    """An `argparse.ArgumentParser` whose complaints about unknown words suggest known ones."""
+    """An `argparse.ArgumentParser` whose complaints about unknown words suggest known ones.
+
+    ``fill`` adds a command's options when the command is given: others need not be loaded.
+    """
+
+    def __init__(self, *args: Any, fill: Callable[[Parser], None] | None = None, **kw: Any) -> None:
+        super().__init__(*args, **kw)
+        self._fill = fill
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Refuse unknown options here, in the command's own parser: it knows the right ones."""
+        fill, self._fill = self._fill, None
+        if fill is not None:
+            fill(self)
         parsed, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
