@@ -5,12 +5,11 @@ from typing import Final
 
 from aiohttp import WSCloseCode, web
 
+from rpc.behind import ACCEPTED_TYPES, JSON_TYPE
 from rpc.dispatch import Dispatcher
 from rpc.feed import FeedRoute
 from rpc.session import Session
 
-JSON_TYPE: Final = "application/json"
-ACCEPTED_TYPES: Final = frozenset((JSON_TYPE, "application/json-rpc", "application/jsonrequest"))
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 GOODBYE_TIME: Final = 2.0  # seconds that a WebSocket client gets to answer a close
@@ -25,10 +24,20 @@ CORS_HEADERS: Final = {
 class Endpoint:
     """The routes of one listener."""
 
-    def __init__(self, dispatcher: Dispatcher, *, allow_origin: str | None = "*") -> None:
+    def __init__(self, dispatcher: Dispatcher, headers: dict[str, str]) -> None:
         self.dispatcher = dispatcher
+        self.headers = headers
         self.sessions: set[Session] = set()
-        self.headers = {} if allow_origin is None else {"Access-Control-Allow-Origin": allow_origin}
+
+    def runner(self, keepalive: float, shutdown: float) -> web.AppRunner:
+        """Return what serves the application; both times in seconds."""
+        return web.AppRunner(
+            self.application(),
+            access_log=None,
+            handler_cancellation=True,  # a client that leaves stops its work
+            keepalive_timeout=keepalive,
+            shutdown_timeout=shutdown,
+        )
 
     def application(self) -> web.Application:
         """Return the application."""

@@ -8,12 +8,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from aiohttp import web
-
 import fastevm
 from fastevm.chain import LogIndex, LogLimits
-from rpc.app import ACCEPTED_TYPES, JSON_TYPE, Endpoint
 from rpc.backend import Node, Simulator
+from rpc.behind import ACCEPTED_TYPES, JSON_TYPE, Behind, answer_headers
 from rpc.connection import Door
 from rpc.context import Context
 from rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
@@ -93,7 +91,7 @@ class Server:
         self.filters = Filters(limit=self.limits.filters, lifetime=self.limits.filter_time)
         self.allow_origin = allow_origin
         self.urls: list[str] = []
-        self._open: list[tuple[asyncio.Server, Door, web.AppRunner, Dispatcher]] = []
+        self._open: list[tuple[asyncio.Server, Door, Behind, Dispatcher]] = []
 
     async def start(self) -> None:
         """Start the node and listen everywhere; ``urls`` then has an entry for each listener."""
@@ -110,10 +108,10 @@ class Server:
 
     async def stop(self) -> None:
         """Close the listeners, let open requests end, stop the node."""
-        for server, door, runner, dispatcher in self._open:
+        for server, door, behind, dispatcher in self._open:
             server.close()
             await door.close(SHUTDOWN_TIME)
-            await runner.cleanup()
+            await behind.close()
             dispatcher.close()
         self._open.clear()
         await self.hub.stop()
@@ -134,28 +132,21 @@ class Server:
             workers=self.workers,
         )
         dispatcher = Dispatcher(context, self.workers, self.metrics)
-        endpoint = Endpoint(dispatcher, allow_origin=self.allow_origin)
-        runner = web.AppRunner(
-            endpoint.application(),
-            access_log=None,
-            handler_cancellation=True,  # a client that leaves stops its work
-            keepalive_timeout=KEEPALIVE,
-            shutdown_timeout=SHUTDOWN_TIME,
-        )
-        await runner.setup()
-        assert runner.server is not None
+        headers = answer_headers(self.allow_origin)
+        behind = Behind(dispatcher, headers, keepalive=KEEPALIVE, shutdown=SHUTDOWN_TIME)
         door = Door(
             dispatcher.respond,
-            runner.server,
+            behind.protocol,
             types=ACCEPTED_TYPES,
-            headers={"Content-Type": JSON_TYPE, **endpoint.headers},
+            headers={"Content-Type": JSON_TYPE, **headers},
             body_limit=self.limits.body_size,
             keepalive=KEEPALIVE,
         )
         server = await asyncio.get_running_loop().create_server(
             door.connection, listener.host, listener.port
         )
-        self._open.append((server, door, runner, dispatcher))
+        behind.load_soon()
+        self._open.append((server, door, behind, dispatcher))
         host, port = server.sockets[-1].getsockname()[:2]
         self.urls.append(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
 

@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable
 from threading import RLock
 from typing import Any
 
-import aiohttp
-
 from fastevm.chain.chain import Chain
 from fastevm.chain.feed import MAX_MESSAGE_BYTES, FeedError, decode
 from fastevm.chain.follower import Follower
@@ -110,6 +108,8 @@ class Following:
         asyncio.run_coroutine_threadsafe(call, self._loop).result()
 
     async def _forever(self, attempt: Callable[[Backoff], Awaitable[None]], name: str) -> None:
+        import aiohttp  # takes long to load, and only a node that follows another needs it
+
         backoff = Backoff(self.first_pause)
         while True:
             try:
@@ -125,6 +125,8 @@ class Following:
     # --- the feed ---------------------------------------------------------------------------------
 
     async def _follow_feed(self, backoff: Backoff) -> None:
+        import aiohttp
+
         assert self.feed_url is not None
         try:
             async with (

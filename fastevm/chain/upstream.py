@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from typing import Any
-
-import aiohttp
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from fastevm.errors import FastevmError
+
+if TYPE_CHECKING:
+    import aiohttp  # takes long to load, and only a node that follows another needs it
 
 REQUEST_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -38,6 +40,7 @@ class Upstream:
     def __init__(self, url: str, *, on_head: Callable[[], None] = lambda: None) -> None:
         if not url.startswith(("http://", "https://", "ws://", "wss://")):
             raise ValueError(f"upstream: {url!r} is no http or ws address")
+        import_module("aiohttp")  # now, for an event loop that runs would stand still
         self.url, self.on_head = url, on_head
         self._next_id = 0
         self._session: aiohttp.ClientSession | None = None
@@ -48,6 +51,8 @@ class Upstream:
 
     async def call(self, method: str, *params: Any) -> Any:
         """The result of a call; UpstreamRefusal or UpstreamError."""
+        import aiohttp
+
         self._next_id += 1
         request = {"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params}
         try:
@@ -69,6 +74,8 @@ class Upstream:
         self._session = self._socket = self._reader = None
 
     def _open_session(self) -> aiohttp.ClientSession:
+        import aiohttp
+
         if self._session is None:
             self._session = aiohttp.ClientSession()
         return self._session
@@ -106,6 +113,8 @@ class Upstream:
 
     async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         """Give answers to those who wait; announced heads to ``on_head``."""
+        import aiohttp
+
         try:
             async for message in socket:
                 if message.type is not aiohttp.WSMsgType.TEXT:
