@@ -110,6 +110,7 @@ REASONS: Final[dict[str, Row]] = {
     "simulated_halt": _both(-32015),
     # --- transactions to sign ---
     "unknown_account": _both(-32000, "unknown account"),
+    "blobs_not_signed": _both(-32000, "signing blob transactions not supported"),
     "wrong_chain_id": _both(-32000, "chainId does not match node's (have={have}, want={want})"),
     # --- the pool: any other reason of it is "pool" ---
     "pool": _both(-32000),

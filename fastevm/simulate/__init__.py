@@ -11,7 +11,7 @@ from fastevm.execution.fields import AccessListEntry, Authorization
 from fastevm.simulate.answer import simulate_text
 from fastevm.simulate.api import simulate, simulate_async
 from fastevm.simulate.blocks import simulate_v1
-from fastevm.simulate.call import call, estimate_gas
+from fastevm.simulate.call import call, estimate_gas, lists_of
 from fastevm.simulate.capsule import make_capsule, open_capsule
 from fastevm.simulate.chunk import BundleResult
 from fastevm.simulate.columns import Columns
@@ -80,6 +80,7 @@ __all__ = [
     "call",
     "estimate_gas",
     "extensions_from",
+    "lists_of",
     "make_capsule",
     "open_capsule",
     "read_request",

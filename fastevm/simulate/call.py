@@ -341,7 +341,7 @@ def transactions_of(
 
 
 def lists_of(request: CallRequest) -> dict[str, Any]:
-    """What a call carries beyond a plain message."""
+    """What a call carries beyond a plain message, as fields of `Transaction.build`."""
     lists: dict[str, Any] = {}
     if request.access_list is not None:
         lists["access_list"] = request.access_list

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 import fastevm
-from fastevm.simulate import BlockOverrides, CallRequest
+from fastevm.simulate import BlockOverrides, CallRequest, lists_of
 from rpc.backend import DevAccount
 from rpc.context import Context
 from rpc.errors import RpcError
@@ -73,6 +73,8 @@ def signed(context: Context, request: CallRequest) -> Any:
     chain_id = context.node.config.chain_id
     if request.chain_id not in (None, chain_id):
         raise RpcError("wrong_chain_id", have=request.chain_id, want=chain_id)
+    if request.blob_versioned_hashes is not None or request.max_fee_per_blob_gas is not None:
+        raise RpcError("blobs_not_signed")  # a call object has no room for what proves them
     fields: dict[str, Any] = {
         "nonce": request.nonce,
         "to": request.to,
@@ -80,14 +82,8 @@ def signed(context: Context, request: CallRequest) -> Any:
         "data": request.data,
         "gas_limit": request.gas or least_gas(context, request),
         **prices(context, request),
+        **lists_of(request),
     }
-    if request.access_list is not None:
-        fields["access_list"] = request.access_list
-    if request.authorization_list is not None:
-        fields["authorization_list"] = [
-            (a.chain_id, a.address, a.nonce, a.y_parity, a.r, a.s)
-            for a in request.authorization_list
-        ]
     if "gas_price" not in fields or "access_list" in fields:
         fields["chain_id"] = chain_id
     if fields["nonce"] is None:

@@ -78,6 +78,18 @@ def test_another_chain_is_refused(client: Client, sender: str) -> None:
     assert error["message"] == "chainId does not match node's (have=1, want=31337)"
 
 
+@pytest.mark.parametrize("method", ["eth_sendTransaction", "eth_signTransaction"])
+@pytest.mark.parametrize(
+    "blobs", [{"blobVersionedHashes": ["0x01" + "00" * 31]}, {"maxFeePerBlobGas": "0x1"}]
+)
+def test_blobs_are_refused_and_not_left_out(
+    client: Client, sender: str, method: str, blobs: dict[str, object]
+) -> None:
+    error = client.ask(method, {"from": sender, "to": RECEIVER, **blobs})["error"]
+    message = "signing blob transactions not supported"
+    assert (error["code"], error["message"]) == (-32000, message)
+
+
 @pytest.mark.parametrize("message", [b"", b"hello", bytes(range(256))])
 def test_a_signed_message_names_its_signer(client: Client, sender: str, message: bytes) -> None:
     text = "0x" + message.hex()
