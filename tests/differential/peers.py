@@ -24,17 +24,23 @@ class PeerError(Exception):
     """A peer could not be started, or failed on a case."""
 
 
+def python_of(name: str) -> Path:
+    """The interpreter of a peer's environment; PeerError where it is not installed."""
+    environment, _ = PEERS[name]
+    python = Path(os.environ.get("FASTEVM_PEERS", ROOT)) / environment / "bin" / "python"
+    if not python.exists():
+        raise PeerError(
+            f"the peer {name} is not installed: there is no {python}; `make peers` installs it"
+        )
+    return python
+
+
 class Peer:
     """A worker process to compare with; use it in a `with` statement."""
 
     def __init__(self, name: str) -> None:
-        environment, script = PEERS[name]
-        place = Path(os.environ.get("FASTEVM_PEERS", ROOT))
-        python = place / environment / "bin" / "python"
-        if not python.exists():
-            raise PeerError(
-                f"the peer {name} is not installed: there is no {python}; `make peers` installs it"
-            )
+        _, script = PEERS[name]
+        python = python_of(name)
         self.name = name
         # What checks fastevm (see `make sanitize`) has no business in the peers.
         environ = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}

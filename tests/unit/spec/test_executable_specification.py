@@ -1,9 +1,8 @@
-"""The rules against the constants of the executable specification, where it is installed.
+"""The rules against the constants of the executable specification, which `make peers` installs."""
 
-It comes with ``pip install ethereum-execution``; without it, these tests are skipped.
-"""
-
-from importlib import import_module
+import json
+import subprocess
+from typing import Any
 
 import pytest
 
@@ -11,8 +10,7 @@ from fastevm.spec.activation import MAINNET
 from fastevm.spec.forks import fork_named
 from fastevm.spec.opcodes import FORMER_NAMES
 from fastevm.spec.schedule import schedule_for
-
-pytest.importorskip("ethereum.forks", reason="needs ethereum-execution in this environment")
+from tests.differential.peers import WORKERS, PeerError, python_of
 
 # Their Constantinople is mainnet's, which is Petersburg.
 MODULES = {
@@ -103,62 +101,65 @@ CONSTANTS = [
     ("fork", "MAX_RLP_BLOCK_SIZE", "max_block_rlp_size"),
     ("fork", "SYSTEM_TRANSACTION_GAS", "system_call_gas"),
 ]
+REWARD = ("fork", "BLOCK_REWARD")
 
 
-def theirs(fork, module, name):
+@pytest.fixture(scope="module")
+def theirs() -> dict[str, Any]:
+    """What the forks of the specification say, as its worker writes it; one process for all."""
     try:
-        return getattr(import_module(f"ethereum.forks.{fork}.{module}"), name, None)
-    except ModuleNotFoundError:
-        return None
+        python = python_of("eels")
+    except PeerError as error:
+        pytest.fail(str(error))
+    constants = [REWARD, *((module, name) for module, name, _ in CONSTANTS)]
+    done = subprocess.run(
+        [python, "eels_rules.py"], cwd=WORKERS, capture_output=True, text=True, check=True,
+        input=json.dumps({"forks": list(MODULES), "constants": constants}),
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 @pytest.mark.parametrize(("fork", "name"), MODULES.items())
-def test_constants_agree(fork, name):
+def test_constants_agree(theirs, fork, name):
     ours = schedule_for(name).parameters
+    constants = theirs[fork]["constants"]
     found = {
-        (constant, parameter): (int(value), int(ours[parameter]))
+        (constant, parameter): (constants[f"{module}.{constant}"], int(ours[parameter]))
         for module, constant, parameter in CONSTANTS
-        if (value := theirs(fork, module, constant)) is not None
+        if f"{module}.{constant}" in constants
     }
     assert len(found) > 25
     assert {key for key, (their, our) in found.items() if their != our} == set()
 
 
-def test_every_constant_exists_in_some_fork():
-    missing = [
-        name
-        for module, name, _ in CONSTANTS
-        if all(theirs(fork, module, name) is None for fork in MODULES)
-    ]
-    assert missing == []
+def test_every_constant_exists_in_some_fork(theirs):
+    known = {name for fork in theirs.values() for name in fork["constants"]}
+    assert {f"{module}.{name}" for module, name, _ in CONSTANTS} - known == set()
 
 
 @pytest.mark.parametrize(("fork", "name"), MODULES.items())
-def test_opcodes_exist_in_the_same_forks(fork, name):
-    instructions = import_module(f"ethereum.forks.{fork}.vm.instructions")
+def test_opcodes_exist_in_the_same_forks(theirs, fork, name):
     aliases = {"KECCAK": "KECCAK256", **FORMER_NAMES}
-    expected = {aliases.get(op.name, op.name) for op in instructions.Ops}
+    expected = {aliases.get(opcode, opcode) for opcode in theirs[fork]["opcodes"]}
     assert schedule_for(name).opcodes.keys() == expected
 
 
 @pytest.mark.parametrize(("fork", "name"), MODULES.items())
-def test_precompiles_exist_in_the_same_forks(fork, name):
-    mapping = import_module(f"ethereum.forks.{fork}.vm.precompiled_contracts.mapping")
-    expected = {int.from_bytes(a, "big") for a in mapping.PRE_COMPILED_CONTRACTS}
+def test_precompiles_exist_in_the_same_forks(theirs, fork, name):
+    expected = {int(address, 16) for address in theirs[fork]["precompiles"]}
     assert set(schedule_for(name).precompiles.values()) == expected
 
 
 @pytest.mark.parametrize(("fork", "name"), MODULES.items())
-def test_block_rewards_agree(fork, name):
-    reward = theirs(fork, "fork", "BLOCK_REWARD")
-    assert schedule_for(name).parameters["block_reward_gwei"] * 10**9 == int(reward or 0)
+def test_block_rewards_agree(theirs, fork, name):
+    reward = theirs[fork]["constants"].get(".".join(REWARD), 0)
+    assert schedule_for(name).parameters["block_reward_gwei"] * 10**9 == reward
 
 
 @pytest.mark.parametrize(("fork", "name"), MODULES.items())
-def test_mainnet_activates_at_the_same_points(fork, name):
-    criteria = import_module(f"ethereum.forks.{fork}").FORK_CRITERIA
+def test_mainnet_activates_at_the_same_points(theirs, fork, name):
     ours = {a.fork: a.number for a in MAINNET.by_block}
     ours |= {a.fork: a.timestamp for a in MAINNET.by_time}
     ours[MAINNET.merge_fork] = MAINNET.merge_block
-    number = getattr(criteria, "block_number", None)
-    assert ours[fork_named(name)] == int(criteria.timestamp if number is None else number)
+    assert ours[fork_named(name)] == theirs[fork]["activation"]
