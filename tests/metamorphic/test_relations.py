@@ -12,7 +12,7 @@ from .relations import RELATIONS
 
 
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.__name__)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**48), fork=st.sampled_from(FORKS))
 def test_the_circumstances_do_not_matter(
     relation: Callable[[Case], str | None], seed: int, fork: str

@@ -300,6 +300,5 @@ TestLives = Lives.TestCase
 TestLives.settings = settings(
     max_examples=EXAMPLES,
     stateful_step_count=STEPS,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )

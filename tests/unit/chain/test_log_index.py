@@ -268,7 +268,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 300), st.sampled_from([LIMITS, LogLimits(blocks=1, size=900)]), steps)
 def test_it_agrees_with_the_receipts_through_any_changes(
     length: int, limits: LogLimits, changes: list[tuple[int, list[list[int]], bool]]

@@ -69,7 +69,7 @@ def test_a_transfer_moves_value_pays_for_gas_and_raises_the_nonce() -> None:
     assert layer.nonce(SENDER) == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 50),
     st.integers(0, 100),

@@ -79,7 +79,7 @@ def envelope(f: dict) -> bytes:
     return bytes([f["type"]]) + rlp.encode([*body, *extra, *signature])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(kinds)
 def test_building_gives_the_canonical_bytes_and_decoding_gives_the_fields_back(
     fields: dict,
@@ -100,7 +100,7 @@ def test_building_gives_the_canonical_bytes_and_decoding_gives_the_fields_back(
         assert getattr(decoded, name) == value, name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(kinds, st.integers(1, ORDER - 1), st.integers(1, 2**63))
 def test_what_is_signed_is_recovered(fields: dict, key: int, chain_id: int) -> None:
     secret = key.to_bytes(32, "big")
@@ -330,7 +330,7 @@ def test_what_is_no_transaction_does_not_decode(raw: bytes) -> None:
         Transaction.decode(raw)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(kinds, st.data())
 def test_damaged_bytes_decode_to_their_own_encoding_or_not_at_all(
     fields: dict, data: st.DataObject

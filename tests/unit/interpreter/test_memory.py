@@ -62,7 +62,7 @@ def test_call_data_in_the_callers_memory_survives_its_move() -> None:
     assert out(caller, {OTHER: callee})[32:] == (0xABCD).to_bytes(32, "big")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(*[st.integers(0, 200)] * 3), min_size=1, max_size=6))
 def test_mcopy_moves_like_a_slice(moves: list[tuple[int, int, int]]) -> None:
     model = bytearray(bytes(range(1, 161)) + bytes(400))
@@ -73,7 +73,7 @@ def test_mcopy_moves_like_a_slice(moves: list[tuple[int, int, int]]) -> None:
     assert out(code + asm(416, 0, "RETURN"), data=bytes(range(1, 161))) == bytes(model[:416])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=80), st.integers(0, 100), st.integers(0, 100))
 def test_data_is_read_with_zeros_behind_its_end(data: bytes, offset: int, size: int) -> None:
     padded = (data + bytes(300))[offset:]

@@ -47,7 +47,7 @@ def visible(outcome: Outcome) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(codes=st.tuples(CONTRACTS, CONTRACTS, CONTRACTS), fork=st.sampled_from(FORKS))
 def test_a_run_ends_the_same_in_every_mode(codes: tuple[bytes, bytes, bytes], fork: str) -> None:
     accounts = accounts_of(codes)
@@ -67,7 +67,7 @@ def test_a_run_ends_the_same_in_every_mode(codes: tuple[bytes, bytes, bytes], fo
     assert pieces == records
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(codes=st.tuples(CONTRACTS, CONTRACTS, CONTRACTS), fork=st.sampled_from(FORKS))
 def test_steps_add_up_to_the_gas_of_their_frame(
     codes: tuple[bytes, bytes, bytes], fork: str

@@ -63,7 +63,7 @@ MODELS: dict[str, Callable[..., int]] = {
 
 
 @pytest.mark.parametrize("mnemonic", MODELS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(words=st.tuples(WORDS, WORDS, WORDS))
 def test_an_op_computes_what_the_model_says(mnemonic: str, words: tuple[int, int, int]) -> None:
     model = MODELS[mnemonic]

@@ -17,7 +17,7 @@ INFINITY_1, INFINITY_2 = bytes(128), bytes(256)
 YES, NO = (1).to_bytes(32, "big"), bytes(32)
 INVALID = (False, b"", 0)
 
-few = settings(max_examples=10, deadline=None)
+few = settings(max_examples=10)
 scalars = st.one_of(
     st.sampled_from([0, 1, 2, ORDER - 1, ORDER, ORDER + 1, 2**256 - 1]), st.integers(0, 2**256 - 1)
 )

@@ -26,7 +26,6 @@ INVALID = (False, b"", 0)
 
 few = settings(
     max_examples=15,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 elements = st.one_of(

@@ -27,7 +27,7 @@ TAU_G1 = bytes.fromhex(
 )
 
 scalars = st.one_of(st.sampled_from([0, 1, ORDER - 1]), st.integers(0, ORDER - 1))
-few = settings(max_examples=10, deadline=None)
+few = settings(max_examples=10)
 
 
 def word(n: int) -> bytes:

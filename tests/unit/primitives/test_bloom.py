@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 from eth_bloom.bloom import BloomFilter
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastevm.primitives.bloom import BloomQuery, bloom_of, merge_blooms
@@ -31,13 +31,11 @@ def packed(bloom: BloomFilter) -> bytes:
     return int(bloom).to_bytes(256, "big")
 
 
-@settings(deadline=None)
 @given(logs)
 def test_the_bloom_of_logs(entries: list[Log]) -> None:
     assert bloom_of(entries) == packed(reference(entries))
 
 
-@settings(deadline=None)
 @given(logs, logs)
 def test_merged_blooms_hold_both(first: list[Log], second: list[Log]) -> None:
     assert merge_blooms([bloom_of(first), bloom_of(second)]) == bloom_of(first + second)
@@ -47,7 +45,6 @@ def test_merged_blooms_hold_both(first: list[Log], second: list[Log]) -> None:
 positions = st.lists(st.lists(values, max_size=3), max_size=4)
 
 
-@settings(deadline=None)
 @given(st.lists(logs, max_size=8), positions)
 def test_a_query_asks_one_alternative_of_each_position(
     blocks: list[list[Log]], wanted: list[list[bytes]]

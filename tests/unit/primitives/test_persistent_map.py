@@ -173,11 +173,11 @@ class Versions(RuleBasedStateMachine):
 
 
 TestVersions = Versions.TestCase
-TestVersions.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestVersions.settings = settings(max_examples=40, stateful_step_count=30)
 
 
 @given(st.lists(st.binary(min_size=20, max_size=20), unique=True, max_size=80), st.randoms())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_order_does_not_matter(keys: list[bytes], rng: random.Random) -> None:
     version = BytesMap(20)
     for key in keys:

@@ -15,7 +15,6 @@ strings = st.one_of(st.binary(max_size=3), st.binary(min_size=50, max_size=60), 
 values = st.recursive(strings, lambda inner: st.lists(inner, max_size=5), max_leaves=30)
 
 
-@settings(deadline=None)
 @given(values)
 def test_values_are_encoded_and_come_back(value: Any) -> None:
     encoded = rlp.encode(value)
@@ -45,7 +44,7 @@ def accepted_by_reference(data: bytes) -> bool:
         return False
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.one_of(
         st.binary(max_size=12),

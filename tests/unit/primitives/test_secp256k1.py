@@ -18,7 +18,7 @@ private_keys = st.integers(1, ORDER - 1).map(lambda n: n.to_bytes(32, "big"))
 hashes = st.binary(min_size=32, max_size=32)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(private_keys, hashes)
 def test_who_signed_is_recovered(private_key: bytes, message_hash: bytes) -> None:
     parity, r, s = secp256k1.sign(message_hash, private_key)
@@ -27,7 +27,7 @@ def test_who_signed_is_recovered(private_key: bytes, message_hash: bytes) -> Non
     assert secp256k1.recover_signer(message_hash, parity, r, s) == expected.to_canonical_address()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(private_keys, hashes)
 def test_a_signature_is_the_deterministic_one_with_low_s(
     private_key: bytes, message_hash: bytes
@@ -38,7 +38,7 @@ def test_a_signature_is_the_deterministic_one_with_low_s(
     assert s <= ORDER // 2
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(private_keys)
 def test_keys_and_addresses(private_key: bytes) -> None:
     expected = KeyAPI.PrivateKey(private_key).public_key

@@ -81,7 +81,7 @@ def test_every_operation_has_a_reference() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(operands=st.tuples(words, words, words))
 def test_an_operation_agrees_with_integers(name: str, operands: tuple[int, int, int]) -> None:
     taken = operands[: ARITY[name]]
@@ -129,14 +129,14 @@ moduli = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(moduli, st.lists(st.tuples(words, words), min_size=3, max_size=6))
 def test_mulmod_with_a_repeated_modulus(modulus: int, factors: list[tuple[int, int]]) -> None:
     for a, b in factors:
         assert OPERATIONS["mulmod"](a, b, modulus) == EXPECTED["mulmod"](a, b, modulus)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(words, words, st.integers(0, 1)), max_size=8), words, words)
 def test_mulmod_with_moduli_in_turn(
     steps: list[tuple[int, int, int]], first: int, second: int

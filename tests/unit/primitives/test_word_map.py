@@ -160,11 +160,11 @@ class Versions(RuleBasedStateMachine):
 
 
 TestVersions = Versions.TestCase
-TestVersions.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestVersions.settings = settings(max_examples=40, stateful_step_count=30)
 
 
 @given(st.lists(st.integers(0, LARGEST), unique=True, max_size=120), st.randoms())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_order_does_not_matter(keys: list[int], rng: random.Random) -> None:
     version = filled({key: key + 1 & LARGEST or 1 for key in keys})
     kept = set(keys[::2])

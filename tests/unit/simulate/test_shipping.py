@@ -25,7 +25,7 @@ accounts = st.fixed_dictionaries(
 
 
 @given(st.dictionaries(addresses, accounts, max_size=5))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_state_comes_back_as_it_was(state: dict[bytes, dict[str, object]]) -> None:
     layer = Layer.of(state)
     packed = pack_layer(layer)

@@ -66,7 +66,7 @@ def test_the_empty_state_has_the_empty_root() -> None:
     assert Layer.empty().storage(bytes(20), 0) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(changes, max_size=6), st.randoms())
 def test_every_version_reads_as_it_was_and_has_the_root_of_its_content(
     history: list, random

@@ -14,7 +14,7 @@ from .test_trie import keys, maps, trie_of
 
 
 @given(maps, st.lists(keys, max_size=10))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_proof_gives_the_value_or_its_absence(
     items: dict[bytes, bytes], others: list[bytes]
 ) -> None:
@@ -26,7 +26,7 @@ def test_a_proof_gives_the_value_or_its_absence(
 
 
 @given(maps.filter(bool), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_flipped_bit_is_noticed(items: dict[bytes, bytes], data: st.DataObject) -> None:
     trie = trie_of(items)
     key = data.draw(st.sampled_from(sorted(items)))

@@ -76,7 +76,7 @@ def trie_of(items: dict[bytes, bytes]) -> Trie:
 
 
 @given(maps)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_root_is_that_of_the_reference(items: dict[bytes, bytes]) -> None:
     trie = trie_of(items)
     assert trie.root() == root_of(items)
@@ -84,7 +84,7 @@ def test_the_root_is_that_of_the_reference(items: dict[bytes, bytes]) -> None:
 
 
 @given(maps, st.sets(keys, max_size=20), st.randoms())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_order_of_puts_and_deletes_gives_the_same_root(
     items: dict[bytes, bytes], others: set[bytes], rng: random.Random
 ) -> None:
@@ -155,7 +155,7 @@ class Versions(RuleBasedStateMachine):
 
 
 TestVersions = Versions.TestCase
-TestVersions.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestVersions.settings = settings(max_examples=60, stateful_step_count=20)
 
 
 def test_an_empty_trie_has_the_empty_root() -> None:
