@@ -5,13 +5,14 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from fastevm import simulate
 from fastevm.chain import Node, genesis_node
-from fastevm.chain.kzg import find_trusted_setup
+from fastevm.chain.kzg import TrustedSetup, find_trusted_setup
 from rpc.dialect import DIALECTS
 from rpc.limits import Limits
 from rpc.server import Listener, Server
@@ -48,13 +49,19 @@ class LiveServer:
         return self.server.urls[list(DIALECTS).index(dialect)]
 
 
+@cache
+def loaded_setup() -> TrustedSetup | None:
+    """Return the KZG setup, read once for all nodes: it takes seconds, and nothing changes it."""
+    setup = find_trusted_setup()
+    if setup is not None:
+        setup.load()
+    return setup
+
+
 def recorded_node() -> Node:
     """Return a node that has imported the recorded chain."""
     genesis = json.loads((RECORDED / "genesis.json").read_text())
-    setup = find_trusted_setup()
-    if setup is not None:
-        setup.load()  # takes seconds, which the recorded blob transaction must not wait for
-    node = genesis_node(genesis, trusted_setup=setup)
+    node = genesis_node(genesis, trusted_setup=loaded_setup())
     node.chain.import_rlp((RECORDED / "chain.rlp").read_bytes())
     return node
 
