@@ -45,6 +45,7 @@ class Hub:
         self.arrivals: deque[tuple[int, bytes]] = deque(maxlen=limits.arrivals)
         self._numbers = count(1)
         self._topics: dict[Topic, dict[Subscriber, None]] = {}
+        self._tells_transactions = False  # somebody wants to hear what enters the pool
         self._waiters: dict[bytes, set[asyncio.Event]] = {}
         self._waiting = 0
         self._inbox: deque[Callable[[], Event]] = deque()
@@ -76,6 +77,7 @@ class Hub:
     def subscribe(self, topic: Topic, subscriber: Subscriber) -> None:
         """Tell ``subscriber`` from now on what happens about ``topic``."""
         self._topics.setdefault(topic, {})[subscriber] = None
+        self._look_for_transactions()
 
     def unsubscribe(self, topic: Topic, subscriber: Subscriber) -> None:
         """Stop telling ``subscriber`` about ``topic``."""
@@ -83,6 +85,12 @@ class Hub:
         subscribers.pop(subscriber, None)
         if not subscribers:
             self._topics.pop(topic, None)
+            self._look_for_transactions()
+
+    def _look_for_transactions(self) -> None:
+        self._tells_transactions = any(
+            topic.kind in TransactionEvent.kinds for topic in self._topics
+        )
 
     @property
     def subscriptions(self) -> int:
@@ -130,7 +138,8 @@ class Hub:
 
     def _on_transaction(self, transaction: Any) -> None:
         self.arrivals.append((next(self._numbers), transaction.hash))
-        self._hand_over(lambda: TransactionEvent(transaction))
+        if self._tells_transactions:  # waking the loop costs as much as answering a short call
+            self._hand_over(lambda: TransactionEvent(transaction))
 
     def _hand_over(self, event: Callable[[], Event]) -> None:
         loop = self._loop
