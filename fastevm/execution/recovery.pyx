@@ -1,5 +1,6 @@
 """Who signed a transaction and its authorizations (EIP-155, EIP-2, EIP-7702)."""
 from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memset
 
 from fastevm.execution.envelope cimport HALF_ORDER, authorization_signing_hash, tx_signing_hash
 from fastevm.execution.tx cimport (
@@ -9,9 +10,11 @@ from fastevm.execution.tx cimport (
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.intrinsics cimport (
-    atomic_claim_int, atomic_observe_int, atomic_publish_int,
+    atomic_claim_int, atomic_observe_int, atomic_publish_int, load64_big,
 )
-from fastevm.primitives.secp256k1 cimport recover_address
+from fastevm.primitives.secp256k1 cimport (
+    RECOVERY_LANES, Recovery, recover_address, recover_eight, recovers_together,
+)
 from fastevm.primitives.word cimport Word, word_is_zero, word_lt, word_store
 
 
@@ -42,32 +45,101 @@ cdef inline bint signer_of(
 
 
 cdef bint tx_recover(Tx* tx, Buffer* scratch) noexcept nogil:
+    if not recover_authorities(tx, scratch):
+        return False
+    return sender_state_of(tx) != SENDER_UNKNOWN or recover_sender(tx, scratch)
+
+
+cdef bint recover_authorities(Tx* tx, Buffer* scratch) noexcept nogil:
     cdef uint32_t i
     if not authorities_are_known(tx):
         for i in range(tx.authorization_count):
             if not recover_authority(&tx.authorizations[i], scratch):
                 return False
         atomic_publish_int(<int*>&tx.authorities_known, True)
-    return sender_state_of(tx) != SENDER_UNKNOWN or recover_sender(tx, scratch)
+    return True
 
 
-# Several threads may recover one signature: each does it on the side, one stores what all found.
+cdef inline bint may_have_sender(const Tx* tx) noexcept nogil:
+    return tx.y_parity >= 0 and in_range(&tx.r, &tx.s)
+
+
 cdef bint recover_sender(Tx* tx, Buffer* scratch) noexcept nogil:
     cdef Hash digest
     cdef Address sender
     cdef SenderState state = SENDER_BAD_VALUES
-    if tx.y_parity >= 0 and in_range(&tx.r, &tx.s):
+    if may_have_sender(tx):
         if not tx_signing_hash(tx, tx.has_chain_id, tx.chain_id, scratch, &digest):
             return False
         state = SENDER_NO_KEY
         if signer_of(&digest, &tx.r, &tx.s, tx.y_parity, &sender):
             state = SENDER_KNOWN
+    keep_sender(tx, state, &sender)
+    return True
+
+
+# Several threads may recover one signature: each does it on the side, one stores what all found.
+cdef void keep_sender(Tx* tx, SenderState state, const Address* sender) noexcept nogil:
     if atomic_claim_int(<int*>&tx.sender_state, SENDER_UNKNOWN, SENDER_WRITING):
         if state == SENDER_KNOWN:
-            tx.sender = sender
+            tx.sender = sender[0]
         atomic_publish_int(<int*>&tx.sender_state, state)
     while sender_state_of(tx) == SENDER_UNKNOWN:
         sched_yield()
+
+
+cdef bint tx_recover_many(Tx** transactions, size_t count, Buffer* scratch) noexcept nogil:
+    cdef Tx* group[RECOVERY_LANES]
+    cdef size_t i, size = 0
+    for i in range(count):
+        if not recover_authorities(transactions[i], scratch):
+            return False
+        if sender_state_of(transactions[i]) == SENDER_UNKNOWN:
+            group[size] = transactions[i]
+            size += 1
+        if size == RECOVERY_LANES or i + 1 == count:
+            if not recover_group(group, size, scratch):
+                return False
+            size = 0
+    return True
+
+
+# Up to RECOVERY_LANES senders that are not known.
+cdef bint recover_group(Tx** group, size_t size, Buffer* scratch) noexcept nogil:
+    cdef Recovery jobs[RECOVERY_LANES]
+    cdef Address senders[RECOVERY_LANES]
+    cdef size_t i
+    if recovers_together(size):
+        for i in range(size):
+            if not fill_job(&jobs[i], group[i], scratch):
+                return False
+        for i in range(size, <size_t>RECOVERY_LANES):
+            jobs[i] = jobs[0]
+        recover_eight(jobs, senders)
+        for i in range(size):
+            if jobs[i].found and may_have_sender(group[i]):
+                keep_sender(group[i], SENDER_KNOWN, &senders[i])
+    for i in range(size):
+        if sender_state_of(group[i]) == SENDER_UNKNOWN and not recover_sender(group[i], scratch):
+            return False
+    return True
+
+
+# Where there is no sender the lane works on numbers that do no harm.
+cdef bint fill_job(Recovery* job, const Tx* tx, Buffer* scratch) noexcept nogil:
+    cdef Hash digest
+    cdef int i
+    memset(job, 0, sizeof(Recovery))
+    job.r[0] = job.s[0] = 1
+    if not may_have_sender(tx):
+        return True
+    if not tx_signing_hash(tx, tx.has_chain_id, tx.chain_id, scratch, &digest):
+        return False
+    for i in range(4):
+        job.z[i] = load64_big(digest.b + 24 - 8 * i)
+        job.r[i] = tx.r.d[i]
+        job.s[i] = tx.s.d[i]
+    job.y_parity = tx.y_parity
     return True
 
 

@@ -6,14 +6,15 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from fastevm.execution.recovery cimport authorities_are_known, sender_state_of, tx_recover
+from fastevm.execution.recovery cimport authorities_are_known, sender_state_of, tx_recover_many
 from fastevm.execution.transaction cimport Transaction
 from fastevm.execution.tx cimport SENDER_UNKNOWN, Tx
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.intrinsics cimport atomic_increment
 
 
-# A recovery takes about 30 us, starting a thread about as long: fewer signatures are not worth one.
+# A recovery takes about 10 us with eight side by side and 30 alone, starting a thread about 30:
+# fewer signatures are not worth one.
 cdef enum:
     SIGNATURES_PER_THREAD = 8
 
@@ -21,19 +22,20 @@ cdef enum:
 cdef struct Batch:
     Tx** transactions
     int64_t count
-    int64_t taken             # changed atomically by the threads
+    int64_t taken             # groups of so many, changed atomically by the threads
     bint no_memory
 
 
 cdef void recover_batch(Batch* batch) noexcept nogil:
     cdef Buffer scratch
-    cdef int64_t i
+    cdef int64_t first, size
     memset(&scratch, 0, sizeof(scratch))
     while True:
-        i = atomic_increment(&batch.taken) - 1
-        if i >= batch.count:
+        first = (atomic_increment(&batch.taken) - 1) * SIGNATURES_PER_THREAD
+        if first >= batch.count:
             break
-        if not tx_recover(batch.transactions[i], &scratch):
+        size = min(batch.count - first, <int64_t>SIGNATURES_PER_THREAD)
+        if not tx_recover_many(batch.transactions + first, size, &scratch):
             batch.no_memory = True
     buffer_free(&scratch)
 

@@ -4,10 +4,13 @@ The recovery functions hold no GIL and share one context, which they only read. 
 development accounts and tests; it goes through the same library (RFC 6979 nonces, low s).
 """
 
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 import coincurve._libsecp256k1 as _library
 
+from fastevm.primitives.intrinsics cimport (
+    atomic_claim_int, atomic_observe_int, atomic_publish_int, load64_big, store64_big,
+)
 from fastevm.primitives.keccak cimport keccak256_64
 from fastevm.primitives.native cimport native_function
 
@@ -126,6 +129,79 @@ cdef bint recover_address(
     keccak256_64(digest, key)
     memcpy(out.b, digest + 12, 20)
     return True
+
+
+# --- eight at once ---
+
+cdef extern from "fastevm/primitives/secp256k1_lanes.h" nogil:
+    bint has_lanes "fe_has_lanes"()
+    void keep_multiple "fe_keep_multiple"(int number, const uint64_t* x, const uint64_t* y)
+    void recover_in_lanes "fe_recover_eight"(Recovery* jobs)
+
+
+cdef enum:
+    G_MULTIPLES = 128             # that recovery in lanes needs
+    LEAST_TOGETHER = 3            # eight lanes take about as long as two recoveries
+    LANES_UNKNOWN = 0             # nobody asked yet
+    LANES_OPENING = 1             # a thread makes the multiples; others go one by one so long
+    LANES_OPEN = 2
+    LANES_ABSENT = 3
+
+
+cdef int lanes = LANES_UNKNOWN
+
+
+cdef inline void read_words(uint64_t* words, const uint8_t* bytes32) noexcept nogil:
+    cdef int i
+    for i in range(4):
+        words[i] = load64_big(bytes32 + 24 - 8 * i)
+
+
+# A few milliseconds, when somebody needs them.
+cdef void open_lanes() noexcept nogil:
+    cdef uint8_t scalar[32]
+    cdef uint8_t raw[64]
+    cdef uint64_t x[4]
+    cdef uint64_t y[4]
+    cdef PublicKey key
+    cdef int i
+    if not atomic_claim_int(&lanes, LANES_UNKNOWN, LANES_OPENING):
+        return
+    if not has_lanes():
+        atomic_publish_int(&lanes, LANES_ABSENT)
+        return
+    memset(scalar, 0, sizeof(scalar))
+    for i in range(G_MULTIPLES):
+        scalar[31] = <uint8_t>(2 * i + 1)
+        lib.create_key(lib.context, &key, scalar)
+        key_bytes(raw, &key)
+        read_words(x, raw)
+        read_words(y, raw + 32)
+        keep_multiple(i, x, y)
+    atomic_publish_int(&lanes, LANES_OPEN)
+
+
+cdef bint recovers_together(size_t count) noexcept nogil:
+    if count < LEAST_TOGETHER:
+        return False
+    if atomic_observe_int(&lanes) == LANES_UNKNOWN:
+        open_lanes()
+    return atomic_observe_int(&lanes) == LANES_OPEN
+
+
+cdef void recover_eight(Recovery* jobs, Address* out) noexcept nogil:
+    cdef uint8_t key[64]
+    cdef uint8_t digest[32]
+    cdef int lane, i
+    recover_in_lanes(jobs)
+    for lane in range(RECOVERY_LANES):
+        if not jobs[lane].found:
+            continue
+        for i in range(4):
+            store64_big(key + 24 - 8 * i, jobs[lane].key[i])
+            store64_big(key + 56 - 8 * i, jobs[lane].key[4 + i])
+        keccak256_64(digest, key)
+        memcpy(out[lane].b, digest + 12, 20)
 
 
 # --- Python's border ---

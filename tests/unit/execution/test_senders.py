@@ -1,11 +1,14 @@
 """Senders of many transactions at once: the same as one by one, whatever the number of threads."""
 
+import random
+from collections.abc import Callable
+
 import pytest
 import rlp
 
 from fastevm.execution.senders import recover_senders
 from fastevm.execution.transaction import Transaction, sign_authorization
-from fastevm.primitives.secp256k1 import public_key_address
+from fastevm.primitives.secp256k1 import public_key, public_key_address
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 VALUES = "invalid transaction v, r, s values"
@@ -103,3 +106,43 @@ def test_a_given_sender_stays_and_its_authorities_are_still_recovered() -> None:
     recover_senders([transaction])
     assert transaction.sender == b"\xaa" * 20
     assert transaction.authorities == (public_key_address(key(5)),)
+
+
+def signed_by_chance(count: int) -> list[Transaction]:
+    """Signatures that nobody made: some have a signer, about half have none."""
+    source = random.Random(7)
+    return [
+        Transaction.build(
+            nonce=i, gas_limit=21_000, to=bytes(20), v=27 + i % 2,
+            r=source.choice([source.randrange(1, ORDER), source.randrange(1, 20), ORDER - 1 - i]),
+            s=source.choice([source.randrange(1, ORDER), source.randrange(1, 20), ORDER - 1 - i]),
+        )
+        for i in range(count)
+    ]  # fmt: skip
+
+
+def over_the_generator(count: int) -> list[Transaction]:
+    """Signatures over small multiples of the generator, with which sums meet what they add."""
+    made = []
+    for i in range(count):
+        plain = Transaction.build(nonce=i, gas_limit=21_000, to=bytes(20), v=27, r=1, s=1)
+        digest = int.from_bytes(plain.signing_hash(), "big")
+        r = int.from_bytes(public_key(key(i // 4 + 1))[:32], "big")
+        s = (digest, digest * 2, ORDER - digest % ORDER, r)[i % 4] % ORDER
+        for v in (27, 28):
+            made.append(
+                Transaction.build(nonce=i, gas_limit=21_000, to=bytes(20), v=v, r=r, s=s)
+            )  # fmt: skip
+    return made
+
+
+@pytest.mark.parametrize("make", [signed_by_chance, over_the_generator])
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 500])
+def test_together_and_one_by_one_find_the_same(
+    make: Callable[[int], list[Transaction]], count: int
+) -> None:
+    transactions = make(count)
+    recover_senders(transactions, threads=1)
+    assert [(t.sender, t.signature_fault) for t in transactions] == [
+        (t.sender, t.signature_fault) for t in map(fresh, transactions)
+    ]
