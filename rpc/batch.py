@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rpc.envelope import Call, Message, Refusal, encode_batch
 from rpc.errors import RpcError
 from rpc.registry import Place
+from rpc.together import GROUP, look_ahead
 from rpc.topics import Turn
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Batch:
     """A batch under way."""
 
     __slots__ = ("answers", "dispatcher", "goes_elsewhere", "is_small", "limit", "messages",
-                 "position", "size", "turn")  # fmt: skip
+                 "position", "prepared", "size", "turn")  # fmt: skip
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Batch:
         self.answers: list[bytes] = []
         self.size = 0
         self.position = 0  # of the next message
+        self.prepared = 0  # messages that were looked at together
         self.goes_elsewhere = False  # the next one cannot be answered on the loop
 
     def begin(self) -> bytes | Coroutine[Any, Any, bytes]:
@@ -75,6 +77,9 @@ class Batch:
         self.goes_elsewhere = False
         while position < len(messages):
             message = messages[position]
+            if position >= self.prepared:
+                self.prepared = position + GROUP
+                look_ahead(self.dispatcher.context, messages[position : self.prepared])
             answer = (
                 here(message, turn, is_small)
                 if self.size <= limit or message.id is None
@@ -127,7 +132,9 @@ class Batch:
     def run_together(self, calls: list[Call], outcomes: "list[Outcome]") -> None:
         """Make calls one after the other, in a worker, as long as one trip may take."""
         started, size = perf_counter(), self.size
-        for call in calls:
+        for position, call in enumerate(calls):
+            if position % GROUP == 0:
+                look_ahead(self.dispatcher.context, calls[position : position + GROUP])
             outcome = self.dispatcher.outcome(call)
             outcomes.append(outcome)
             if isinstance(outcome[0], bytes):

@@ -43,7 +43,7 @@ class Door:
 
     def __init__(
         self,
-        respond: Callable[[bytes], bytes | Coroutine[Any, Any, bytes]],
+        respond: Callable[[bytes], bytes | Coroutine[Any, Any, bytes] | asyncio.Future[bytes]],
         fallback: Callable[[], asyncio.BaseProtocol],
         *,
         types: frozenset[str],
@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol):
         self.transport: Any = None
         self.data: bytes | bytearray = b""  # not yet answered
         self.missing = 0  # bytes without which there is no whole request
-        self.task: asyncio.Task[bytes] | None = None  # of the request in progress
+        self.task: asyncio.Future[bytes] | None = None  # of the request in progress
         self.paused = False  # the client takes no answers at the moment
         self.is_due = False  # `go_on` will be called by the loop
         self.closing = False
@@ -212,8 +212,8 @@ class Connection(asyncio.Protocol):
             self.missing = 0
             self.data = data[end:]
             answer = door.respond(data[head.size : end])
-            if type(answer) is not bytes:
-                self.task = self.loop.create_task(answer)  # type: ignore[arg-type]
+            if not isinstance(answer, bytes):
+                self.task = asyncio.ensure_future(answer, loop=self.loop)
                 self.task.add_done_callback(self.answered)
                 return
             self.transport.write(door.answer(answer))
@@ -223,7 +223,7 @@ class Connection(asyncio.Protocol):
                 return
         self.heard = self.loop.time()
 
-    def answered(self, task: "asyncio.Task[bytes]") -> None:
+    def answered(self, task: "asyncio.Future[bytes]") -> None:
         """Send the answer of a request that took longer, and turn to the next one."""
         self.task = None
         if task.cancelled() or self.transport.is_closing():

@@ -28,6 +28,7 @@ from rpc.errors import RpcError, wire_error
 from rpc.methods import METHODS
 from rpc.metrics import UNKNOWN_METHOD, Metrics
 from rpc.registry import Method, Place
+from rpc.together import Gathering
 from rpc.topics import Turn
 from rpc.workers import TooHeavy, Workers
 
@@ -44,6 +45,8 @@ LIGHT_SIZE: Final = 4_096
 
 LOOP: Final = Place.LOOP
 
+Answering = Coroutine[Any, Any, bytes] | asyncio.Future[bytes]
+
 Outcome = tuple[bytes | RpcError, float]  # the answer to a call and the seconds that it took
 
 
@@ -59,6 +62,7 @@ class Dispatcher:
             method.name: method.reads for method in METHODS.values() if method.reads is not None
         }
         self.reads = PlainReads(reads, context.limits.batch_items)
+        self.gathering = Gathering(context, self._gathered)
         self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
 
     def close(self) -> None:
@@ -73,7 +77,7 @@ class Dispatcher:
         answer = self.respond(body, turn)
         return answer if isinstance(answer, bytes) else await answer
 
-    def respond(self, body: bytes, turn: Turn | None = None) -> bytes | Coroutine[Any, Any, bytes]:
+    def respond(self, body: bytes, turn: Turn | None = None) -> bytes | Answering:
         """Return the answer to ``body``, or what is to be awaited for it. See `answer`."""
         if self.reads.read(body):
             answer = self._read()
@@ -82,11 +86,18 @@ class Dispatcher:
         parsed = parse_body(body)
         if isinstance(parsed, list):
             return Batch(self, parsed, turn, len(body) <= LIGHT_SIZE * len(parsed)).begin()
+        if turn is None and type(parsed) is Call and parsed.method in self.gathering.names:
+            return self.gathering.join(parsed)
         answer = self.here(parsed, turn, len(body) <= LIGHT_SIZE)
         if answer is not None:
             return answer
         assert isinstance(parsed, Call)
         return self.elsewhere(parsed, turn)
+
+    def _gathered(self, call: Call) -> bytes | asyncio.Future[bytes]:
+        """Answer a call of several that came together."""
+        answer = self.here(call, None, is_small=True)
+        return asyncio.ensure_future(self.elsewhere(call, None)) if answer is None else answer
 
     # --- where calls are made ---
 

@@ -61,6 +61,7 @@ class Method:
 
     ``direct``, of the context and the params as JSON text: the answer as JSON text, or None to ask
     the handler. ``reads``: what a request of the plainest form reads; then no handler is asked.
+    ``ahead``, of the context and the params of several calls: prepares calls that come together.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Method:
     place: Place
     direct: Callable[[Any, bytes], bytes | None] | None = None
     reads: Read | None = None
+    ahead: Callable[[Any, list[list[Any]]], None] | None = None
     decoders: tuple[Callable[[Any], Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -117,13 +119,14 @@ def method(
     place: Place = Place.LOOP,
     direct: Callable[[Any, bytes], bytes | None] | None = None,
     reads: Read | None = None,
+    ahead: Callable[[Any, list[list[Any]]], None] | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of ``name``; see `Method`."""
 
     def register(handler: Handler) -> Handler:
         if name in METHODS:
             raise ValueError(f"method {name} is registered twice")
-        METHODS[name] = Method(name, handler, params, place, direct, reads)
+        METHODS[name] = Method(name, handler, params, place, direct, reads, ahead)
         return handler
 
     return register

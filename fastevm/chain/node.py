@@ -20,6 +20,7 @@ from fastevm.chain.config import (
 from fastevm.chain.development import Development
 from fastevm.chain.follower import Follower
 from fastevm.chain.following import Following
+from fastevm.chain.foreseen import Foreseen
 from fastevm.chain.genesis import genesis_block
 from fastevm.chain.hub import FeedHub
 from fastevm.chain.importing import SyncState
@@ -38,7 +39,6 @@ from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
 from fastevm.chain.upstream import UpstreamError, UpstreamRefusal
 from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
 from fastevm.execution.result import BlockResult
-from fastevm.execution.sidecar import decode_pooled
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.quantity import read_number
 from fastevm.types import Block
@@ -99,6 +99,7 @@ class Node:
         self.fee_cap, self.trusted_setup = fee_cap, trusted_setup
         self.meters = Meters()
         self.pool = TransactionPool(chain.layer_of(chain.head.hash), pool_limits)
+        self._foreseen = Foreseen()
         self._pending: PendingBlock | None = None
         self._slice_listeners = Listeners()
         self._transaction_listeners: list[Callable[[Transaction], None]] = []
@@ -188,6 +189,10 @@ class Node:
         """Whether ``submit`` only checks and keeps: it waits for no file, node or block."""
         asks_others = self.following is not None or self.directory is not None
         return not asks_others and self.mining is not Mining.INSTANT
+
+    def foresee(self, raws: Sequence[bytes]) -> None:
+        """Say which transactions will be submitted next: together they take less time."""
+        self._foreseen.expect(raws)
 
     def submit(self, raw: bytes) -> bytes:
         """Check a signed transaction, put it into the pool and return its 32-byte hash.
@@ -348,7 +353,7 @@ class Node:
     def _admit(self, raw: bytes) -> Transaction:
         parent = self.chain.head.header
         schedule = self.chain.schedule_for_child(parent, parent.timestamp + 1)
-        transaction, sidecar = decode_pooled(raw)
+        transaction, sidecar = self._foreseen.take(raw)
         if self.pool.find(transaction.hash) is not None:
             raise InvalidTransaction("already_known", "already known")
         check_pooled(

@@ -1,5 +1,6 @@
 """Submission of transactions, and what waits in the pool."""
 
+from contextlib import suppress
 from typing import Any, Final
 
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
@@ -9,7 +10,7 @@ from rpc.errors import RpcError, family_reason
 from rpc.format import Json, checksum_address, hex_bytes, quantity, transaction_json
 from rpc.methods.transactions import get_transaction_receipt, locate
 from rpc.params import ADDRESS, DATA, HASH
-from rpc.quantity import decode_uint64
+from rpc.quantity import DecodeError, decode_bytes, decode_uint64
 from rpc.registry import Param, Place, method
 from rpc.workers import weigh
 
@@ -21,7 +22,18 @@ WAITING: Final = 1_000_000  # what a wait weighs
 BLOB_TYPE: Final = b"\x03"  # whose proofs take milliseconds
 
 
-@method("eth_sendRawTransaction", DATA, place=Place.SMALL)
+def foresee_transactions(context: Context, calls: list[list[Any]]) -> None:
+    """Let the node prepare the transactions of several calls together."""
+    if not context.node.submits_at_once:
+        weigh(WAITING)
+    raws = []
+    for params in calls:
+        with suppress(DecodeError, IndexError):  # said when the call is made
+            raws.append(decode_bytes(params[0]))
+    context.node.foresee(raws)
+
+
+@method("eth_sendRawTransaction", DATA, place=Place.SMALL, ahead=foresee_transactions)
 def send_raw_transaction(context: Context, raw: bytes) -> str:
     """Submit a signed transaction and return its hash; it waits for the next pre-confirmed slice.
 

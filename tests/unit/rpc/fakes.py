@@ -168,6 +168,7 @@ class FakeNode:
     pending_block: Any = None
     submission: bytes | Exception = bytes(32)
     submitted: list[bytes] = field(default_factory=list)
+    foreseen: list[list[bytes]] = field(default_factory=list)
     slice_cadence_ms: int | None = None
     submits_at_once: bool = True
     sync_state: tuple[int, int, int] | None = None
@@ -201,6 +202,9 @@ class FakeNode:
         """Tell the listeners of a transaction in the pool."""
         for listener in self.transaction_listeners:
             listener(transaction)
+
+    def foresee(self, raws: Sequence[bytes]) -> None:
+        self.foreseen.append(list(raws))
 
     def submit(self, raw: bytes) -> bytes:
         self.submitted.append(raw)
