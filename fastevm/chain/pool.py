@@ -18,6 +18,7 @@ from fastevm.chain.pooled import (
     Pooled,
     PoolLimits,
     Sender,
+    authorities_of,
     check_funds,
     check_replacement,
     refuse,
@@ -80,7 +81,6 @@ class TransactionPool:
         address = transaction.sender
         if address is None:
             refuse("invalid_sender", "invalid sender: invalid transaction v, r, s values")
-        authorities = {one for one in transaction.authorities if one is not None}
         with self._lock:
             if transaction.hash in self._by_hash or transaction.hash in self._confirmed:
                 refuse("already_known", "already known")
@@ -88,11 +88,11 @@ class TransactionPool:
             new = Pooled(transaction, address, self._arrivals, sidecar)
             sender = self._senders.get(address) or Sender(self._accounts.nonce(address))
             old = sender.waiting.get(new.nonce)
-            self._check(sender, new, old, authorities)
+            self._check(sender, new, old)
             if old is not None:
                 self._take_out(sender, old)
             self._senders.setdefault(address, sender)
-            self._insert(sender, new, authorities)
+            self._insert(sender, new)
 
     def find(self, tx_hash: bytes) -> Transaction | None:
         """The transaction with this hash: waiting, or pre-confirmed and not yet canonical."""
@@ -161,8 +161,8 @@ class TransactionPool:
     def confirm(self, pooled: Pooled) -> None:
         """It is part of the block under construction: the sender's next one is offered."""
         with self._lock:
-            self._confirmed[pooled.transaction.hash] = pooled
-            self._passed(pooled.transaction)
+            self._confirmed[pooled.hash] = pooled
+            self._passed(pooled.sender, pooled.nonce, pooled.authorities)
 
     def settle(self, accounts: Accounts) -> None:
         """A new state was published that holds all confirmed transactions."""
@@ -205,9 +205,7 @@ class TransactionPool:
 
     # --- inside: rules ----------------------------------------------------------------------------
 
-    def _check(
-        self, sender: Sender, new: Pooled, old: Pooled | None, authorities: set[bytes]
-    ) -> None:
+    def _check(self, sender: Sender, new: Pooled, old: Pooled | None) -> None:
         has_blobs = new.transaction.type == BLOB_TX
         if new.nonce < sender.nonce:
             text = f"nonce too low: next nonce {sender.nonce}, tx nonce {new.nonce}"
@@ -216,7 +214,7 @@ class TransactionPool:
             text = f"nonce too high: tx nonce {new.nonce}, gapped nonce {sender.frontier}"
             refuse("nonce_too_high", text)
         check_funds(sender, self._accounts.balance(new.sender), new, old)
-        self._check_delegation(sender, new, old, authorities)
+        self._check_delegation(sender, new, old)
         if sender.waiting and sender.has_blobs != has_blobs:
             refuse("address_reserved", "address already reserved")
         if old is not None:
@@ -224,9 +222,7 @@ class TransactionPool:
         else:
             self._check_room(sender, new)
 
-    def _check_delegation(
-        self, sender: Sender, new: Pooled, old: Pooled | None, authorities: set[bytes]
-    ) -> None:
+    def _check_delegation(self, sender: Sender, new: Pooled, old: Pooled | None) -> None:
         """One transaction in flight where the account's code may change its nonce (EIP-7702)."""
         if new.sender in self._authorities or self._accounts.code(new.sender):
             if not sender.executable_count and new.nonce != sender.nonce:
@@ -236,7 +232,7 @@ class TransactionPool:
                     "delegated_in_flight",
                     "in-flight transaction limit reached for delegated accounts",
                 )
-        for authority in authorities:
+        for authority in new.authorities:
             known = self._senders.get(authority)
             if known is not None and (len(known.waiting) > 1 or known.has_blobs):
                 refuse("authority_reserved", "authority already reserved")
@@ -274,18 +270,19 @@ class TransactionPool:
 
     # --- inside: moving ---------------------------------------------------------------------------
 
-    def _insert(self, sender: Sender, new: Pooled, authorities: Iterable[bytes]) -> None:
+    def _insert(self, sender: Sender, new: Pooled) -> None:
         sender.waiting[new.nonce] = new
-        self._by_hash[new.transaction.hash] = new
+        self._by_hash[new.hash] = new
         self._blob_count += new.transaction.type == BLOB_TX
-        for authority in authorities:
+        for authority in new.authorities:
             self._authorities[authority] = self._authorities.get(authority, 0) + 1
         if new.nonce < sender.frontier:
             self._move(sender, new, EXECUTABLE)
             if new.nonce == sender.nonce:
                 self._offers.push(new)
             return
-        self._move(sender, new, QUEUED)
+        if new.nonce > sender.frontier:  # else it is the next one, and nothing kept it waiting
+            self._move(sender, new, QUEUED)
         self._promote(sender)
         while self._executable.count > self.limits.executable:
             lowest = self._executable.lowest()
@@ -323,9 +320,9 @@ class TransactionPool:
     def _take_out(self, sender: Sender, pooled: Pooled) -> None:
         self._move(sender, pooled, LEFT)
         del sender.waiting[pooled.nonce]
-        del self._by_hash[pooled.transaction.hash]
+        del self._by_hash[pooled.hash]
         self._blob_count -= pooled.transaction.type == BLOB_TX
-        for authority in {one for one in pooled.transaction.authorities if one is not None}:
+        for authority in pooled.authorities:
             self._authorities[authority] -= 1
             if not self._authorities[authority]:
                 del self._authorities[authority]
@@ -338,12 +335,10 @@ class TransactionPool:
         if not sender.waiting and pooled.sender not in self._stale:
             del self._senders[pooled.sender]
 
-    def _passed(self, transaction: Transaction) -> None:
+    def _passed(self, address: bytes, nonce: int, authorities: frozenset[bytes]) -> None:
         """A transaction took its nonce; the state that says so comes with ``settle``."""
-        address, nonce = transaction.sender, transaction.nonce
-        assert address is not None
         self._stale.add(address)
-        self._stale.update(one for one in transaction.authorities if one is not None)
+        self._stale |= authorities
         sender = self._senders.get(address)
         if sender is None:
             sender = self._senders[address] = Sender(nonce)
@@ -354,7 +349,8 @@ class TransactionPool:
         confirmed = self._confirmed.pop(transaction.hash, None)
         if confirmed is None:
             confirmed = self._by_hash.get(transaction.hash)
-            self._passed(transaction)
+            assert transaction.sender is not None
+            self._passed(transaction.sender, transaction.nonce, authorities_of(transaction))
         if confirmed is not None and confirmed.sidecar is not None:
             self._kept_blobs[transaction.hash] = confirmed
             while len(self._kept_blobs) > self.limits.sidecars:

@@ -8,6 +8,8 @@ from fastevm.execution.sidecar import BlobSidecar
 from fastevm.execution.transaction import Transaction
 
 BLOB_TX = 3
+SET_CODE_TX = 4
+NOBODY: frozenset[bytes] = frozenset()
 BLOB_GAS = 131_072  # gas per blob (EIP-4844), the same in every fork so far
 PRICE_BUMP_PERCENT = 10
 BLOB_PRICE_BUMP_PERCENT = 100
@@ -45,12 +47,17 @@ class Accounts(Protocol):
 
 
 class Pooled:
-    """A transaction that waits. ``arrival`` counts up; ``cost`` is the most it can take, in wei."""
+    """A transaction that waits. ``arrival`` counts up; ``cost`` is the most it can take, in wei.
+
+    ``authorities`` signed the authorizations in it, whose nonces it may change (EIP-7702).
+    """
 
     __slots__ = (
         "arrival",
+        "authorities",
         "cap",
         "cost",
+        "hash",
         "nonce",
         "sender",
         "side",
@@ -66,6 +73,8 @@ class Pooled:
         self.sender = sender
         self.arrival = arrival
         self.sidecar = sidecar
+        self.hash = transaction.hash
+        self.authorities = authorities_of(transaction)
         self.nonce = transaction.nonce
         self.tip = transaction.max_priority_fee_per_gas
         self.cap = transaction.max_fee_per_gas
@@ -105,10 +114,19 @@ class Sender:
         return first is not None and first.transaction.type == BLOB_TX
 
 
+def authorities_of(transaction: Transaction) -> frozenset[bytes]:
+    """Who signed the authorizations of a transaction; void ones are left out."""
+    if transaction.type != SET_CODE_TX:
+        return NOBODY
+    return frozenset(one for one in transaction.authorities if one is not None)
+
+
 def cost_of(transaction: Transaction) -> int:
     """The most that a transaction can take from its sender, in wei."""
-    blob_gas = BLOB_GAS * len(transaction.blob_versioned_hashes)
     cost = transaction.gas_limit * transaction.max_fee_per_gas + transaction.value
+    if transaction.type != BLOB_TX:
+        return cost
+    blob_gas = BLOB_GAS * len(transaction.blob_versioned_hashes)
     return cost + blob_gas * (transaction.max_fee_per_blob_gas or 0)
 
 
