@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
@@ -38,6 +38,13 @@ class Stand:
 
     def count(self, name: str) -> int:
         return self.server.metrics.get(name)
+
+
+async def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until it holds; TimeoutError if it never does."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -244,11 +251,7 @@ async def test_a_client_that_leaves_leaves_nothing_behind(stand: Stand) -> None:
     await client.subscribe("pendingLogs")
     assert stand.server.hub.subscriptions == 2
     await client.socket.close()
-    for _ in range(100):
-        if stand.server.hub.subscriptions == 0:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("subscriptions of nobody")
+    await eventually(lambda: stand.server.hub.subscriptions == 0)
 
 
 async def test_subscriptions_of_one_client_are_bounded(make_stand: Any) -> None:
@@ -440,25 +443,44 @@ async def test_a_full_queue_closes_the_subscription_and_says_why(make_stand: Any
 
 
 async def test_one_who_stops_reading_does_not_slow_the_other(make_stand: Any) -> None:
-    stand = await make_stand(outbound_messages=200, socket_send_time=0.5)
-    node = stand.node
+    stand = await make_stand(outbound_messages=200, socket_send_time=60)
+    good, _ = await two_readers(stand)
+    received = 0
+    for index in range(120):
+        received += await tell_much(stand, index, good)
+    assert received == 1200
+    assert stand.count("subscriptions_closed_slow_total") == 1
+    assert stand.count("sockets_cut_off_total") == 0
+    assert stand.server.hub.subscriptions == 1
+
+
+async def test_one_who_takes_nothing_for_too_long_is_cut_off(make_stand: Any) -> None:
+    stand = await make_stand(outbound_messages=10_000, outbound_size=2**30, socket_send_time=0.3)
+    good, _ = await two_readers(stand)
+    for index in range(120):  # until the buffers of its socket are full
+        await tell_much(stand, index, good)
+        if stand.count("sockets_cut_off_total"):
+            break
+    await eventually(lambda: stand.count("sockets_cut_off_total") == 1)
+    await eventually(lambda: stand.server.hub.subscriptions == 1)
+    assert stand.count("subscriptions_closed_slow_total") == 0
+    assert await tell_much(stand, 120, good) == 10
+
+
+async def two_readers(stand: Stand) -> tuple[Client, Client]:
+    """Return one who reads what it is told, and one whose socket's buffers fill from now on."""
     good, bad = await stand.client(), await stand.client()
     await bad.subscribe("pendingLogs")
     await good.subscribe("pendingLogs")
-    bad.socket._conn.transport.pause_reading()  # its socket's buffers fill from now on
+    bad.socket._conn.transport.pause_reading()
+    return good, bad
+
+
+async def tell_much(stand: Stand, index: int, reader: Client) -> int:
+    """Publish ten large logs; return how many of them the reader got."""
     big = [receipt(Log(A, (), bytes(20_000)))] * 10
-    received = 0
-    for index in range(120):
-        node.publish(slice_of(node, index, big, 10))
-        received += len(await asyncio.wait_for(good.results(10), 5))
-    assert received == 1200
-    assert stand.count("subscriptions_closed_slow_total") == 1
-    for _ in range(100):
-        if stand.count("sockets_cut_off_total"):
-            break
-        await asyncio.sleep(0.02)
-    assert stand.count("sockets_cut_off_total") == 1
-    assert stand.server.hub.subscriptions == 1
+    stand.node.publish(slice_of(stand.node, index, big, 10))
+    return len(await asyncio.wait_for(reader.results(10), 20))
 
 
 async def test_answers_wait_for_a_client_that_does_not_read_them(make_stand: Any) -> None:
