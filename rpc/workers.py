@@ -60,14 +60,16 @@ class Job:
     is_heavy: bool = False
     cancellation: Cancellation = field(default_factory=Cancellation)
 
-    def run(self) -> None:
-        """Make the call and hand over what it gave."""
-        result, fault = None, None
+    def run(self) -> tuple[Any, BaseException | None]:
+        """Make the call: its result, or what it raised."""
         try:
             with self.cancellation.active():
-                result = self.call(*self.args)
+                return self.call(*self.args), None
         except BaseException as error:  # whoever waits must learn of everything
-            fault = error
+            return None, error
+
+    def hand_over(self, result: Any, fault: BaseException | None) -> None:
+        """Let the loop know what the call gave."""
         with contextlib.suppress(RuntimeError):  # the loop may be closed by now
             self.loop.call_soon_threadsafe(self._finish, result, fault)
 
@@ -96,8 +98,9 @@ class Workers:
         self._heavy: deque[Job] = deque()
         self._heavy_running = 0
         self._running: set[Job] = set()
+        self._idle: list[threading.Lock] = []  # what each idle thread waits for
         self._closed = False
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._started = False
 
     async def run(self, call: Callable[..., T], *args: Any, heavy: bool = False) -> T:
@@ -122,20 +125,27 @@ class Workers:
 
     def close(self) -> None:
         """Stop the running jobs and drop the waiting ones."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._light.clear()
             self._heavy.clear()
             for job in self._running:
                 job.cancellation.cancel()
-            self._changed.notify_all()
+            while self._idle:
+                self._wake()
 
     def _submit(self, job: Job) -> None:
-        with self._changed:
+        with self._lock:
             if not self._started:
                 self._start()
             (self._heavy if job.is_heavy else self._light).append(job)
-            self._changed.notify()
+            if not job.is_heavy or self._heavy_running < self.heavy_limit:
+                self._wake()
+
+    def _wake(self) -> None:
+        """Let one idle thread look for a job: the one that had the last, its caches are warm."""
+        if self._idle:
+            self._idle.pop().release()
 
     def _start(self) -> None:
         self._started = True
@@ -153,25 +163,31 @@ class Workers:
         _thread.is_worker = True
         with contextlib.suppress(OSError, AttributeError):  # not on this system
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
-        while (job := self._next()) is not None:
-            job.run()
-            with self._changed:
+        bell = threading.Lock()
+        bell.acquire()
+        while (job := self._next(bell)) is not None:
+            outcome = job.run()
+            with self._lock:
                 self._running.discard(job)
                 if job.is_heavy:
                     self._heavy_running -= 1
-                    if self._heavy:  # else the thread that wakes would find nothing
-                        self._changed.notify()
+                    if self._heavy and self._light:  # else this thread takes the next one
+                        self._wake()
+            job.hand_over(*outcome)  # at last: the loop wakes for it, and wants the GIL
+            del job, outcome
 
-    def _next(self) -> Job | None:
+    def _next(self, bell: threading.Lock) -> Job | None:
         """Wait for a job that may run now: light ones first. None at the end."""
-        with self._changed:
-            while not self._closed:
+        while True:
+            with self._lock:
+                if self._closed:
+                    return None
                 job = self._take()
                 if job is not None:
                     self._running.add(job)
                     return job
-                self._changed.wait()
-            return None
+                self._idle.append(bell)
+            bell.acquire()
 
     def _take(self) -> Job | None:
         while self._light:

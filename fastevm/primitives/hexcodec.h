@@ -1,4 +1,4 @@
-/* Sixteen bytes to hex at once, where the compiler has vectors it can shuffle by name. */
+/* Sixteen bytes to hex and back at once, where the compiler has vectors it can shuffle by name. */
 #ifndef FASTEVM_HEXCODEC_H
 #define FASTEVM_HEXCODEC_H
 
@@ -32,6 +32,46 @@ static inline size_t fe_hex_encode_blocks(char* out, const uint8_t* data, size_t
         memcpy(out + 2 * at, &first, 16);
         memcpy(out + 2 * at + 16, &second, 16);
     }
+#endif
+    return at;
+}
+
+#ifdef FE_HEX_VECTORS
+typedef uint8_t fe_hex_digits __attribute__((vector_size(16)));
+
+/* The values of sixteen digits; `right` keeps the lanes that have had nothing but digits. */
+static inline fe_hex_digits fe_hex_values(const char* text, fe_hex_digits* right) {
+    fe_hex_digits c;
+    memcpy(&c, text, 16);
+    fe_hex_digits number = c - '0', letter = (c | 0x20) - 'a';
+    fe_hex_digits is_number = (fe_hex_digits)(number < 10);
+    fe_hex_digits is_letter = (fe_hex_digits)(letter < 6);
+    *right &= is_number | is_letter;
+    return (number & is_number) | ((letter + 10) & is_letter);
+}
+#endif
+
+/* Decodes whole blocks of 32 digits and gives the number of bytes done; the rest is the caller's.
+   `wrong` becomes 0xff where there was anything but digits. */
+static inline size_t fe_hex_decode_blocks(
+    uint8_t* out, const char* text, size_t size, uint8_t* wrong
+) {
+    size_t at = 0;
+#ifdef FE_HEX_VECTORS
+    fe_hex_digits right = (fe_hex_digits){0} == 0;
+    for (; size - at >= 16; at += 16) {
+        fe_hex_digits first = fe_hex_values(text + 2 * at, &right);
+        fe_hex_digits second = fe_hex_values(text + 2 * at + 16, &right);
+        fe_hex_digits high = __builtin_shufflevector(
+            first, second, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+        fe_hex_digits low = __builtin_shufflevector(
+            first, second, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+        fe_hex_digits bytes = high << 4 | low;
+        memcpy(out + at, &bytes, 16);
+    }
+    uint64_t halves[2];
+    memcpy(halves, &right, 16);
+    if (~(halves[0] & halves[1])) *wrong = 0xff;
 #endif
     return at;
 }

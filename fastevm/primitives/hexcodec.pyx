@@ -12,6 +12,9 @@ from fastevm.primitives.word cimport word_bits, word_fits64, word_store
 
 cdef extern from "fastevm/primitives/hexcodec.h" nogil:
     size_t hex_encode_blocks "fe_hex_encode_blocks"(char* out, const uint8_t* data, size_t size)
+    size_t hex_decode_blocks "fe_hex_decode_blocks"(
+        uint8_t* out, const char* text, size_t size, uint8_t* wrong
+    )
 
 
 cdef extern from "Python.h":
@@ -54,7 +57,7 @@ cdef bint hex_decode(uint8_t* out, const char* text, size_t digits) noexcept nog
     cdef const uint8_t* p = <const uint8_t*>text
     cdef size_t i
     cdef uint8_t high, low, wrong = 0
-    for i in range(digits // 2):
+    for i in range(hex_decode_blocks(out, text, digits // 2, &wrong), digits // 2):
         high = VALUES[p[2 * i]]
         low = VALUES[p[2 * i + 1]]
         wrong |= high | low

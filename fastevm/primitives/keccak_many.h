@@ -80,17 +80,19 @@ FE_INLINE void fe_lane_absorb_block(uint64_t* state, int lanes, const uint8_t* b
 
 /* The next block of a lane, padded if it is the last. */
 FE_INLINE void fe_lane_absorb(uint64_t* state, int lanes, fe_keccak_lane* lane) {
-    uint8_t last[FE_KECCAK_RATE] = {0};
-    if (lane->left >= FE_KECCAK_RATE) {
-        fe_lane_absorb_block(state, lanes, lane->data);
+    const uint8_t* data = lane->data;
+    size_t left = lane->left, words = left / 8, i = 0;
+    if (left >= FE_KECCAK_RATE) {
+        fe_lane_absorb_block(state, lanes, data);
         lane->data += FE_KECCAK_RATE;
         lane->left -= FE_KECCAK_RATE;
         return;
     }
-    if (lane->left) memcpy(last, lane->data, lane->left);
-    last[lane->left] = 0x01;
-    last[FE_KECCAK_RATE - 1] |= 0x80;
-    fe_lane_absorb_block(state, lanes, last);
+    for (; i < words; i++) state[i * lanes] ^= FE_LITTLE64(fe_load64(data + 8 * i));
+    uint64_t last = UINT64_C(1) << 8 * (left & 7);
+    for (i = 8 * words; i < left; i++) last |= (uint64_t)data[i] << 8 * (i & 7);
+    state[words * lanes] ^= last;
+    state[(FE_KECCAK_RATE / 8 - 1) * lanes] ^= UINT64_C(1) << 63;
     lane->ends = 1;
 }
 

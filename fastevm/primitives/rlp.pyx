@@ -7,10 +7,11 @@ after the item, no integer with leading zeros.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport SIZE_MAX
 from libc.string cimport memcpy, memmove
 
-from fastevm.primitives.buffer cimport buffer_append, buffer_free, buffer_reserve
-from fastevm.primitives.intrinsics cimport clz64, store64_big
+from fastevm.primitives.buffer cimport buffer_free, buffer_reserve
+from fastevm.primitives.intrinsics cimport clz64, store64_big, unlikely
 from fastevm.primitives.word cimport (
     word_bits, word_fits64, word_load_n, word_store,
 )
@@ -194,13 +195,33 @@ cdef size_t write_header(uint8_t* out, size_t size, uint8_t base) noexcept nogil
     return 1 + width
 
 
+# Room for a header and `size` bytes more; where they go, or NULL when memory is exhausted.
+cdef inline uint8_t* room_for(Buffer* buffer, size_t size) noexcept nogil:
+    if unlikely(buffer.capacity - buffer.size < MAX_HEADER or
+                buffer.capacity - buffer.size - MAX_HEADER < size):
+        if (size > SIZE_MAX - MAX_HEADER - buffer.size
+                or not buffer_reserve(buffer, buffer.size + MAX_HEADER + size)):
+            return NULL
+    return buffer.bytes + buffer.size
+
+
 cdef bint rlp_append_bytes(Buffer* buffer, const uint8_t* data, size_t size) noexcept nogil:
-    cdef uint8_t header[MAX_HEADER]
-    cdef size_t width
-    if size == 1 and data[0] < STRING:
-        return buffer_append(buffer, data, 1)
-    width = write_header(header, size, STRING)
-    return buffer_append(buffer, header, width) and buffer_append(buffer, data, size)
+    cdef uint8_t* at = room_for(buffer, size)
+    cdef size_t width = 1
+    if unlikely(at == NULL):
+        return False
+    if size == 32:                             # most of all: words, hashes
+        at[0] = STRING + 32
+        memcpy(at + 1, data, 32)
+    elif size == 1 and data[0] < STRING:
+        at[0] = data[0]
+        width = 0
+    else:
+        width = write_header(at, size, STRING)
+        if size != 0:
+            memcpy(at + width, data, size)
+    buffer.size += width + size
+    return True
 
 
 cdef bint rlp_append_uint64(Buffer* buffer, uint64_t value) noexcept nogil:
@@ -218,8 +239,11 @@ cdef bint rlp_append_word(Buffer* buffer, const Word* value) noexcept nogil:
 
 
 cdef bint rlp_append_list_header(Buffer* buffer, size_t size) noexcept nogil:
-    cdef uint8_t header[MAX_HEADER]
-    return buffer_append(buffer, header, write_header(header, size, LIST))
+    cdef uint8_t* at = room_for(buffer, 0)
+    if at == NULL:
+        return False
+    buffer.size += write_header(at, size, LIST)
+    return True
 
 
 cdef size_t rlp_list_begin(const Buffer* buffer) noexcept nogil:

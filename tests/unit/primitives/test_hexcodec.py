@@ -23,6 +23,19 @@ def test_every_pair_of_digits() -> None:
             assert from_hex(f"0x{high}{low}") == bytes([int(high + low, 16)])
 
 
+def test_long_text_is_refused_for_a_single_wrong_character_wherever_it_is() -> None:
+    right = bytes(range(0x30, 0x56))  # more than two blocks of the vectors, and a rest
+    text = right.hex()
+    for position in range(len(text)):
+        for character in map(chr, range(128)):
+            changed = "0x" + text[:position] + character + text[position + 1 :]
+            if character in "0123456789abcdefABCDEF":
+                assert from_hex(changed) == bytes.fromhex(changed[2:])
+            else:
+                with pytest.raises(ValueError, match=f"at position {position + 2}"):
+                    from_hex(changed)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
