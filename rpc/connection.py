@@ -138,8 +138,8 @@ class Door:
 class Connection(asyncio.Protocol):
     """One connection, until it is handed over."""
 
-    __slots__ = ("closing", "data", "door", "heard", "is_due", "loop", "missing", "paused", "task",
-                 "transport")  # fmt: skip
+    __slots__ = ("closing", "data", "door", "heard", "is_ahead", "is_due", "loop", "missing",
+                 "paused", "task", "transport")  # fmt: skip
 
     def __init__(self, door: Door) -> None:
         self.door = door
@@ -150,6 +150,7 @@ class Connection(asyncio.Protocol):
         self.task: asyncio.Future[bytes] | None = None  # of the request in progress
         self.paused = False  # the client takes no answers at the moment
         self.is_due = False  # `go_on` will be called by the loop
+        self.is_ahead = False  # too much has come: nothing more is read until it is answered
         self.closing = False
         self.heard = self.loop.time()
 
@@ -177,7 +178,8 @@ class Connection(asyncio.Protocol):
                 self.data = bytearray(self.data)
             self.data += data
         if self.task is not None or self.paused or self.is_due:
-            if len(self.data) > AHEAD_LIMIT:
+            if len(self.data) > AHEAD_LIMIT and not self.is_ahead:
+                self.is_ahead = True
                 self.transport.pause_reading()
         elif len(self.data) >= self.missing:
             self.go_on()
@@ -190,7 +192,6 @@ class Connection(asyncio.Protocol):
         """Go on."""
         self.paused = False
         if self.task is None and not self.is_due:
-            self.transport.resume_reading()
             self.go_on()
 
     # --- requests ---
@@ -222,6 +223,9 @@ class Connection(asyncio.Protocol):
                 self.loop.call_soon(self.go_on)
                 return
         self.heard = self.loop.time()
+        if self.is_ahead and not self.paused:
+            self.is_ahead = False
+            self.transport.resume_reading()
 
     def answered(self, task: "asyncio.Future[bytes]") -> None:
         """Send the answer of a request that took longer, and turn to the next one."""
@@ -239,12 +243,13 @@ class Connection(asyncio.Protocol):
             self.transport.close()
             return
         if not self.paused:
-            self.transport.resume_reading()
             self.go_on()
 
     def hand_over(self, data: bytes) -> None:
         """Let the server behind have the connection."""
         self.door.connections.discard(self)
+        if self.is_ahead:
+            self.transport.resume_reading()
         protocol: Any = self.door.fallback()
         self.transport.set_protocol(protocol)
         protocol.connection_made(self.transport)

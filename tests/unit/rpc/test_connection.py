@@ -137,6 +137,27 @@ async def test_what_is_not_plain_is_answered_by_the_whole_server(
     assert shortcuts(server) == 0
 
 
+async def test_reading_goes_on_after_many_requests_at_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rpc.connection.LOOP_TIME", -1.0)  # each request in a turn of its own
+    monkeypatch.setattr("rpc.connection.AHEAD_LIMIT", 1_000)
+    many = 100
+    for _ in range(3):
+        for _ in range(2):  # the second half comes while the first is being answered
+            client.writer.write(b"".join(post(CALL % number) for number in range(many)))
+            assert await client.result() == CHAIN_ID
+        for _ in range(2 * many - 2):
+            assert await client.result() == CHAIN_ID
+    client.writer.write(post(CALL % 1) * many)
+    assert await client.result() == CHAIN_ID
+    client.writer.write(post(CALL % 1) * many + post(CALL % 1, "X-Odd: 1"))
+    for _ in range(2 * many):
+        assert await client.result() == CHAIN_ID
+    client.writer.write(post(CALL % 1))  # the whole server has the connection by now
+    assert await client.result() == CHAIN_ID
+
+
 async def test_a_call_that_waits_holds_back_those_behind_it(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
