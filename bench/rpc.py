@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,14 +21,15 @@ from typing import Any, Final
 
 from bench.content import Content, prepare, shown, token_slot
 from bench.figures import aim
+from bench.full_load import FullLoad
 from bench.load import Load, LoadError, Sample, batch_of, body_of, http, summary
 from bench.nodes import BLOCK_TIME, NodeProcess, start_anvil, start_fastevm
 from bench.programs import BALANCE_OF, transfer, word
-from bench.sending import Sending
 from fastevm.chain.accounts import dev_accounts
 
 MANY: Final = 16  # connections
 BATCH: Final = 100  # calls in one request
+TURN_SECONDS: Final = 0.05  # of a case under full load
 VARIANTS: Final = 32  # different requests of a case, taken in turn
 
 
@@ -257,6 +257,13 @@ def measure(progress: Callable[[str], None], quick: bool = False) -> Found:
         return compare(opened, list(CASES), QUICK if quick else THOROUGH, progress)
 
 
+def turns(side: Side) -> Iterator[Sample]:
+    """Every case in every mode, each for a moment."""
+    for case in CASES:
+        for mode in modes_of(case):
+            yield side.run(case, mode, TURN_SECONDS)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.rpc", description=__doc__)
@@ -264,7 +271,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--match", default="", help="only cases whose name contains this")
     parser.add_argument("--json", type=Path, help="write the figures here")
     parser.add_argument(
-        "--soak", type=float, metavar="SECONDS", help="load this node alone with everything"
+        "--soak",
+        type=float,
+        metavar="SECONDS",
+        help="load this node alone with everything; fails unless its memory stays flat",
     )
     options = parser.parse_args(argv)
 
@@ -272,7 +282,8 @@ def main(argv: list[str] | None = None) -> int:
         print(text, file=sys.stderr, flush=True)
 
     if options.soak is not None:
-        return soak(options.soak, partial(print, flush=True))
+        with sides(progress, peers=False) as opened:
+            return FullLoad(opened[0], turns).run(options.soak, partial(print, flush=True))
     chosen = [case for case in CASES if options.match in case.name]
     with sides(progress) as opened:
         found = compare(opened, chosen, QUICK if options.quick else THOROUGH, progress)
@@ -280,53 +291,6 @@ def main(argv: list[str] | None = None) -> int:
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))
     return 0
-
-
-# --- soaking ---
-
-TURN_SECONDS: Final = 0.05
-TRANSACTIONS_A_CYCLE: Final = 200
-MEGABYTE: Final = 2**20
-HOSTILE: Final = tuple(
-    http(body)
-    for body in (
-        b"{", b"[]", b"[1,2,3]", b'{"jsonrpc":"2.0","id":1,"method":"eth_nothing"}',
-        body_of("eth_call", [{"to": "0x12"}, "latest"]), body_of("eth_getBalance", [1, 2, 3]),
-        batch_of([body_of("eth_getStorageAt", ["0x", "x"])] * BATCH),
-    )
-)  # fmt: skip
-
-
-def soak(seconds: float, say: Callable[[str], None]) -> int:
-    """Ask this node everything in turns for so long; 1 if a request failed.
-
-    Said are resident megabytes over time: blocks and transactions are kept, so memory grows with
-    them, and must not with requests.
-    """
-    node = start_fastevm()
-    side, sending = Side(node), Sending(node)
-    failures = calls = cycle = 0
-    started = time.monotonic()
-    try:
-        while (elapsed := time.monotonic() - started) < seconds:
-            for case in CASES:
-                for mode in modes_of(case):
-                    sample = side.run(case, mode, TURN_SECONDS)
-                    failures, calls = failures + sample.failures, calls + sample.calls
-            side.loads[MANY].run(HOSTILE, may_fail=True)
-            failures += int(sending.run(TRANSACTIONS_A_CYCLE, 1)["failures"])
-            for load in (node.load(MANY) for _ in range(MANY)):  # connections that come and go
-                load.close()
-            cycle += 1
-            blocks = int(side.loads[1].ask("eth_blockNumber"), 16)
-            say(
-                f"{elapsed:8.0f} s{node.memory() / MEGABYTE:9.1f} MB{calls:12,} calls"
-                f"{blocks:7} blocks{sending.sent:8} transactions{failures:6} failures"
-            )
-    finally:
-        sending.load.close()
-        side.close()
-    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from rpc.errors import RpcError
 from rpc.freshness import Freshness
 from rpc.limits import Limits
 from rpc.selectors import EARLIEST, LATEST, PENDING, Selector
-from rpc.workers import Workers
+from rpc.workers import Workers, weigh
 
 if TYPE_CHECKING:
     from rpc.filters import Filters
@@ -67,11 +67,13 @@ class View:
     def receipts(self) -> tuple[Receipt, ...]:
         """The outcomes of its transactions."""
         if self._receipts is None:
-            self._receipts = (
-                self.node.chain.receipts_of(self.block.hash)
-                if self.pending is None
-                else self.pending.receipts
-            )
+            if self.pending is not None:
+                self._receipts = self.pending.receipts
+            else:
+                chain, block_hash = self.node.chain, self.block.hash
+                if not chain.in_memory(block_hash):
+                    weigh(len(self.block.transactions))
+                self._receipts = chain.receipts_of(block_hash)
         return self._receipts
 
     @property

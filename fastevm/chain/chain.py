@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.dao import drained
@@ -25,6 +25,7 @@ from fastevm.chain.retention import (
     Archive,
     ChainLimits,
     Hashes,
+    HeadChange,
     Journal,
     OldBlock,
     Span,
@@ -44,17 +45,9 @@ from fastevm.types import Block, Header, Receipt
 
 log = logging.getLogger(__name__)
 
+__all__ = ["Chain", "HeadChange"]
+
 ANCESTOR_LIMIT = 256
-
-
-class HeadChange(NamedTuple):
-    """What a new head did to the canonical chain: blocks that left it and blocks that joined it.
-
-    ``removed`` runs from the old head downwards, ``added`` upwards to the new head.
-    """
-
-    removed: tuple[Block, ...]
-    added: tuple[Block, ...]
 
 
 class Chain:
@@ -129,6 +122,10 @@ class Chain:
     def knows(self, block_hash: bytes) -> bool:
         """Whether this is a block of any branch."""
         return block_hash in self._entries or self._archived(block_hash) is not None
+
+    def in_memory(self, block_hash: bytes) -> bool:
+        """Whether the block can be had without reading a file; a millisecond or more, if not."""
+        return block_hash in self._entries
 
     def block_by_hash(self, block_hash: bytes) -> Block | None:
         """A block of any branch, or None."""

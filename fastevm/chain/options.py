@@ -42,7 +42,7 @@ def _add_production(group: argparse._ArgumentGroup) -> None:
 def _add_storage(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--datadir", type=Path, metavar="DIR",
-        help="keep the chain here and go on from there (in memory only)",
+        help="keep the chain here and go on from there (it ends with the process)",
     )  # fmt: skip
     group.add_argument(
         "--fsync", choices=[one.value for one in Fsync], default=Fsync.EVERYSEC.value,

@@ -28,7 +28,7 @@ class ChainLimits:
 
     side_blocks: int = 1_024
     states: int = 65_536
-    state_gas: int = 2_000_000_000
+    state_gas: int = 1_000_000_000
     blocks: int = 256
     block_gas: int = 400_000_000
 
@@ -84,6 +84,16 @@ class Hashes(NamedTuple):
         if len(known) >= wanted + HASHES:
             first, known = first + len(known) - wanted, known[-wanted:]
         return Hashes(first, known)
+
+
+class HeadChange(NamedTuple):
+    """What a new head did to the canonical chain: blocks that left it and blocks that joined it.
+
+    ``removed`` runs from the old head downwards, ``added`` upwards to the new head.
+    """
+
+    removed: tuple[Block, ...]
+    added: tuple[Block, ...]
 
 
 class Journal(Protocol):

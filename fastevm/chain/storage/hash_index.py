@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 KEY_BYTES: Final = 8
 RUN_RECORDS: Final = 1_024  # gathered in memory before they are written
-PAGE_BYTES: Final = 4_096  # read at once
-CHUNK_BYTES: Final = 16 * PAGE_BYTES  # of each run while two are merged
+PAGE_BYTES: Final = 1_024  # read at once
+CHUNK_BYTES: Final = 64 * PAGE_BYTES  # of each run while two are merged
 
 
 class HashIndex:
@@ -70,8 +70,12 @@ class HashIndex:
         young = self._young.get(key)
         if young is not None:
             yield young
+        start = key[:KEY_BYTES]
+        number = int.from_bytes(start, "big")
         for run in reversed(self._runs):
-            yield from run.find(key[:KEY_BYTES])
+            found = run.find(start, number)
+            if found:
+                yield from found
 
     def settle(self) -> None:
         """Wait until nothing is being merged."""
@@ -109,19 +113,20 @@ class _Run:
             self._firsts.append(int.from_bytes(records[at : at + KEY_BYTES], "big"))
         self.file.append(records)
 
-    def find(self, key: bytes) -> Iterator[int]:
-        """The values under a key."""
-        number = int.from_bytes(key, "big")
-        page = max(bisect_left(self._firsts, number) - 1, 0)
-        while page < len(self._firsts) and self._firsts[page] <= number:
+    def find(self, key: bytes, number: int) -> list[int]:
+        """The values under a key, which is this number."""
+        firsts, found = self._firsts, []
+        page = max(bisect_left(firsts, number) - 1, 0)
+        while page < len(firsts) and firsts[page] <= number:
             records = self.file.read(page * PAGE_BYTES, PAGE_BYTES)
             at = records.find(key)
             while at >= 0:
                 if at % RECORD_SIZE == 0:
                     value = records[at + KEY_BYTES : at + RECORD_SIZE]
-                    yield int.from_bytes(value, "big")
+                    found.append(int.from_bytes(value, "big"))
                 at = records.find(key, at + 1)
             page += 1
+        return found
 
 
 def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:

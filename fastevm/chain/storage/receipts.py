@@ -46,23 +46,21 @@ def unpack_receipts(data: bytes) -> tuple[Receipt, ...]:
         raise StorageError(f"receipts: {error}") from None
 
 
-def _stored(receipt: Receipt) -> _Stored:
-    return _Stored(
-        tx_type=receipt.tx_type,
-        status=receipt.status,
-        post_state=receipt.post_state,
-        cumulative_gas_used=receipt.cumulative_gas_used,
-        logs=[(log.address, log.topics, log.data) for log in receipt.logs],
-        bloom=receipt.bloom if receipt.logs else b"",
-        gas_used=receipt.gas_used,
-        effective_gas_price=receipt.effective_gas_price.to_bytes(WORD_BYTES, "big"),
-        contract_address=receipt.contract_address,
-        blob_gas_used=receipt.blob_gas_used,
-        blob_gas_price=(
-            None
-            if receipt.blob_gas_price is None
-            else receipt.blob_gas_price.to_bytes(WORD_BYTES, "big")
-        ),
+def _stored(receipt: Receipt) -> tuple[object, ...]:
+    """The members of a ``_Stored`` in their order, which is written alike and made sooner."""
+    price = receipt.blob_gas_price
+    return (
+        receipt.tx_type,
+        receipt.status,
+        receipt.post_state,
+        receipt.cumulative_gas_used,
+        [(log.address, log.topics, log.data) for log in receipt.logs],
+        receipt.bloom if receipt.logs else b"",
+        receipt.gas_used,
+        receipt.effective_gas_price.to_bytes(WORD_BYTES, "big"),
+        receipt.contract_address,
+        receipt.blob_gas_used,
+        None if price is None else price.to_bytes(WORD_BYTES, "big"),
     )
 
 

@@ -78,6 +78,9 @@ class FakeChain:
     def oldest_state(self) -> int:
         return 1
 
+    def in_memory(self, block_hash: bytes) -> bool:
+        return self.block_by_hash(block_hash) is not None
+
     def receipts_of(self, block_hash: bytes) -> tuple[Receipt, ...]:
         return self.receipts.get(block_hash, ())
 

@@ -1,0 +1,231 @@
+"""Everything at once on one node for as long as one likes: does its memory stay flat?
+
+All calls of the benchmark in turns, hostile requests, a steady stream of transactions, connections,
+subscriptions and filters that come and go. A node holds the newest blocks and states in memory, and
+the older ones in files: it grows until the former are complete, and not any more then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import aiohttp
+
+from bench.load import HOST, Load, LoadError, Sample, batch_of, body_of, http
+from bench.sending import INCLUSION_SECONDS, Sending, wait_for
+
+if TYPE_CHECKING:
+    from bench.rpc import Side
+
+MEGABYTE: Final = 2**20
+RATE: Final = 200  # transactions per second
+SENT_AT_ONCE: Final = 20
+TARGET: Final = b"\xf1" * 20
+PASSING: Final = 16  # connections that come and go in a cycle
+SUBSCRIBERS: Final = 4
+LISTEN_SECONDS: Final = 0.5
+EXPIRING: Final = 8  # one filter of so many is left to expire
+KINDS: Final = ("newHeads", "logs", "newPendingTransactions")
+# Until then the node grows, as it should: 51,000 transfers are what its states reach back, 65,536
+# what it remembers for filters, 19,000 what its newest blocks hold.
+WARM_TRANSACTIONS: Final = 70_000
+# Flat: what is left of a transaction in memory, and what the figure itself may move by.
+FLAT_BYTES: Final = 16
+NOISE_BYTES: Final = 4 * MEGABYTE
+LEAST_MOMENTS: Final = 4  # in a quarter
+
+HOSTILE: Final = tuple(
+    http(body)
+    for body in (
+        b"{", b"[]", b"[1,2,3]", b'{"jsonrpc":"2.0","id":1,"method":"eth_nothing"}',
+        body_of("eth_call", [{"to": "0x12"}, "latest"]), body_of("eth_getBalance", [1, 2, 3]),
+        batch_of([body_of("eth_getStorageAt", ["0x", "x"])] * 100),
+    )
+)  # fmt: skip
+
+
+class Moment(NamedTuple):
+    """Resident bytes when so many transactions had been sent."""
+
+    memory: int
+    transactions: int
+
+
+class Growth(NamedTuple):
+    """From the first quarter of what is judged to the last; ``limit`` in bytes as well."""
+
+    total: float
+    transactions: float
+
+    @property
+    def limit(self) -> float:
+        """The most that is flat."""
+        return max(NOISE_BYTES, FLAT_BYTES * self.transactions)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether what is left of a transaction does not count."""
+        return self.total <= self.limit
+
+
+def growth(moments: Sequence[Moment]) -> Growth | None:
+    """How memory grew once the node was warm; None when that was too short to tell.
+
+    Up to 64 MB that were freed stay with the process or do not, from moment to moment: held against
+    each other are the upper quartiles, with them.
+    """
+    warm = [moment for moment in moments if moment.transactions >= WARM_TRANSACTIONS]
+    size = len(warm) // 4
+    if size < LEAST_MOMENTS:
+        return None
+    first, last = warm[:size], warm[-size:]
+    memory = [statistics.quantiles([m.memory for m in part], n=4)[2] for part in (first, last)]
+    sent = [statistics.median(m.transactions for m in part) for part in (first, last)]
+    return Growth(memory[1] - memory[0], sent[1] - sent[0])
+
+
+@dataclass(slots=True)
+class Stream:
+    """Transactions at a steady rate from a thread of their own."""
+
+    sending: Sending
+    failures: int = 0
+    fault: str = ""
+    stop: Event = field(default_factory=Event)
+
+    def __post_init__(self) -> None:
+        """One connection is enough, and idle ones are closed by the node."""
+        self.sending.load.close()
+        self.sending.load = self.sending.node.load(1)
+
+    def run(self) -> None:
+        """Send until told to stop, then wait until all are in blocks."""
+        try:
+            self._send()
+            wait_for(lambda: self.sending.balance(TARGET) == self.sending.sent, INCLUSION_SECONDS)
+        except (LoadError, OSError) as error:
+            self.failures += 1
+            self.fault = str(error)
+
+    def _send(self) -> None:
+        started = time.monotonic()
+        for number in count():
+            due = started + number * SENT_AT_ONCE / RATE
+            if self.stop.wait(max(0.0, due - time.monotonic())):
+                break
+            bodies = [
+                body_of("eth_sendRawTransaction", ["0x" + t.raw.hex()])
+                for t in self.sending.transfers(SENT_AT_ONCE, TARGET)
+            ]
+            sample = self.sending.load.run([http(batch_of(bodies))], items=SENT_AT_ONCE)
+            self.failures += sample.failures
+
+
+class FullLoad:
+    """The load on one side; ``turns`` asks it everything once."""
+
+    def __init__(self, side: Side, turns: Callable[[Side], Iterable[Sample]]) -> None:
+        self.side, self.node, self.turns = side, side.node, turns
+        self.failures = self.calls = self.filters = 0
+        self.moments: list[Moment] = []
+
+    def run(self, seconds: float, say: Callable[[str], None]) -> int:
+        """Go on for so long and say what memory does; 1 if a request failed or it is not flat."""
+        started = time.monotonic()
+        with self._streaming() as stream:
+            while time.monotonic() - started < seconds:
+                self._cycle()
+                self.moments.append(Moment(self.node.memory(), stream.sending.sent))
+                say(self._line(time.monotonic() - started, stream))
+        self.failures += stream.failures
+        if stream.fault:
+            say(f"transactions: {stream.fault}")
+        found = growth(self.moments)
+        say(verdict(found))
+        return 1 if self.failures or (found is not None and not found.is_flat) else 0
+
+    @contextmanager
+    def _streaming(self) -> Any:
+        sending = Sending(self.node)
+        stream = Stream(sending)
+        thread = Thread(target=stream.run, daemon=True)
+        thread.start()
+        try:
+            yield stream
+        finally:
+            stream.stop.set()
+            thread.join()
+            sending.load.close()
+
+    def _cycle(self) -> None:
+        for sample in self.turns(self.side):
+            self.failures += sample.failures
+            self.calls += sample.calls
+        load = self.node.load(PASSING)
+        load.run(HOSTILE, may_fail=True)
+        self._poll(load)
+        load.close()
+        asyncio.run(self._listen())
+
+    def _poll(self, load: Load) -> None:
+        """Filters that are installed, polled and, most of them, removed."""
+        for method, params in (
+            ("eth_newFilter", [{"address": self.side.content.emitter}]),
+            ("eth_newBlockFilter", []),
+            ("eth_newPendingTransactionFilter", []),
+        ):
+            name = load.ask(method, params)
+            load.ask("eth_getFilterChanges", [name])
+            self.filters += 1
+            if self.filters % EXPIRING:
+                load.ask("eth_uninstallFilter", [name])
+
+    async def _listen(self) -> None:
+        """Subscribers that listen for a moment; half of them leave without a word."""
+        url = f"http://{HOST}:{self.node.port}"
+        async with aiohttp.ClientSession() as session:
+            await asyncio.gather(*(self._subscribe(session, url, n) for n in range(SUBSCRIBERS)))
+
+    async def _subscribe(self, session: aiohttp.ClientSession, url: str, number: int) -> None:
+        socket = await session.ws_connect(url)
+        for kind in KINDS:
+            params: list[Any] = [kind, {}] if kind == "logs" else [kind]
+            await socket.send_bytes(body_of("eth_subscribe", params))
+            answer = await socket.receive_json(timeout=INCLUSION_SECONDS)
+            self.failures += "error" in answer
+        until = time.monotonic() + LISTEN_SECONDS
+        while (left := until - time.monotonic()) > 0:
+            try:
+                await socket.receive(timeout=left)
+            except TimeoutError:
+                break
+        if number % 2:
+            await socket.close()
+
+    def _line(self, elapsed: float, stream: Stream) -> str:
+        blocks = int(self.side.loads[1].ask("eth_blockNumber"), 16)
+        return (
+            f"{elapsed:8.0f} s{self.node.memory() / MEGABYTE:9.1f} MB{self.calls:13,} calls"
+            f"{blocks:7} blocks{stream.sending.sent:9} transactions"
+            f"{self.failures + stream.failures:6} failures"
+        )
+
+
+def verdict(found: Growth | None) -> str:
+    """The last line: how much grew, and whether that is flat."""
+    if found is None:
+        return f"too short to judge: only from {WARM_TRANSACTIONS:,} transactions on is it flat"
+    each = found.total / found.transactions
+    return (
+        f"{'flat' if found.is_flat else 'NOT FLAT'}: {found.total / MEGABYTE:+.2f} MB from the"
+        f" first quarter to the last, {each:+.1f} bytes for each of {found.transactions:,.0f}"
+        f" transactions (limit {found.limit / MEGABYTE:.2f} MB)"
+    )
