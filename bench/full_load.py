@@ -39,7 +39,7 @@ KINDS: Final = ("newHeads", "logs", "newPendingTransactions")
 WARM_TRANSACTIONS: Final = 70_000
 # Flat: what is left of a transaction in memory, and what the figure itself may move by.
 FLAT_BYTES: Final = 16
-NOISE_BYTES: Final = 4 * MEGABYTE
+NOISE_BYTES: Final = 8 * MEGABYTE
 LEAST_MOMENTS: Final = 4  # in a quarter
 
 HOSTILE: Final = tuple(
@@ -79,15 +79,15 @@ class Growth(NamedTuple):
 def growth(moments: Sequence[Moment]) -> Growth | None:
     """How memory grew once the node was warm; None when that was too short to tell.
 
-    Up to 64 MB that were freed stay with the process or do not, from moment to moment: held against
-    each other are the upper quartiles, with them.
+    Up to 64 MB that were freed stay with the process for minutes and then go back at once: held
+    against each other is the most that it had, with them.
     """
     warm = [moment for moment in moments if moment.transactions >= WARM_TRANSACTIONS]
     size = len(warm) // 4
     if size < LEAST_MOMENTS:
         return None
     first, last = warm[:size], warm[-size:]
-    memory = [statistics.quantiles([m.memory for m in part], n=4)[2] for part in (first, last)]
+    memory = [max(moment.memory for moment in part) for part in (first, last)]
     sent = [statistics.median(m.transactions for m in part) for part in (first, last)]
     return Growth(memory[1] - memory[0], sent[1] - sent[0])
 
