@@ -14,13 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from bench.load import HOST, Load, LoadError, cpu_seconds
 from fastevm.chain.accounts import dev_accounts
-from fastevm.chain.node import dev_genesis
+from fastevm.chain.node import PRELOAD_SECONDS, dev_genesis
 
 ROOT: Final = Path(__file__).parents[1]
 ANVIL_VERSION: Final = "1.7.1"
@@ -30,7 +30,8 @@ INSTALL_SECONDS: Final = 120.0
 START_SECONDS: Final = 30.0
 STOP_SECONDS: Final = 10.0
 LOOK_EVERY: Final = 0.005  # seconds between attempts to reach a node that starts
-SETTLE_SECONDS: Final = 10.0
+OWN_WORK_SECONDS: Final = PRELOAD_SECONDS + 0.5  # until it has begun with what it does on its own
+SETTLE_SECONDS: Final = 20.0
 SETTLED_SECONDS: Final = 0.4  # without work of its own
 IDLE_SHARE: Final = 0.1  # of a core, that an idle node may use
 GAS_LIMIT: Final = 1_000_000_000  # of a block, on both: gas is not what is measured
@@ -48,6 +49,7 @@ class NodeProcess:
     port: int
     started_in: float
     memory_at_start: int
+    answered: float = field(default_factory=time.monotonic)  # for the first time
 
     @property
     def pid(self) -> int:
@@ -64,6 +66,7 @@ class NodeProcess:
 
     def settle(self) -> None:
         """Wait until it has done what it begins with on its own (loading a trusted setup)."""
+        time.sleep(max(0.0, self.answered + OWN_WORK_SECONDS - time.monotonic()))
         deadline = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < deadline:
             before = cpu_seconds(self.pid)
