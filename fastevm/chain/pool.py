@@ -363,9 +363,13 @@ class TransactionPool:
             self._demote(sender, sender.nonce)
             sender.nonce = sender.frontier = nonce
         elif nonce > sender.nonce:
-            few = nonce - sender.nonce <= len(waiting)
-            for used in range(sender.nonce, nonce) if few else list(waiting):
-                if used < nonce and used in waiting:
+            if nonce == sender.nonce + 1:  # nearly always: the transaction that was included
+                passed = [sender.nonce]
+            else:
+                few = nonce - sender.nonce <= len(waiting)
+                passed = [*range(sender.nonce, nonce)] if few else [n for n in waiting if n < nonce]
+            for used in passed:
+                if used in waiting:
                     self._take_out(sender, waiting[used])
             sender.nonce, sender.frontier = nonce, max(sender.frontier, nonce)
             head = waiting.get(nonce)

@@ -99,17 +99,19 @@ class Producer:
         """
         maker, pool, hurried = self._open_maker(), self.pool, self.exhausted
         pool.open_slice(maker.header.base_fee_per_gas or 0)
-        added = 0
+        added, gas_used = 0, maker.gas_used
         self.exhausted = False
         with self._stopped_at(deadline):
-            while maker.gas_used + LEAST_GAS <= budget and time.monotonic() < deadline:
+            while gas_used + LEAST_GAS <= budget and time.monotonic() < deadline:
                 pooled = pool.best()
                 if pooled is None:
                     return added
-                if maker.gas_used + pooled.transaction.gas_limit > budget:
+                if gas_used + pooled.transaction.gas_limit > budget:
                     pool.put_aside(pooled)
                     continue
-                added += self._include(pooled, patient=bool(added) or not hurried)
+                if self._include(pooled, patient=bool(added) or not hurried):
+                    added += 1
+                    gas_used = maker.gas_used
         self.exhausted = time.monotonic() >= deadline
         return added
 
