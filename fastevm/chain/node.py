@@ -41,7 +41,8 @@ from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeEr
 from fastevm.execution.result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.quantity import read_number
-from fastevm.types import Block
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.types import Block, Header
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +101,7 @@ class Node:
         self.meters = Meters()
         self.pool = TransactionPool(chain.layer_of(chain.head.hash), pool_limits)
         self._foreseen = Foreseen()
+        self._rules: tuple[Header, ForkSchedule] | None = None  # of the head, see _next_rules
         self._pending: PendingBlock | None = None
         self._slice_listeners = Listeners()
         self._transaction_listeners: list[Callable[[Transaction], None]] = []
@@ -351,8 +353,7 @@ class Node:
             raise
 
     def _admit(self, raw: bytes) -> Transaction:
-        parent = self.chain.head.header
-        schedule = self.chain.schedule_for_child(parent, parent.timestamp + 1)
+        parent, schedule = self._next_rules()
         transaction, sidecar = self._foreseen.take(raw)
         if self.pool.find(transaction.hash) is not None:
             raise InvalidTransaction("already_known", "already known")
@@ -367,6 +368,14 @@ class Node:
         )
         self.pool.add(transaction, sidecar)
         return transaction
+
+    def _next_rules(self) -> tuple[Header, ForkSchedule]:
+        """The head, and the rules of the block that follows it."""
+        parent, known = self.chain.head.header, self._rules
+        if known is None or known[0] is not parent:
+            known = parent, self.chain.schedule_for_child(parent, parent.timestamp + 1)
+            self._rules = known
+        return known
 
 
 def refusal_code(message: str) -> str:
