@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final
 
-from bench import logs, rpc, sending
+from bench import logs, rpc, sending, simulate
 from bench.cadence import aims as cadence_aims
 from bench.document import machine
 from bench.drawing import bars
@@ -22,6 +22,7 @@ from bench.nodes import ROOT, NodeProcess, start_anvil, start_fastevm
 STARTS: Final = 5
 MEGABYTE: Final = 2**20
 CADENCE_SECONDS: Final = 60.0
+QUICK_BUNDLES: Final = 2_000
 START_AIM: Final = 0.5  # seconds to the first answer
 MEMORY_AIM: Final = 80.0  # megabytes then
 
@@ -38,11 +39,12 @@ def measure(progress: Progress, quick: bool = False) -> dict[str, Any]:
         "rpc": rpc.measure(progress, quick),
         "sending": sending.measure(progress, quick),
         "logs": logs.measure(progress, quick),
+        "simulate": simulations(progress, quick),
         "cadence": None if quick else cadence(progress),
     }
     found["aims"] = [
         *start_aims(found["start"]), *rpc.aims(found["rpc"]), *sending.aims(found["sending"]),
-        *logs.aims(found["logs"]),
+        *logs.aims(found["logs"]), *simulate.aims(found["simulate"]),
     ]  # fmt: skip
     if found["cadence"] is not None:
         found["aims"] += cadence_aims(found["cadence"])
@@ -85,6 +87,12 @@ def start_aims(found: dict[str, dict[str, Any]]) -> list[dict[str, object]]:
     ]
 
 
+def simulations(progress: Progress, quick: bool) -> dict[str, Any]:
+    """What `bench.simulate` finds."""
+    progress("simulations in the process")
+    return simulate.measure(bundles=QUICK_BUNDLES, rounds=1) if quick else simulate.measure()
+
+
 def cadence(progress: Progress) -> dict[str, Any]:
     """What `bench.cadence` finds, in a process of its own."""
     progress("cadence under load")
@@ -104,7 +112,7 @@ def table(found: dict[str, Any]) -> str:
         for name, row in found["start"].items()
     ]
     lines += ["", rpc.table(found["rpc"]), "", sending.table(found["sending"])]
-    lines += ["", logs.table(found["logs"])]
+    lines += ["", logs.table(found["logs"]), "", simulate.table(found["simulate"])]
     if found["cadence"] is not None:
         lines += ["", "cadence under load", json.dumps(found["cadence"])]
     missed = [row for row in found["aims"] if not row["met"]]
@@ -141,6 +149,9 @@ def sections(found: dict[str, Any], table_of: Callable[..., str]) -> list[str]:
         "<h2>Logs</h2>",
         comparison(found["logs"]["http"], table_of),
         table_of(("in the process", ""), found["logs"]["process"].items()),
+        "<h2>Simulation in the process</h2>",
+        table_of(("a transfer in a bundle", "us"), found["simulate"]["transfer"].items()),
+        table_of(("two threads for one", "times"), found["simulate"]["threads"].items()),
     ]  # fmt: skip
     if found["cadence"] is not None:
         rows = ((name, json.dumps(value)) for name, value in found["cadence"].items())

@@ -21,12 +21,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from bench.figures import aim
 from fastevm import Layer, simulate_many
 
 PEER_ENVIRONMENT = Path(__file__).parents[1] / ".venv-pyrevm"
 CASES = Path(__file__).parents[1].parent / "shared/bench/cases.json"
 TRANSFER = "erc20/transfer"
 GAS = 200_000
+BUNDLES = 20_000
+ROUNDS = 5
+THREADS = {1: "fastevm, 1 thread", 2: "fastevm, 2 threads"}
+PYREVM = "pyrevm, 1 thread"
+EFFICIENCY = 0.9  # that two threads are to have
 MICRO = 1e6
 HASH_SIZE, HASH_ROUNDS = 4_000_000, 40
 # hashes its own output 2,000 times
@@ -118,43 +124,41 @@ def measured(contenders: dict[str, Contender], rounds: int, count: int) -> dict[
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def compare_transfers(arguments: argparse.Namespace) -> None:
-    """ERC-20 transfers: batches against pyrevm."""
-    accounts, _, payloads = transfers(arguments.cases, arguments.bundles)
+def compare_transfers(cases: Path, bundles: int, rounds: int) -> dict[str, float]:
+    """ERC-20 transfers, microseconds of a bundle: batches on threads, and pyrevm's loop.
+
+    RuntimeError when pyrevm and this machine use different gas.
+    """
+    accounts, _, payloads = transfers(cases, bundles)
     state = layer_of(accounts)
     contenders: dict[str, Contender] = {
-        f"fastevm, {threads} thread{'s' if threads > 1 else ''}": partial(
-            batch, state, payloads, threads
-        )
-        for threads in (1, 2)
+        THREADS[threads]: partial(batch, state, payloads, threads) for threads in (1, 2)
     }
     gas_used: list[int] = []
     if has_pyrevm():
         machine = pyrevm_of(accounts)
-        contenders["pyrevm, 1 thread"] = partial(pyrevm_loop, machine, payloads, gas_used)
-    else:
-        print("pyrevm is left out: `make peers` builds its environment")
+        contenders[PYREVM] = partial(pyrevm_loop, machine, payloads, gas_used)
     (first,) = simulate_many(state, payloads[:1], threads=1)
-    found = measured(contenders, arguments.rounds, len(payloads))
-    print(f"ERC-20 transfer, one per bundle, {first.gas_used} gas (pyrevm: {gas_used}):")
-    slowest = max(found.values())
-    for name, micro in found.items():
-        print(f"  {name:20} {micro:8.2f} us per bundle   {slowest / micro:6.2f}x")
+    found = measured(contenders, rounds, len(payloads))
+    if gas_used and gas_used[0] != first.gas_used:
+        raise RuntimeError(f"a transfer uses {first.gas_used} gas here, {gas_used[0]} in pyrevm")
+    return found
 
 
-def compare_threads(arguments: argparse.Namespace) -> None:
-    """Bundles that only compute: what a second thread gives."""
+def compare_threads(bundles: int, rounds: int) -> dict[str, float]:
+    """How many times as fast two threads are: with bundles that only compute, and with hashing.
+
+    The second is what the machine has to give at the moment. Both in turns, medians of the rounds.
+    """
     state = Layer.of({bytes.fromhex(LOOP[2:]): {"code": CPU_BOUND}})
-    count = max(arguments.bundles // 40, 1)
-    payloads = [[{"from": CALLER, "to": LOOP}]] * count
-    contenders: dict[str, Contender] = {str(n): partial(batch, state, payloads, n) for n in (1, 2)}
-    found = measured(contenders, arguments.rounds, count)
-    one, two = found["1"], found["2"]
-    print("CPU-bound bundles (2,000 hashes each):")
-    print(f"  1 thread {one:.1f} us, 2 threads {two:.1f} us per bundle: {one / two:.2f}x")
-    control: dict[str, Contender] = {str(n): partial(hash_on_threads, n) for n in (1, 2)}
-    found = measured(control, arguments.rounds, 1)
-    print(f"  plain hashing on threads, on this machine now: {found['1'] / found['2']:.2f}x")
+    payloads = [[{"from": CALLER, "to": LOOP}]] * max(bundles // 40, 1)
+    contenders: dict[str, Contender] = {f"{n}": partial(batch, state, payloads, n) for n in (1, 2)}
+    contenders |= {f"hashing {n}": partial(hash_on_threads, n) for n in (1, 2)}
+    found = measured(contenders, rounds, 1)
+    return {
+        "simulation": found["1"] / found["2"],
+        "plain hashing": found["hashing 1"] / found["hashing 2"],
+    }
 
 
 def hash_on_threads(threads: int) -> None:
@@ -172,24 +176,51 @@ def hash_repeatedly(rounds: int) -> None:
         hashlib.sha256(data)
 
 
-def time_empty(arguments: argparse.Namespace) -> None:
-    """Bundles without a call."""
-    payloads: list[Any] = [{"blockStateCalls": [{"calls": []}]}] * (arguments.bundles * 5)
+def time_empty(bundles: int, rounds: int) -> float:
+    """Microseconds of a bundle without a call."""
+    payloads: list[Any] = [{"blockStateCalls": [{"calls": []}]}] * (bundles * 5)
     run = partial(batch, Layer.empty(), payloads, 1)
-    found = measured({"empty": run}, arguments.rounds, len(payloads))
-    print(f"Empty bundle: {found['empty']:.3f} us")
+    return measured({"empty": run}, rounds, len(payloads))["empty"]
+
+
+def measure(cases: Path = CASES, bundles: int = BUNDLES, rounds: int = ROUNDS) -> dict[str, Any]:
+    """All figures: microseconds of bundles, and what a second thread gives."""
+    return {
+        "transfer": compare_transfers(cases, bundles, rounds),
+        "threads": compare_threads(bundles, rounds),
+        "empty": time_empty(bundles, rounds),
+    }
+
+
+def aims(found: dict[str, Any]) -> list[dict[str, object]]:
+    """The time that two threads take, against what two ideal ones would."""
+    share = 1 / found["threads"]["simulation"]
+    return [aim("CPU-bound simulation on 2 threads", "of 1 thread's time", 0.5 / EFFICIENCY, share)]
+
+
+def table(found: dict[str, Any]) -> str:
+    """The figures as text."""
+    slowest = max(found["transfer"].values())
+    lines = ["ERC-20 transfer, one per bundle:"]
+    lines += [
+        f"  {name:20} {micro:8.2f} us per bundle   {slowest / micro:6.2f}x"
+        for name, micro in found["transfer"].items()
+    ]
+    if PYREVM not in found["transfer"]:
+        lines.append("  pyrevm is left out: `make peers` builds its environment")
+    lines.append("Two threads for one:")
+    lines += [f"  {name:20} {gain:8.2f}x" for name, gain in found["threads"].items()]
+    return "\n".join([*lines, f"Empty bundle: {found['empty']:.3f} us"])
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run all comparisons and print them."""
     parser = argparse.ArgumentParser(prog="python -m bench.simulate", description=__doc__)
-    parser.add_argument("--bundles", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--bundles", type=int, default=BUNDLES)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--cases", type=Path, default=CASES)
-    arguments = parser.parse_args(argv)
-    compare_transfers(arguments)
-    compare_threads(arguments)
-    time_empty(arguments)
+    options = parser.parse_args(argv)
+    print(table(measure(options.cases, options.bundles, options.rounds)))
     return 0
 
 

@@ -31,6 +31,7 @@ def found(own: float, other: float) -> dict[str, Any]:
         "rpc": {"storage": {"1 connection": by_node, "batches of 100": by_node}},
         "sending": {"single": sent},
         "logs": {"process": {"none": 0.1}, "http": {"none": by_node}},
+        "simulate": {"transfer": {"own": 5.0}, "threads": {"simulation": 1.9}, "empty": 0.4},
         "cadence": {"missed": 0},
     }
     return document | {"aims": node.start_aims(document["start"]) + rpc.aims(document["rpc"])}
