@@ -196,5 +196,10 @@ class Simulator(Protocol):
     # The same from text to text, for requests of the usual form; None for any other.
     def read_request(self, params: bytes) -> tuple[Any, bytes] | None: ...
     def simulate_text(
-        self, view: StateView, request: Any, options: SimulateOptions, form: ErrorForm
+        self,
+        view: StateView,
+        request: Any,
+        options: SimulateOptions,
+        form: ErrorForm,
+        head: bytes = b"",
     ) -> bytes | None: ...

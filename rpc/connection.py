@@ -17,6 +17,7 @@ HEAD_END: Final = b"\r\n\r\n"
 HEAD_LIMIT: Final = 2_048  # bytes; a longer head is not plain
 KNOWN_HEADS: Final = 1_024  # heads that are remembered; then they are learned anew
 AHEAD_LIMIT: Final = 1 << 20  # bytes read beyond the request in progress; then reading pauses
+LARGE: Final = 16_384  # bytes of an answer
 LINGER: Final = 30.0  # seconds that a request may take to arrive
 LOOP_TIME: Final = 0.002  # seconds of one connection's requests until others get their turn
 SWEEP: Final = 5.0  # seconds between looks for connections that are silent
@@ -83,14 +84,14 @@ class Door:
         self._known[head] = found
         return found
 
-    def answer(self, body: bytes) -> bytes:
-        """Return the whole HTTP answer that carries ``body``."""
+    def head(self, length: int) -> bytes:
+        """Return the head of an answer whose body has so many bytes."""
         now = int(time.time())
         if now != self._second:
             self._second = now
             date = formatdate(now, usegmt=True).encode()
             self._start = b"HTTP/1.1 200 OK\r\n%bDate: %b\r\nContent-Length: " % (self._lines, date)
-        return b"%b%d\r\n\r\n%b" % (self._start, len(body), body)
+        return b"%b%d\r\n\r\n" % (self._start, length)
 
     async def close(self, patience: float) -> None:
         """End the connections: idle ones at once, the others after their answer or ``patience``."""
@@ -217,7 +218,7 @@ class Connection(asyncio.Protocol):
                 self.task = asyncio.ensure_future(answer, loop=self.loop)
                 self.task.add_done_callback(self.answered)
                 return
-            self.transport.write(door.answer(answer))
+            self.send(answer)
             if self.data and self.loop.time() > until:
                 self.is_due = True
                 self.loop.call_soon(self.go_on)
@@ -238,12 +239,20 @@ class Connection(asyncio.Protocol):
             )
             self.transport.abort()
             return
-        self.transport.write(self.door.answer(task.result()))
+        self.send(task.result())
         if self.closing:
             self.transport.close()
             return
         if not self.paused:
             self.go_on()
+
+    def send(self, body: bytes) -> None:
+        """Send an answer; a large one is not copied behind its head."""
+        head = self.door.head(len(body))
+        if len(body) < LARGE:
+            self.transport.write(head + body)
+        else:
+            self.transport.writelines((head, body))
 
     def hand_over(self, data: bytes) -> None:
         """Let the server behind have the connection."""

@@ -21,6 +21,7 @@ from rpc.envelope import (
     Refusal,
     encode_error,
     encode_result,
+    head_of,
     parse_body,
     parse_params,
 )
@@ -212,9 +213,9 @@ class Dispatcher:
         try:
             if not isinstance(params, list):
                 if method.direct is not None:
-                    text = method.direct(context, params)
-                    if text is not None:
-                        return encode_result(call.id or b"null", text)
+                    answer = method.direct(context, params, head_of(call.id or b"null"))
+                    if answer is not None:
+                        return answer
                 params = parse_params(params)
             result = method.handler(context, *turn, *method.bind(params, context.dialect))
             return encode_result(call.id or b"null", result)

@@ -115,6 +115,11 @@ def encode(value: Any) -> bytes:
     return _encoder.encode(value)
 
 
+def head_of(call_id: bytes) -> bytes:
+    """Return how an answer begins: up to its result, behind which a brace closes it."""
+    return b"".join((_HEAD, call_id, _RESULT))
+
+
 def encode_result(call_id: bytes, result: Any) -> bytes:
     """Return the answer that carries ``result``: a JSON value, or JSON text already as bytes."""
     if type(result) is not bytes:

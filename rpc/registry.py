@@ -59,8 +59,9 @@ class Param:
 class Method:
     """A method of the wire: ``handler(context, *decoded)`` returns a JSON value, or JSON as bytes.
 
-    ``direct``, of the context and the params as JSON text: the answer as JSON text, or None to ask
-    the handler. ``reads``: what a request of the plainest form reads; then no handler is asked.
+    ``direct``, of the context, the params as JSON text and the head of the answer (see
+    `rpc.envelope.head_of`): the whole answer as JSON text, or None to ask the handler.
+    ``reads``: what a request of the plainest form reads; then no handler is asked.
     ``ahead``, of the context and the params of several calls: prepares calls that come together.
     """
 
@@ -68,7 +69,7 @@ class Method:
     handler: Callable[..., Any]
     params: tuple[Param, ...]
     place: Place
-    direct: Callable[[Any, bytes], bytes | None] | None = None
+    direct: Callable[[Any, bytes, bytes], bytes | None] | None = None
     reads: Read | None = None
     ahead: Callable[[Any, list[list[Any]]], None] | None = None
     decoders: tuple[Callable[[Any], Any], ...] = ()
@@ -117,7 +118,7 @@ def method(
     name: str,
     *params: Param,
     place: Place = Place.LOOP,
-    direct: Callable[[Any, bytes], bytes | None] | None = None,
+    direct: Callable[[Any, bytes, bytes], bytes | None] | None = None,
     reads: Read | None = None,
     ahead: Callable[[Any, list[list[Any]]], None] | None = None,
 ) -> Callable[[Handler], Handler]:

@@ -222,7 +222,9 @@ cdef int put_chain(
     return 0
 
 
-cdef bytes text_of(ChainRun run, const ErrorStyle* style):
+cdef bytes text_of(ChainRun run, const ErrorStyle* style, bytes head):
+    cdef const char* begin = PyBytes_AS_STRING(head)
+    cdef size_t begun = <size_t>PyBytes_GET_SIZE(head)
     cdef JsonText t, tail
     memset(&tail, 0, sizeof(JsonText))
     t.out = run.text
@@ -230,7 +232,10 @@ cdef bytes text_of(ChainRun run, const ErrorStyle* style):
     t.starved = False
     try:
         with nogil:
+            json_raw(&t, begin, begun)
             put_chain(&t, run, &tail, style)
+            if begun:
+                json_put(&t, b"}")
         if t.starved or tail.starved:
             raise MemoryError
         return PyBytes_FromStringAndSize(<const char*>t.out.bytes, <Py_ssize_t>t.out.size)
@@ -240,10 +245,12 @@ cdef bytes text_of(ChainRun run, const ErrorStyle* style):
 
 
 def simulate_text(
-    view: StateView, request: Request, options: SimulateOptions, form: ErrorForm
+    view: StateView, request: Request, options: SimulateOptions, form: ErrorForm,
+    bytes head not None = b"",
 ) -> bytes | None:
     """The result of a request as JSON text; None when it must be run in the general way.
 
+    ``head`` begins an object whose last member the result is; then the text is all of that object.
     Raises SimulationError on timeout and for too much output.
     """
     cdef ChainRun run = thread_owned(PlainChainRun)
@@ -254,7 +261,7 @@ def simulate_text(
         with WATCHDOG.watch(run, options.timeout):
             if not run.run(view, request, options):
                 return None
-            text = text_of(run, &style)
+            text = text_of(run, &style, head)
             if run.cancelled:
                 raise out_of_time(options.timeout)
             return text

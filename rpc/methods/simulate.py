@@ -49,7 +49,7 @@ def decoded(value: Any) -> SimulatePayload:
     return replace(payload, **extensions_from(value))
 
 
-def simulate_directly(context: Context, params: bytes) -> bytes | None:
+def simulate_directly(context: Context, params: bytes, head: bytes) -> bytes | None:
     """Answer from the text of the params; None where the request is not of the usual form.
 
     The request goes to C values, through the blocks and to JSON text without an object of Python.
@@ -64,7 +64,7 @@ def simulate_directly(context: Context, params: bytes) -> bytes | None:
     text_form = context.dialect.simulate_error_as_text
     with refusals():
         return simulator.simulate_text(
-            view, given, _options(context), replace(ERROR_FORM, as_text=text_form)
+            view, given, _options(context), replace(ERROR_FORM, as_text=text_form), head
         )
 
 

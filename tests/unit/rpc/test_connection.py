@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rpc.connection import KNOWN_HEADS, Door
+from rpc.connection import KNOWN_HEADS, LARGE, Door
 from rpc.dialect import DIALECTS
 from rpc.dispatch import METHODS
 from rpc.limits import Limits
@@ -135,6 +135,19 @@ async def test_what_is_not_plain_is_answered_by_the_whole_server(
     assert await client.result() == CHAIN_ID
     assert (await client.answer())[0] == status
     assert shortcuts(server) == 0
+
+
+async def test_large_and_small_answers_follow_each_other(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = "x" * (LARGE + 1)
+    place = Place.LOOP
+    monkeypatch.setitem(METHODS, "test_large", Method("test_large", lambda _: large, (), place))
+    ask = post(b'{"jsonrpc":"2.0","id":1,"method":"test_large"}')
+    client.writer.write((ask + post(CALL % 2)) * 3)
+    for _ in range(3):
+        assert await client.result() == large
+        assert await client.result() == CHAIN_ID
 
 
 async def test_reading_goes_on_after_many_requests_at_once(

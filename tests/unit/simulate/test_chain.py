@@ -37,6 +37,15 @@ def payload() -> dict[str, Any]:
     return {"blockStateCalls": [first, {"blockOverrides": {"number": "0x4"}}, block]}
 
 
+def test_the_text_may_be_the_last_member_of_an_object() -> None:
+    found = read_request(json.dumps([payload()]).encode())
+    assert found is not None
+    alone = simulate_text(VIEW, found[0], OPTIONS, FORM)
+    assert alone is not None
+    inside = simulate_text(VIEW, found[0], OPTIONS, FORM, b'{"result":')
+    assert inside == b'{"result":%b}' % alone
+
+
 def test_headers_roots_and_sizes_are_those_of_the_blocks() -> None:
     shown, blocks = answered(payload()), simulate(VIEW, payload())
     assert len(shown) == len(blocks) == 5
