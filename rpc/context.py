@@ -39,6 +39,15 @@ class View:
     _receipts: tuple[Receipt, ...] | None = None
     _first_logs: list[int] | None = None
     _writer: ReceiptWriter | None = None
+    amendments: int = field(init=False)  # of the chain's states when this one was looked at
+
+    def __post_init__(self) -> None:
+        self.amendments = self.node.chain.amendments
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nobody has changed a state by hand since."""
+        return self.amendments == self.node.chain.amendments
 
     @classmethod
     def of_pending(cls, node: Node, pending: PendingBlock) -> "View":
@@ -157,7 +166,7 @@ class Context:
     def view_of(self, block: Block) -> View:
         """Return a stored block; the views of the last few are kept."""
         view = self._recent.get(block.hash)
-        if view is None:
+        if view is None or not view.is_current:
             if len(self._recent) >= RECENT_VIEWS:
                 self._recent.clear()
             view = self._recent[block.hash] = View(self.node, block)
@@ -167,7 +176,7 @@ class Context:
         """Return the head of the canonical chain."""
         head = self.node.chain.head
         view = self._newest.get(LATEST)
-        if view is None or view.block is not head:
+        if view is None or view.block is not head or not view.is_current:
             view = self._newest[LATEST] = View(self.node, head)
         return view
 

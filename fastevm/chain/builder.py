@@ -182,7 +182,7 @@ class SliceBuilder(Producer):
         budget = header.gas_limit * tick.index // self._cadence.slices
         margin = max(LEAST_MARGIN, SAFETY * self._closing.value)
         deadline = tick.due - min(margin, LARGEST_MARGIN * self._cadence.interval)
-        added = self.fill(budget, deadline)
+        added = self.fill(budget, deadline, patience=self._cadence.interval)
         filled = time.monotonic()
         pending = self.close_slice()
         if added:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +18,9 @@ from fastevm.chain.entry import (
     first_entry,
     known_result,
     restored_entry,
+    unexecuted_result,
 )
-from fastevm.chain.genesis import read_accounts
+from fastevm.chain.genesis import amended
 from fastevm.chain.retention import (
     LEAST_BLOCKS,
     LEAST_STATES,
@@ -34,11 +36,7 @@ from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockErro
 from fastevm.execution.block import execute_block
 from fastevm.execution.decoding import decode_block, item_size
 from fastevm.execution.result import BlockResult
-from fastevm.execution.validation import (
-    Generation,
-    validate_ommers,
-    validate_result,
-)
+from fastevm.execution.validation import Generation, validate_ommers, validate_result
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.types import Block, Header, Receipt
@@ -93,6 +91,7 @@ class Chain:
         self._states = Span(self.limits.states, LEAST_STATES, self.limits.state_gas)
         self._states.grow(genesis.header.gas_used)
         self._old_layers: dict[bytes, Layer] = {}  # of blocks that are in the archive
+        self.amendments = 0  # how often a state of before was changed
         self._listeners: list[Callable[[HeadChange], None]] = []
         self.journal: Journal | None = None
         self.archive: Archive | None = None  # to be given before there are blocks
@@ -103,16 +102,6 @@ class Chain:
     def head(self) -> Block:
         """The newest canonical block."""
         return self._head.block
-
-    @property
-    def safe(self) -> Block:
-        """The block of the tag ``safe``: the head, for nobody else builds on this chain."""
-        return self.head
-
-    @property
-    def finalized(self) -> Block:
-        """The block of the tag ``finalized``: the head, as for ``safe``."""
-        return self.head
 
     @property
     def total_difficulty(self) -> int:
@@ -292,28 +281,39 @@ class Chain:
                 progress(count, at)
         return count
 
-    def set_head(self, block_hash: bytes) -> HeadChange:
-        """Make a known block the head, whatever the fork rule says; :class:`UnknownBlockError`."""
-        entry = self._entry(block_hash)
+    def set_head(self, block_hash: bytes, layer: Layer | None = None) -> HeadChange:
+        """Make a known block the head, whatever the fork rule says; errors as of ``layer_of``.
+
+        ``layer``: the state after it, from who kept it longer than the chain had to.
+        """
+        if layer is not None and not self.has_state(block_hash):
+            self._put_state(block_hash, layer)
+        self._result(block_hash)
         if self.journal is not None:
             self.journal.move_head(block_hash)
-        return self._move_head(entry)
+        change = self._move_head(self._entry(block_hash))
+        if not self._states:
+            self._states.grow(self.head.header.gas_used)
+        return change
 
     def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None:
         """Change the state after a block, by nobody's transaction.
 
-        For development only: no other node can follow. ``accounts`` as in a genesis file; what is
-        not named keeps its value. ValueError names a wrong member, else errors as of ``layer_of``.
+        For development only: no other node can follow. ``accounts``: see `amended`. ValueError
+        names a wrong member, else errors as of ``layer_of``.
         """
-        result = self._result(block_hash)
-        layer = result.layer.with_accounts(read_accounts(accounts))
+        layer = amended(self._result(block_hash).layer, accounts)
         if self.journal is not None:
             self.journal.amend(block_hash, accounts)
-        entry = self._entries.get(block_hash)
-        if entry is None:
-            self._old_layers[block_hash] = layer
-        else:
-            entry.result = replace(result, layer=layer)
+        self._put_state(block_hash, layer)
+        self.amendments += 1
+
+    @contextmanager
+    def keeping_states(self) -> Iterator[None]:
+        """Let states go by their number alone meanwhile: a journal may lead back to old blocks."""
+        with self._states.of_any_gas():
+            yield
+        self._drop_states()
 
     def on_head(self, listener: Callable[[HeadChange], None]) -> None:
         """Call ``listener`` after every change of the head, on the thread that adds."""
@@ -333,6 +333,14 @@ class Chain:
         if entry is None and (old := self._old(block_hash)) is not None:
             return restored_entry(self.config, old, self._old_layers.get(block_hash))
         return entry
+
+    def _put_state(self, block_hash: bytes, layer: Layer) -> None:
+        entry = self._entries.get(block_hash)
+        if entry is None:
+            self._old_layers[block_hash] = layer
+        else:
+            known = entry.result or unexecuted_result(entry.block.header, entry.receipts, layer)
+            entry.result = replace(known, layer=layer)
 
     def _archived(self, block_hash: bytes) -> int | None:
         """The number of a block in the archive."""
@@ -394,17 +402,9 @@ class Chain:
             entry.place = self.journal.keep(entry.block, entry.receipts)
         self._entries[entry.block.hash] = entry
         self._side[entry.block.hash] = entry.block.number
-        if self._is_better(entry):
+        if entry.is_better_than(self._head):
             self._move_head(entry)
         self._drop_side_blocks()
-
-    def _is_better(self, entry: Entry) -> bool:
-        head = self._head
-        if entry.merged != head.merged:
-            return entry.merged
-        if entry.merged:
-            return entry.block.number >= head.block.number
-        return entry.total_difficulty > head.total_difficulty
 
     def _move_head(self, entry: Entry) -> HeadChange:
         """Publish a canonical chain that ends in ``entry``: its parts first, the head last."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.pool import TransactionPool
 from fastevm.chain.producer import Producer
+from fastevm.state.layer import Layer
 from fastevm.types import Block
 
 MAX_SNAPSHOTS = 1_024  # the oldest is forgotten
@@ -18,11 +19,40 @@ MAX_MINED = 10_000  # blocks made by one request
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Where a chain was: its head, what was in the pool, its clock."""
+    """Where a chain was: its head and the state there, what was in the pool, its clock.
+
+    ``amended``: the slots, by account, that were changed by nobody's transaction since, all at that
+    head; keys as they were given.
+    """
 
     head: bytes
+    layer: Layer
     pooled: frozenset[bytes]
     offset: int
+    amended: dict[str, set[str]] = field(default_factory=dict)
+
+    def note(self, accounts: Mapping[str, Any]) -> None:
+        """These accounts are about to change."""
+        for name, fields in accounts.items():
+            self.amended.setdefault(name, set()).update((fields or {}).get("storage") or ())
+
+    def accounts(self) -> dict[str, Any]:
+        """What was amended as it was before; null for an account that did not exist."""
+        found: dict[str, Any] = {}
+        for name, slots in self.amended.items():
+            address = bytes.fromhex(name[2:])
+            account = self.layer.account(address)
+            found[name] = None
+            if account is not None:
+                found[name] = {
+                    "balance": hex(account.balance),
+                    "nonce": hex(account.nonce),
+                    "code": "0x" + self.layer.code(address).hex(),
+                    "storage": {
+                        slot: hex(self.layer.storage(address, int(slot, 16))) for slot in slots
+                    },
+                }
+        return found
 
 
 class Development:
@@ -81,7 +111,11 @@ class Development:
         """
         with self.producer.lock:
             self.producer.cut()
-            self.chain.amend(self.chain.head.hash, accounts)
+            head = self.chain.head.hash
+            self.chain.amend(head, accounts)
+            for snapshot in self._snapshots.values():
+                if snapshot.head == head:
+                    snapshot.note(accounts)
             self.producer.renew()
 
     def snapshot(self) -> int:
@@ -89,8 +123,8 @@ class Development:
         with self.producer.lock:
             number = next(self._numbers)
             pooled = frozenset(self.pool.hashes())
-            offset = self.producer.clock.offset
-            self._snapshots[number] = Snapshot(self.chain.head.hash, pooled, offset)
+            head, offset = self.chain.head.hash, self.producer.clock.offset
+            self._snapshots[number] = Snapshot(head, self.chain.layer_of(head), pooled, offset)
             while len(self._snapshots) > MAX_SNAPSHOTS:
                 del self._snapshots[next(iter(self._snapshots))]
             return number
@@ -106,7 +140,9 @@ class Development:
                 return False
             self._snapshots = {one: kept for one, kept in self._snapshots.items() if one < number}
             if self.chain.head.hash != found.head:
-                self.chain.set_head(found.head)
+                self.chain.set_head(found.head, found.layer)
+            if found.amended:
+                self.chain.amend(found.head, found.accounts())
             self.producer.abandon()
             for tx_hash in self.pool.hashes() - found.pooled:
                 self.pool.drop(tx_hash)

@@ -33,6 +33,14 @@ class Entry:
     def merged(self) -> bool:
         return bool(self.schedule.parameters["proof_of_stake"])
 
+    def is_better_than(self, head: Entry) -> bool:
+        """Whether the fork rule prefers the branch that ends here to the one that ends there."""
+        if self.merged != head.merged:
+            return self.merged
+        if self.merged:
+            return self.block.number >= head.block.number
+        return self.total_difficulty > head.total_difficulty
+
 
 def child_schedule(config: ChainConfig, parent: Entry, timestamp: int) -> ForkSchedule:
     """The rules of a child at ``timestamp`` (seconds)."""

@@ -64,6 +64,16 @@ def read_accounts(alloc: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
     }
 
 
+def amended(layer: Layer, accounts: Mapping[str, Any]) -> Layer:
+    """``layer`` with the accounts of an ``alloc``; those that are null in it are removed.
+
+    What is not named keeps its value. ValueError names a wrong member.
+    """
+    gone = [read_bytes(name, "accounts", 20) for name, fields in accounts.items() if fields is None]
+    put = read_accounts({name: fields for name, fields in accounts.items() if fields is not None})
+    return layer.without_accounts(gone).with_accounts(put) if gone else layer.with_accounts(put)
+
+
 def _account(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for member, size in (("balance", 32), ("nonce", 8)):

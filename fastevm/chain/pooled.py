@@ -49,7 +49,8 @@ class Accounts(Protocol):
 class Pooled:
     """A transaction that waits. ``arrival`` counts up; ``cost`` is the most it can take, in wei.
 
-    ``authorities`` signed the authorizations in it, whose nonces it may change (EIP-7702).
+    ``authorities`` signed the authorizations in it, whose nonces it may change (EIP-7702);
+    ``tried`` are the seconds of CPU for which it had a slice to itself, in vain.
     """
 
     __slots__ = (
@@ -64,6 +65,7 @@ class Pooled:
         "sidecar",
         "tip",
         "transaction",
+        "tried",
     )
 
     def __init__(
@@ -80,6 +82,7 @@ class Pooled:
         self.cap = transaction.max_fee_per_gas
         self.cost = cost_of(transaction)
         self.side = LEFT
+        self.tried = 0.0
 
     def effective_tip(self, base_fee: int) -> int:
         """What the producer earns per gas (EIP-1559); negative when the cap is too low."""

@@ -90,14 +90,15 @@ class Producer:
         )
         return self.close_slice()
 
-    def fill(self, budget: int, deadline: float = NEVER) -> int:
+    def fill(self, budget: int, deadline: float = NEVER, patience: float = NEVER) -> int:
         """Add the best of the pool while the block's gas stays within ``budget``.
 
         A transaction that still runs at ``deadline`` (monotonic seconds) is stopped and waits for
-        the next slice. If it was the first of this one, and the one before had no time either, it
-        leaves the pool: it would stop every slice. Gives how many were added.
+        the next slice. After more than ``patience`` seconds of CPU as the first of slices it leaves
+        the pool: it would stop every slice. (Of CPU: on a busy machine the deadline may come while
+        nothing runs at all.) Gives how many were added.
         """
-        maker, pool, hurried = self._open_maker(), self.pool, self.exhausted
+        maker, pool = self._open_maker(), self.pool
         pool.open_slice(maker.header.base_fee_per_gas or 0)
         added, gas_used = 0, maker.gas_used
         self.exhausted = False
@@ -109,7 +110,7 @@ class Producer:
                 if gas_used + pooled.transaction.gas_limit > budget:
                     pool.put_aside(pooled)
                     continue
-                if self._include(pooled, patient=bool(added) or not hurried):
+                if self._include(pooled, NEVER if added else patience):
                     added += 1
                     gas_used = maker.gas_used
         self.exhausted = time.monotonic() >= deadline
@@ -192,12 +193,15 @@ class Producer:
         assert self.maker is not None, "no block was begun"
         return self.maker
 
-    def _include(self, pooled: Pooled, *, patient: bool) -> bool:
+    def _include(self, pooled: Pooled, patience: float) -> bool:
         transaction = pooled.transaction
+        started = 0.0 if patience == NEVER else time.thread_time()
         try:
             self._open_maker().add(transaction)
         except InvalidTransaction as error:
-            if error.code == "cancelled" and patient:
+            if patience != NEVER:
+                pooled.tried += time.thread_time() - started
+            if error.code == "cancelled" and pooled.tried <= patience:
                 self.meters.count("transactions_postponed_total")
                 self.pool.put_aside(pooled)
             elif error.code in PATIENT:

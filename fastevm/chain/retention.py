@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -50,6 +52,15 @@ class Span:
         """Whether the oldest block has to go."""
         count = len(self._used)
         return count > self.most or (count > self.least and self._total > self.gas)
+
+    @contextmanager
+    def of_any_gas(self) -> Iterator[None]:
+        """Meanwhile only the number of blocks bounds it."""
+        self.gas, kept = sys.maxsize, self.gas
+        try:
+            yield
+        finally:
+            self.gas = kept
 
     def grow(self, gas_used: int) -> None:
         """A new head is in it."""

@@ -58,6 +58,8 @@ def test_time_moves_as_told(still: Client) -> None:
 
 
 def test_accounts_are_what_they_are_set_to(still: Client) -> None:
+    assert still.result("eth_getBalance", RECEIVER, "latest") == "0x0"
+    assert still.result("eth_call", {"to": RECEIVER}, "latest") == "0x"
     for family in ("anvil", "hardhat"):
         assert still.result(f"{family}_setBalance", RECEIVER, "0xde0b6b3a7640000") is True
         assert still.result(f"{family}_setNonce", RECEIVER, "0x9") is True
@@ -71,6 +73,8 @@ def test_accounts_are_what_they_are_set_to(still: Client) -> None:
 
 def test_going_back_forgets_what_came_after(still: Client) -> None:
     number = still.result("evm_snapshot")
+    still.result("anvil_setBalance", RECEIVER, "0x5")
+    assert still.result("eth_getBalance", RECEIVER, "latest") == "0x5"
     tx_hash = still.send(to=RECEIVER, value=7)
     still.result("evm_mine")
     assert still.result("evm_revert", number) is True

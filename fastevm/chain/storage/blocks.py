@@ -68,6 +68,11 @@ class BlockJournal:
         count = 0 if snapshot is None else self._adopt(chain, snapshot, progress)
         known = 0 if snapshot is None else snapshot.journal_size
         chain.journal = self
+        with chain.keeping_states():
+            return count + self._replay(chain, known, progress)
+
+    def _replay(self, chain: Chain, known: int, progress: Progress | None) -> int:
+        count = 0
         for record in self.file.records():
             self._replayed = record
             try:

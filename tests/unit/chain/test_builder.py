@@ -11,9 +11,9 @@ from fastevm.chain.cadence import Cadence, aligned_anchor
 from fastevm.chain.feed import slice_of
 from fastevm.chain.node import DEV_CHAIN_ID, DEV_GAS_LIMIT
 from fastevm.chain.pending import PendingBlock
-from fastevm.errors import FastevmError
+from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.execution.transaction import Transaction
-from fastevm.types import Block
+from fastevm.types import Block, Receipt
 
 BOB = b"\xb0" * 20
 PATIENCE = 10.0  # seconds to wait for what should take a fraction of one
@@ -207,6 +207,26 @@ def test_a_transaction_that_runs_into_the_deadline_is_stopped_and_waits(manual: 
     if len(pending.transactions) == 1:
         assert node.meters.get("transactions_postponed_total") == 1
         assert len(step(manual).transactions) == 2
+
+
+def test_a_transaction_that_gets_no_time_stays(manual: Watched) -> None:
+    node = manual.node
+    manual.submit()
+    node.producer.begin(0)
+    add, taken = node.producer.maker.add, []
+
+    def too_late(transaction: Transaction) -> Receipt:
+        """The deadline comes before anything runs, as on a machine that is busy elsewhere."""
+        taken.append(transaction)
+        raise InvalidTransaction("cancelled", "the run was cancelled")
+
+    node.producer.maker.add = too_late
+    for _ in range(20):
+        assert node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + 5.0, patience=0.05) == 0
+        node.producer.close_slice()
+    node.producer.maker.add = add
+    assert len(taken) == 20
+    assert len(step(manual).transactions) == 1
 
 
 def test_an_endless_transaction_never_makes_a_slice_late(live: Watched) -> None:

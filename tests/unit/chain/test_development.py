@@ -9,6 +9,8 @@ import pytest
 from fastevm.chain import DataDirectory, Mining, Node, dev_node
 from fastevm.chain.development import MAX_MINED, MAX_SNAPSHOTS, Development
 from fastevm.chain.node import DEV_CHAIN_ID
+from fastevm.chain.retention import LEAST_STATES, ChainLimits
+from fastevm.errors import StateUnavailableError
 from fastevm.execution.transaction import Transaction
 
 BOB = b"\xb0" * 20
@@ -128,6 +130,56 @@ def test_a_snapshot_brings_back_head_pool_and_clock(node: Node) -> None:
     assert not control(node).revert(inner)
     assert not control(node).revert(before)
     assert [one.hash for one in control(node).mine()[0].transactions] == [waiting]
+
+
+def test_going_back_takes_back_what_nobodys_transaction_changed(node: Node) -> None:
+    sender = "0x" + node.accounts[0].address.hex()
+    control(node).amend({sender: {"storage": {"0x2": "0x9"}}})
+    before = node.chain.layer_of(node.chain.head.hash)
+    number = control(node).snapshot()
+    inner = control(node).snapshot()
+    control(node).amend({BOB_NAME: {"balance": "0x7", "code": "0x00", "storage": {"0x1": "0x2"}}})
+    control(node).amend({sender: {"balance": "0x1", "nonce": "0x5", "storage": {"0x2": "0x3"}}})
+    assert control(node).revert(inner)
+    control(node).amend({sender: {"storage": {"0x4": "0x1"}}})
+    control(node).mine()
+    assert control(node).revert(number)
+    after = node.chain.layer_of(node.chain.head.hash)
+    assert after.account(BOB) is None
+    assert after.state_root() == before.state_root()
+    node.submit(payment(node, 0))
+    (block,) = control(node).mine()
+    assert len(block.transactions) == 1
+
+
+def test_going_back_needs_no_state_that_the_chain_keeps(tmp_path: Path) -> None:
+    def begin() -> Node:
+        limits = ChainLimits(state_gas=1_000, blocks=2)
+        directory = DataDirectory(tmp_path)
+        return dev_node(accounts=2, mining=Mining.MANUAL, directory=directory, limits=limits)
+
+    node = begin()
+    for count in range(2):
+        node.submit(payment(node, count))
+        control(node).mine()
+    number, head = control(node).snapshot(), node.chain.head
+    control(node).amend({BOB_NAME: {"nonce": "0x9"}})
+    control(node).mine(LEAST_STATES + 20)
+    with pytest.raises(StateUnavailableError):
+        node.chain.layer_of(head.hash)
+    with pytest.raises(StateUnavailableError):
+        node.chain.set_head(head.hash)
+    assert node.chain.head.number == head.number + LEAST_STATES + 20
+    assert control(node).revert(number)
+    for _ in range(3):
+        assert node.chain.head.hash == head.hash
+        layer = node.chain.layer_of(head.hash)
+        assert (layer.balance(BOB), layer.nonce(BOB)) == (10, 0)
+        node.directory.close()
+        node = begin()
+    control(node).mine(5)
+    assert node.chain.layer_of(node.chain.head.hash).balance(BOB) == 10
+    node.directory.close()
 
 
 def test_snapshots_are_bounded(node: Node) -> None:

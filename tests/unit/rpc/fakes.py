@@ -48,6 +48,7 @@ class FakeChain:
     layers: dict[bytes, Layer] = field(default_factory=dict)
     receipts: dict[bytes, tuple[Receipt, ...]] = field(default_factory=dict)
     side_blocks: list[Block] = field(default_factory=list)
+    amendments: int = 0
     listeners: list[Callable[[Any], None]] = field(default_factory=list)
     rules: Mapping[str, Any] = field(default_factory=lambda: {"has_base_fee": 0, "has_blobs": 0})
 
