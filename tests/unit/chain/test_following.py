@@ -104,12 +104,12 @@ def same_chain(one: Node, other: Node) -> bool:
 async def test_a_transaction_is_pre_confirmed_at_the_follower(
     publisher: Publisher, follower: Node
 ) -> None:
+    seen: set[bytes] = set()
+    follower.on_slice(lambda pending, first_new: seen.update(t.hash for t in pending.transactions))
     await eventually(lambda: follower.pending() is not None)
     raw = publisher.payment()
     tx_hash = await asyncio.to_thread(follower.submit, raw)
-    await eventually(
-        lambda: (seen := follower.pending()) and tx_hash in [t.hash for t in seen.transactions]
-    )
+    await eventually(lambda: tx_hash in seen)
     await eventually(lambda: follower.chain.locate(tx_hash) is not None)
     await eventually(lambda: same_chain(publisher.node, follower))
 
