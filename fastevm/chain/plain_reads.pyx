@@ -274,7 +274,7 @@ cdef class PlainReads:
     cdef bint take_method(self, Cursor* c, Kind* kind) noexcept:
         cdef const char* text = NULL
         cdef size_t size = 0, i
-        if not take_text(c, &text, &size):
+        if not take_text(c, &text, &size) or size == 0:
             return False
         for i in range(<size_t>KINDS):
             if self.names[i].size == size and memcmp(self.names[i].text, text, size) == 0:

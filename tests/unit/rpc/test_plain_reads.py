@@ -162,6 +162,13 @@ async def test_reads_are_counted_by_method(plain: Caller) -> None:
     assert 'requests_total{method="eth_chainId"} 1' in text
 
 
+def test_a_method_that_is_not_there_is_not_read() -> None:
+    reads = PlainReads({"eth_chainId": Read.CHAIN_ID}, 1)
+    for name in ("", "eth_blockNumber", "eth_chainI", "eth_chainIdd"):
+        assert not reads.read(b'{"jsonrpc":"2.0","id":1,"method":"%b"}' % name.encode())
+    assert reads.read(b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}')
+
+
 def test_a_state_that_is_no_layer_is_left_to_the_handlers(plain: Caller) -> None:
     reads = plain.dispatcher.reads
     assert reads.read(b'{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}')
