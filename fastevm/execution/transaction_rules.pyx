@@ -47,7 +47,7 @@ cdef TxError check_envelope(
             return disagree(TX_WRONG_CHAIN_ID, tx.chain_id, chain_id, result)
     if sender_state_of(tx) == SENDER_UNKNOWN or not authorities_are_known(tx):
         return TX_NOT_RECOVERED
-    if tx.sender_state != SENDER_KNOWN or (tx.high_s and schedule.signature_low_s):
+    if sender_state_of(tx) != SENDER_KNOWN or (tx.high_s and schedule.signature_low_s):
         return TX_INVALID_SIGNATURE
     return TX_VALID
 
