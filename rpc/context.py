@@ -39,15 +39,7 @@ class View:
     _receipts: tuple[Receipt, ...] | None = None
     _first_logs: list[int] | None = None
     _writer: ReceiptWriter | None = None
-    amendments: int = field(init=False)  # of the chain's states when this one was looked at
-
-    def __post_init__(self) -> None:
-        self.amendments = self.node.chain.amendments
-
-    @property
-    def is_current(self) -> bool:
-        """Whether nobody has changed a state by hand since."""
-        return self.amendments == self.node.chain.amendments
+    amendments: int = 0  # of states of the chain, when this one was looked at
 
     @classmethod
     def of_pending(cls, node: Node, pending: PendingBlock) -> "View":
@@ -165,19 +157,20 @@ class Context:
 
     def view_of(self, block: Block) -> View:
         """Return a stored block; the views of the last few are kept."""
-        view = self._recent.get(block.hash)
-        if view is None or not view.is_current:
+        view, amendments = self._recent.get(block.hash), self.node.chain.amendments
+        if view is None or view.amendments != amendments:
             if len(self._recent) >= RECENT_VIEWS:
                 self._recent.clear()
-            view = self._recent[block.hash] = View(self.node, block)
+            view = self._recent[block.hash] = View(self.node, block, amendments=amendments)
         return view
 
     def latest_view(self) -> View:
         """Return the head of the canonical chain."""
-        head = self.node.chain.head
+        chain = self.node.chain
+        head, amendments = chain.head, chain.amendments
         view = self._newest.get(LATEST)
-        if view is None or view.block is not head or not view.is_current:
-            view = self._newest[LATEST] = View(self.node, head)
+        if view is None or view.block is not head or view.amendments != amendments:
+            view = self._newest[LATEST] = View(self.node, head, amendments=amendments)
         return view
 
     def pending_blocks(self) -> tuple[PendingBlock, ...]:
