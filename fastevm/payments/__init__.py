@@ -28,6 +28,7 @@ from fastevm.payments.orders import AuditEntry, Order, Progress, Purpose, Settle
 from fastevm.payments.policy import KeySigner, Policy, Signer
 from fastevm.payments.preflight import Report, Verdict
 from fastevm.payments.reasons import Reason
+from fastevm.payments.routes import Direct, Route, ThroughWallet
 from fastevm.payments.signatures import Signature, sign
 from fastevm.payments.states import TRANSITIONS, Actor, State, Transition, Trigger
 from fastevm.payments.store import Store, open_store
@@ -44,6 +45,7 @@ __all__ = [
     "CaptureRefused",
     "ChainLog",
     "Change",
+    "Direct",
     "Domain",
     "DuplicateOrder",
     "Entry",
@@ -64,6 +66,7 @@ __all__ = [
     "Reason",
     "ReorganisedMeanwhile",
     "Report",
+    "Route",
     "Settlement",
     "Signature",
     "SignatureRefused",
@@ -74,6 +77,7 @@ __all__ = [
     "StoreError",
     "Submission",
     "Terms",
+    "ThroughWallet",
     "Transition",
     "Trigger",
     "UnknownOrder",

@@ -22,6 +22,7 @@ from fastevm.payments.authorization import (
     Kind,
     Terms,
     TypedMessage,
+    address,
 )
 from fastevm.payments.calls import ERC1271_MAGIC, cancel_data, capture_data, wallet_data
 from fastevm.payments.errors import (
@@ -48,6 +49,7 @@ from fastevm.payments.orders import (
 from fastevm.payments.policy import Policy, Signer
 from fastevm.payments.preflight import PENDING, Preflight, Report, failure_of
 from fastevm.payments.reasons import Reason
+from fastevm.payments.routes import Direct, Route
 from fastevm.payments.scanner import Scanner
 from fastevm.payments.settlement import Settling, depth_block
 from fastevm.payments.signatures import Signature, fault_of
@@ -76,8 +78,10 @@ class Merchant:
             order = await merchant.capture("order-1")
             assert order.paid
 
-    ``signer`` is the recipient's account. The node, the store and the signer stay the caller's to
-    close, :meth:`close` only ends what runs here.
+    ``signer`` pays the gas and is the recipient, unless ``route`` is a wallet that it controls,
+    which then is the recipient, or ``recipient`` names another account, which then can only be
+    paid by authorizations of the kind TRANSFER. The node, the store and the signer stay the
+    caller's to close, :meth:`close` only ends what runs here.
     """
 
     def __init__(
@@ -90,9 +94,13 @@ class Merchant:
         *,
         policy: Policy | None = None,
         clock: Callable[[], float] = time.time,
+        recipient: str | None = None,
+        route: Route | None = None,
     ) -> None:
         self.node, self.store, self.vault = node, store, vault
         self.token, self.signer, self.policy = token, signer, policy or Policy()
+        self.route = route or Direct(signer.address)
+        self.recipient = address(recipient or self.route.account, "recipient")
         self._clock = clock
         self._listeners: list[Callable[[Order], None]] = []
         self._news: list[Order] = []
@@ -102,13 +110,14 @@ class Merchant:
         )
         self.settling = Settling(store, token, self.policy, self._news.append)
         self.scanner = Scanner(
-            node, store, token, signer.address,
+            node, store, token, self.recipient,
             overlap=self.policy.overlap,
             first_block=self.policy.first_block,
             range_blocks=self.policy.range_blocks,
         )  # fmt: skip
         self.preflight = Preflight(
             node, signer.address, self.signature_of,
+            route=self.route,
             capture_in=self.policy.capture_in,
             clock=clock,
         )  # fmt: skip
@@ -161,7 +170,7 @@ class Merchant:
         by_transaction: dict[str, list[ChainLog]] = {}
         for one in every_log(self.store, self.token.chain_id, first=first, last=last):
             by_transaction.setdefault(one.key.transaction_hash, []).append(one)
-        us = self.signer.address
+        us = self.recipient
         return [
             entry
             for group in by_transaction.values()
@@ -205,11 +214,13 @@ class Merchant:
             )
         if terms is None:
             terms = Terms.now(
-                payer, self.signer.address, value,
+                payer, self.recipient, value,
                 lifetime=lifetime, backdate=backdate, at=int(self._clock()),
             )  # fmt: skip
-        if terms.recipient != self.signer.address:
-            raise InvalidTerms("recipient: expected the account that captures")
+        if terms.recipient != self.recipient:
+            raise InvalidTerms(f"recipient: expected {self.recipient}, whom this merchant serves")
+        if kind is Kind.RECEIVE and self.route.account != self.recipient:
+            raise InvalidTerms("kind: only the recipient submits RECEIVE, and another account does")
         order = Order(
             id=order_id,
             authorization=Authorization(self.token, terms, kind),
@@ -338,8 +349,9 @@ class Merchant:
             raise CaptureRefused(report)
         data = capture_data(order.authorization, signature)
         gas = report.gas or self.policy.forced_gas
+        to, data = self.route.through(order.authorization.domain.token, data)
         await self.transactions.submit(
-            order, Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE, data, gas=gas
+            order, Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE, data, gas=gas, to=to
         )
         self._tell(await self.order(order.id))
 

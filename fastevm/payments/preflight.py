@@ -22,6 +22,7 @@ from fastevm.payments.errors import NodeRefusal
 from fastevm.payments.node import Answer, Call, NodeClient
 from fastevm.payments.orders import Order
 from fastevm.payments.reasons import Reason, decode_revert
+from fastevm.payments.routes import Direct, Route
 from fastevm.payments.signatures import Signature, fault_of
 
 PENDING: Final = "pending"
@@ -136,9 +137,10 @@ class Preflight:
         *,
         capture_in: int,
         clock: Callable[[], float] = time.time,
+        route: Route | None = None,
     ) -> None:
         self.node = node
-        self.sender = sender
+        self.sender, self.route = sender, route or Direct(sender)
         self.signature_of = signature_of
         self.capture_in = capture_in
         self._clock = clock
@@ -183,11 +185,9 @@ class Preflight:
         if signature is None:
             return
         authorization = order.authorization
-        request = {
-            "from": self.sender,
-            "to": authorization.domain.token,
-            "data": "0x" + capture_data(authorization, signature).hex(),
-        }
+        data = capture_data(authorization, signature)
+        to, data = self.route.through(authorization.domain.token, data)
+        request = {"from": self.sender, "to": to, "data": "0x" + data.hex()}
         inside = self._inside_window(order)
         # state overrides none; the time, where the window is closed, so that policy is seen too
         overrides: list[Any] = [] if inside is None else [{}, {"time": hex(inside)}]

@@ -57,16 +57,37 @@ class Transactions:
     # --- sending ----------------------------------------------------------------------------------
 
     async def submit(
-        self, order: Order, trigger: Trigger, purpose: Purpose, data: bytes, gas: int | None = None
+        self,
+        order: Order,
+        trigger: Trigger,
+        purpose: Purpose,
+        data: bytes,
+        gas: int | None = None,
+        to: str | None = None,
     ) -> Submission:
-        """Record a call of the order's token, and send it.
+        """Record a call of the order's token, or of the contract ``to``, and send it.
 
         Without ``gas`` it is estimated: a call that would revert raises :class:`NodeRefusal` and
         leaves nothing behind. :class:`IllegalTransition` when somebody else was faster. A node that
         does not answer is no error: what is recorded is sent by the next :meth:`follow`.
         """
-        domain = order.authorization.domain
-        call = {"from": self.signer.address, "to": domain.token, "data": "0x" + data.hex()}
+        target = to or order.authorization.domain.token
+        nonce, fields = await self._fields(target, data, gas)
+        submission = await to_thread(
+            self.store.submit,
+            order.id,
+            trigger,
+            purpose,
+            sender=self.signer.address,
+            least_nonce=nonce,
+            draft=lambda nonce: self._draft(order.id, {**fields, "nonce": nonce}),
+        )
+        await self._send(submission)
+        return submission
+
+    async def _fields(self, to: str, data: bytes, gas: int | None) -> tuple[int, dict[str, Any]]:
+        """The account's next nonce as the node knows it, and a transaction without its nonce."""
+        call = {"from": self.signer.address, "to": to, "data": "0x" + data.hex()}
         asked: list[Any] = [
             ("eth_getTransactionCount", [self.signer.address, "pending"]),
             ("eth_getBlockByNumber", ["pending", False]),
@@ -77,25 +98,15 @@ class Transactions:
         limit = int(answers[2], 16) if gas is None else gas
         cap, tip = self.policy.fees(_base_fee(answers[1]))
         fields = {
-            "chainId": domain.chain_id,
-            "to": domain.token,
-            "data": "0x" + data.hex(),
+            "chainId": self.chain_id,
+            "to": to,
+            "data": call["data"],
             "value": 0,
             "gas": limit + limit * self.policy.gas_margin_percent // 100,
             "maxFeePerGas": cap,
             "maxPriorityFeePerGas": tip,
         }
-        submission = await to_thread(
-            self.store.submit,
-            order.id,
-            trigger,
-            purpose,
-            sender=self.signer.address,
-            least_nonce=int(answers[0], 16),
-            draft=lambda nonce: self._draft(order.id, {**fields, "nonce": nonce}),
-        )
-        await self._send(submission)
-        return submission
+        return int(answers[0], 16), fields
 
     def _draft(self, order_id: str, fields: dict[str, Any]) -> Draft:
         raw = self.signer.sign_transaction(fields)
