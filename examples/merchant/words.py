@@ -32,6 +32,15 @@ STATES: Final[dict[State, Words]] = {
     State.PAID: Words(
         "Paid", "The transfer is in the chain, as deep as the shop wants it to be.", "good"
     ),
+    State.AUTHORIZING: Words(
+        "Being held", "The buyer's money is on its way into the escrow.", "wait"
+    ),
+    State.HELD: Words(
+        "Held", "The buyer's money waits in the escrow. The shop can collect it in parts.", "wait"
+    ),
+    State.RELEASED: Words(
+        "Released", "The escrow gave all of the money back to the buyer.", "idle"
+    ),
     State.CANCELLING: Words(
         "Cancelling", "The buyer's cancellation is on its way into a block.", "wait"
     ),
@@ -94,9 +103,15 @@ CHECKS: Final[dict[str, tuple[str, str]]] = {
 PURPOSES: Final[dict[Purpose, str]] = {
     Purpose.CAPTURE: "Capture",
     Purpose.CANCEL: "Cancellation",
+    Purpose.HOLD: "Hold in the escrow",
+    Purpose.PART: "Capture of a part",
+    Purpose.RELEASE: "Release of what is held",
+    Purpose.REFUND: "Refund",
+    Purpose.SWEEP: "Sweep",
     Purpose.FILL: "Filler (keeps the account's nonces without a gap)",
 }
 PROGRESS: Final[dict[Progress, str]] = {
+    Progress.RESERVED: "being signed",
     Progress.RECORDED: "written down",
     Progress.REFUSED: "refused by the node",
     Progress.SENT: "sent",
@@ -124,6 +139,13 @@ TRIGGERS: Final[dict[Trigger, str]] = {
     Trigger.SEE_CANCEL: "the cancellation is in a block",
     Trigger.UNDO_CANCEL: "a reorganisation took the cancellation back",
     Trigger.LOSE_CANCEL: "the cancellation came to nothing",
+    Trigger.LOSE_VOIDED_CANCEL: "the cancellation came to nothing; the order stays voided",
+    Trigger.SUBMIT_HOLD: "asked the escrow to hold the money",
+    Trigger.SEE_HOLD: "the escrow holds the money",
+    Trigger.UNDO_HOLD: "a reorganisation took the hold back",
+    Trigger.LOSE_HOLD: "the hold came to nothing",
+    Trigger.SEE_RELEASE: "the escrow gave the money back",
+    Trigger.UNDO_RELEASE: "a reorganisation took the release back",
     Trigger.VOID: "voided the order and erased the signature",
     Trigger.EXPIRE: "the window closed",
     Trigger.FAIL: "the authorization can never be captured",

@@ -23,6 +23,13 @@ from fastevm.payments.errors import (
 )
 from fastevm.payments.events import ChainLog, Entry, Event
 from fastevm.payments.merchant import Merchant
+from fastevm.payments.movements import (
+    Amounts,
+    Movement,
+    MovementKind,
+    MovementState,
+    MovementTrigger,
+)
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import AuditEntry, Order, Progress, Purpose, Settlement, Submission
 from fastevm.payments.policy import KeySigner, Policy, Signer
@@ -39,6 +46,7 @@ __all__ = [
     "KEY_VARIABLE",
     "TRANSITIONS",
     "Actor",
+    "Amounts",
     "AuditEntry",
     "Authorization",
     "Cancellation",
@@ -55,6 +63,10 @@ __all__ = [
     "KeySigner",
     "Kind",
     "Merchant",
+    "Movement",
+    "MovementKind",
+    "MovementState",
+    "MovementTrigger",
     "NodeClient",
     "NodeRefusal",
     "NodeUnreachable",

@@ -370,7 +370,7 @@ class Merchant:
         """
         parsed = Signature.parse(signature)
         order = await self.order(order_id)
-        if order.state is State.STORED:
+        if order.state in (State.STORED, State.VOIDED):
             message = order.authorization.cancellation
             await self.verify(message, parsed)
             data = cancel_data(message, parsed)

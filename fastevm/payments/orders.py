@@ -60,12 +60,18 @@ class Purpose(Enum):
 
     CAPTURE = "capture"
     CANCEL = "cancel"
+    HOLD = "hold"
+    PART = "part"
+    RELEASE = "release"
+    REFUND = "refund"
+    SWEEP = "sweep"
     FILL = "fill"
 
 
 class Progress(Enum):
-    """How far a transaction has come, as last seen."""
+    """How far a transaction has come, as last seen. A RESERVED one has its nonce, and no bytes."""
 
+    RESERVED = "reserved"
     RECORDED = "recorded"
     REFUSED = "refused"
     SENT = "sent"
@@ -81,7 +87,9 @@ class Progress(Enum):
         return self in _WAITING
 
 
-_WAITING: Final = (Progress.RECORDED, Progress.REFUSED, Progress.SENT, Progress.PRE_CONFIRMED)
+_WAITING: Final = (
+    Progress.RESERVED, Progress.RECORDED, Progress.REFUSED, Progress.SENT, Progress.PRE_CONFIRMED,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

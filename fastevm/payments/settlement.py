@@ -176,6 +176,8 @@ class Settling:
         log.info("order %s: its transaction ended: %s", order.id, reason.value)
         if trigger is Trigger.LOSE_CAPTURE and reason.final:
             trigger = Trigger.FAIL
+        if trigger is Trigger.LOSE_CANCEL and order.sealed is None:
+            trigger = Trigger.LOSE_VOIDED_CANCEL  # it was voided, and nothing is left to capture
         self._try(order, trigger, reason=reason, detail=last.detail)
 
     def _try(self, order: Order, trigger: Trigger, **members: Any) -> None:

@@ -3,6 +3,10 @@
 The interface document knows "stored and unused", "used", "cancelled" and "voided off-chain". Here
 "used" has three steps, because only a canonical receipt at the merchant's depth is a payment:
 capturing (a transaction is recorded, perhaps pre-confirmed), captured (canonical, shallow), paid.
+
+An order whose money waits in an escrow is authorizing, then held. Captures of parts, voids and
+refunds are movements (`fastevm.payments.movements`) and leave it held; when nothing waits any more
+it is captured, then paid, or released if no part was captured.
 """
 
 from enum import Enum
@@ -20,6 +24,9 @@ class State(Enum):
     CAPTURING = "capturing"
     CAPTURED = "captured"
     PAID = "paid"
+    AUTHORIZING = "authorizing"
+    HELD = "held"
+    RELEASED = "released"
     CANCELLING = "cancelling"
     CANCELLED = "cancelled"
     VOIDED = "voided"
@@ -34,10 +41,14 @@ class State(Enum):
     @property
     def in_flight(self) -> bool:
         """Whether a transaction of ours waits for its block."""
-        return self in (State.CAPTURING, State.CANCELLING)
+        return self in (State.CAPTURING, State.AUTHORIZING, State.CANCELLING)
 
 
-_OPEN: Final = frozenset((State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING))
+_OPEN: Final = frozenset(
+    (
+        State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING, State.HELD,
+    )
+)  # fmt: skip
 
 
 class Actor(Enum):
@@ -63,6 +74,13 @@ class Trigger(Enum):
     SEE_CANCEL = "seen cancelled"
     UNDO_CANCEL = "uncancelled by a reorganisation"
     LOSE_CANCEL = "released by its cancellation"
+    LOSE_VOIDED_CANCEL = "voided again without its cancellation"
+    SUBMIT_HOLD = "submitted for a hold"
+    SEE_HOLD = "seen held"
+    UNDO_HOLD = "unheld by a reorganisation"
+    LOSE_HOLD = "released by its hold"
+    SEE_RELEASE = "seen released"
+    UNDO_RELEASE = "unreleased by a reorganisation"
     VOID = "voided"
     EXPIRE = "expired"
     FAIL = "failed"
@@ -86,11 +104,12 @@ _REORG: Final = "a reorganisation takes the block back"
 _DEEP_REORG: Final = "a reorganisation deeper than the merchant's depth"
 _SIGNATURE_LIVES: Final = "the signature stays valid until it expires: who has it may use it"
 _UNSPENT: Final = (
-    State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.CANCELLING, State.VOIDED,
-    State.EXPIRED, State.FAILED,
+    State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING,
+    State.CANCELLING, State.VOIDED, State.EXPIRED, State.FAILED,
 )  # fmt: skip
 _UNENDED: Final = (
-    State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.CANCELLING,
+    State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING,
+    State.CANCELLING,
 )  # fmt: skip
 
 
@@ -124,6 +143,32 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition(
         State.CANCELLING, Trigger.LOSE_CANCEL, State.STORED, Actor.CHAIN,
         "the authorization can be captured again",
+    ),
+    Transition(
+        State.VOIDED, Trigger.SUBMIT_CANCEL, State.CANCELLING, Actor.PAYER,
+        "somebody who has the signature captures first",
+    ),
+    Transition(
+        State.CANCELLING, Trigger.LOSE_VOIDED_CANCEL, State.VOIDED, Actor.CHAIN, _SIGNATURE_LIVES
+    ),
+    Transition(
+        State.STORED, Trigger.SUBMIT_HOLD, State.AUTHORIZING, Actor.MERCHANT,
+        "the transaction reverts, is lost or replaced, or waits until the window closes",
+    ),
+    Transition(
+        State.AUTHORIZING, Trigger.LOSE_HOLD, State.STORED, Actor.CHAIN,
+        "the block with the failure is taken back and the old transaction succeeds after all",
+    ),
+    *_rows(_UNSPENT, Trigger.SEE_HOLD, State.HELD, Actor.CHAIN, _REORG),
+    Transition(
+        State.HELD, Trigger.UNDO_HOLD, None, Actor.CHAIN,
+        "the transaction is not included again, or reverts there",
+    ),
+    Transition(State.HELD, Trigger.SEE_CAPTURE, State.CAPTURED, Actor.CHAIN, _REORG),
+    Transition(State.HELD, Trigger.SEE_RELEASE, State.RELEASED, Actor.CHAIN, _REORG),
+    Transition(
+        State.RELEASED, Trigger.UNDO_RELEASE, State.HELD, Actor.CHAIN,
+        "the release is not included again: the money waits in the escrow",
     ),
     *_rows(_UNSPENT, Trigger.SEE_CAPTURE, State.CAPTURED, Actor.CHAIN, _REORG),
     Transition(State.CAPTURED, Trigger.REACH_DEPTH, State.PAID, Actor.CHAIN, _DEEP_REORG),

@@ -35,6 +35,7 @@ FUNDS_WORDS: Final = ("insufficient funds",)
 WANTED: Final = {
     Purpose.CAPTURE: (State.CAPTURING, State.CAPTURED, State.PAID),
     Purpose.CANCEL: (State.CANCELLING, State.CANCELLED),
+    Purpose.HOLD: (State.AUTHORIZING, State.HELD, State.CAPTURED, State.PAID, State.RELEASED),
 }
 
 

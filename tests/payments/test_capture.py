@@ -178,6 +178,32 @@ async def test_a_voided_order_is_never_submitted_though_its_nonce_stays_unused(
     assert (await merchant.audit("order-1"))[-1].detail == "out of stock"
 
 
+async def test_a_voided_order_can_be_cancelled_for_good(still: Market) -> None:
+    merchant = still.merchant()
+    order = await still.stored(merchant)
+    await merchant.void("order-1")
+    order = await merchant.cancel("order-1", still.cancelled(order), until=State.CANCELLING)
+    still.mine()
+    order = await merchant.wait("order-1", State.CANCELLED, 20)
+    assert order.state is State.CANCELLED
+
+
+async def test_a_voided_order_stays_voided_when_its_cancellation_comes_to_nothing(
+    still: Market,
+) -> None:
+    merchant = still.merchant()
+    order = await still.stored(merchant)
+    await merchant.void("order-1")
+    await merchant.cancel("order-1", still.cancelled(order), until=State.CANCELLING)
+    (sent,) = await merchant.submissions("order-1")
+    still.node.pool.drop(bytes.fromhex(sent.transaction_hash[2:]))
+    still.send(still.shop, still.shop.address, b"")
+    await merchant.reconcile()
+    order = await merchant.order("order-1")
+    assert order.state is State.VOIDED
+    assert order.sealed is None
+
+
 async def test_a_window_that_closes_ends_the_order(still: Market) -> None:
     merchant = still.merchant(depth=2)
     order = await still.stored(merchant, valid_before=still.now + 50)

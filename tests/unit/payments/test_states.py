@@ -67,6 +67,19 @@ def test_whatever_the_chain_can_do_it_can_undo() -> None:
         State.PAID: Trigger.UNDO_CAPTURE,
         State.CANCELLED: Trigger.UNDO_CANCEL,
         State.FAILED: Trigger.UNDO_FAILURE,
+        State.HELD: Trigger.UNDO_HOLD,
+        State.RELEASED: Trigger.UNDO_RELEASE,
     }
     for state, trigger in undo.items():
         assert trigger in possible(state)
+
+
+def test_a_hold_is_undone_to_where_it_began_and_a_capture_of_it_to_the_hold() -> None:
+    assert target(State.HELD, Trigger.UNDO_HOLD, State.AUTHORIZING) is State.AUTHORIZING
+    assert target(State.CAPTURED, Trigger.UNDO_CAPTURE, State.HELD) is State.HELD
+    assert target(State.RELEASED, Trigger.UNDO_RELEASE) is State.HELD
+
+
+def test_a_voided_order_can_be_cancelled_and_is_voided_again_without_it() -> None:
+    assert target(State.VOIDED, Trigger.SUBMIT_CANCEL) is State.CANCELLING
+    assert target(State.CANCELLING, Trigger.LOSE_VOIDED_CANCEL) is State.VOIDED

@@ -1,0 +1,30 @@
+"""``fastevm pay``: what an operator of a merchant's back end does by hand."""
+
+import argparse
+from importlib import import_module
+from typing import Final, NamedTuple
+
+
+class Subcommand(NamedTuple):
+    """``module`` has its ``add_arguments(parser)`` and its ``run(arguments)``, an exit code."""
+
+    purpose: str
+    module: str
+
+
+# Named, not imported: a command loads what it needs when it is given.
+SUBCOMMANDS: Final[dict[str, Subcommand]] = {}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the commands, each with its options."""
+    commands = parser.add_subparsers(dest="pay", metavar="COMMAND", required=True)
+    for name, command in SUBCOMMANDS.items():
+        one = commands.add_parser(name, help=command.purpose, description=command.purpose)
+        import_module(command.module).add_arguments(one)
+        one.set_defaults(pay_module=command.module)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the one that was given; the exit code."""
+    return int(import_module(arguments.pay_module).run(arguments))

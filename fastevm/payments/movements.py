@@ -1,0 +1,123 @@
+"""What moves money of an order after it was taken or held: parts, refunds, releases, sweeps.
+
+An order says where its authorization is; a movement is one transfer that the merchant asks for,
+with a key that makes asking twice harmless. Its states follow the chain as the order's do.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from fastevm.payments.errors import IllegalTransition
+from fastevm.payments.orders import Purpose, Settlement
+from fastevm.payments.reasons import Reason
+
+
+class MovementKind(Enum):
+    """What is moved: a part out of an escrow to the merchant, what is left of it back to the payer
+    (void by the merchant, reclaim by the payer), money back after a capture, or income elsewhere.
+    """
+
+    PART = "part"
+    VOID = "void"
+    RECLAIM = "reclaim"
+    REFUND = "refund"
+    SWEEP = "sweep"
+
+    @property
+    def purpose(self) -> Purpose:
+        """The purpose of its transactions."""
+        return _PURPOSES[self]
+
+
+_PURPOSES: Final = {
+    MovementKind.PART: Purpose.PART,
+    MovementKind.VOID: Purpose.RELEASE,
+    MovementKind.RECLAIM: Purpose.RELEASE,
+    MovementKind.REFUND: Purpose.REFUND,
+    MovementKind.SWEEP: Purpose.SWEEP,
+}
+
+
+class MovementState(Enum):
+    """Where a movement is: asked for, in a canonical block, at the merchant's depth, or failed."""
+
+    REQUESTED = "requested"
+    SEEN = "seen"
+    FINAL = "final"
+    FAILED = "failed"
+
+    @property
+    def counts(self) -> bool:
+        """Whether its amount is spoken for."""
+        return self is not MovementState.FAILED
+
+
+class MovementTrigger(Enum):
+    """What happens to a movement."""
+
+    SEE = "seen on the chain"
+    REACH_DEPTH = "confirmed to depth"
+    UNDO = "undone by a reorganisation"
+    FAIL = "failed"
+    RETRY = "asked for again"
+
+
+MOVEMENTS: Final[dict[tuple[MovementState, MovementTrigger], MovementState]] = {
+    (MovementState.REQUESTED, MovementTrigger.SEE): MovementState.SEEN,
+    (MovementState.REQUESTED, MovementTrigger.FAIL): MovementState.FAILED,
+    (MovementState.SEEN, MovementTrigger.REACH_DEPTH): MovementState.FINAL,
+    (MovementState.SEEN, MovementTrigger.UNDO): MovementState.REQUESTED,
+    (MovementState.FINAL, MovementTrigger.UNDO): MovementState.REQUESTED,
+    # the block with the failure may be taken back, and the old transaction succeed after all
+    (MovementState.FAILED, MovementTrigger.SEE): MovementState.SEEN,
+    (MovementState.FAILED, MovementTrigger.RETRY): MovementState.REQUESTED,
+}
+
+
+def moved(state: MovementState, trigger: MovementTrigger) -> MovementState:
+    """Where the trigger leads; :class:`IllegalTransition` when the table has no row."""
+    after = MOVEMENTS.get((state, trigger))
+    if after is None:
+        possible = tuple(one for source, one in MOVEMENTS if source is state)
+        raise IllegalTransition(state, trigger, possible)
+    return after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movement:
+    """One of them, as the store has it. ``key`` is the caller's and unique within the shop.
+
+    ``order_id`` is empty for a sweep. ``amount`` is in units of the token. ``recipient`` is where
+    the money goes. ``version`` counts changes, times are seconds since 1970.
+    """
+
+    key: str
+    order_id: str
+    kind: MovementKind
+    amount: int
+    recipient: str
+    state: MovementState = MovementState.REQUESTED
+    settlement: Settlement | None = None
+    reason: Reason | None = None
+    detail: str = ""
+    version: int = 0
+    created_at: float = 0.0
+    updated_at: float = 0.0
+
+
+class Amounts(NamedTuple):
+    """The sums of an order, in units of the token: each movement that did not fail counts.
+
+    ``captured`` is what the merchant has of it on the chain, ``refunded`` what is on its way back
+    or back.
+    """
+
+    authorized: int
+    captured: int
+    refunded: int
+
+    @property
+    def refundable(self) -> int:
+        """What may still be given back."""
+        return self.captured - self.refunded
