@@ -87,7 +87,7 @@ bench: build
 	$(BIN)/python -m fastevm bench --report bench/report $(ARGS)
 
 guard: build
-	$(BIN)/python -m bench.guard $(ARGS)
+	$(BIN)/python -m fastevm.bench.guard $(ARGS)
 
 # Builds with checks compiled in live in copies of the tree. The interpreter itself is not checked, so
 # the sanitizer must be loaded before it; CPython's small allocator would hide our overruns from it,
@@ -101,7 +101,8 @@ CHECKED_TESTS ?= tests/unit tests/metamorphic tests/conformance/test_vm.py \
 	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[fusaka_devnet5_state_tests]' \
 	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[legacy_constantinople_state_tests]'
 THREADED_TESTS ?= tests/metamorphic/test_threads.py tests/unit/execution/test_senders.py \
-	tests/unit/simulate tests/unit/chain tests/unit/rpc/test_workers.py
+	tests/unit/simulate tests/unit/chain tests/unit/storage tests/unit/txpool tests/unit/builder \
+	tests/unit/sync tests/unit/logindex tests/unit/wire tests/unit/rpc/dispatch/test_workers.py
 # A test takes ten times as long there as it may elsewhere: no deadlines for examples.
 UNHURRIED = --capture=sys -p no:cacheprovider --hypothesis-profile=ci
 UNDER_CHECKS = PYCRYPTODOME_DISABLE_DEEPBIND=1 PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \

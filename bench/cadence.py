@@ -1,4 +1,4 @@
-"""Do slices stay on time under load? `python -m bench.cadence` starts a node and finds out.
+"""Do slices stay on time under load? `python -m fastevm.bench.cadence` starts a node and finds out.
 
 A development node of its own process gets heavy eth_simulateV1 requests over several connections
 and a steady stream of transactions, all over the loopback interface. Reported are the lateness of
@@ -19,10 +19,10 @@ from typing import Any
 
 import aiohttp
 
-from bench.figures import aim
-from bench.processes import numbers_of
-from fastevm.chain.accounts import dev_accounts
+from fastevm.bench.figures import aim
+from fastevm.bench.processes import numbers_of
 from fastevm.execution.transaction import Transaction
+from fastevm.node.dev_accounts import dev_accounts
 
 ROOT = Path(__file__).parent.parent
 CHAIN_ID = 31_337
@@ -215,7 +215,7 @@ def spread(seconds: list[float]) -> dict[str, float]:
 
 def start_node(port: int, extra: list[str]) -> "subprocess.Popen[bytes]":
     """A development node of its own process on the loopback interface."""
-    command = [sys.executable, "-m", "rpc", "--port", str(port), "-q", *extra]
+    command = [sys.executable, "-m", "fastevm.rpc", "--port", str(port), "-q", *extra]
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
 
 
@@ -234,7 +234,7 @@ async def ready(url: str) -> None:
 
 def main() -> int:
     """Run and print JSON; 1 when an aim was missed."""
-    parser = argparse.ArgumentParser(prog="python -m bench.cadence", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fastevm.bench.cadence", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="of load (%(default)s)")
     parser.add_argument("--connections", type=int, default=16, help="with simulations (16)")
     parser.add_argument("--rate", type=float, default=200.0, help="transactions per second (200)")

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench import cases, document, engines, node, report
-from bench.load import LoadError
-from bench.measures import blocks, border, growth, threads
-from bench.options import add_arguments
-from bench.runner import QUICK, THOROUGH, Runner
+from fastevm.bench import cases, document, engines, node, report
+from fastevm.bench.load import LoadError
+from fastevm.bench.measures import blocks, border, growth, threads
+from fastevm.bench.options import add_arguments
+from fastevm.bench.runner import QUICK, THOROUGH, Runner
 
 __all__ = ["add_arguments", "run"]
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import fastevm
-from bench.assembly import assemble, push
-from bench.load import Load, LoadError, batch_of, body_of, http
-from bench.nodes import CHAIN_ID
-from bench.options import DEFAULT_CASES
-from bench.programs import balance_slot, transfer, word
-from fastevm.chain.accounts import dev_accounts
+from fastevm.bench.assembly import assemble, push
+from fastevm.bench.load import Load, LoadError, batch_of, body_of, http
+from fastevm.bench.nodes import CHAIN_ID
+from fastevm.bench.options import DEFAULT_CASES
+from fastevm.bench.programs import balance_slot, transfer, word
 from fastevm.execution.transaction import Transaction
+from fastevm.node.dev_accounts import dev_accounts
 
 TOKEN_CASE: Final = "erc20/balanceOf"
 FUNDS: Final = 10**24  # of the token, for each account

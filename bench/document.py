@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.cases import Case
-from bench.engines import Engine, python_version
-from bench.figures import MICROSECONDS, absolute_aims, group_aims, groups_of, summary
-from bench.runner import Figures
+from fastevm.bench.cases import Case
+from fastevm.bench.engines import Engine, python_version
+from fastevm.bench.figures import MICROSECONDS, absolute_aims, group_aims, groups_of, summary
+from fastevm.bench.runner import Figures
 
 FORMAT = 1
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import fastevm
-from bench.cases import Case, Outcome
-from bench.options import ROOT, found_first
-from bench.peers.protocol import call_of, data, number, storage
+from fastevm.bench.cases import Case, Outcome
+from fastevm.bench.options import ROOT, found_first
+from fastevm.bench.peers.protocol import call_of, data, number, storage
 
 PEERS = Path(__file__).parent / "peers"
 

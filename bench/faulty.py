@@ -1,4 +1,4 @@
-"""A node that does wrong on demand: `python -m bench.faulty` with the options of `python -m rpc`.
+"""A node that does wrong on demand: takes the options of `fastevm node`.
 
 Each line of its standard input is a JSON object of fault switches, which act once: ``drop``,
 ``duplicate``, ``reorder`` (messages of the feed), ``delay`` (seconds), ``restart_block`` and
@@ -11,7 +11,7 @@ import sys
 from threading import Thread
 from typing import Any
 
-from rpc import command
+from fastevm.rpc import command
 
 FEED_FAULTS = ("drop", "duplicate", "reorder", "delay")
 BLOCK_FAULTS = ("restart_block", "seal_without_last")
@@ -27,7 +27,7 @@ def obey(node: Any) -> None:
 
 def main() -> int:
     """Serve a node until it is told to stop."""
-    parser = argparse.ArgumentParser(prog="python -m bench.faulty", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fastevm.bench.faulty", description=__doc__)
     command.add_arguments(parser)
     arguments = parser.parse_args()
     node = command.node_of(arguments)

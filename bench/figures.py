@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from bench.cases import Case
-from bench.runner import Figures
+from fastevm.bench.cases import Case
+from fastevm.bench.runner import Figures
 
 MICROSECONDS = 1e6
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import aiohttp
 
-from bench.load import HOST, Load, LoadError, Sample, batch_of, body_of, http
-from bench.sending import INCLUSION_SECONDS, Sending, wait_for
+from fastevm.bench.load import HOST, Load, LoadError, Sample, batch_of, body_of, http
+from fastevm.bench.sending import INCLUSION_SECONDS, Sending, wait_for
 
 if TYPE_CHECKING:
-    from bench.rpc import Side
+    from fastevm.bench.rpc import Side
 
 MEGABYTE: Final = 2**20
 RATE: Final = 200  # transactions per second

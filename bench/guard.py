@@ -1,9 +1,9 @@
 """Instruction counts of a dozen programs, held against ``baseline.json``.
 
-``python -m bench.guard`` counts under callgrind and fails where a program needs 5 % more of them
-than the baseline says; ``--update`` writes a new baseline on purpose. Counts are of the call from
-Python included, start-up and set-up excluded. They do not depend on what else the machine does,
-only a little on the seed of the hash tables, new in each process: hence the least of a few.
+``python -m fastevm.bench.guard`` counts under callgrind and fails where a program needs 5 % more
+of them than the baseline says; ``--update`` writes a new baseline on purpose. The call from Python
+is counted, start-up and set-up are not. Counts do not depend on the machine's load, only a little
+on the seed of the hash tables, which is new in each process: the least of a few counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 import fastevm.evm
-from bench.programs import GUARDED
+from fastevm.bench.programs import GUARDED
 
 BASELINE = Path(__file__).parent / "baseline.json"
 TOLERANCE = 1.05
@@ -77,7 +77,7 @@ def count_in_process() -> dict[str, int]:
         command = [
             "valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out",
             "--collect-atstart=no", f"--toggle-collect={symbol}", f"--dump-after={symbol}",
-            "--error-exitcode=97", sys.executable, "-m", "bench.guard", "--run",
+            "--error-exitcode=97", sys.executable, "-m", "fastevm.bench.guard", "--run",
         ]  # fmt: skip
         environment = dict(os.environ, PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1")
         done = subprocess.run(
@@ -135,7 +135,7 @@ def write_baseline(found: dict[str, int]) -> None:
 
 def main() -> int:
     """Count and compare, or write the baseline anew."""
-    parser = argparse.ArgumentParser(prog="python -m bench.guard", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fastevm.bench.guard", description=__doc__)
     parser.add_argument("--update", action="store_true", help="write the counts as the baseline")
     parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -1,6 +1,6 @@
 """eth_getLogs over HTTP beside anvil, and in this process over a million logs.
 
-    python -m bench.logs [--quick] [--json FILE]
+    python -m fastevm.bench.logs [--quick] [--json FILE]
 
 Both nodes hold the same 4,000 logs in 2,000 blocks: every tenth block has a transaction with 20.
 Every round asks each node every question for a while, so that a slow moment of the machine meets
@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bench.content import EMITTER, deployment, receipt_of, shown, signed, submit
-from bench.figures import aim
-from bench.load import Load, LoadError, Sample, batch_of, body_of, http, summary
-from bench.measures import logs as in_process
-from bench.nodes import NodeProcess, start_anvil, start_fastevm
-from bench.programs import word
-from fastevm.chain.accounts import dev_accounts
+from fastevm.bench.content import EMITTER, deployment, receipt_of, shown, signed, submit
+from fastevm.bench.figures import aim
+from fastevm.bench.load import Load, LoadError, Sample, batch_of, body_of, http, summary
+from fastevm.bench.measures import logs as in_process
+from fastevm.bench.nodes import NodeProcess, start_anvil, start_fastevm
+from fastevm.bench.programs import word
+from fastevm.node.dev_accounts import dev_accounts
 
 MANY: Final = 16  # connections
 
@@ -179,7 +179,7 @@ def table(found: dict[str, Any]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m bench.logs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fastevm.bench.logs", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--json", type=Path, help="write the figures here")
     options = parser.parse_args(argv)

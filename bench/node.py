@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final
 
-from bench import logs, rpc, sending, simulate
-from bench.cadence import aims as cadence_aims
-from bench.document import machine
-from bench.drawing import bars
-from bench.figures import aim
-from bench.load import LoadError
-from bench.nodes import ROOT, NodeProcess, start_anvil, start_fastevm
+from fastevm.bench import logs, rpc, sending, simulate
+from fastevm.bench.cadence import aims as cadence_aims
+from fastevm.bench.document import machine
+from fastevm.bench.drawing import bars
+from fastevm.bench.figures import aim
+from fastevm.bench.load import LoadError
+from fastevm.bench.nodes import ROOT, NodeProcess, start_anvil, start_fastevm
 
 STARTS: Final = 5
 MEGABYTE: Final = 2**20
@@ -96,7 +96,7 @@ def simulations(progress: Progress, quick: bool) -> dict[str, Any]:
 def cadence(progress: Progress) -> dict[str, Any]:
     """What `bench.cadence` finds, in a process of its own."""
     progress("cadence under load")
-    command = [sys.executable, "-m", "bench.cadence", "--seconds", str(CADENCE_SECONDS)]
+    command = [sys.executable, "-m", "fastevm.bench.cadence", "--seconds", str(CADENCE_SECONDS)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     try:
         found = dict(json.loads(done.stdout))

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from bench.load import HOST, Load, LoadError, cpu_seconds
-from fastevm.chain.accounts import dev_accounts
-from fastevm.chain.node import PRELOAD_SECONDS, dev_genesis
+from fastevm.bench.load import HOST, Load, LoadError, cpu_seconds
+from fastevm.node.dev_accounts import dev_accounts
+from fastevm.node.node import PRELOAD_SECONDS, dev_genesis
 
 ROOT: Final = Path(__file__).parents[1]
 ANVIL_VERSION: Final = "1.7.1"
@@ -129,7 +129,16 @@ def start_fastevm(*options: str) -> NodeProcess:
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(genesis, file)
         file.flush()
-        command = [sys.executable, "-m", "rpc", "--port", str(port), "-q", "--genesis", file.name]
+        command = [
+            sys.executable,
+            "-m",
+            "fastevm.rpc",
+            "--port",
+            str(port),
+            "-q",
+            "--genesis",
+            file.name,
+        ]
         return launch("fastevm", [*command, "--block-time", str(BLOCK_TIME * 1000), *options], port)
 
 

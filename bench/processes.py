@@ -40,7 +40,7 @@ class NodeProcess:
     """One node; ``options`` are those of its command line but the port, which stays the same."""
 
     def __init__(
-        self, *options: str, module: Sequence[str] = ("rpc",), log: Path | None = None
+        self, *options: str, module: Sequence[str] = ("fastevm.rpc",), log: Path | None = None
     ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"

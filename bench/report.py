@@ -9,8 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from bench import node
-from bench.drawing import bars, lines
+from fastevm.bench import node
+from fastevm.bench.drawing import bars, lines
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem;

@@ -1,6 +1,6 @@
 """This node beside anvil: the same requests over the same connections, in turns.
 
-    python -m bench.rpc [--quick] [--match NAME] [--json FILE] [--soak SECONDS]
+    python -m fastevm.bench.rpc [--quick] [--match NAME] [--json FILE] [--soak SECONDS]
 
 Every round runs every case once on each node, so that a slow moment of the machine meets both.
 Figures are medians of the rounds. The load generator has one of the cores while the nodes may use
@@ -19,13 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from bench.content import Content, prepare, shown, token_slot
-from bench.figures import aim
-from bench.full_load import FullLoad
-from bench.load import Load, LoadError, Sample, batch_of, body_of, http, summary
-from bench.nodes import BLOCK_TIME, NodeProcess, start_anvil, start_fastevm
-from bench.programs import BALANCE_OF, transfer, word
-from fastevm.chain.accounts import dev_accounts
+from fastevm.bench.content import Content, prepare, shown, token_slot
+from fastevm.bench.figures import aim
+from fastevm.bench.full_load import FullLoad
+from fastevm.bench.load import Load, LoadError, Sample, batch_of, body_of, http, summary
+from fastevm.bench.nodes import BLOCK_TIME, NodeProcess, start_anvil, start_fastevm
+from fastevm.bench.programs import BALANCE_OF, transfer, word
+from fastevm.node.dev_accounts import dev_accounts
 
 MANY: Final = 16  # connections
 BATCH: Final = 100  # calls in one request
@@ -266,7 +266,7 @@ def turns(side: Side) -> Iterator[Sample]:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m bench.rpc", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fastevm.bench.rpc", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--match", default="", help="only cases whose name contains this")
     parser.add_argument("--json", type=Path, help="write the figures here")

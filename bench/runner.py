@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bench.cases import Case
-from bench.engines import Engine, PeerError, Prepared
+from fastevm.bench.cases import Case
+from fastevm.bench.engines import Engine, PeerError, Prepared
 
 Report = Callable[[str], None]
 

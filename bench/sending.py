@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bench.content import WAIT_SECONDS, shown, signed, submit
-from bench.figures import aim
-from bench.load import LoadError, batch_of, body_of, http
-from bench.nodes import BLOCK_TIME, NodeProcess, start_anvil, start_fastevm
 from fastevm import keccak256
-from fastevm.chain.accounts import dev_accounts
+from fastevm.bench.content import WAIT_SECONDS, shown, signed, submit
+from fastevm.bench.figures import aim
+from fastevm.bench.load import LoadError, batch_of, body_of, http
+from fastevm.bench.nodes import BLOCK_TIME, NodeProcess, start_anvil, start_fastevm
 from fastevm.execution.transaction import Transaction
+from fastevm.node.dev_accounts import dev_accounts
 
 SENDERS: Final = 256
 FUNDS: Final = 10**18

@@ -1,6 +1,6 @@
 """Times batches of bundles on one and two threads against a loop over pyrevm, interleaved.
 
-    python -m bench.simulate [--bundles N] [--rounds N] [--cases FILE]
+    python -m fastevm.bench.simulate [--bundles N] [--rounds N] [--cases FILE]
 
 Every round runs every contender once, so that a slow moment of the machine meets them all; the
 figures are medians over the rounds. pyrevm comes from its own environment (`make peers`) and is
@@ -21,8 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bench.figures import aim
 from fastevm import Layer, simulate_many
+from fastevm.bench.figures import aim
 
 PEER_ENVIRONMENT = Path(__file__).parents[1] / ".venv-pyrevm"
 CASES = Path(__file__).parents[1].parent / "shared/bench/cases.json"
@@ -215,7 +215,7 @@ def table(found: dict[str, Any]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Run all comparisons and print them."""
-    parser = argparse.ArgumentParser(prog="python -m bench.simulate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fastevm.bench.simulate", description=__doc__)
     parser.add_argument("--bundles", type=int, default=BUNDLES)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--cases", type=Path, default=CASES)

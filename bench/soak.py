@@ -1,4 +1,4 @@
-"""Does a follower stay right? `python -m bench.soak` lets everything go wrong, then compares.
+"""Injects every fault into a builder and its follower, then compares both nodes.
 
 A node builds blocks under a load of transactions and publishes its slices; another follows it.
 Slices are dropped, delayed, sent twice and in another order, blocks begin again and are sealed
@@ -18,11 +18,11 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from bench.cadence import CHAIN_ID, SENDERS
-from bench.faulty import BLOCK_FAULTS
-from bench.processes import NodeProcess, Refused, wait_for
-from fastevm.chain.accounts import dev_accounts
+from fastevm.bench.cadence import CHAIN_ID, SENDERS
+from fastevm.bench.faulty import BLOCK_FAULTS
+from fastevm.bench.processes import NodeProcess, Refused, wait_for
 from fastevm.execution.transaction import Transaction
+from fastevm.node.dev_accounts import dev_accounts
 
 DRAIN_SECONDS = 60.0
 SETTLE_SECONDS = 1.0  # after a fault before the follower's metrics are read
@@ -77,7 +77,7 @@ class Soak:
         times = ("--block-time", str(options.block_time), "--slice-interval", interval)
         files = ("--datadir", str(home / "builder"))
         self.builder = NodeProcess(
-            *times, *files, module=("bench.faulty",), log=home / "builder.err"
+            *times, *files, module=("fastevm.bench.faulty",), log=home / "builder.err"
         )
         self.builder.start()
         files = ("--datadir", str(home / "follower"))
@@ -328,7 +328,7 @@ def failures(found: dict[str, Any]) -> list[str]:
 
 def main() -> int:
     """Run and print JSON; 1 when something is wrong."""
-    parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fastevm.bench.soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of faults (%(default)s)")
     parser.add_argument("--rate", type=float, default=50.0, help="transactions per second (50)")
     parser.add_argument("--pause", type=float, default=0.5, help="seconds between faults (0.5)")

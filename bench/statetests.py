@@ -1,6 +1,7 @@
 """Official state tests on fastevm's runner and on py-evm: the same cases in one run, side by side.
 
-    python -m bench.statetests [--files N] [--cases N] [--rounds N] [--limit SECONDS] [--seed N]
+    python -m fastevm.bench.statetests [--files N] [--cases N] [--rounds N] [--limit SECONDS]
+        [--seed N]
 
 A seeded sample takes files of the directories of every archive, and of each file some cases over
 its forks, as a file of their own. File by file py-evm runs them first, in a process of its own
@@ -27,8 +28,8 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from bench.engines import PEER_KINDS, Peer, PeerError
-from bench.options import SHARED
+from fastevm.bench.engines import PEER_KINDS, Peer, PeerError
+from fastevm.bench.options import SHARED
 from fastevm.conformance import state
 from fastevm.conformance.runner import Selection, run_file
 from fastevm.conformance.sources import SourceError, test_files
@@ -214,7 +215,7 @@ def compare(arguments: argparse.Namespace, peer: Peer) -> Comparison:
 
 def options(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m bench.statetests")
+    parser = argparse.ArgumentParser(prog="python -m fastevm.bench.statetests")
     parser.add_argument("--files", type=int, default=250, help="files to take (%(default)s)")
     parser.add_argument("--cases", type=int, default=6, help="of each file at most (%(default)s)")
     parser.add_argument(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bench.cases import load
-from bench.engines import call_for, outcome_of
-from bench.options import DEFAULT_CASES
+from fastevm.bench.cases import load
+from fastevm.bench.engines import call_for, outcome_of
+from fastevm.bench.options import DEFAULT_CASES
 
 CASES = load(DEFAULT_CASES) if DEFAULT_CASES.exists() else []
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.programs import CALLER, FUNDS, HELPER, PROGRAM, TOKEN, balance_slot, transfer
 from fastevm import Layer
+from fastevm.bench.programs import CALLER, FUNDS, HELPER, PROGRAM, TOKEN, balance_slot, transfer
 from fastevm.simulate import (
     AccountOverride,
     BlockStateCalls,

@@ -30,7 +30,9 @@ class Command(NamedTuple):
 
 # Named, not imported: a command loads what it needs when it is given.
 COMMANDS: Final = {
-    "node": Command("start a JSON-RPC node (a development chain by default)", "rpc.command"),
+    "node": Command(
+        "start a JSON-RPC node (a development chain by default)", "fastevm.rpc.command"
+    ),
     "conformance": Command(
         "run official tests against this build or a node", "fastevm.conformance.cli"
     ),
@@ -39,7 +41,9 @@ COMMANDS: Final = {
     "simulate": Command("run a payload of eth_simulateV1 on any state", "fastevm.tools.simulate"),
     "pay": Command("work at the orders of a merchant's back end", "fastevm.payments.command"),
     "bench": Command(
-        "time programs on this build and on its peers", "bench.command", options="bench.options"
+        "time programs on this build and on its peers",
+        "fastevm.bench.command",
+        options="fastevm.bench.options",
     ),
 }
 

@@ -21,7 +21,7 @@ from fastevm.interpreter.machine cimport (
 from fastevm.interpreter.status cimport OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, Status
 from fastevm.logs cimport pack_logs, unpack_logs
 from fastevm.primitives.hashes cimport Address, Hash
-from fastevm.primitives.hexcodec cimport hex_decode
+from fastevm.wire.text.hex cimport hex_decode
 from fastevm.primitives.word cimport word_from_int
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.layer cimport Layer

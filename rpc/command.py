@@ -9,12 +9,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fastevm import chain as chains
+from fastevm import node as nodes
 from fastevm import simulate
-from rpc.dialect import DEFAULT_DIALECT, DIALECTS
-from rpc.limits import Limits
-from rpc.server import DEFAULT_HOST, DEFAULT_PORT, Listener, Server, parse_listener, serve
-from rpc.server import run as run_loop
+from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.transport.server import (
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    Listener,
+    Server,
+    parse_listener,
+    serve,
+)
+from fastevm.rpc.transport.server import run as run_loop
 
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
@@ -26,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_listeners(parser.add_argument_group("listeners"))
     _add_chain(parser.add_argument_group("chain"))
     _add_logs(parser.add_argument_group("logs"))
-    chains.add_chain_arguments(parser)
+    nodes.add_chain_arguments(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="worker threads (all cores)")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no banner")
     parser.set_defaults(usage_error=parser.error)
@@ -169,9 +176,9 @@ def run(arguments: argparse.Namespace) -> int:
             foreign = serve_node(node, arguments)
             if foreign is None:
                 return 0
-            if arguments.foreign_chain == chains.STOP:
-                raise ValueError(f"{foreign} (--foreign-chain {chains.START_OVER} would follow it)")
-            chains.abandon_chain(arguments)
+            if arguments.foreign_chain == nodes.STOP:
+                raise ValueError(f"{foreign} (--foreign-chain {nodes.START_OVER} would follow it)")
+            nodes.abandon_chain(arguments)
             left = genesis
     except (ValueError, OSError) as error:
         print(f"fastevm node: {error}", file=sys.stderr)
@@ -202,10 +209,10 @@ def node_of(arguments: argparse.Namespace) -> Any:
         times["block_time_ms"] = arguments.block_time
         times["slice_interval_ms"] = min(arguments.slice_interval, arguments.block_time)
     cadence = arguments.genesis is None or arguments.block_time is not None
-    mining = chains.Mining.CADENCE if cadence else chains.Mining.NEVER
-    options = chains.node_options(arguments, mining) | times
+    mining = nodes.Mining.CADENCE if cadence else nodes.Mining.NEVER
+    options = nodes.node_options(arguments, mining) | times
     options["progress"] = progress("restored", arguments.quiet)
-    options["directory"] = directory = chains.open_directory(arguments)
+    options["directory"] = directory = nodes.open_directory(arguments)
     try:
         node = chain_of(arguments, options)
         if arguments.import_file is not None:
@@ -213,7 +220,7 @@ def node_of(arguments: argparse.Namespace) -> Any:
             count = node.chain.import_rlp(arguments.import_file.read_bytes(), told)
             if not arguments.quiet:
                 print(f"imported {count} blocks, head {node.chain.head.number}")
-        chains.follow_upstream(node, arguments)
+        nodes.follow_upstream(node, arguments)
     except BaseException:
         if directory is not None:
             directory.close()
@@ -224,12 +231,12 @@ def node_of(arguments: argparse.Namespace) -> Any:
 def chain_of(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
     """The node on its chain: the development one, or that of a genesis file."""
     if arguments.genesis is not None:
-        return chains.genesis_node(genesis_of(arguments.genesis), **options)
+        return nodes.genesis_node(genesis_of(arguments.genesis), **options)
     if arguments.chain_id is not None:
         options["chain_id"] = arguments.chain_id
-    return chains.dev_node(
+    return nodes.dev_node(
         accounts=arguments.accounts,
-        timestamp=chains.genesis_time(arguments, options["directory"]),
+        timestamp=nodes.genesis_time(arguments, options["directory"]),
         **options,
     )
 

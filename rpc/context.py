@@ -4,20 +4,21 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from fastevm.chain import LogIndex, ReceiptWriter
+from fastevm.logindex import LogIndex
+from fastevm.rpc.backend import Layer, Node, PendingBlock, Simulator
+from fastevm.rpc.dialect import Dialect
+from fastevm.rpc.dispatch.workers import Workers, weigh
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.freshness import Freshness
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.selectors import EARLIEST, LATEST, PENDING, Selector
 from fastevm.simulate import StateView
 from fastevm.types import Block, Receipt
-from rpc.backend import Layer, Node, PendingBlock, Simulator
-from rpc.dialect import Dialect
-from rpc.errors import RpcError
-from rpc.freshness import Freshness
-from rpc.limits import Limits
-from rpc.selectors import EARLIEST, LATEST, PENDING, Selector
-from rpc.workers import Workers, weigh
+from fastevm.wire.receipts import ReceiptWriter
 
 if TYPE_CHECKING:
-    from rpc.filters import Filters
-    from rpc.hub import Hub
+    from fastevm.rpc.subscriptions.filters import Filters
+    from fastevm.rpc.subscriptions.hub import Hub
 
 ZERO_HASH = bytes(32)
 RECENT_VIEWS = 16

@@ -1,6 +1,6 @@
 """The two dialects of the node and the one table of their differences: nothing else branches.
 
-The codes and messages of errors differ too: they are the two columns of `rpc.errors`.
+The codes and messages of errors differ too: they are the two columns of `errors`.
 """
 
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ message of None is the text that the reason was raised with; braces are filled f
 
 from typing import Any, Final, NamedTuple
 
-from rpc.dialect import Dialect
+from fastevm.rpc.dialect import Dialect
 
 
 class Wire(NamedTuple):

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 import fastevm
+from fastevm.rpc.context import View
 from fastevm.types import Block, Header, Receipt, Withdrawal
-from rpc.context import View
 
 LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
 DYNAMIC_FEES: Final = frozenset((DYNAMIC_FEE, BLOB, SET_CODE))

@@ -3,8 +3,8 @@
 import time
 from typing import Final
 
-from rpc.backend import Node, PendingBlock
-from rpc.metrics import Metrics
+from fastevm.rpc.backend import Node, PendingBlock
+from fastevm.rpc.metrics import Metrics
 
 GAP: Final = 1.5  # cadences from slice to slice, from which on a slice counts as late
 

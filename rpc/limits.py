@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from fastevm.chain import LogLimits
+from fastevm.logindex import LogLimits
 
 METHOD_NAME_LIMIT: Final = 2048  # characters
 STORAGE_KEYS_LIMIT: Final = 1024  # of one eth_getProof or eth_getStorageValues

@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fastevm.chain import LogQuery, LogWriter
+from fastevm.logindex import LogQuery
+from fastevm.rpc.backend import PendingBlock
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.workers import SMALL_WEIGHT
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
+from fastevm.rpc.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
+from fastevm.rpc.selectors import EARLIEST, LATEST_BLOCK, Selector, decode_number_or_tag
 from fastevm.types import Log
-from rpc.backend import PendingBlock
-from rpc.context import Context
-from rpc.errors import RpcError
-from rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
-from rpc.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
-from rpc.selectors import EARLIEST, LATEST_BLOCK, Selector, decode_number_or_tag
-from rpc.workers import SMALL_WEIGHT
+from fastevm.wire.logs import LogWriter
 
 BLOCKS_OF_OBJECT: Final = 128  # blooms that cost as much as an object of another method's answer
 CHOICES_OF_OBJECT: Final = 16  # addresses and topics to hash, or to look for in blooms, likewise

@@ -6,7 +6,7 @@ text is the reason. A place inside an object is named by ``field``, as "Transact
 
 from typing import Any, Final
 
-from rpc.limits import TRACE_OF_INPUT
+from fastevm.rpc.limits import TRACE_OF_INPUT
 
 U64_DIGITS: Final = 16
 U256_DIGITS: Final = 64

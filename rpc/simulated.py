@@ -5,6 +5,17 @@ from typing import Any
 from msgspec import Raw
 from msgspec.json import encode
 
+from fastevm.rpc.context import Context, View
+from fastevm.rpc.errors import RpcError, wire_error
+from fastevm.rpc.format import (
+    Json,
+    access_list_json,
+    block_json,
+    hex_bytes,
+    hex_word,
+    log_text,
+    quantity,
+)
 from fastevm.simulate import (
     AccountChange,
     AssetChange,
@@ -13,17 +24,6 @@ from fastevm.simulate import (
     CallOutcome,
     SimulatedBlock,
     revert_message,
-)
-from rpc.context import Context, View
-from rpc.errors import RpcError, wire_error
-from rpc.format import (
-    Json,
-    access_list_json,
-    block_json,
-    hex_bytes,
-    hex_word,
-    log_text,
-    quantity,
 )
 
 EMPTY = "0x"

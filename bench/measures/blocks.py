@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from bench.measures.clock import cpu_seconds, wall_seconds
-from bench.programs import PROGRAM, TOKEN, balance_slot, transfer
 from fastevm import Layer, Transaction
+from fastevm.bench.measures.clock import cpu_seconds, wall_seconds
+from fastevm.bench.programs import PROGRAM, TOKEN, balance_slot, transfer
+from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.execution.block import BlockBuilder, execute_block
 from fastevm.execution.draft import draft_header
 from fastevm.execution.senders import recover_senders
-from fastevm.primitives.secp256k1 import public_key_address
 from fastevm.spec.schedule import schedule_for
 from fastevm.types import Block, Header
 

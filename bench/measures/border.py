@@ -6,9 +6,18 @@ from collections.abc import Callable
 from functools import partial
 
 import fastevm
-from bench.figures import aim
-from bench.measures.clock import seconds_of
-from bench.programs import BALANCE_OF, CALLER, HELPER, PROGRAM, TOKEN, balance_slot, transfer, word
+from fastevm.bench.figures import aim
+from fastevm.bench.measures.clock import seconds_of
+from fastevm.bench.programs import (
+    BALANCE_OF,
+    CALLER,
+    HELPER,
+    PROGRAM,
+    TOKEN,
+    balance_slot,
+    transfer,
+    word,
+)
 
 LIMITS = {"empty call, 20-byte addresses": 1.2, "empty call, hex addresses": 1.6}
 

@@ -11,9 +11,18 @@ from functools import partial
 from pathlib import Path
 
 import fastevm
-from bench.measures.clock import cpu_seconds, seconds_of
-from bench.programs import CALLER, FUNDS, GAS, HELPER, PROGRAM, READ_SLOTS, WRITE_SLOTS, word
-from fastevm.primitives.persistent_doors import in_use
+from fastevm.bench.measures.clock import cpu_seconds, seconds_of
+from fastevm.bench.programs import (
+    CALLER,
+    FUNDS,
+    GAS,
+    HELPER,
+    PROGRAM,
+    READ_SLOTS,
+    WRITE_SLOTS,
+    word,
+)
+from fastevm.testing.persistent_map import in_use
 
 SIZES = (2**10, 2**14, 2**17, 2**20)
 LARGE_SIZES = (*SIZES, 2**23)  # a few gigabytes, a few minutes
@@ -110,7 +119,7 @@ def measure(large: bool = False) -> list[dict[str, float]]:
     found = []
     for slots in LARGE_SIZES if large else SIZES:
         done = subprocess.run(
-            [sys.executable, "-m", "bench.measures.growth", str(slots)],
+            [sys.executable, "-m", "fastevm.bench.measures.growth", str(slots)],
             cwd=ROOT, capture_output=True, text=True, check=True,
         )  # fmt: skip
         found.append(json.loads(done.stdout))

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from bench.figures import aim
-from bench.programs import word
 from fastevm import keccak256
-from fastevm.chain import LogIndex, LogLimits, LogQuery, LogWriter
-from fastevm.chain.logs import BLOOM_SIZE
+from fastevm.bench.figures import aim
+from fastevm.bench.programs import word
+from fastevm.logindex import LogIndex, LogLimits, LogQuery
+from fastevm.logindex.index import BLOOM_SIZE
 from fastevm.primitives.bloom import bloom_of
 from fastevm.types import Block, Header, Log, Receipt
+from fastevm.wire.logs import LogWriter
 
 MILLI: Final = 1e3
 MICRO: Final = 1e6

@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from fastevm.chain.config import ChainConfig
-from fastevm.chain.dao import drained
-from fastevm.chain.entry import (
+from fastevm.chain.block_entry import (
     Entry,
     check_form,
     check_seals,
@@ -20,6 +18,8 @@ from fastevm.chain.entry import (
     restored_entry,
     unexecuted_result,
 )
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.dao import drained
 from fastevm.chain.genesis import amended
 from fastevm.chain.retention import (
     LEAST_BLOCKS,

@@ -8,13 +8,13 @@ from typing import Any
 from fastevm.conformance.difference import state_difference
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.conformance.runner import Case, Mismatch
+from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.evm import EVM, ExecutionResult
 from fastevm.execution.fees import blob_base_fee
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
-from fastevm.primitives.secp256k1 import public_key_address
 from fastevm.spec.activation import Activations, activations_named
 from fastevm.spec.blobs import BlobParameters, read_blob_schedule
 from fastevm.spec.schedule import ForkSchedule

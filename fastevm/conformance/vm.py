@@ -7,7 +7,7 @@ from typing import Any, Final
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.conformance.runner import Case, Mismatch
 from fastevm.conformance.state import ancestors_of, hash_of_logs
-from fastevm.interpreter.harness import Harness, Outcome
+from fastevm.testing.interpreter import Harness, Outcome
 from fastevm.types import Log
 
 FORK: Final = "Frontier"

@@ -12,7 +12,7 @@ from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.intrinsics cimport (
     atomic_claim_int, atomic_observe_int, atomic_publish_int, load64_big,
 )
-from fastevm.primitives.secp256k1 cimport (
+from fastevm.crypto.secp256k1 cimport (
     RECOVERY_LANES, Recovery, recover_address, recover_eight, recovers_together,
 )
 from fastevm.primitives.word cimport Word, word_is_zero, word_lt, word_store

@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 from fastevm.errors import TransactionDecodeError
 from fastevm.execution.fields import AccessListEntry
 from fastevm.execution.fields import Authorization as AuthorizationFields
-from fastevm.primitives.secp256k1 import sign as sign_hash
+from fastevm.crypto.secp256k1 import sign as sign_hash
 
 from fastevm.execution.encode cimport encode_fields, encode_signed
 from fastevm.execution.envelope cimport (

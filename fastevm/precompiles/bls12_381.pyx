@@ -7,7 +7,7 @@ from fastevm.precompiles.bls12_codec cimport (
     FP2_BYTES, FP_BYTES, G1_BYTES, G2_BYTES, decode_fp, decode_fp2, decode_g1, decode_g2, encode_g1,
     encode_g2,
 )
-from fastevm.precompiles.blst cimport (
+from fastevm.primitives.native.blst cimport (
     BlsFp, BlsFp2, BlsFp12, BlsG1, BlsG1Affine, BlsG2, BlsG2Affine, blst,
 )
 from fastevm.precompiles.border cimport charge, saturating_add, saturating_mul, size_output

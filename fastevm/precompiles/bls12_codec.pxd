@@ -2,7 +2,7 @@
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset
 
-from fastevm.precompiles.blst cimport (
+from fastevm.primitives.native.blst cimport (
     BlsFp, BlsFp2, BlsG1, BlsG1Affine, BlsG2, BlsG2Affine, blst,
 )
 from fastevm.primitives.intrinsics cimport load64_big

@@ -7,7 +7,7 @@ from fastevm.precompiles.registry cimport (
     PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
 )
 from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.secp256k1 cimport recover_address
+from fastevm.crypto.secp256k1 cimport recover_address
 from fastevm.primitives.word cimport Word, word_fits64, word_load
 
 

@@ -5,7 +5,7 @@ from libc.stdint cimport UINT64_MAX, uint64_t
 from libc.string cimport memset
 
 from fastevm.precompiles.border cimport charge, read_padded, saturating_add, size_output
-from fastevm.precompiles.gmp cimport (
+from fastevm.primitives.native.gmp cimport (
     Integer, gmp, integer_bytes, integer_load, integer_store,
 )
 from fastevm.precompiles.registry cimport (

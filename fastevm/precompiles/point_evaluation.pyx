@@ -2,7 +2,7 @@
 
 from libc.string cimport memcmp, memcpy
 
-from fastevm.precompiles.blst cimport (
+from fastevm.primitives.native.blst cimport (
     BlsFp12, BlsG1, BlsG1Affine, BlsG2Affine, BlsScalar, blst,
 )
 from fastevm.precompiles.border cimport charge, size_output

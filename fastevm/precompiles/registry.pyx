@@ -5,7 +5,7 @@ from fastevm.precompiles.bls12_381 cimport (
     bls12_g1add, bls12_g2add, bls12_map_fp2_to_g2, bls12_map_fp_to_g1, bls12_pairing,
 )
 from fastevm.precompiles.bls12_msm cimport bls12_g1msm, bls12_g2msm
-from fastevm.precompiles.bn254 cimport bn254_add, bn254_mul, bn254_pairing
+from fastevm.precompiles.bn254.contracts cimport bn254_add, bn254_mul, bn254_pairing
 from fastevm.precompiles.ecrecover cimport ecrecover
 from fastevm.precompiles.identity cimport identity
 from fastevm.precompiles.modexp cimport modexp

@@ -6,7 +6,7 @@ from fastevm.precompiles.border cimport charge, cost_by_words, size_output
 from fastevm.precompiles.registry cimport (
     PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
 )
-from fastevm.primitives.native cimport native_function
+from fastevm.primitives.native.symbols cimport native_function
 
 
 cdef enum:

@@ -1,6 +1,6 @@
 # The result of eth_simulateV1 as JSON text, out of a chain that has run.
 from fastevm.primitives.hashes cimport Hash
-from fastevm.primitives.json_text cimport JsonText
+from fastevm.wire.text.json_writer cimport JsonText
 from fastevm.simulate.chain cimport ChainBlock, ChainRun
 from fastevm.simulate.chunk cimport CallRecord, LogCopy
 

@@ -8,7 +8,7 @@ from fastevm.execution.header cimport EMPTY_LIST_HASH, HeaderFields
 from fastevm.interpreter.machine cimport status_text
 from fastevm.interpreter.status cimport REVERTED, STOPPED, Status
 from fastevm.primitives.bloom cimport BLOOM_SIZE
-from fastevm.primitives.json_text cimport (
+from fastevm.wire.text.json_writer cimport (
     json_free,
     json_hex,
     json_hex_word,

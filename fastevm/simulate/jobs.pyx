@@ -14,7 +14,7 @@ from fastevm.interpreter.machine cimport BlockContext, PrecompileMove
 from fastevm.precompiles.registry cimport precompile_at
 from fastevm.primitives.arena cimport arena_alloc, arena_free, arena_new, arena_reset
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
-from fastevm.primitives.hexcodec cimport hex_decode
+from fastevm.wire.text.hex cimport hex_decode
 from fastevm.primitives.word cimport word_copy, word_from_int, word_set
 from fastevm.simulate.reading cimport digits_of, read_address, read_uint64, read_word
 from fastevm.simulate.runner cimport fill_environment

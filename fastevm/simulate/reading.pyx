@@ -6,7 +6,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.hexcodec cimport hex_decode
+from fastevm.wire.text.hex cimport hex_decode
 from fastevm.primitives.word cimport Word, word_fits64, word_from_int, word_load
 
 

@@ -14,7 +14,7 @@ from fastevm.primitives.arena cimport arena_free, arena_new
 from fastevm.primitives.hashes cimport address_eq
 from fastevm.primitives.word cimport Word, word_copy, word_load
 from fastevm.simulate.jobs cimport CallJob, OverrideJob, SlotJob, list_add
-from fastevm.simulate.jsontext cimport (
+from fastevm.wire.text.json_reader cimport (
     STEP_END,
     STEP_MORE,
     Cursor,

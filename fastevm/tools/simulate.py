@@ -10,8 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
-from fastevm.chain import genesis_node
 from fastevm.errors import FastevmError
+from fastevm.node import genesis_node
 from fastevm.simulate import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
@@ -139,9 +139,9 @@ def as_json(
     view: StateView, blocks: Sequence[SimulatedBlock], dialect: str, *, full: bool
 ) -> list[dict[str, Any]]:
     """The blocks in the form in which a node answers; the node's own code makes it."""
-    dialects = import_module("rpc.dialect").DIALECTS
+    dialects = import_module("fastevm.rpc.dialect").DIALECTS
     context = SimpleNamespace(node=SimpleNamespace(config=view.config), dialect=dialects[dialect])
-    to_json = import_module("rpc.simulated").simulated_json
+    to_json = import_module("fastevm.rpc.simulated").simulated_json
     return [json.loads(bytes(to_json(context, block, full=full))) for block in blocks]
 
 

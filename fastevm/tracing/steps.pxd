@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from fastevm.interpreter.machine cimport Machine
 from fastevm.interpreter.tracer cimport LeaveRecord, StepRecord
 from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.json_text cimport JsonText
+from fastevm.wire.text.json_writer cimport JsonText
 from fastevm.spec.schedule cimport Schedule
 from fastevm.tracing.observer cimport Observer
 from fastevm.tracing.storage cimport SeenStorage

@@ -32,7 +32,7 @@ from fastevm.interpreter.tracer cimport (
     tracer_clear,
 )
 from fastevm.primitives.buffer cimport buffer_free
-from fastevm.primitives.json_text cimport (
+from fastevm.wire.text.json_writer cimport (
     JsonText,
     json_hex,
     json_number,

@@ -1,6 +1,7 @@
 """The methods, one file per family; importing this package fills the table."""
 
-from rpc.methods import (
+from fastevm.rpc.dispatch.registry import METHODS
+from fastevm.rpc.methods import (
     access_list,
     accounts,
     blocks,
@@ -20,7 +21,6 @@ from rpc.methods import (
     trace,
     transactions,
 )
-from rpc.registry import METHODS
 
 __all__ = [
     "METHODS",

@@ -8,17 +8,17 @@ from threading import Lock
 from typing import Any
 
 import fastevm
+from fastevm.rpc.backend import DevAccount
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import ADDRESS, DATA
+from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.format import Json, hex_bytes, transaction_json
+from fastevm.rpc.methods.calls import CALL, estimate_gas
+from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
+from fastevm.rpc.methods.pool import send_raw_transaction
+from fastevm.rpc.selectors import PENDING_BLOCK
 from fastevm.simulate import BlockOverrides, CallRequest, lists_of
-from rpc.backend import DevAccount
-from rpc.context import Context
-from rpc.errors import RpcError
-from rpc.format import Json, hex_bytes, transaction_json
-from rpc.methods.calls import CALL, estimate_gas
-from rpc.methods.fees import next_base_fee, suggested_tip
-from rpc.methods.pool import send_raw_transaction
-from rpc.params import ADDRESS, DATA
-from rpc.registry import Place, method
-from rpc.selectors import PENDING_BLOCK
 
 _counting = Lock()  # two requests at once must not get the same nonce
 

@@ -1,12 +1,12 @@
 """Blocks, their counts, uncles and receipts. An unknown block is null, not an error."""
 
+from fastevm.rpc.context import Context, View
+from fastevm.rpc.dispatch.params import BLOCK, FULL, HASH, INDEX, NUMBER_OR_TAG
+from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.workers import weigh
+from fastevm.rpc.format import Json, block_json, block_receipts_text, quantity, uncle_json
+from fastevm.rpc.selectors import Selector
 from fastevm.types import Header
-from rpc.context import Context, View
-from rpc.format import Json, block_json, block_receipts_text, quantity, uncle_json
-from rpc.params import BLOCK, FULL, HASH, INDEX, NUMBER_OR_TAG
-from rpc.registry import Place, method
-from rpc.selectors import Selector
-from rpc.workers import weigh
 
 
 def _by_hash(context: Context, block_hash: bytes) -> View | None:

@@ -3,6 +3,13 @@
 from collections.abc import Mapping
 
 from fastevm.errors import InvalidTransaction
+from fastevm.rpc.calls import decode_block_overrides, decode_call, decode_state_overrides
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import INTERFACE_BLOCK, NEXT_BLOCK
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.format import hex_bytes, quantity
+from fastevm.rpc.selectors import Selector
 from fastevm.simulate import (
     NO_BLOCK_OVERRIDES,
     AccountOverride,
@@ -12,13 +19,6 @@ from fastevm.simulate import (
     SimulationError,
     revert_message,
 )
-from rpc.calls import decode_block_overrides, decode_call, decode_state_overrides
-from rpc.context import Context
-from rpc.errors import RpcError
-from rpc.format import hex_bytes, quantity
-from rpc.params import INTERFACE_BLOCK, NEXT_BLOCK
-from rpc.registry import Param, Place, method
-from rpc.selectors import Selector
 
 CALL = Param(decode_call)
 STATE_OVERRIDES = Param(decode_state_overrides, optional=True, default={})

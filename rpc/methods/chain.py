@@ -3,11 +3,11 @@
 from typing import Final
 
 import fastevm
-from fastevm.chain import Read
-from rpc.context import Context
-from rpc.format import Json, hex_bytes, quantity
-from rpc.params import DATA
-from rpc.registry import METHODS, method
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import DATA
+from fastevm.rpc.dispatch.registry import METHODS, method
+from fastevm.rpc.format import Json, hex_bytes, quantity
+from fastevm.wire.state_reads import Read
 
 MODULE_VERSION: Final = "1.0"
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import fastevm
-from rpc.context import Context
-from rpc.format import Json, hex_bytes, quantity
-from rpc.registry import method
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.registry import method
+from fastevm.rpc.format import Json, hex_bytes, quantity
 
 ADDRESS_SIZE = 20
 

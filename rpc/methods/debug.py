@@ -1,12 +1,12 @@
 """Raw encodings: debug_getRaw*."""
 
-from rpc.context import Context, View
-from rpc.errors import RpcError
-from rpc.format import hex_bytes
-from rpc.methods.transactions import get_raw_transaction
-from rpc.params import BLOCK, HASH
-from rpc.registry import Place, method
-from rpc.selectors import Selector
+from fastevm.rpc.context import Context, View
+from fastevm.rpc.dispatch.params import BLOCK, HASH
+from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.format import hex_bytes
+from fastevm.rpc.methods.transactions import get_raw_transaction
+from fastevm.rpc.selectors import Selector
 
 method("debug_getRawTransaction", HASH)(get_raw_transaction)
 

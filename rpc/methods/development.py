@@ -6,12 +6,12 @@ Names and answers are those that development tools know (`evm_`, `anvil_`, `hard
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from rpc.context import Context
-from rpc.errors import RpcError
-from rpc.format import hex_bytes, quantity
-from rpc.params import ADDRESS, DATA, HASH
-from rpc.quantity import decode_storage_slot, decode_uint64, decode_uint256
-from rpc.registry import Handler, Param, Place, method
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
+from fastevm.rpc.dispatch.registry import Handler, Param, Place, method
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.format import hex_bytes, quantity
+from fastevm.rpc.quantity import decode_storage_slot, decode_uint64, decode_uint256
 
 U64: Final = 2**64
 U256: Final = 2**256

@@ -3,15 +3,15 @@
 from typing import Any, Final
 
 import fastevm
+from fastevm.rpc.context import Context, View
+from fastevm.rpc.dispatch.params import NUMBER_OR_TAG
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.format import Json, quantity
+from fastevm.rpc.limits import FEE_HISTORY_LIMIT, PERCENTILES_LIMIT
+from fastevm.rpc.quantity import object_fault, parse_quantity
+from fastevm.rpc.selectors import Selector
 from fastevm.types import Block, Header
-from rpc.context import Context, View
-from rpc.errors import RpcError
-from rpc.format import Json, quantity
-from rpc.limits import FEE_HISTORY_LIMIT, PERCENTILES_LIMIT
-from rpc.params import NUMBER_OR_TAG
-from rpc.quantity import object_fault, parse_quantity
-from rpc.registry import Param, Place, method
-from rpc.selectors import Selector
 
 TIP_BLOCKS: Final = 20  # sampled for a suggestion
 TIPS_PER_BLOCK: Final = 3  # the lowest of a block

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from rpc.context import Context
-from rpc.errors import RpcError
-from rpc.filters import ArrivalFilter, ChainFilter
-from rpc.format import hex_bytes
-from rpc.logs import LogFilter, check_choices, decode_filter, query_logs
-from rpc.methods.transactions import get_transaction_by_hash
-from rpc.params import FULL, TEXT
-from rpc.registry import Param, Place, method
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import FULL, TEXT
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.format import hex_bytes
+from fastevm.rpc.logs import LogFilter, check_choices, decode_filter, query_logs
+from fastevm.rpc.methods.transactions import get_transaction_by_hash
+from fastevm.rpc.subscriptions.filters import ArrivalFilter, ChainFilter
 
 
 @method("eth_newFilter", Param(decode_filter))

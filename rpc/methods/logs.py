@@ -1,9 +1,9 @@
 """eth_getLogs."""
 
-from rpc.context import Context
-from rpc.logs import LogFilter, check_choices, decode_filter, query_logs, weigh_logs
-from rpc.registry import Param, Place, method
-from rpc.workers import weigh
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import weigh
+from fastevm.rpc.logs import LogFilter, check_choices, decode_filter, query_logs, weigh_logs
 
 
 @method("eth_getLogs", Param(decode_filter), place=Place.SMALL)

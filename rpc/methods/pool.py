@@ -4,15 +4,15 @@ from contextlib import suppress
 from typing import Any, Final
 
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
-from rpc.backend import PoolContent
-from rpc.context import Context
-from rpc.errors import RpcError, family_reason
-from rpc.format import Json, checksum_address, hex_bytes, quantity, transaction_json
-from rpc.methods.transactions import get_transaction_receipt, locate
-from rpc.params import ADDRESS, DATA, HASH
-from rpc.quantity import DecodeError, decode_bytes, decode_uint64
-from rpc.registry import Param, Place, method
-from rpc.workers import weigh
+from fastevm.rpc.backend import PoolContent
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import weigh
+from fastevm.rpc.errors import RpcError, family_reason
+from fastevm.rpc.format import Json, checksum_address, hex_bytes, quantity, transaction_json
+from fastevm.rpc.methods.transactions import get_transaction_receipt, locate
+from fastevm.rpc.quantity import DecodeError, decode_bytes, decode_uint64
 
 MILLISECONDS: Final = 1000
 

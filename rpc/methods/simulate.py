@@ -8,6 +8,16 @@ from typing import Any, Final
 from msgspec import Raw
 
 from fastevm.errors import InvalidTransaction, ResourceLimitError
+from fastevm.rpc.calls import decode_payload
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.envelope import parse_params
+from fastevm.rpc.dispatch.params import INTERFACE_BLOCK
+from fastevm.rpc.dispatch.registry import METHODS, Param, Place, method
+from fastevm.rpc.dispatch.workers import heavy
+from fastevm.rpc.errors import REASONS, RpcError, family_reason
+from fastevm.rpc.quantity import DecodeError
+from fastevm.rpc.selectors import Selector
+from fastevm.rpc.simulated import simulated_json
 from fastevm.simulate import (
     DEFAULT_OUTPUT_CAP,
     ErrorForm,
@@ -16,16 +26,6 @@ from fastevm.simulate import (
     SimulationError,
     extensions_from,
 )
-from rpc.calls import decode_payload
-from rpc.context import Context
-from rpc.envelope import parse_params
-from rpc.errors import REASONS, RpcError, family_reason
-from rpc.params import INTERFACE_BLOCK
-from rpc.quantity import DecodeError
-from rpc.registry import METHODS, Param, Place, method
-from rpc.selectors import Selector
-from rpc.simulated import simulated_json
-from rpc.workers import heavy
 
 MILLISECONDS: Final = 1000
 ERROR_FORM: Final = ErrorForm(

@@ -3,15 +3,15 @@
 from typing import Any, Final
 
 import fastevm
-from fastevm.chain import Read
-from rpc.context import Context
-from rpc.errors import RpcError
-from rpc.format import Json, hex_bytes, hex_word, quantity
-from rpc.limits import STORAGE_KEYS_LIMIT
-from rpc.params import ADDRESS, BLOCK_OR_LATEST, INTERFACE_BLOCK, TEXT
-from rpc.quantity import DecodeError, decode_address, decode_storage_slot, object_fault
-from rpc.registry import Param, Place, method
-from rpc.selectors import Selector
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import ADDRESS, BLOCK_OR_LATEST, INTERFACE_BLOCK, TEXT
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.format import Json, hex_bytes, hex_word, quantity
+from fastevm.rpc.limits import STORAGE_KEYS_LIMIT
+from fastevm.rpc.quantity import DecodeError, decode_address, decode_storage_slot, object_fault
+from fastevm.rpc.selectors import Selector
+from fastevm.wire.state_reads import Read
 
 FULL_KEY_SIZE: Final = 32
 

@@ -4,13 +4,13 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from rpc.context import Context
-from rpc.errors import RpcError
-from rpc.logs import check_choices, decode_filter
-from rpc.params import TEXT
-from rpc.quantity import DecodeError, decode_bool
-from rpc.registry import Param, Place, method
-from rpc.topics import (
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import TEXT
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.logs import check_choices, decode_filter
+from fastevm.rpc.quantity import DecodeError, decode_bool
+from fastevm.rpc.subscriptions.topics import (
     LOGS,
     NEW_HEADS,
     NEW_PENDING_TRANSACTIONS,

@@ -3,15 +3,15 @@
 from typing import Any
 
 import fastevm
-from fastevm.chain import BlockAttributes, assemble_block
+from fastevm.builder import BlockAttributes, assemble_block
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
-from fastevm.types import Block, Header, Receipt, Withdrawal
-from rpc.calls import decode_withdrawal
-from rpc.context import Context
-from rpc.errors import RpcError
-from rpc.format import Json, hex_bytes, quantity, withdrawal_json
-from rpc.params import DATA, HASH
-from rpc.quantity import (
+from fastevm.rpc.calls import decode_withdrawal
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import DATA, HASH
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.format import Json, hex_bytes, quantity, withdrawal_json
+from fastevm.rpc.quantity import (
     DecodeError,
     decode_address,
     decode_bytes,
@@ -19,7 +19,7 @@ from rpc.quantity import (
     decode_uint64,
     object_fault,
 )
-from rpc.registry import Param, Place, method
+from fastevm.types import Block, Header, Receipt, Withdrawal
 
 
 def decode_attributes(value: Any) -> BlockAttributes:

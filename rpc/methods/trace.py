@@ -4,6 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fastevm.rpc.calls import decode_block_overrides, decode_call, decode_state_overrides
+from fastevm.rpc.context import Context, View
+from fastevm.rpc.dispatch.params import BLOCK, HASH, NUMBER_OR_TAG, decode_text
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.format import Json, hex_bytes
+from fastevm.rpc.methods.transactions import locate
+from fastevm.rpc.quantity import DecodeError, decode_bool, decode_uint64, object_fault
+from fastevm.rpc.selectors import Selector
 from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides, StateView
 from fastevm.tracing import (
     StepOptions,
@@ -14,15 +23,6 @@ from fastevm.tracing import (
     trace_call,
     trace_transaction,
 )
-from rpc.calls import decode_block_overrides, decode_call, decode_state_overrides
-from rpc.context import Context, View
-from rpc.errors import RpcError
-from rpc.format import Json, hex_bytes
-from rpc.methods.transactions import locate
-from rpc.params import BLOCK, HASH, NUMBER_OR_TAG, decode_text
-from rpc.quantity import DecodeError, decode_bool, decode_uint64, object_fault
-from rpc.registry import Param, Place, method
-from rpc.selectors import Selector
 
 STEP_FLAGS: Mapping[str, tuple[str, bool]] = {
     "enableMemory": ("memory", True),

@@ -1,17 +1,17 @@
 """Transactions and receipts: canonical first, then pre-confirmed, then those in the pool."""
 
-from rpc.context import Context, View
-from rpc.format import (
+from fastevm.rpc.context import Context, View
+from fastevm.rpc.dispatch.params import HASH, INDEX, NUMBER_OR_TAG
+from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.workers import weigh
+from fastevm.rpc.format import (
     Json,
     hex_bytes,
     mined_transaction_json,
     receipt_text,
     transaction_json,
 )
-from rpc.params import HASH, INDEX, NUMBER_OR_TAG
-from rpc.registry import Place, method
-from rpc.selectors import Selector
-from rpc.workers import weigh
+from fastevm.rpc.selectors import Selector
 
 RECEIPTS_OF_AN_OBJECT = 64  # whose logs are counted while one object is made
 

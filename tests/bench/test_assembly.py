@@ -3,8 +3,8 @@
 import pytest
 
 import fastevm
-from bench.assembly import assemble
-from bench.programs import CALLER, GUARDED, HELPER, PROGRAM, TOKEN, balance_slot, transfer
+from fastevm.bench.assembly import assemble
+from fastevm.bench.programs import CALLER, GUARDED, HELPER, PROGRAM, TOKEN, balance_slot, transfer
 
 
 def test_words_become_bytes():

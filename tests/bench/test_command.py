@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import engines
 from fastevm.__main__ import main
+from fastevm.bench import engines
 
 ADDER = "0x00000000000000000000000000000000000000aa"
 CALLER = "0x00000000000000000000000000000000000000cc"

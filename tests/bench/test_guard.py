@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench import guard
-from bench.programs import GUARDED
+from fastevm.bench import guard
+from fastevm.bench.programs import GUARDED
 
 
 def test_the_baseline_knows_every_guarded_program():

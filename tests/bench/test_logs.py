@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from bench import logs as beside
-from bench.measures import logs
-from fastevm.chain import LogIndex, LogLimits, LogQuery
+from fastevm.bench import logs as beside
+from fastevm.bench.measures import logs
+from fastevm.logindex import LogIndex, LogLimits, LogQuery
 
 SPARE = 5  # machines and their neighbours differ
 

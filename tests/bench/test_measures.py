@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.measures import blocks, border, growth
+from fastevm.bench.measures import blocks, border, growth
 
 
 def test_the_border_is_measured_in_microseconds():

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bench import cadence, node, report, rpc, sending
-from bench.content import ANSWER, deployment
-from bench.load import LoadError, Sample, batch_of, body_of, http, size_of
 from fastevm import EVM
+from fastevm.bench import cadence, node, report, rpc, sending
+from fastevm.bench.content import ANSWER, deployment
+from fastevm.bench.load import LoadError, Sample, batch_of, body_of, http, size_of
 
 FIGURES = {"cpu_us": 10.0, "per_second": 1000.0, "p50_us": 20.0, "p99_us": 40.0, "failures": 0}
 

@@ -3,7 +3,7 @@
 import random
 from types import SimpleNamespace
 
-from bench.statetests import Comparison, cases_of, in_turn, median, reduced
+from fastevm.bench.statetests import Comparison, cases_of, in_turn, median, reduced
 
 from ..unit.conformance.made import counting, state_test
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fastevm.chain.accounts import dev_accounts
+from fastevm.node.dev_accounts import dev_accounts
 
 HERE = Path(__file__).parent / "javascript"
 LIMIT = 60.0  # seconds for all programs of one client

@@ -8,7 +8,7 @@ from eth_account.signers.local import LocalAccount
 from web3 import Web3
 from web3.exceptions import Web3RPCError
 
-from fastevm.chain.accounts import dev_accounts
+from fastevm.node.dev_accounts import dev_accounts
 
 # SSTORE(0, SLOAD(0) + 1), LOG1 of the new value with topic 7, RETURN of it
 COUNTER = "5f54600101805f555f52600760205fa160205ff3"

@@ -16,8 +16,8 @@ import pytest
 from fastevm.conformance.sources import test_files as files_of
 from fastevm.conformance.state import StateTest, touched
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
-from fastevm.execution.harness import Bench
 from fastevm.interpreter.tracer import StepTrace
+from fastevm.testing.execution import Bench
 
 from .sampling import chosen, write_out
 

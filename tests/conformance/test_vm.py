@@ -8,9 +8,9 @@ import pytest
 
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.conformance.sources import test_files as archived_files
-from fastevm.interpreter.harness import Harness, Outcome
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
+from fastevm.testing.interpreter import Harness, Outcome
 from tests.unit.interpreter.shared_data import SHARED
 
 ARCHIVE = SHARED / "fixtures" / "legacy_vm_tests.tar.zst"

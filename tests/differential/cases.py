@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
+from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.execution.transaction import sign_authorization
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
-from fastevm.primitives.secp256k1 import public_key_address
 from fastevm.spec.forks import fork_named
 from fastevm.spec.schedule import schedule_for
 

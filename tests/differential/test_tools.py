@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fastevm.errors import InvalidTransaction
-from fastevm.execution.harness import Bench
 from fastevm.interpreter.tracer import StepTrace
 from fastevm.spec.schedule import schedule_for
+from fastevm.testing.execution import Bench
 
 from .assembly import Assembly
 from .cases import FORKS, Case, make_case

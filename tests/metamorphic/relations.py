@@ -10,11 +10,11 @@ from typing import Any
 from fastevm.errors import InvalidTransaction
 from fastevm.evm import EVM
 from fastevm.execution.block import BlockBuilder
-from fastevm.execution.harness import Bench
 from fastevm.execution.transaction import Transaction
 from fastevm.interpreter.tracer import StepTrace
 from fastevm.spec.schedule import schedule_for
 from fastevm.state.layer import Layer
+from fastevm.testing.execution import Bench
 from fastevm.types import EMPTY_ROOT, ZERO_HASH, Header
 from tests.differential.cases import Case
 from tests.differential.compare import difference, state_difference

@@ -14,7 +14,8 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from fastevm import simulate
-from fastevm.chain import BlockAttributes, Mining, Node, assemble_block, dev_node
+from fastevm.builder import BlockAttributes, assemble_block
+from fastevm.node import Mining, Node, dev_node
 from fastevm.payments import (
     Authorization,
     Domain,
@@ -33,9 +34,9 @@ from fastevm.payments import (
 )
 from fastevm.payments.calls import capture_data
 from fastevm.payments.contracts import artifact
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.transport.server import Listener, Server
 from fastevm.types import Block
-from rpc.dialect import DIALECTS
-from rpc.server import Listener, Server
 
 CHAIN_ID = 31_337
 START = 1_800_000_000  # seconds: the chain's clock is the test's

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from fastevm import simulate
-from fastevm.chain import Node, genesis_node
-from fastevm.chain.kzg import TrustedSetup, find_trusted_setup
-from rpc.dialect import DIALECTS
-from rpc.limits import Limits
-from rpc.server import Listener, Server
+from fastevm.node import Node, genesis_node
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.transport.server import Listener, Server
+from fastevm.txpool.kzg import TrustedSetup, find_trusted_setup
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fastevm.chain import Mining, dev_node
+from fastevm.node import Mining, dev_node
 
 from .conftest import LiveServer
 from .test_dev_node import RECEIVER, SENDER, Client

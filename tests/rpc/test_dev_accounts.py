@@ -6,7 +6,7 @@ import pytest
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
-from fastevm.chain import dev_node
+from fastevm.node import dev_node
 
 from .conftest import LiveServer
 from .test_dev_node import Client

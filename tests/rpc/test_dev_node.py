@@ -11,7 +11,7 @@ import pytest
 from eth_account import Account
 from eth_utils import to_checksum_address
 
-from fastevm.chain import dev_node
+from fastevm.node import dev_node
 
 from .conftest import LiveServer
 

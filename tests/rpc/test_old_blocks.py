@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from eth_utils import to_checksum_address
 
-from fastevm.chain import Mining, Node, dev_node
 from fastevm.chain.retention import ChainLimits
-from rpc.workers import SMALL_WEIGHT
+from fastevm.node import Mining, Node, dev_node
+from fastevm.rpc.dispatch.workers import SMALL_WEIGHT
 
 from .conftest import LiveServer
 from .test_dev_node import RECEIVER, Client

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from eth_utils import to_checksum_address
 
-from fastevm.chain import dev_node
+from fastevm.node import dev_node
 
 from .conftest import LiveServer
 from .test_dev_node import RECEIVER, SENDER, Client

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rpc.limits import Limits
+from fastevm.rpc.limits import Limits
 
 from .conftest import LiveServer, recorded_node
 from .simulating import A, C, one_block

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bench.processes import NodeProcess, Refused, wait_for
-from fastevm.chain.accounts import dev_accounts
-from fastevm.chain.node import DEV_CHAIN_ID as CHAIN_ID
+from fastevm.bench.processes import NodeProcess, Refused, wait_for
 from fastevm.execution.transaction import Transaction
+from fastevm.node.dev_accounts import dev_accounts
+from fastevm.node.node import DEV_CHAIN_ID as CHAIN_ID
 
 KEY = dev_accounts(1)[0].private_key
 BOB = "0x" + "b0" * 20

@@ -11,11 +11,12 @@ from eth_account import Account
 from eth_utils import to_checksum_address
 
 from fastevm import simulate
-from fastevm.chain import BlockAttributes, Mining, Node, assemble_block, dev_node
+from fastevm.builder import BlockAttributes, assemble_block
+from fastevm.node import Mining, Node, dev_node
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.transport.server import Listener, Server
 from fastevm.types import Block
-from rpc.dialect import DIALECTS
-from rpc.limits import Limits
-from rpc.server import Listener, Server
 
 from .sockets import SocketClient
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
+from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.execution.block import BlockBuilder
 from fastevm.execution.draft import draft_header
 from fastevm.execution.transaction import Transaction
-from fastevm.primitives.secp256k1 import public_key_address
 from fastevm.spec.activation import activations_named
 
 KEY = b"\x11" * 32

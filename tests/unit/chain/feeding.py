@@ -1,11 +1,11 @@
 """A node that makes slices step by step, and one that follows it, without clock and network."""
 
-from fastevm.chain.feed import FeedSlice, slice_of
-from fastevm.chain.follower import Follower
-from fastevm.chain.node import DEV_CHAIN_ID, Mining, Node, dev_node
-from fastevm.chain.pending import PendingBlock
+from fastevm.builder.pending import PendingBlock
 from fastevm.execution.transaction import Transaction
+from fastevm.node.node import DEV_CHAIN_ID, Mining, Node, dev_node
+from fastevm.sync.follower import Follower
 from fastevm.types import Block
+from fastevm.wire.feed import FeedSlice, slice_of
 
 GENESIS_TIME = 1_700_000_000
 BOB = b"\xb0" * 20

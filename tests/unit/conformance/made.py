@@ -3,7 +3,7 @@
 from typing import Any
 
 from fastevm.conformance.state import hash_of_logs
-from fastevm.primitives.secp256k1 import public_key_address
+from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.state.layer import Layer
 
 KEY = bytes(31) + b"\x01"

@@ -3,13 +3,13 @@
 import pytest
 import rlp
 
+from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction
 from fastevm.execution.block import BlockBuilder, execute_block
 from fastevm.execution.draft import draft_header
 from fastevm.execution.roots import ordered_root
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives.keccak import keccak256
-from fastevm.primitives.secp256k1 import public_key_address
 from fastevm.spec.schedule import schedule_for
 from fastevm.state.layer import Layer
 from fastevm.types import Header, Withdrawal

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 import rlp
 
+from fastevm.crypto.secp256k1 import public_key, public_key_address
 from fastevm.execution.senders import recover_senders
 from fastevm.execution.transaction import Transaction, sign_authorization
-from fastevm.primitives.secp256k1 import public_key, public_key_address
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 VALUES = "invalid transaction v, r, s values"

@@ -8,12 +8,12 @@ from eth_utils import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import InvalidTransaction
-from fastevm.execution.harness import Bench
 from fastevm.execution.transaction import Transaction, sign_authorization
-from fastevm.primitives.secp256k1 import public_key_address
 from fastevm.spec.schedule import schedule_for
 from fastevm.state.layer import Layer
+from fastevm.testing.execution import Bench
 
 KEY = b"\x07" * 32
 SENDER = public_key_address(KEY)

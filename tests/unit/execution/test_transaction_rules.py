@@ -6,6 +6,7 @@ from eth_utils import to_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_rules import (
@@ -13,7 +14,6 @@ from fastevm.execution.transaction_rules import (
     intrinsic_gas_of,
     validate_transaction,
 )
-from fastevm.primitives.secp256k1 import public_key_address
 from fastevm.spec.schedule import schedule_for
 
 KEY = b"\x07" * 32

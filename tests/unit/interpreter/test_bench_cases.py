@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of
-from fastevm.interpreter.harness import Harness
+from fastevm.testing.interpreter import Harness
 
 from .shared_data import SHARED
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastevm.interpreter.harness import SENDER, Harness
+from fastevm.testing.interpreter import SENDER, Harness
 
 from .programs import MAIN, OTHER, THIRD, asm, returning
 

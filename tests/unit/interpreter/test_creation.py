@@ -2,9 +2,9 @@
 
 import pytest
 
-from fastevm.interpreter.harness import SENDER, Harness
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
+from fastevm.testing.interpreter import SENDER, Harness
 
 from .programs import MAIN, OTHER, THIRD, asm, returning, store_initcode
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fastevm.interpreter.harness import SENDER, Harness
 from fastevm.primitives.keccak import keccak256
+from fastevm.testing.interpreter import SENDER, Harness
 
 from .programs import MAIN, OTHER, THIRD, asm, returning
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastevm.interpreter.harness import Harness, Outcome
+from fastevm.testing.interpreter import Harness, Outcome
 
 from .programs import MAIN, OTHER, asm, returning, store_initcode
 

@@ -2,8 +2,8 @@
 
 import random
 
-from fastevm.interpreter.harness import Harness
 from fastevm.primitives.keccak import keccak256
+from fastevm.testing.interpreter import Harness
 
 from .programs import MAIN, asm
 

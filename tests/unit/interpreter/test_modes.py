@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastevm.interpreter.harness import Harness, Outcome
 from fastevm.interpreter.tracer import StepTrace
+from fastevm.testing.interpreter import Harness, Outcome
 
 from .programs import ADDRESSES, CONTRACTS, MAIN, OTHER, THIRD
 

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from fastevm.interpreter.harness import Harness
 from fastevm.spec.schedule import schedule_for
+from fastevm.testing.interpreter import Harness
 
 from .programs import MAIN, OTHER, asm, returning
 

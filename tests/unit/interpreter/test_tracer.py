@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fastevm.interpreter.harness import Harness
 from fastevm.interpreter.tracer import StepTrace
+from fastevm.testing.interpreter import Harness
 
 from .programs import MAIN, OTHER, asm, returning
 

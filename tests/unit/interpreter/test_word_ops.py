@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastevm.interpreter.harness import Harness
+from fastevm.testing.interpreter import Harness
 
 from .programs import MAIN, WORD, asm, returning
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from py_ecc import optimized_bn128 as bn
 
-from fastevm.precompiles import bn254_field
-from fastevm.precompiles.bn254_curve import GROUP_ORDER, U, signed_binary
+from fastevm.precompiles.bn254 import field as bn254_field
+from fastevm.precompiles.bn254.curve import GROUP_ORDER, U, signed_binary
 from fastevm.precompiles.registry import run
 
 from .conftest import Vector

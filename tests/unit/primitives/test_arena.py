@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastevm.primitives.doors import ArenaDoor
+from fastevm.testing.primitives import ArenaDoor
 
 CHUNK = 4096
 KEPT = 1 << 20

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.primitives.doors import join
+from fastevm.testing.primitives import join
 
 
 @given(st.lists(st.binary(max_size=200), max_size=30), st.integers(0, 5000))

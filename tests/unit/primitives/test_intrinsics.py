@@ -6,7 +6,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.primitives import doors
+from fastevm.testing import primitives as doors
 
 limbs = st.integers(0, 2**64 - 1)
 
@@ -22,7 +22,7 @@ def test_atomic_counters_count() -> None:
 
 
 def test_the_seed_is_one_in_a_process_and_another_in_the_next() -> None:
-    program = "from fastevm.primitives import doors; print(doors.seed())"
+    program = "from fastevm.testing import primitives as doors; print(doors.seed())"
     other = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -7,8 +7,8 @@ from Crypto.Hash import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.primitives.doors import keccak_in_place, keccak_of_nothing
 from fastevm.primitives.keccak import keccak256
+from fastevm.testing.primitives import keccak_in_place, keccak_of_nothing
 
 EMPTY = bytes.fromhex("c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
 

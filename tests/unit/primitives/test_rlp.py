@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rlp.exceptions import DecodingError
 
 from fastevm.primitives import rlp
-from fastevm.primitives.doors import rlp_read, rlp_written
+from fastevm.testing.primitives import rlp_read, rlp_written
 
 strings = st.one_of(st.binary(max_size=3), st.binary(min_size=50, max_size=60), st.just(b"x" * 300))
 values = st.recursive(strings, lambda inner: st.lists(inner, max_size=5), max_leaves=30)

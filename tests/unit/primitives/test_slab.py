@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from fastevm.primitives.persistent_doors import (
+from fastevm.testing.persistent_map import (
     LARGEST_RECORD,
     WordDict,
     allocate,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.primitives.doors import capacity_for, is_full, table_hashes
+from fastevm.testing.primitives import capacity_for, is_full, table_hashes
 
 NAMES = ["address", "word", "hash", "address_word"]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from fastevm.primitives.persistent_doors import (
+from fastevm.testing.persistent_map import (
     WordDict,
     allocate,
     in_use,

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from fastevm.chain import LogIndex
-from rpc.context import Context
-from rpc.dialect import DIALECTS
-from rpc.dispatch import Dispatcher
-from rpc.filters import Filters
-from rpc.freshness import Freshness
-from rpc.hub import Hub
-from rpc.limits import Limits
-from rpc.metrics import Metrics
-from rpc.workers import Workers
+from fastevm.logindex import LogIndex
+from fastevm.rpc.context import Context
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.dispatch.dispatcher import Dispatcher
+from fastevm.rpc.dispatch.workers import Workers
+from fastevm.rpc.freshness import Freshness
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.subscriptions.filters import Filters
+from fastevm.rpc.subscriptions.hub import Hub
 
 from .fakes import FakeNode, FakeSimulator, chain_of
 

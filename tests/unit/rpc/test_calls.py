@@ -4,6 +4,13 @@ from typing import Any
 
 import pytest
 
+from fastevm.rpc.calls import (
+    decode_block_overrides,
+    decode_call,
+    decode_payload,
+    decode_state_overrides,
+)
+from fastevm.rpc.quantity import DecodeError
 from fastevm.simulate import (
     AccessListEntry,
     AccountOverride,
@@ -14,13 +21,6 @@ from fastevm.simulate import (
     SimulatePayload,
 )
 from fastevm.types import Withdrawal
-from rpc.calls import (
-    decode_block_overrides,
-    decode_call,
-    decode_payload,
-    decode_state_overrides,
-)
-from rpc.quantity import DecodeError
 
 A, B = "0x" + "aa" * 20, "0x" + "bb" * 20
 ADDRESS_A, ADDRESS_B = b"\xaa" * 20, b"\xbb" * 20

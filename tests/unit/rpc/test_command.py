@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fastevm.chain import Mining, dev_node
-from fastevm.chain.node import dev_genesis
-from rpc import command
-from rpc.limits import Limits
+from fastevm.node import Mining, dev_node
+from fastevm.node.node import dev_genesis
+from fastevm.rpc import command
+from fastevm.rpc.limits import Limits
 
 GENESIS_TIME = 1_700_000_000
 

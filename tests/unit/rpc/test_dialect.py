@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import rpc
-from rpc.dialect import DIALECTS, dialect_named
-from rpc.errors import REASONS, RpcError, family_reason, wire_error
+import fastevm.rpc
+from fastevm.rpc.dialect import DIALECTS, dialect_named
+from fastevm.rpc.errors import REASONS, RpcError, family_reason, wire_error
 
 PRECONF, GETH = DIALECTS["preconf"], DIALECTS["geth"]
 
@@ -110,7 +110,7 @@ def test_an_unknown_dialect_is_an_error_with_a_suggestion() -> None:
 
 
 def test_nothing_else_names_a_dialect() -> None:
-    root = Path(rpc.__file__).parent
+    root = Path(fastevm.rpc.__file__).parent
     for path in root.rglob("*.py"):
         if path.name not in ("dialect.py", "errors.py"):
             assert not re.search(r"[\"'](preconf|geth)[\"']", path.read_text()), path.name

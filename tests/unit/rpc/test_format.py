@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastevm.execution.transaction import Transaction
-from fastevm.types import Block, Receipt
-from rpc.context import View
-from rpc.format import (
+from fastevm.rpc.context import View
+from fastevm.rpc.format import (
     block_json,
     checksum_address,
     mined_transaction_json,
     receipt_text,
     transaction_json,
 )
+from fastevm.types import Block, Receipt
 
 from .fakes import RECORDED, FakeChain, FakeNode, header, recorded_blocks
 

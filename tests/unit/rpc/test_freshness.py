@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from rpc.freshness import Freshness
-from rpc.metrics import Metrics
+from fastevm.rpc.freshness import Freshness
+from fastevm.rpc.metrics import Metrics
 
 from .conftest import MakeCaller
 from .fakes import FakeNode, FakePending, chain_of, header

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fastevm import simulate
-from fastevm.chain import genesis_node
-from rpc.dispatch import METHODS
-from rpc.limits import Limits
+from fastevm.node import genesis_node
+from fastevm.rpc.dispatch.dispatcher import METHODS
+from fastevm.rpc.limits import Limits
 
 from .conftest import Caller
 

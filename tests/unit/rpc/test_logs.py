@@ -11,14 +11,14 @@ from eth_bloom import BloomFilter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.chain import BlockLogs, LogIndex
 from fastevm.execution.transaction import Transaction
+from fastevm.logindex import BlockLogs, LogIndex
+from fastevm.rpc.dispatch.workers import SMALL_WEIGHT
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.logs import LogFilter, decode_filter, query_logs, weigh_logs
+from fastevm.rpc.quantity import DecodeError
+from fastevm.rpc.selectors import PENDING_BLOCK, Selector
 from fastevm.types import Block, Log, Receipt
-from rpc.errors import RpcError
-from rpc.logs import LogFilter, decode_filter, query_logs, weigh_logs
-from rpc.quantity import DecodeError
-from rpc.selectors import PENDING_BLOCK, Selector
-from rpc.workers import SMALL_WEIGHT
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeChain, FakeNode, FakePending, header

@@ -11,7 +11,7 @@ from .fakes import ROOT
 
 SCRIPT = """
 import resource
-from rpc.memory import KEPT, keep_freed_memory
+from fastevm.rpc.memory import KEPT, keep_freed_memory
 keep_freed_memory()
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from fastevm.chain import dev_node
-from fastevm.chain.meters import Histogram
-from rpc.freshness import Freshness
-from rpc.metrics import Metrics
+from fastevm.chain.metrics import Histogram
+from fastevm.node import dev_node
+from fastevm.rpc.freshness import Freshness
+from fastevm.rpc.metrics import Metrics
 
 SAMPLE = re.compile(r'fastevm_[a-z0-9_]+({[a-z]+="[^"]*"(,[a-z]+="[^"]*")*})? \S+')
 

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fastevm.chain import PlainReads, Read
+from fastevm.rpc.dispatch.registry import METHODS
 from fastevm.state.layer import Layer
-from rpc.registry import METHODS
+from fastevm.wire.state_reads import PlainReads, Read
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeNode, FakePending, chain_of, header

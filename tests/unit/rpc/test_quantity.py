@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpc.quantity import (
+from fastevm.rpc.quantity import (
     DecodeError,
     decode_address,
     decode_bool,

@@ -10,8 +10,8 @@ from fastevm.execution.transaction import Transaction
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeNode, chain_of
+from .subscriptions.test_subscriptions import ZERO, block_on, slice_of, transaction
 from .test_logs import A, hexed, receipt
-from .test_subscriptions import ZERO, block_on, slice_of, transaction
 
 RAW = "0x01"
 SENT = transaction(0)

@@ -7,13 +7,7 @@ import pytest
 import fastevm
 from fastevm import Layer
 from fastevm.execution.transaction import sign_authorization
-from fastevm.simulate import (
-    AccountChange,
-    AssetChange,
-    CallOutcome,
-    SimulationError,
-    simulate_many,
-)
+from fastevm.simulate import AccountChange, AssetChange, CallOutcome, SimulationError, simulate_many
 from fastevm.simulate.assets import (
     APPROVAL,
     APPROVAL_FOR_ALL,

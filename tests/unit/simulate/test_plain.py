@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.assembly import assemble
 from fastevm import Layer
+from fastevm.bench.assembly import assemble
 from fastevm.errors import InvalidTransaction
 from fastevm.simulate import CallRequest, SimulationError, StateView, call, estimate_gas, view_of
 from fastevm.simulate.call import Attempt, PlainAttempt, attempt_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fastevm.__main__ import main
-from fastevm.primitives.secp256k1 import public_key_address
+from fastevm.crypto.secp256k1 import public_key_address
 
 KEY = bytes(31) + b"\x05"
 SENDER = "0x" + public_key_address(KEY).hex()

@@ -1,0 +1,10 @@
+"""Building blocks slice by slice, on time."""
+
+from fastevm.builder.assembly import BlockAttributes, assemble_block
+from fastevm.builder.pending import PendingBlock
+
+__all__ = [
+    "BlockAttributes",
+    "PendingBlock",
+    "assemble_block",
+]

@@ -1,0 +1,155 @@
+"""A block under construction, slice by slice; knows neither clock nor pool."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from fastevm.builder.pending import PendingBlock
+from fastevm.chain.chain import Chain
+from fastevm.execution.block import BlockBuilder
+from fastevm.execution.draft import draft_header
+from fastevm.execution.requests import requests_hash
+from fastevm.execution.result import BlockResult
+from fastevm.execution.roots import ordered_root
+from fastevm.execution.transaction import Transaction
+from fastevm.primitives.keccak import keccak256
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+from fastevm.types import ZERO_HASH, Block, Header, Receipt
+
+EXTRA_DATA = b"fastevm"
+PAYLOAD_ID_SIZE = 8
+
+
+class BlockMaker:
+    """Runs transactions on a state and shows what there is so far.
+
+    ``cancel`` may come from any thread; everything else belongs to one.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        layer: Layer,
+        draft: Header,
+        schedule: ForkSchedule,
+        *,
+        ancestors: Sequence[bytes],
+        payload_id: bytes,
+        previous: PendingBlock | None = None,
+    ) -> None:
+        self.payload_id, self.previous = payload_id, previous
+        self.index = -1
+        self._shown = 0
+        self._builder = BlockBuilder(
+            layer,
+            draft,
+            schedule,
+            chain_id=chain.config.chain_id,
+            deposit_contract=chain.config.deposit_contract,
+            ancestors=ancestors,
+            withdrawals=() if draft.withdrawals_root is not None else None,
+        )
+        self._builder.begin()
+
+    @property
+    def header(self) -> Header:
+        """The draft."""
+        return self._builder.header
+
+    @property
+    def gas_used(self) -> int:
+        """Gas used so far."""
+        return self._builder.gas_used
+
+    @property
+    def blob_gas_used(self) -> int:
+        """Blob gas used so far."""
+        return self._builder.blob_gas_used
+
+    @property
+    def count(self) -> int:
+        """Transactions so far."""
+        return len(self._builder.transactions)
+
+    def add(self, transaction: Transaction) -> Receipt:
+        """Run a transaction; InvalidTransaction changes nothing."""
+        return self._builder.add(transaction)
+
+    def cancel(self) -> None:
+        """Stop the transaction under way; it is refused as ``cancelled``."""
+        self._builder.cancel()
+
+    def resume(self) -> None:
+        """Go on after ``cancel``."""
+        self._builder.resume()
+
+    def slice(self) -> PendingBlock:
+        """Close a slice: the block so far, as one immutable value."""
+        self.index += 1
+        builder = self._builder
+        transactions = builder.transactions
+        changes: dict[str, Any] = {
+            "state_root": ZERO_HASH,
+            "transactions_root": ordered_root([one.raw for one in transactions]),
+            "receipts_root": builder.receipts_root,
+            "logs_bloom": builder.logs_bloom,
+            "gas_used": builder.gas_used,
+        }
+        if self.header.requests_hash is not None:
+            changes["requests_hash"] = requests_hash(())
+        if self.header.blob_gas_used is not None:
+            changes["blob_gas_used"] = builder.blob_gas_used
+        first, self._shown = self._shown, len(transactions)
+        return PendingBlock(
+            header=replace(self.header, **changes),
+            layer=builder.snapshot(),
+            transactions=transactions,
+            receipts=builder.receipts,
+            slice_index=self.index,
+            published=time.monotonic(),
+            payload_id=self.payload_id,
+            first_new=first,
+            previous=self.previous,
+        )
+
+    def finish(self) -> BlockResult:
+        """End the block without a state root: what a child can be executed on."""
+        return self._builder.finish(state_root=False)
+
+    def seal(self) -> tuple[Block, BlockResult]:
+        """End the block with all its roots."""
+        return self._builder.seal()
+
+
+def payload_id(parent_hash: bytes, timestamp: int, attempt: int) -> bytes:
+    """Eight bytes that no other attempt at a block of this parent has."""
+    seed = parent_hash + timestamp.to_bytes(8, "big") + attempt.to_bytes(8, "big")
+    return keccak256(seed)[:PAYLOAD_ID_SIZE]
+
+
+def child_maker(
+    chain: Chain, *, timestamp: int, coinbase: bytes, attempt: int, extra_data: bytes = EXTRA_DATA
+) -> BlockMaker:
+    """Begin a child of the head at ``timestamp`` (seconds)."""
+    parent = chain.head
+    schedule = chain.schedule_for_child(parent.header, timestamp)
+    draft = draft_header(
+        parent.header,
+        schedule,
+        timestamp=timestamp,
+        coinbase=coinbase,
+        extra_data=extra_data,
+        prev_randao=keccak256(parent.hash + timestamp.to_bytes(8, "big")),
+    )
+    return BlockMaker(
+        chain,
+        chain.layer_of(parent.hash),
+        draft,
+        schedule,
+        ancestors=chain.ancestors(parent.hash),
+        payload_id=payload_id(parent.hash, timestamp, attempt),
+    )

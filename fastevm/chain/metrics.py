@@ -1,0 +1,78 @@
+"""Counters and histograms of the chain side, in the names that the metrics page shows."""
+
+from bisect import bisect_left
+from collections import defaultdict, deque
+from collections.abc import Sequence
+
+LATENESS_BOUNDS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 1000.0)
+NEWEST = 1_000  # values that quantiles are taken of
+
+FAULTS = 'faults_total{{kind="{}"}}'  # metric of the faults that a test switched on
+
+
+class Histogram:
+    """How often a value fell at or below each bound, and the newest values; one thread observes."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = tuple(bounds)
+        self.counts = [0] * (len(self.bounds) + 1)
+        self.total = 0.0
+        self.largest = 0.0
+        self._newest: deque[float] = deque(maxlen=NEWEST)
+
+    def observe(self, value: float) -> None:
+        """Count a value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+        self.largest = max(self.largest, value)
+        self._newest.append(value)
+
+    def quantile(self, share: float) -> float:
+        """What ``share`` of the newest 1,000 values do not exceed; 0 when there are none."""
+        ordered = sorted(self._newest)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+    @property
+    def count(self) -> int:
+        """How many values there were."""
+        return sum(self.counts)
+
+    def values(self, name: str) -> dict[str, float]:
+        """Cumulative buckets, sum and count, as Prometheus names them."""
+        found: dict[str, float] = {}
+        running = 0
+        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
+            running += count
+            label = "+Inf" if bound == float("inf") else f"{bound:g}"
+            found[f'{name}_bucket{{le="{label}"}}'] = running
+        return found | {
+            f"{name}_sum": self.total,
+            f"{name}_count": running,
+            f"{name}_p50": self.quantile(0.5),
+            f"{name}_p99": self.quantile(0.99),
+            f"{name}_max": self.largest,
+        }
+
+
+class Meters:
+    """What the node's parts count: by name, without the prefix ``fastevm_``."""
+
+    def __init__(self) -> None:
+        self._counts: defaultdict[str, float] = defaultdict(float)
+        self.lateness_ms = Histogram(LATENESS_BOUNDS_MS)
+
+    def count(self, name: str, by: float = 1) -> None:
+        """Add to a counter."""
+        self._counts[name] += by
+
+    def set(self, name: str, value: float) -> None:
+        """Set a gauge."""
+        self._counts[name] = value
+
+    def get(self, name: str) -> float:
+        """The value of a counter or gauge; 0 when it was never touched."""
+        return self._counts.get(name, 0)
+
+    def values(self) -> dict[str, float]:
+        """Everything, by name."""
+        return dict(self._counts) | self.lateness_ms.values("slice_lateness_ms")

@@ -1,0 +1,37 @@
+# Recovering who signed a hash, through the libsecp256k1 that coincurve carries; any thread, no GIL.
+from libc.stdint cimport uint8_t, uint64_t
+
+from fastevm.primitives.hashes cimport Address
+
+
+# The public key (x || y, 64 bytes) that signed the hash. False when r or s is 0 or not below the
+# group order, when y_parity is neither 0 nor 1, or when no such point exists. A high s is
+# accepted: the rule of EIP-2 belongs to transactions.
+cdef bint secp256k1_recover(
+    const uint8_t* hash32, const uint8_t* r32, const uint8_t* s32, int y_parity, uint8_t* pubkey64
+) noexcept nogil
+# The low 20 bytes of the key's Keccak-256.
+cdef bint recover_address(
+    const uint8_t* hash32, const uint8_t* r32, const uint8_t* s32, int y_parity, Address* out
+) noexcept nogil
+
+
+cdef extern from "fastevm/crypto/secp256k1_many.h" nogil:
+    # A signature whose r and s lie in 1 .. n - 1; words of 64 bits, lowest first.
+    ctypedef struct Recovery "fe_recovery":
+        uint64_t z[4]             # the hash
+        uint64_t r[4]
+        uint64_t s[4]
+        int y_parity
+        int found                 # set: whether there is a key
+        uint64_t key[8]           # x, then y
+
+
+cdef enum:
+    RECOVERY_LANES = 8
+
+
+# Whether recover_eight is worth its while for so many signatures.
+cdef bint recovers_together(size_t count) noexcept nogil
+# Recover RECOVERY_LANES signatures at once; where `found`, the addresses are set.
+cdef void recover_eight(Recovery* jobs, Address* out) noexcept nogil

@@ -1,0 +1,67 @@
+"""Funded accounts of a development chain, derived from a mnemonic as every wallet does.
+
+BIP-39 turns the words into a seed, BIP-32 derives keys from it, and BIP-44 gives Ethereum the path
+m/44'/60'/0'/0/index. The words' checksum is not looked at: test mnemonics often have none.
+"""
+
+import hashlib
+import hmac
+from dataclasses import dataclass, field
+
+from coincurve import PrivateKey
+
+from fastevm.crypto.secp256k1 import public_key_address, sign
+from fastevm.primitives.keccak import keccak256
+
+TEST_MNEMONIC = "test test test test test test test test test test test junk"
+ETHER = 10**18
+SEED_ROUNDS = 2048  # BIP-39
+HARDENED = 0x80000000  # BIP-32
+GROUP_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+MAX_ACCOUNTS = 1_000
+PERSONAL_MESSAGE = b"\x19Ethereum Signed Message:\n"
+FIRST_RECOVERY_ID = 27
+
+
+@dataclass(frozen=True, slots=True)
+class DevAccount:
+    """An account whose key everybody knows: address (20 bytes), private key (32, not shown)."""
+
+    address: bytes
+    private_key: bytes = field(repr=False)
+
+    def sign_message(self, message: bytes) -> bytes:
+        """The 65 bytes r, s, v of a personal message (EIP-191, version 0x45); v is 27 or 28."""
+        digest = keccak256(PERSONAL_MESSAGE + str(len(message)).encode() + message)
+        parity, r, s = sign(digest, self.private_key)
+        return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([FIRST_RECOVERY_ID + parity])
+
+
+def dev_accounts(count: int = 10, mnemonic: str = TEST_MNEMONIC) -> tuple[DevAccount, ...]:
+    """The first ``count`` accounts of a mnemonic.
+
+    ValueError beyond 1,000 accounts or for an empty mnemonic.
+    """
+    if not 0 <= count <= MAX_ACCOUNTS:
+        raise ValueError(f"the number of accounts must be 0 to {MAX_ACCOUNTS}, not {count}")
+    words = " ".join(mnemonic.split())
+    if not words:
+        raise ValueError("the mnemonic is empty")
+    seed = hashlib.pbkdf2_hmac("sha512", words.encode(), b"mnemonic", SEED_ROUNDS)
+    key, chain_code = _split(hmac.digest(b"Bitcoin seed", seed, "sha512"))
+    for index in (44 + HARDENED, 60 + HARDENED, HARDENED, 0):
+        key, chain_code = _child(key, chain_code, index)
+    keys = [_child(key, chain_code, index)[0] for index in range(count)]
+    return tuple(DevAccount(public_key_address(key), key) for key in keys)
+
+
+def _split(digest: bytes) -> tuple[bytes, bytes]:
+    return digest[:32], digest[32:]
+
+
+def _child(key: bytes, chain_code: bytes, index: int) -> tuple[bytes, bytes]:
+    """BIP-32's private child derivation."""
+    public = b"\0" + key if index >= HARDENED else PrivateKey(key).public_key.format()
+    left, right = _split(hmac.digest(chain_code, public + index.to_bytes(4, "big"), "sha512"))
+    child = (int.from_bytes(left, "big") + int.from_bytes(key, "big")) % GROUP_ORDER
+    return child.to_bytes(32, "big"), right

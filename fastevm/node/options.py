@@ -1,0 +1,148 @@
+"""The command line options of the chain side, and what they ask of a node."""
+
+import argparse
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+from fastevm.node.dev_accounts import ETHER
+from fastevm.node.node import Mining, Node
+from fastevm.storage import DataDirectory, Fsync
+from fastevm.sync.following import first_block
+from fastevm.txpool.kzg import find_trusted_setup
+
+log = logging.getLogger(__name__)
+
+START_OVER, STOP = "start-over", "stop"
+
+
+def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of block production, storage, the pool and following."""
+    _add_production(parser.add_argument_group("block production"))
+    _add_storage(parser.add_argument_group("storage"))
+    _add_pool(parser.add_argument_group("transaction pool"))
+    _add_following(parser.add_argument_group("following another node"))
+
+
+def _add_production(group: argparse._ArgumentGroup) -> None:
+    modes = group.add_mutually_exclusive_group()
+    modes.add_argument(
+        "--no-mining", action="store_true", help="make blocks only on demand (evm_mine)"
+    )
+    modes.add_argument(
+        "--instant", action="store_true", help="make a block for every transaction at once"
+    )
+    group.add_argument(
+        "--genesis-time", type=int, metavar="SECONDS",
+        help="timestamp of the development chain's first block (now)",
+    )  # fmt: skip
+
+
+def _add_storage(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--datadir", type=Path, metavar="DIR",
+        help="keep the chain here and go on from there (it ends with the process)",
+    )  # fmt: skip
+    group.add_argument(
+        "--fsync", choices=[one.value for one in Fsync], default=Fsync.EVERYSEC.value,
+        help="when --datadir waits for the disk, which matters to a machine that loses power"
+        " (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--full-replay", action="store_true",
+        help="execute every block of --datadir again at the start instead of going on from the"
+        " newest snapshot, so that old states can be read",
+    )  # fmt: skip
+
+
+def _add_pool(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--tx-fee-cap", type=float, default=1.0, metavar="ETHER",
+        help="refuse transactions that offer more for their gas; 0: no cap (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--trusted-setup", type=Path, metavar="FILE",
+        help="KZG setup for blob transactions (FASTEVM_TRUSTED_SETUP, else of eth-account)",
+    )  # fmt: skip
+
+
+def _add_following(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--upstream-url", metavar="URL",
+        help="JSON-RPC (http or ws) of the node whose canonical blocks are followed",
+    )  # fmt: skip
+    group.add_argument(
+        "--preconf-url", metavar="URL",
+        help="WebSocket of the feed whose slices are pre-confirmed here (needs --upstream-url)",
+    )  # fmt: skip
+    group.add_argument(
+        "--poll-interval", type=int, default=200, metavar="MS",
+        help="milliseconds between questions for new upstream blocks (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--foreign-chain", choices=(START_OVER, STOP), default=START_OVER,
+        help="what to do when the upstream turns out to be on another chain: follow that one, the"
+        " files of the old one put aside, or end with an error (%(default)s)",
+    )  # fmt: skip
+
+
+def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any]:
+    """What ``dev_node`` and ``genesis_node`` take of these options; ``mining`` unless they say so.
+
+    ValueError or OSError for what cannot be.
+    """
+    if arguments.preconf_url and not arguments.upstream_url:
+        raise ValueError("--preconf-url needs --upstream-url")
+    if arguments.upstream_url:
+        if arguments.instant or arguments.no_mining:
+            raise ValueError("a node that follows another makes no blocks")
+        mining = Mining.NEVER
+    elif arguments.instant:
+        mining = Mining.INSTANT
+    elif arguments.no_mining:
+        mining = Mining.MANUAL
+    return {
+        "mining": mining,
+        "fee_cap": int(arguments.tx_fee_cap * ETHER),
+        "trusted_setup": find_trusted_setup(arguments.trusted_setup),
+    }
+
+
+def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:
+    """The data directory, if there is to be one. ValueError or OSError when it cannot be used."""
+    if arguments.datadir is None:
+        return None
+    fsync, full_replay = Fsync(arguments.fsync), arguments.full_replay
+    return DataDirectory(arguments.datadir, fsync=fsync, full_replay=full_replay)
+
+
+def abandon_chain(arguments: argparse.Namespace) -> None:
+    """Put the chain in the data directory aside, if there is one."""
+    directory = open_directory(arguments)
+    if directory is not None:
+        try:
+            aside = directory.abandon()
+        finally:
+            directory.close()
+        log.warning("the chain that was followed before is kept in %s", aside)
+
+
+def genesis_time(
+    arguments: argparse.Namespace, directory: DataDirectory | None = None
+) -> int | None:
+    """When the development chain begins: as the option says (seconds), else as in the directory
+    (None), else when the upstream's does.
+    """
+    known = directory is not None and directory.genesis is not None
+    if arguments.upstream_url and arguments.genesis_time is None and not known:
+        found = asyncio.run(first_block(arguments.upstream_url))
+        return int(found["timestamp"], 16)
+    stated: int | None = arguments.genesis_time
+    return stated
+
+
+def follow_upstream(node: Node, arguments: argparse.Namespace) -> None:
+    """Make the node follow where the options say so."""
+    if arguments.upstream_url:
+        node.follow(arguments.upstream_url, arguments.preconf_url, poll_ms=arguments.poll_interval)

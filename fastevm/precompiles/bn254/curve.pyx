@@ -1,0 +1,429 @@
+"""The two groups of BN254: points as bytes, sums and multiples, and who belongs to the second.
+
+Inside, a point is three elements (X, Y, Z) in a row that stand for (X / Z^2, Y / Z^3), or for
+infinity where Z is zero. Both curves are y^2 = x^3 + b, so one source serves both fields.
+"""
+
+from libc.stdint cimport int8_t, uint64_t
+
+from fastevm.precompiles.bn254.field cimport (
+    FP_ONE, fp2_add, fp2_conjugate, fp2_copy, fp2_double, fp2_eq, fp2_from_ints, fp2_inverse,
+    fp2_mul, fp2_neg, fp2_one, fp2_sqr, fp2_sub, fp2_zero, fp_add, fp_copy, fp_double, fp_eq,
+    fp_from_int, fp_inverse, fp_load, fp_mul, fp_neg, fp_sqr, fp_store, fp_sub, fp_zero,
+)
+from fastevm.precompiles.bn254.tower cimport FROBENIUS
+from fastevm.primitives.word cimport (
+    Word, shift_right, word_add, word_from_int, word_is_zero, word_load, word_lt, word_set,
+    word_sub,
+)
+
+
+cdef enum:
+    WINDOW = 5                # bits of a multiplier's digit, which is odd and below 16, or zero
+    MULTIPLES = 8             # the odd multiples that such digits need, 1, 3, .. 15
+    MAX_DIGITS = 256
+    U_DIGITS = 63
+
+ctypedef fused Element:
+    Fp
+    Fp2
+
+U = 4965661367192848881       # the number the curve is made from
+GROUP_ORDER = 36 * U**4 + 36 * U**3 + 18 * U**2 + 6 * U + 1
+
+cdef Fp CURVE_B
+cdef Word ORDER
+cdef int8_t U_NAF[U_DIGITS]   # the signed binary digits of U
+
+
+# --- either field ---
+
+cdef inline void add(Element* r, const Element* a, const Element* b) noexcept nogil:
+    if Element is Fp:
+        fp_add(r, a, b)
+    else:
+        fp2_add(r, a, b)
+
+
+cdef inline void sub(Element* r, const Element* a, const Element* b) noexcept nogil:
+    if Element is Fp:
+        fp_sub(r, a, b)
+    else:
+        fp2_sub(r, a, b)
+
+
+cdef inline void twice(Element* r, const Element* a) noexcept nogil:
+    if Element is Fp:
+        fp_double(r, a)
+    else:
+        fp2_double(r, a)
+
+
+cdef inline void mul(Element* r, const Element* a, const Element* b) noexcept nogil:
+    if Element is Fp:
+        fp_mul(r, a, b)
+    else:
+        fp2_mul(r, a, b)
+
+
+cdef inline void sqr(Element* r, const Element* a) noexcept nogil:
+    if Element is Fp:
+        fp_sqr(r, a)
+    else:
+        fp2_sqr(r, a)
+
+
+cdef inline void neg(Element* r, const Element* a) noexcept nogil:
+    if Element is Fp:
+        fp_neg(r, a)
+    else:
+        fp2_neg(r, a)
+
+
+cdef inline void copy(Element* r, const Element* a) noexcept nogil:
+    if Element is Fp:
+        fp_copy(r, a)
+    else:
+        fp2_copy(r, a)
+
+
+cdef inline bint is_zero(const Element* a) noexcept nogil:
+    if Element is Fp:
+        return fp_is_zero(a)
+    else:
+        return fp2_is_zero(a)
+
+
+cdef inline void clear(Element* r) noexcept nogil:
+    if Element is Fp:
+        fp_zero(r)
+    else:
+        fp2_zero(r)
+
+
+# --- points (X, Y, Z); all functions hold for all points, and results may alias operands ---
+
+cdef inline void point_copy(Element* r, const Element* p) noexcept nogil:
+    copy(&r[0], &p[0])
+    copy(&r[1], &p[1])
+    copy(&r[2], &p[2])
+
+
+cdef void point_double(Element* r, const Element* p) noexcept nogil:
+    cdef Element a, c, d, t
+    sqr(&a, &p[0])
+    sqr(&t, &p[1])
+    sqr(&c, &t)
+    # d = 4 X Y^2 = 2 ((X + Y^2)^2 - X^2 - Y^4), and then a = 3 X^2
+    add(&d, &p[0], &t)
+    sqr(&d, &d)
+    sub(&d, &d, &a)
+    sub(&d, &d, &c)
+    twice(&d, &d)
+    twice(&t, &a)
+    add(&a, &a, &t)
+    mul(&t, &p[1], &p[2])
+    twice(&r[2], &t)
+    sqr(&t, &a)
+    sub(&t, &t, &d)
+    sub(&r[0], &t, &d)
+    sub(&d, &d, &r[0])
+    mul(&d, &a, &d)
+    twice(&c, &c)
+    twice(&c, &c)
+    twice(&c, &c)
+    sub(&r[1], &d, &c)
+
+
+# The sum, from what the points have in common: x1, y1 and x2, y2 over one denominator, and z, the
+# product of both Z.
+cdef inline void point_join(
+    Element* r, const Element* p, const Element* x1, const Element* y1, const Element* x2,
+    const Element* y2, const Element* z,
+) noexcept nogil:
+    cdef Element h, s, hh, hhh, v
+    sub(&h, x2, x1)
+    sub(&s, y2, y1)
+    if is_zero(&h):
+        if is_zero(&s):
+            point_double(r, p)
+        else:
+            clear(&r[2])
+        return
+    sqr(&hh, &h)
+    mul(&hhh, &hh, &h)
+    mul(&v, x1, &hh)
+    mul(&r[2], z, &h)
+    sqr(&h, &s)
+    sub(&h, &h, &hhh)
+    sub(&h, &h, &v)
+    sub(&r[0], &h, &v)
+    sub(&v, &v, &r[0])
+    mul(&v, &s, &v)
+    mul(&hhh, &hhh, y1)
+    sub(&r[1], &v, &hhh)
+
+
+cdef void point_add(Element* r, const Element* p, const Element* q) noexcept nogil:
+    cdef Element zz1, zz2, x1, y1, x2, y2, z
+    if is_zero(&p[2]):
+        point_copy(r, q)
+        return
+    if is_zero(&q[2]):
+        point_copy(r, p)
+        return
+    sqr(&zz1, &p[2])
+    sqr(&zz2, &q[2])
+    mul(&x1, &p[0], &zz2)
+    mul(&x2, &q[0], &zz1)
+    mul(&y1, &p[1], &zz2)
+    mul(&y1, &y1, &q[2])
+    mul(&y2, &q[1], &zz1)
+    mul(&y2, &y2, &p[2])
+    mul(&z, &p[2], &q[2])
+    point_join(r, p, &x1, &y1, &x2, &y2, &z)
+
+
+# q is affine, its y given apart, and neither point is infinity's affine form; one stands for the
+# field's 1.
+cdef void point_add_affine(
+    Element* r, const Element* p, const Element* x, const Element* y, const Element* one,
+) noexcept nogil:
+    cdef Element zz, x1, y1, x2, y2, z
+    if is_zero(&p[2]):
+        copy(&r[0], x)
+        copy(&r[1], y)
+        copy(&r[2], one)
+        return
+    sqr(&zz, &p[2])
+    mul(&x2, x, &zz)
+    mul(&y2, y, &zz)
+    mul(&y2, &y2, &p[2])
+    copy(&x1, &p[0])
+    copy(&y1, &p[1])
+    copy(&z, &p[2])
+    point_join(r, p, &x1, &y1, &x2, &y2, &z)
+
+
+# --- the first group ---
+
+cdef bint g1_load(G1Affine* r, const uint8_t* p) noexcept nogil:
+    cdef Fp left, right
+    if not fp_load(&r.x, p) or not fp_load(&r.y, p + 32):
+        return False
+    if g1_is_infinity(r):
+        return True
+    fp_sqr(&left, &r.y)
+    fp_sqr(&right, &r.x)
+    fp_mul(&right, &right, &r.x)
+    fp_add(&right, &right, &CURVE_B)
+    return fp_eq(&left, &right)
+
+
+cdef void g1_store(uint8_t* p, const G1Affine* a) noexcept nogil:
+    fp_store(p, &a.x)
+    fp_store(p + 32, &a.y)
+
+
+# The sum of points with different x, or the double of one: with affine operands and an affine
+# result, one division is all there is.
+cdef void g1_add(G1Affine* r, const G1Affine* a, const G1Affine* b) noexcept nogil:
+    cdef Fp slope, divisor, x
+    if g1_is_infinity(a):
+        r[0] = b[0]
+        return
+    if g1_is_infinity(b):
+        r[0] = a[0]
+        return
+    fp_sub(&divisor, &b.x, &a.x)
+    fp_sub(&slope, &b.y, &a.y)
+    if fp_is_zero(&divisor):
+        if not fp_is_zero(&slope):
+            fp_zero(&r.x)
+            fp_zero(&r.y)
+            return
+        fp_double(&divisor, &a.y)
+        fp_sqr(&x, &a.x)
+        fp_double(&slope, &x)
+        fp_add(&slope, &slope, &x)
+    fp_inverse(&divisor, &divisor)
+    fp_mul(&slope, &slope, &divisor)
+    fp_sqr(&x, &slope)
+    fp_sub(&x, &x, &a.x)
+    fp_sub(&x, &x, &b.x)
+    fp_sub(&divisor, &a.x, &x)
+    fp_mul(&slope, &slope, &divisor)
+    fp_sub(&r.y, &slope, &a.y)
+    fp_copy(&r.x, &x)
+
+
+cdef void g1_to_affine(G1Affine* r, const Fp* p) noexcept nogil:
+    cdef Fp inverse, square
+    fp_inverse(&inverse, &p[2])
+    fp_sqr(&square, &inverse)
+    fp_mul(&r.x, &p[0], &square)
+    fp_mul(&square, &square, &inverse)
+    fp_mul(&r.y, &p[1], &square)
+
+
+# r = the number modulo the order of the group.
+cdef inline void load_scalar(Word* r, const uint8_t* p) noexcept nogil:
+    word_load(r, p)
+    while not word_lt(r, &ORDER):
+        word_sub(r, r, &ORDER)
+
+
+# A number below the order in digits that are zero or odd, any WINDOW in a row with at most one that
+# is not zero; the least significant first. Gives how many.
+cdef int recode(int8_t* digits, Word* k) noexcept nogil:
+    cdef int count = 0, digit
+    cdef Word part
+    while not word_is_zero(k):
+        digit = 0
+        if k.d[0] & 1:
+            digit = <int>(k.d[0] & ((1 << WINDOW) - 1))
+            if digit < 1 << (WINDOW - 1):
+                k.d[0] -= <uint64_t>digit
+            else:
+                digit -= 1 << WINDOW
+                word_set(&part, <uint64_t>-digit)
+                word_add(k, k, &part)
+        digits[count] = <int8_t>digit
+        count += 1
+        shift_right(k, 1, k, 0)
+    return count
+
+
+cdef void g1_mul(G1Affine* r, const G1Affine* a, const uint8_t* scalar) noexcept nogil:
+    cdef int8_t digits[MAX_DIGITS]
+    cdef Fp multiples[MULTIPLES][3]
+    cdef Fp sum[3]
+    cdef Fp negative[3]
+    cdef Word k
+    cdef int i, digit
+    load_scalar(&k, scalar)
+    i = recode(digits, &k)
+    # multiples[j] = 2j + 1 times the point
+    fp_copy(&multiples[0][0], &a.x)
+    fp_copy(&multiples[0][1], &a.y)
+    fp_copy(&multiples[0][2], &FP_ONE)
+    if g1_is_infinity(a):
+        fp_zero(&multiples[0][2])
+    point_double(sum, multiples[0])
+    for digit in range(1, MULTIPLES):
+        point_add(multiples[digit], multiples[digit - 1], sum)
+    fp_zero(&sum[2])
+    while i > 0:
+        i -= 1
+        point_double(sum, sum)
+        digit = digits[i]
+        if digit > 0:
+            point_add(sum, sum, multiples[digit >> 1])
+        elif digit < 0:
+            point_copy(negative, multiples[-digit >> 1])
+            fp_neg(&negative[1], &negative[1])
+            point_add(sum, sum, negative)
+    g1_to_affine(r, sum)
+
+
+# --- the second group ---
+
+cdef bint g2_load(G2Affine* r, const uint8_t* p) noexcept nogil:
+    cdef Fp2 left, right
+    if not fp_load(&r.x.im, p) or not fp_load(&r.x.re, p + 32):
+        return False
+    if not fp_load(&r.y.im, p + 64) or not fp_load(&r.y.re, p + 96):
+        return False
+    if g2_is_infinity(r):
+        return True
+    fp2_sqr(&left, &r.y)
+    fp2_sqr(&right, &r.x)
+    fp2_mul(&right, &right, &r.x)
+    fp2_add(&right, &right, &TWIST_B)
+    return fp2_eq(&left, &right)
+
+
+# r = u times an affine point that is not infinity.
+cdef void g2_mul_u(Fp2* r, const G2Affine* p) noexcept nogil:
+    cdef Fp2 one, negative
+    cdef int i = U_DIGITS - 1
+    fp2_one(&one)
+    fp2_neg(&negative, &p.y)
+    fp2_copy(&r[0], &p.x)
+    fp2_copy(&r[1], &p.y)
+    fp2_copy(&r[2], &one)
+    while i > 0:
+        i -= 1
+        point_double(r, r)
+        if U_NAF[i] > 0:
+            point_add_affine(r, r, &p.x, &p.y, &one)
+        elif U_NAF[i] < 0:
+            point_add_affine(r, r, &p.x, &negative, &one)
+
+
+# r = psi^power(p): the map (x, y) -> (x^p, y^p) of the curve over the big field, seen on the twist.
+cdef void g2_frobenius(Fp2* r, const Fp2* p, int power) noexcept nogil:
+    if power & 1:
+        fp2_conjugate(&r[0], &p[0])
+        fp2_conjugate(&r[1], &p[1])
+        fp2_conjugate(&r[2], &p[2])
+    else:
+        point_copy(r, p)
+    fp2_mul(&r[0], &r[0], &FROBENIUS[power - 1][2])
+    fp2_mul(&r[1], &r[1], &FROBENIUS[power - 1][3])
+
+
+# A point q of the twist is of the group if and only if (u + 1) q + psi(u q) + psi^2(u q) = psi^3(2u
+# q): Dai, Lin, Zhao and Zhou, "Fast subgroup membership testings for G1, G2 and GT on
+# pairing-friendly curves". The norm of u + 1 + u psi + u psi^2 - 2u psi^3 shares no factor with the
+# cofactor.
+cdef bint g2_in_group(const G2Affine* p) noexcept nogil:
+    cdef Fp2 multiple[3]
+    cdef Fp2 sum[3]
+    cdef Fp2 image[3]
+    cdef Fp2 one
+    if g2_is_infinity(p):
+        return True
+    fp2_one(&one)
+    g2_mul_u(multiple, p)
+    point_add_affine(sum, multiple, &p.x, &p.y, &one)
+    g2_frobenius(image, multiple, 1)
+    point_add(sum, sum, image)
+    g2_frobenius(image, multiple, 2)
+    point_add(sum, sum, image)
+    point_double(multiple, multiple)
+    g2_frobenius(image, multiple, 3)
+    fp2_neg(&image[1], &image[1])
+    point_add(sum, sum, image)
+    return fp2_is_zero(&sum[2])
+
+
+# --- constants ---
+
+cdef void derive_constants() except *:
+    cdef Fp2 xi
+    cdef int i
+    word_from_int(&ORDER, GROUP_ORDER)
+    fp_from_int(&CURVE_B, 3)
+    fp2_from_ints(&xi, (9, 1))
+    fp2_from_ints(&TWIST_B, (3, 0))
+    fp2_inverse(&xi, &xi)
+    fp2_mul(&TWIST_B, &TWIST_B, &xi)
+    digits = signed_binary(U)
+    if len(digits) != U_DIGITS:
+        raise ImportError("the number that BN254 is made from has another length")
+    for i in range(U_DIGITS):
+        U_NAF[i] = digits[i]
+
+
+def signed_binary(n: int) -> list[int]:
+    """The digits -1, 0 and 1 of a number, no two neighbours not zero, least significant first."""
+    digits = []
+    while n:
+        digit = 2 - n % 4 if n % 2 else 0
+        digits.append(digit)
+        n = (n - digit) // 2
+    return digits
+
+
+derive_constants()

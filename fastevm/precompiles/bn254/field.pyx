@@ -1,0 +1,146 @@
+"""The base field of BN254 and its quadratic extension: products, inverses, bytes."""
+
+from fastevm.primitives.native.gmp cimport Integer, gmp, integer_view
+from fastevm.primitives.intrinsics cimport load64_big, lt256, store64_big
+
+
+cdef extern from "fastevm/precompiles/bn254/field.h" nogil:
+    const uint64_t PRIME_LIMBS "fp_p"[4]
+    int fp_select(int allow)
+    void mul_limbs "fp_mul"(uint64_t* r, const uint64_t* a, const uint64_t* b)
+    void mul2_limbs "fp2_mul"(uint64_t* r, const uint64_t* a, const uint64_t* b)
+    void sqr2_limbs "fp2_sqr"(uint64_t* r, const uint64_t* a)
+
+
+PRIME = 0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47
+
+# 2^512 and 2^768 modulo the prime: what brings a number, and an inverse, into Montgomery form.
+cdef Fp SQUARED_RADIX, CUBED_RADIX
+
+
+cdef void fp_mul(Fp* r, const Fp* a, const Fp* b) noexcept nogil:
+    mul_limbs(r.d, a.d, b.d)
+
+
+cdef void fp_sqr(Fp* r, const Fp* a) noexcept nogil:
+    mul_limbs(r.d, a.d, a.d)
+
+
+cdef void fp_inverse(Fp* r, const Fp* a) noexcept nogil:
+    cdef Integer element, prime, inverse
+    cdef Fp plain
+    cdef int i
+    if fp_is_zero(a):
+        fp_zero(r)
+        return
+    integer_view(&element, a.d, 4)
+    integer_view(&prime, PRIME_LIMBS, 4)
+    gmp.init(&inverse)
+    gmp.invert(&inverse, &element, &prime)
+    fp_zero(&plain)
+    for i in range(inverse.size):
+        plain.d[i] = inverse.limbs[i]
+    gmp.clear(&inverse)
+    # The element was x 2^256, so this is x^-1 2^-256.
+    fp_mul(r, &plain, &CUBED_RADIX)
+
+
+cdef bint fp_load(Fp* r, const uint8_t* p) noexcept nogil:
+    cdef Fp plain
+    plain.d[3] = load64_big(p)
+    plain.d[2] = load64_big(p + 8)
+    plain.d[1] = load64_big(p + 16)
+    plain.d[0] = load64_big(p + 24)
+    if not lt256(plain.d, PRIME_LIMBS):
+        return False
+    fp_mul(r, &plain, &SQUARED_RADIX)
+    return True
+
+
+cdef void fp_store(uint8_t* p, const Fp* a) noexcept nogil:
+    cdef Fp plain
+    fp_zero(&plain)
+    plain.d[0] = 1
+    fp_mul(&plain, &plain, a)
+    store64_big(p, plain.d[3])
+    store64_big(p + 8, plain.d[2])
+    store64_big(p + 16, plain.d[1])
+    store64_big(p + 24, plain.d[0])
+
+
+cdef void fp_from_int(Fp* r, object n) except *:
+    cdef int i
+    n = (n << 256) % PRIME
+    for i in range(4):
+        r.d[i] = (n >> (64 * i)) & 0xffffffffffffffff
+
+
+cdef void fp2_mul(Fp2* r, const Fp2* a, const Fp2* b) noexcept nogil:
+    mul2_limbs(<uint64_t*>r, <const uint64_t*>a, <const uint64_t*>b)
+
+
+cdef void fp2_sqr(Fp2* r, const Fp2* a) noexcept nogil:
+    sqr2_limbs(<uint64_t*>r, <const uint64_t*>a)
+
+
+# 1 / (a + b u) = (a - b u) / (a^2 + b^2)
+cdef void fp2_inverse(Fp2* r, const Fp2* a) noexcept nogil:
+    cdef Fp norm, t
+    fp_sqr(&norm, &a.re)
+    fp_sqr(&t, &a.im)
+    fp_add(&norm, &norm, &t)
+    fp_inverse(&norm, &norm)
+    fp_mul(&r.re, &a.re, &norm)
+    fp_neg(&norm, &norm)
+    fp_mul(&r.im, &a.im, &norm)
+
+
+cdef void fp2_from_ints(Fp2* r, tuple pair) except *:
+    fp_from_int(&r.re, pair[0])
+    fp_from_int(&r.im, pair[1])
+
+
+def select(allow: bool) -> bool:
+    """Choose the multiplication: mulx and adx where allowed and present, else 128-bit integers.
+
+    Gives whether the processor's instructions are in use. For tests.
+    """
+    return fp_select(allow) != 0
+
+
+def multiply(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    """The product in the quadratic extension of (real, imaginary) pairs. For tests."""
+    cdef Fp2 x, y
+    fp2_from_ints(&x, a)
+    fp2_from_ints(&y, b)
+    fp2_mul(&x, &x, &y)
+    return to_ints(&x)
+
+
+def square(a: tuple[int, int]) -> tuple[int, int]:
+    """The square of a (real, imaginary) pair in the quadratic extension. For tests."""
+    cdef Fp2 x
+    fp2_from_ints(&x, a)
+    fp2_sqr(&x, &x)
+    return to_ints(&x)
+
+
+def invert(a: tuple[int, int]) -> tuple[int, int]:
+    """The inverse of a (real, imaginary) pair, (0, 0) for (0, 0). For tests."""
+    cdef Fp2 x
+    fp2_from_ints(&x, a)
+    fp2_inverse(&x, &x)
+    return to_ints(&x)
+
+
+cdef object to_ints(const Fp2* a):
+    cdef uint8_t bytes[64]
+    fp_store(bytes, &a.re)
+    fp_store(bytes + 32, &a.im)
+    return int.from_bytes(bytes[:32], "big"), int.from_bytes(bytes[32:64], "big")
+
+
+select(True)
+fp_from_int(&FP_ONE, 1)
+fp_from_int(&SQUARED_RADIX, 1 << 256)
+fp_from_int(&CUBED_RADIX, 1 << 512)

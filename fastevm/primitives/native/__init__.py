@@ -1,0 +1,1 @@
+"""C functions inside the extension modules of other packages."""

@@ -1,0 +1,34 @@
+"""A block with its receipts as the bytes of one record."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from fastevm.execution.decoding import decode_block
+from fastevm.storage.receipts import pack_receipts, unpack_receipts
+from fastevm.types import Block, Receipt
+
+_SIZE: Final = struct.Struct(">I")  # of the block's RLP, before it; its receipts follow it
+
+
+def pack_body(block: Block, receipts: Sequence[Receipt]) -> bytes:
+    """The bytes of a block and of what its execution told."""
+    encoded = block.rlp()
+    return _SIZE.pack(len(encoded)) + encoded + pack_receipts(receipts)
+
+
+def block_of(packed: bytes) -> Block:
+    """The block; InvalidBlock when it is none."""
+    return decode_block(packed[_SIZE.size : _receipts_at(packed)])
+
+
+def receipts_of(packed: bytes) -> tuple[Receipt, ...]:
+    """The receipts; StorageError when they are none."""
+    return unpack_receipts(packed[_receipts_at(packed) :])
+
+
+def _receipts_at(packed: bytes) -> int:
+    (size,) = _SIZE.unpack_from(packed)
+    return _SIZE.size + int(size)

@@ -1,0 +1,213 @@
+"""The directory that a node keeps its chain in: one node at a time, one chain for good."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping
+from enum import Enum
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Final
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.metrics import Meters
+from fastevm.errors import FastevmError
+from fastevm.storage.archive import Archive
+from fastevm.storage.blocks import BlockJournal, Progress
+from fastevm.storage.framed import FramedFile, StorageError, replace_file
+from fastevm.storage.preconfirmed import SliceJournal
+from fastevm.storage.snapshot import SnapshotFile, Snapshotter
+from fastevm.storage.waiting import PoolJournal
+
+log = logging.getLogger(__name__)
+
+LOCK_NAME: Final = "LOCK"
+GENESIS_NAME: Final = "genesis.json"
+ABANDONED_PREFIX: Final = "abandoned-"
+MOST_ABANDONED: Final = 8
+FLUSH_SECONDS: Final = 1.0
+
+
+class Fsync(Enum):
+    """When what was written is forced onto the disk. It only matters to a machine that loses power
+    or crashes: what was written survives the end of the process in any case.
+
+    ALWAYS: before a block becomes canonical. EVERYSEC: within a second. NEVER: when the system
+    sees fit. The pool never waits for the disk: ALWAYS means EVERYSEC for it. Slices are never
+    forced onto it.
+    """
+
+    ALWAYS = "always"
+    EVERYSEC = "everysec"
+    NEVER = "never"
+
+
+class DataDirectory:
+    """Files of one chain under one lock, from ``claim`` to ``close``.
+
+    :class:`StorageError` when another process uses the directory, OSError when it cannot be made.
+    """
+
+    def __init__(
+        self, path: Path, *, fsync: Fsync = Fsync.EVERYSEC, full_replay: bool = False
+    ) -> None:
+        """``full_replay``: execute every block again, so that the states of all are there."""
+        self.path, self.fsync, self.full_replay = path, fsync, full_replay
+        path.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(path)
+        self._closed = Event()
+        self._flusher: Thread | None = None
+        self._files: tuple[FramedFile, ...] = ()
+        self.snapshotter: Snapshotter | None = None
+        self.meters = Meters()
+
+    @property
+    def genesis(self) -> dict[str, Any] | None:
+        """The genesis that the chain in here began with (geth's format); None when empty."""
+        stored = self._stored()
+        return None if stored is None else stored["genesis"]
+
+    def claim(self, genesis: Mapping[str, Any], genesis_hash: bytes, chain_id: int) -> None:
+        """Open the files for the chain of this genesis; the first chain keeps the directory.
+
+        :class:`StorageError` when it holds another one.
+        """
+        identity = {"genesisHash": "0x" + genesis_hash.hex(), "chainId": chain_id}
+        stored = self._stored()
+        if stored is not None:
+            found = {name: stored.get(name) for name in identity}
+            if found != identity:
+                raise StorageError(
+                    f"{self.path} holds another chain: genesis {found['genesisHash']} of chain id "
+                    f"{found['chainId']}, not {identity['genesisHash']} of chain id {chain_id}"
+                )
+        if stored is None or stored["genesis"] != genesis:
+            text = json.dumps({**identity, "genesis": genesis}, indent=1)
+            replace_file(self.path / GENESIS_NAME, text.encode())
+        label = genesis_hash + chain_id.to_bytes(8, "big")
+        self.blocks = BlockJournal(self.path, label, flush=self.fsync is Fsync.ALWAYS)
+        self.pool = PoolJournal(self.path, label)
+        self.slices = SliceJournal(self.path, label)
+        self.snapshots = SnapshotFile(self.path, label)
+        journals = (self.blocks.file, self.pool.file, self.slices.file)
+        self._files = (*journals, self.snapshots.file)
+        if self.fsync is not Fsync.NEVER:
+            self._flusher = Thread(target=self._flush, name="fastevm-flusher", daemon=True)
+            self._flusher.start()
+
+    def restore(self, fresh: Callable[[], Chain], progress: Progress | None = None) -> Chain:
+        """The chain as it was; ``fresh`` makes one of its genesis alone. From now on it is kept.
+
+        A snapshot that does not fit costs time only: every block is executed again then.
+        StorageError when the journal does not fit the genesis and the rules.
+        """
+        snapshot = None if self.full_replay else self.snapshots.read()
+        chain = self._begun(fresh)
+        try:
+            self.blocks.replay(chain, snapshot, progress)
+        except (FastevmError, StorageError) as error:
+            if snapshot is None:
+                raise
+            log.warning("the snapshot does not fit, every block is executed again: %s", error)
+            chain, snapshot = self._begun(fresh), None
+            self.blocks.replay(chain, None, progress)
+        self.snapshotter = Snapshotter(chain, self.snapshots, self.blocks.file)
+        self.snapshotter.count_from(None if snapshot is None else snapshot.block_hash)
+        return chain
+
+    def _begun(self, fresh: Callable[[], Chain]) -> Chain:
+        """A chain whose old blocks lie in here."""
+        chain = fresh()
+        chain.archive = Archive(self.blocks, self.path)
+        return chain
+
+    def report_to(self, meters: Meters) -> None:
+        """Count in the meters of a node from now on."""
+        self.meters = meters
+        if self.snapshotter is not None:
+            self.snapshotter.meters = meters
+
+    def values(self) -> dict[str, float]:
+        """Sizes, by the names of the metrics."""
+        return {
+            "datadir_bytes": sum(file.size for file in self._files),
+            "datadir_cut_bytes": sum(file.cut_bytes for file in self._files),
+        }
+
+    def abandon(self) -> Path:
+        """Put what is in here aside, in a directory of its own, and be empty.
+
+        StorageError when there are too many of these: somebody should look why.
+        """
+        if len(list(self.path.glob(ABANDONED_PREFIX + "*"))) >= MOST_ABANDONED:
+            raise StorageError(
+                f"{self.path} has {MOST_ABANDONED} abandoned chains already: remove some of them"
+            )
+        aside = self.path / f"{ABANDONED_PREFIX}{time.time_ns()}"
+        aside.mkdir()
+        for file in self.path.iterdir():
+            if file.is_file() and file.name != LOCK_NAME:
+                file.rename(aside / file.name)
+        return aside
+
+    def close(self) -> None:
+        """Flush, and let others have the directory."""
+        self._closed.set()
+        if self.snapshotter is not None:
+            self.snapshotter.close()
+        if self._flusher is not None:
+            self._flusher.join()
+        for file in self._files:
+            if self.fsync is not Fsync.NEVER:
+                self._sync(file)
+            file.close()
+        os.close(self._lock)
+
+    def _stored(self) -> dict[str, Any] | None:
+        file = self.path / GENESIS_NAME
+        try:
+            found = json.loads(file.read_text())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise StorageError(f"{file}: {error}") from None
+        if not isinstance(found, dict) or not isinstance(found.get("genesis"), dict):
+            raise StorageError(f"{file} holds no genesis")
+        return found
+
+    def _flush(self) -> None:
+        files = (self.blocks.file, self.pool.file)
+        flushed = dict.fromkeys(files, -1)
+        while not self._closed.wait(FLUSH_SECONDS):
+            for file in files:
+                size = file.size
+                if flushed[file] != size:
+                    self._sync(file)
+                    flushed[file] = size
+
+    def _sync(self, file: FramedFile) -> None:
+        started = time.monotonic()
+        try:
+            file.sync()
+        except OSError as error:
+            log.error("%s could not be flushed to the disk: %s", file.path, error)
+            self.meters.count("datadir_flush_failures_total")
+        self.meters.set("datadir_flush_seconds", time.monotonic() - started)
+
+
+def _locked(path: Path) -> int:
+    """The lock of a directory; the system lets go of it when the process ends, however it ends."""
+    descriptor = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+        os.close(descriptor)
+        raise StorageError(f"{path} is in use by another node (process {owner})") from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    return descriptor

@@ -1,0 +1,175 @@
+"""Makes the upstream node's canonical chain ours: forwards, onto other branches, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, NamedTuple
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.metrics import Meters
+from fastevm.errors import InvalidBlock, StateUnavailableError
+from fastevm.execution.decoding import decode_block
+from fastevm.sync.upstream import METHOD_NOT_FOUND, Upstream, UpstreamError, UpstreamRefusal
+from fastevm.types import Block
+from fastevm.wire.upstream_blocks import block_from_json
+
+log = logging.getLogger(__name__)
+
+FETCH_AHEAD = 16  # blocks asked for at once
+MAX_BRANCH = 512  # blocks replaced at once; a longer branch is taken step by step
+SYNCING_BLOCKS = 3  # behind the upstream's head, from which on this node says so
+
+
+class ForeignChain(UpstreamError):
+    """The upstream node's chain is not a continuation of ours, nor of any part that we keep."""
+
+
+class SyncState(NamedTuple):
+    """Block numbers of a node that catches up: where it began, where it is, where it will end."""
+
+    starting: int
+    current: int
+    highest: int
+
+
+class BlockImport:
+    """Fetches blocks and adds them.
+
+    ``add_block`` verifies and keeps a block, ``lock`` guards additions to the chain; both are used
+    in other threads than the event loop's.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        upstream: Upstream,
+        *,
+        add_block: Callable[[Block], Any],
+        lock: RLock,
+        meters: Meters,
+    ) -> None:
+        self.chain, self.upstream, self.meters = chain, upstream, meters
+        self.raw_blocks = True
+        self._add_block, self._lock = add_block, lock
+        self._starting: int | None = None
+        self._highest = 0
+
+    @property
+    def sync_state(self) -> SyncState | None:
+        """How far catching up has come; None when there is nothing to catch up with."""
+        starting = self._starting
+        if starting is None:
+            return None
+        return SyncState(starting, self.chain.head.number, self._highest)
+
+    async def check_identity(self) -> None:
+        """:class:`ForeignChain` unless the upstream's chain began as ours did."""
+        genesis, url = self.chain.genesis, self.upstream.url
+        chain_id = int(await self.upstream.call("eth_chainId"), 16)
+        if chain_id != self.chain.config.chain_id:
+            expected = self.chain.config.chain_id
+            raise ForeignChain(f"{url} has the chain id {chain_id}, this node {expected}")
+        found = await self._hash_at(genesis.number)
+        if found != genesis.hash:
+            theirs = "none" if found is None else "0x" + found.hex()
+            raise ForeignChain(
+                f"{url} is on another chain: its block {genesis.number} is {theirs}, "
+                f"here it is 0x{genesis.hash.hex()}"
+            )
+
+    async def follow_head(self) -> None:
+        """Make the upstream's head ours, or come nearer to it."""
+        head = await self.upstream.call("eth_getBlockByNumber", "latest", False)
+        number, block_hash = int(head["number"], 16), bytes.fromhex(head["hash"][2:])
+        self.meters.set("upstream_head_number", number)
+        if block_hash == self.chain.head.hash:
+            return
+        self._note_distance(number)
+        try:
+            await self._catch_up(number, block_hash)
+        except InvalidBlock:
+            self.meters.count("upstream_invalid_blocks_total")
+            raise
+        finally:
+            self._starting = None
+
+    def _note_distance(self, number: int) -> None:
+        behind = number - self.chain.head.number
+        self.meters.set("upstream_behind_blocks", max(0, behind))
+        self._highest = number
+        self._starting = self.chain.head.number if behind >= SYNCING_BLOCKS else None
+
+    async def _catch_up(self, number: int, block_hash: bytes) -> None:
+        first = self.chain.head.number + 1
+        if first > number or not await self._add_from(first, number):
+            fork = await self._fork(min(number, self.chain.head.number))
+            left = self.chain.head.number - fork
+            log.info("the upstream left our branch after block %d, %d blocks ago", fork, left)
+            if left > MAX_BRANCH:
+                await asyncio.to_thread(self._set_head, self._kept(fork))
+            if not await self._add_from(fork + 1, number):
+                return  # it moved on meanwhile: the next round sees its new head
+        if self.chain.block_by_hash(block_hash) is not None:
+            await asyncio.to_thread(self._set_head, block_hash)
+
+    async def _add_from(self, first: int, last: int) -> bool:
+        """Add the upstream's blocks of these numbers; False where one has an unknown parent."""
+        while first <= last:
+            end = min(last, first + FETCH_AHEAD - 1)
+            for block in await asyncio.gather(*map(self._fetch, range(first, end + 1))):
+                if self.chain.block_by_hash(block.header.parent_hash) is None:
+                    return False
+                if self.chain.block_by_hash(block.hash) is None:
+                    await asyncio.to_thread(self._add_block, block)
+                    self.meters.count("upstream_blocks_total")
+            first = end + 1
+        return True
+
+    async def _fork(self, highest: int) -> int:
+        """The number of the last block that is canonical here and there; at most ``highest``."""
+        await self.check_identity()
+        low, high = self.chain.genesis.number, highest
+        while low < high:
+            middle = (low + high + 1) // 2
+            if await self._hash_at(middle) == self.chain.canonical_hash(middle):
+                low = middle
+            else:
+                high = middle - 1
+        try:
+            self.chain.layer_of(self._kept(low))
+        except StateUnavailableError as error:
+            raise ForeignChain(
+                f"{self.upstream.url} left our branch too long ago: {error}"
+            ) from None
+        return low
+
+    def _kept(self, number: int) -> bytes:
+        block_hash = self.chain.canonical_hash(number)
+        assert block_hash is not None
+        return block_hash
+
+    def _set_head(self, block_hash: bytes) -> None:
+        with self._lock:
+            if self.chain.head.hash != block_hash:
+                self.chain.set_head(block_hash)
+
+    async def _hash_at(self, number: int) -> bytes | None:
+        found = await self.upstream.call("eth_getBlockByNumber", hex(number), False)
+        return None if found is None else bytes.fromhex(found["hash"][2:])
+
+    async def _fetch(self, number: int) -> Block:
+        if self.raw_blocks:
+            try:
+                raw = await self.upstream.call("debug_getRawBlock", hex(number))
+                return decode_block(bytes.fromhex(raw[2:]), number=number)
+            except UpstreamRefusal as error:
+                if error.code != METHOD_NOT_FOUND:
+                    raise
+                self.raw_blocks = False
+        found = await self.upstream.call("eth_getBlockByNumber", hex(number), True)
+        if found is None:
+            raise UpstreamError(f"{self.upstream.url} has no block {number}")
+        return block_from_json(found)

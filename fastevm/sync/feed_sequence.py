@@ -1,0 +1,79 @@
+"""The order of a feed's messages: what a receiver may do with the next one."""
+
+from collections.abc import Iterator
+from enum import Enum
+
+from fastevm.wire.feed import FeedSlice
+
+EARLY_BLOCKS = 6  # how far ahead of the canonical head a block may begin before its parent is here
+EARLY_SLICES = 64  # of one block
+
+
+class Verdict(Enum):
+    """What a message is after the last accepted one; the names are those of the metrics."""
+
+    NEXT = "next"
+    FIRST = "first"
+    START = "start"
+    DUPLICATE = "duplicate"
+    RESTART = "restart"
+    GAP = "gap"
+    INVALID_BLOCK = "invalid_block"
+    PREDECESSOR = "predecessor_mismatch"
+    MISSING_FIRST = "missing_first"
+
+
+def judge(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
+    """Place ``new`` after ``latest``, the message accepted last (None: there is no pending state).
+
+    After RESTART, GAP, INVALID_BLOCK and PREDECESSOR all pending state is void.
+    """
+    if latest is None:
+        return Verdict.START if new.index == 0 else Verdict.MISSING_FIRST
+    same_block = new.block_number == latest.block_number
+    if same_block and new.payload_id != latest.payload_id:
+        return Verdict.RESTART if new.index == 0 else Verdict.GAP
+    if same_block and new.index == latest.index:
+        return Verdict.DUPLICATE
+    if new.previous_id is not None and new.previous_id != latest.id:
+        return Verdict.PREDECESSOR
+    if same_block:
+        return Verdict.NEXT if new.index == latest.index + 1 else Verdict.GAP
+    if new.block_number == latest.block_number + 1 and new.index == 0:
+        return Verdict.FIRST
+    return Verdict.INVALID_BLOCK
+
+
+class EarlySlices:
+    """Messages whose parent block is not here yet, without gaps from index 0 of each block."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, list[FeedSlice]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._blocks.values()))
+
+    def keep(self, new: FeedSlice, head: int) -> bool:
+        """Keep a message while the canonical head is ``head``; whether that was possible."""
+        if not head < new.block_number <= head + EARLY_BLOCKS:
+            return False
+        kept = self._blocks.setdefault(new.block_number, [])
+        if kept and new.payload_id != kept[0].payload_id and new.index == 0:
+            kept.clear()
+        if new.index > len(kept) or new.index >= EARLY_SLICES:
+            if not kept:
+                del self._blocks[new.block_number]
+            return False
+        kept[new.index :] = [new]
+        return True
+
+    def take(self, number: int) -> Iterator[FeedSlice]:
+        """The messages of a block, in order; they are gone then, as are those of earlier blocks."""
+        found = self._blocks.pop(number, [])
+        for old in [known for known in self._blocks if known < number]:
+            del self._blocks[old]
+        return iter(found)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._blocks.clear()

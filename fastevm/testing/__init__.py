@@ -1,0 +1,1 @@
+"""What only tests need: C functions and whole machines behind Python functions."""

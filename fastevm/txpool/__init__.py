@@ -1,0 +1,1 @@
+"""The transaction pool: admission, ordering, replacement, eviction."""

@@ -1,0 +1,112 @@
+"""What a transaction must be before the pool looks at it: the rules that need no account."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastevm.errors import InvalidTransaction
+from fastevm.execution.sidecar import BlobSidecar
+from fastevm.execution.transaction import Transaction
+from fastevm.execution.transaction_rules import check_transaction
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.txpool.kzg import TrustedSetup
+from fastevm.txpool.pooled import BLOB_TX, refuse
+from fastevm.txpool.sidecars import check_sidecar
+
+ETHER = 10**18
+MIN_TIP = 1  # wei
+MIN_BLOB_FEE_CAP = 1  # wei
+MAX_BYTES = 128 * 1024
+MAX_BLOB_TX_BYTES = 1024 * 1024  # without the blobs
+
+# The words of a pool where a block's differ: by the rule's code.
+POOL_TEXTS = {
+    "intrinsic_gas": "intrinsic gas too low: gas {have}, minimum needed {want}",
+    "floor_gas": "insufficient gas for floor data gas cost: gas {have}, minimum needed {want}",
+    "no_authorizations": "set code tx must have at least one authorization tuple",
+    "nonce_max": "nonce has max value",
+    "wrong_chain_id": "invalid sender: invalid chain id for signer: have {have} want {want}",
+    "invalid_signature": "invalid sender: invalid transaction v, r, s values",
+    "too_many_blobs": "transaction blob limit exceeded: blob count {have}, limit {want}",
+}
+
+
+def check_pooled(
+    transaction: Transaction,
+    sidecar: BlobSidecar | None,
+    schedule: ForkSchedule,
+    *,
+    chain_id: int,
+    gas_limit: int,
+    fee_cap: int = 0,
+    setup: TrustedSetup | None = None,
+) -> None:
+    """Raise InvalidTransaction when no block under ``schedule`` could hold the transaction.
+
+    The rules stand in the order in which nodes report them. ``gas_limit`` is that of the head
+    block, ``fee_cap`` (wei, 0: none) the most that a transaction may offer for its gas, ``setup``
+    what the blobs' proofs are checked with.
+    """
+    rules = schedule.parameters
+    _check_fee_cap(transaction, fee_cap)
+    if transaction.type == 0 and transaction.chain_id is None:
+        refuse("unprotected", "only replay-protected (EIP-155) transactions allowed over RPC")
+    if transaction.type > rules["max_tx_type"]:
+        number = transaction.type
+        refuse("type_not_supported", f"transaction type not supported: received type {number}")
+    _check_sizes(transaction, rules)
+    if transaction.gas_limit > gas_limit:
+        refuse("exceeds_block_gas_limit", "exceeds block gas limit")
+    if transaction.max_priority_fee_per_gas > transaction.max_fee_per_gas:
+        text = "max priority fee per gas higher than max fee per gas"
+        refuse("tip_above_fee_cap", text)
+    _check_rules(transaction, schedule, chain_id)
+    if transaction.max_priority_fee_per_gas < MIN_TIP:
+        tip = transaction.max_priority_fee_per_gas
+        _refuse_price("tip_below_minimum", f"gas tip cap {tip}, minimum needed {MIN_TIP}")
+    if transaction.type == BLOB_TX:
+        cap = transaction.max_fee_per_blob_gas or 0
+        if cap < MIN_BLOB_FEE_CAP:
+            least = MIN_BLOB_FEE_CAP
+            _refuse_price("blob_fee_below_minimum", f"blob fee cap {cap}, minimum needed {least}")
+        check_sidecar(transaction, sidecar, schedule, setup)
+
+
+def _check_fee_cap(transaction: Transaction, fee_cap: int) -> None:
+    fee = transaction.max_fee_per_gas * transaction.gas_limit
+    if fee_cap and fee > fee_cap:
+        refuse(
+            "fee_above_cap",
+            f"tx fee ({fee / ETHER:.2f} ether) exceeds the configured cap "
+            f"({fee_cap / ETHER:.2f} ether)",
+        )
+
+
+def _check_sizes(transaction: Transaction, rules: Mapping[str, Any]) -> None:
+    limit = MAX_BLOB_TX_BYTES if transaction.type == BLOB_TX else MAX_BYTES
+    size = len(transaction.raw)
+    if size > limit:
+        refuse("oversized_data", f"oversized data: transaction size {size}, limit {limit}")
+    initcode, limit = len(transaction.data), rules["max_initcode_size"]
+    if transaction.to is None and limit and initcode > limit:
+        refuse(
+            "initcode_too_large", f"max initcode size exceeded: code size {initcode} limit {limit}"
+        )
+    gas, cap = transaction.gas_limit, rules["tx_gas_cap"]
+    if cap and gas > cap:
+        refuse("gas_limit_too_high", f"transaction gas limit too high (cap: {cap}, tx: {gas})")
+
+
+def _check_rules(transaction: Transaction, schedule: ForkSchedule, chain_id: int) -> None:
+    """The rules of the fork, in the words of a pool."""
+    try:
+        check_transaction(transaction, schedule, chain_id=chain_id)
+    except InvalidTransaction as error:
+        text = POOL_TEXTS.get(error.code)
+        if text is None:
+            raise
+        message = text.format(have=error.have, want=error.want)
+        raise InvalidTransaction(error.code, message, have=error.have, want=error.want) from None
+
+
+def _refuse_price(code: str, details: str) -> None:
+    refuse(code, f"transaction gas price below minimum: {details}")

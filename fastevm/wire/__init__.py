@@ -1,0 +1,1 @@
+"""JSON text to values and back: every wire format of the node."""

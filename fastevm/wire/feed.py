@@ -1,0 +1,292 @@
+"""The feed's wire format: pre-confirmed slices as JSON messages (the flashblocks format).
+
+A message has what is new in its slice (transactions) and what holds for the block so far (gas,
+receipts root, bloom). The first of a block brings the header's fixed fields. State root and block
+hash are provisional and never checked by a receiver.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from fastevm.builder.pending import PendingBlock
+from fastevm.errors import FastevmError
+from fastevm.spec.quantity import read_number
+from fastevm.types import EMPTY_ROOT, ZERO_HASH, Header
+
+MAX_MESSAGE_BYTES = 32 * 1024 * 1024  # decompressed
+BROTLI_QUALITY = 5
+BROTLI_WINDOW = 22
+UNKNOWN_SLICE = "0-0"
+UINT64 = 2**64
+
+try:
+    import brotli
+except ImportError:
+    brotli = None
+
+
+class FeedError(FastevmError, ValueError):
+    """A frame that is no message of a feed; the text names the part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedBase:
+    """The fields of the header that are fixed when a block begins; names as on the wire."""
+
+    parent_beacon_block_root: bytes
+    parent_hash: bytes
+    fee_recipient: bytes
+    prev_randao: bytes
+    block_number: int
+    gas_limit: int
+    timestamp: int
+    extra_data: bytes
+    base_fee_per_gas: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedSlice:
+    """One message. ``transactions`` are the slice's own, canonical bytes; the rest of the ``diff``
+    is of the block so far. ``previous_id`` is ``block-index`` of the slice emitted before, None
+    where that is not known.
+    """
+
+    payload_id: bytes
+    index: int
+    block_number: int
+    base: FeedBase | None
+    transactions: tuple[bytes, ...]
+    gas_used: int
+    receipts_root: bytes
+    logs_bloom: bytes
+    state_root: bytes = ZERO_HASH
+    block_hash: bytes = ZERO_HASH
+    withdrawals_root: bytes = EMPTY_ROOT
+    blob_gas_used: int | None = None
+    previous_id: str | None = None
+
+    @property
+    def id(self) -> str:
+        """``block-index``, the name that the next message may give it."""
+        return f"{self.block_number}-{self.index}"
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def slice_of(pending: PendingBlock, previous_id: str | None = None) -> FeedSlice:
+    """The message for a slice that was published here."""
+    header = pending.header
+    return FeedSlice(
+        payload_id=pending.payload_id,
+        index=pending.slice_index,
+        block_number=header.number,
+        base=_base_of(header) if pending.slice_index == 0 else None,
+        transactions=tuple(one.raw for one in pending.transactions[pending.first_new :]),
+        gas_used=header.gas_used,
+        receipts_root=header.receipts_root,
+        logs_bloom=header.logs_bloom,
+        block_hash=header.hash,
+        withdrawals_root=header.withdrawals_root or EMPTY_ROOT,
+        blob_gas_used=header.blob_gas_used,
+        previous_id=previous_id,
+    )
+
+
+def encode(message: FeedSlice) -> str:
+    """The JSON text of a message."""
+    diff: dict[str, Any] = {
+        "state_root": _hex(message.state_root),
+        "receipts_root": _hex(message.receipts_root),
+        "logs_bloom": _hex(message.logs_bloom),
+        "gas_used": hex(message.gas_used),
+        "block_hash": _hex(message.block_hash),
+        "transactions": [_hex(raw) for raw in message.transactions],
+        "withdrawals": [],
+        "withdrawals_root": _hex(message.withdrawals_root),
+    }
+    if message.blob_gas_used is not None:
+        diff["blob_gas_used"] = hex(message.blob_gas_used)
+    found: dict[str, Any] = {"payload_id": _hex(message.payload_id), "index": message.index}
+    if message.base is not None:
+        found["base"] = _base_json(message.base)
+    found["diff"] = diff
+    found["metadata"] = {
+        "block_number": message.block_number,
+        "access_list": None,
+        "prev_flashblock_id": message.previous_id or UNKNOWN_SLICE,
+    }
+    return json.dumps(found, separators=(",", ":"))
+
+
+def compress(text: str) -> bytes:
+    """A message as a Brotli frame; FastevmError without the package brotli."""
+    if brotli is None:
+        raise FastevmError("compressed feeds need the package brotli")
+    packed: bytes = brotli.compress(text.encode(), quality=BROTLI_QUALITY, lgwin=BROTLI_WINDOW)
+    return packed
+
+
+def _base_of(header: Header) -> FeedBase:
+    return FeedBase(
+        parent_beacon_block_root=header.parent_beacon_block_root or ZERO_HASH,
+        parent_hash=header.parent_hash,
+        fee_recipient=header.coinbase,
+        prev_randao=header.prev_randao,
+        block_number=header.number,
+        gas_limit=header.gas_limit,
+        timestamp=header.timestamp,
+        extra_data=header.extra_data,
+        base_fee_per_gas=header.base_fee_per_gas or 0,
+    )
+
+
+def _base_json(base: FeedBase) -> dict[str, str]:
+    return {
+        name: _hex(value) if isinstance(value, bytes) else hex(value)
+        for name in FeedBase.__dataclass_fields__
+        for value in (getattr(base, name),)
+    }
+
+
+def _hex(data: bytes) -> str:
+    return "0x" + data.hex()
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
+    """The message in a text or binary frame, plain or packed with Brotli.
+
+    Unknown members are ignored. FeedError for everything that is no message, and for one of more
+    than ``limit`` bytes.
+    """
+    text = frame if isinstance(frame, str) else _unpacked(frame, limit)
+    if len(text) > limit:
+        _fail("frame", "payload too large")
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise FeedError(f"frame: {error}") from None
+    members = _object(found, "message")
+    metadata = _object(members.get("metadata"), "metadata")
+    previous = metadata.get("prev_flashblock_id")
+    known = isinstance(previous, str) and previous != UNKNOWN_SLICE
+    diff = _object(members.get("diff"), "diff")
+    index = _integer(members.get("index"), "index")
+    base = members.get("base")
+    if (base is not None) != (index == 0):
+        _fail("base", "the first message of a block has one, and no other")
+    return FeedSlice(
+        payload_id=_bytes(members, "payload_id", 8),
+        index=index,
+        block_number=_integer(metadata.get("block_number"), "metadata.block_number"),
+        base=None if base is None else _read_base(_object(base, "base")),
+        previous_id=previous if known else None,
+        **_read_diff(diff),
+    )
+
+
+def _unpacked(frame: bytes, limit: int) -> str:
+    """Plain if it is text that begins with a brace, else Brotli: no byte tells them apart."""
+    try:
+        text = frame.decode()
+    except UnicodeDecodeError:
+        text = ""
+    if text.lstrip().startswith("{"):
+        return text
+    if brotli is None:
+        _fail("frame", "compressed feeds need the package brotli")
+    unpacker = brotli.Decompressor()
+    try:
+        plain = unpacker.process(frame, output_buffer_limit=limit + 1)
+        if not unpacker.is_finished() and len(plain) <= limit:
+            _fail("frame", "neither JSON nor complete Brotli")
+        if len(plain) > limit:
+            _fail("frame", "payload too large")
+        return str(plain, "utf-8")
+    except (brotli.error, UnicodeDecodeError):
+        _fail("frame", "neither JSON nor Brotli")
+
+
+def _read_base(members: Mapping[str, Any]) -> FeedBase:
+    return FeedBase(
+        parent_beacon_block_root=_bytes(members, "parent_beacon_block_root", 32),
+        parent_hash=_bytes(members, "parent_hash", 32),
+        fee_recipient=_bytes(members, "fee_recipient", 20),
+        prev_randao=_bytes(members, "prev_randao", 32),
+        block_number=_quantity(members, "block_number"),
+        gas_limit=_quantity(members, "gas_limit"),
+        timestamp=_quantity(members, "timestamp"),
+        extra_data=_bytes(members, "extra_data"),
+        base_fee_per_gas=_quantity(members, "base_fee_per_gas", 2**256),
+    )
+
+
+def _read_diff(members: Mapping[str, Any]) -> dict[str, Any]:
+    transactions = members.get("transactions")
+    if not isinstance(transactions, list):
+        _fail("transactions", "expected a list")
+    found: dict[str, Any] = {
+        "transactions": tuple(
+            _data(raw, f"transactions[{index}]") for index, raw in enumerate(transactions)
+        ),
+        "gas_used": _quantity(members, "gas_used"),
+        "receipts_root": _bytes(members, "receipts_root", 32),
+        "logs_bloom": _bytes(members, "logs_bloom", 256),
+        "state_root": _bytes(members, "state_root", 32),
+        "block_hash": _bytes(members, "block_hash", 32),
+    }
+    if members.get("withdrawals_root") is not None:
+        found["withdrawals_root"] = _bytes(members, "withdrawals_root", 32)
+    if members.get("blob_gas_used") is not None:
+        found["blob_gas_used"] = _quantity(members, "blob_gas_used")
+    return found
+
+
+def _object(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        _fail(name, "expected an object")
+    return value
+
+
+def _integer(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < UINT64:
+        _fail(name, f"expected a number, found {value!r}")
+    return value
+
+
+def _quantity(members: Mapping[str, Any], name: str, below: int = UINT64) -> int:
+    value = members.get(name)
+    try:
+        number = read_number(value, name) if isinstance(value, str) else -1
+    except ValueError as error:
+        raise FeedError(str(error)) from None
+    if not 0 <= number < below:
+        _fail(name, f"expected a quantity, found {value!r}")
+    return number
+
+
+def _bytes(members: Mapping[str, Any], name: str, size: int | None = None) -> bytes:
+    data = _data(members.get(name), name)
+    if size is not None and len(data) != size:
+        _fail(name, f"expected {size} bytes, found {len(data)}")
+    return data
+
+
+def _data(value: Any, name: str) -> bytes:
+    if not isinstance(value, str) or not value.startswith("0x"):
+        _fail(name, f"expected a hex string, found {value!r}"[:100])
+    try:
+        return bytes.fromhex(value[2:])
+    except ValueError:
+        _fail(name, "expected a hex string")
+
+
+def _fail(name: str, text: str) -> NoReturn:
+    raise FeedError(f"{name}: {text}")

@@ -1,0 +1,1 @@
+"""Characters of JSON: hexadecimal, a reader and a writer without the GIL."""

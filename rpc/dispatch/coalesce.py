@@ -1,0 +1,94 @@
+"""Calls that come together are prepared together, where their method gains by it.
+
+They stand in one batch, or came over several connections in one turn of the event loop.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.envelope import Call, Message, parse_params
+from fastevm.rpc.dispatch.workers import TooHeavy
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.methods import METHODS
+
+GROUP: Final = 32  # calls that are prepared and answered in one turn of the loop
+
+
+def look_ahead(context: Context, messages: Sequence[Message]) -> None:
+    """Prepare those of the first one's method."""
+    first = messages[0]
+    method = METHODS.get(first.method) if type(first) is Call else None
+    if method is None or method.ahead is None:
+        return
+    params = []
+    for message in messages:
+        if type(message) is Call and message.method == method.name:
+            with suppress(RpcError):  # said when the call is made
+                message.params = parse_params(message.params)
+                params.append(message.params)
+    with suppress(TooHeavy):  # a worker does it, if there is one to make the calls
+        method.ahead(context, params)
+
+
+class Gathering:
+    """The calls of one turn of the loop, each on its own; answered in the next, in their order.
+
+    ``answer``: from a call to its answer, or to what is awaited for it.
+    """
+
+    def __init__(
+        self, context: Context, answer: Callable[[Call], bytes | asyncio.Future[bytes]]
+    ) -> None:
+        self.context = context
+        self.answer = answer
+        self.waiting: list[tuple[Call, asyncio.Future[bytes]]] = []
+        self.names = frozenset(name for name, method in METHODS.items() if method.ahead)
+
+    def join(self, call: Call) -> asyncio.Future[bytes]:
+        """Return what will be the answer. The call is made even if nobody waits for it."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bytes] = loop.create_future()
+        if not self.waiting:
+            loop.call_soon(self.go_on)
+        self.waiting.append((call, future))
+        return future
+
+    def go_on(self) -> None:
+        """Answer a group."""
+        group, self.waiting = self.waiting[:GROUP], self.waiting[GROUP:]
+        if self.waiting:
+            asyncio.get_running_loop().call_soon(self.go_on)
+        if len(group) > 1:
+            look_ahead(self.context, [call for call, _ in group])
+        for call, future in group:
+            answer = self.answer(call)
+            if type(answer) is bytes:
+                settle(future, answer)
+            else:
+                answer.add_done_callback(Settling(future))  # type: ignore[union-attr]
+
+
+class Settling:
+    """Hands the outcome of one future on to another."""
+
+    def __init__(self, future: asyncio.Future[bytes]) -> None:
+        self.future = future
+
+    def __call__(self, done: Any) -> None:
+        """Called when the first one is done."""
+        if done.cancelled():
+            self.future.cancel()
+        elif done.exception() is not None:
+            if not self.future.done():
+                self.future.set_exception(done.exception())
+        else:
+            settle(self.future, done.result())
+
+
+def settle(future: asyncio.Future[bytes], answer: bytes) -> None:
+    """Give an answer to whoever still waits for it."""
+    if not future.done():
+        future.set_result(answer)

@@ -1,0 +1,220 @@
+"""The JSON-RPC 2.0 envelope: bytes of a body to calls, answers to bytes.
+
+A body of well-formed requests is read in one go. Of any other the members are cut out as raw JSON
+and judged one by one, so that a broken one still gets an answer with the right id. The id is echoed
+byte for byte.
+"""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.limits import METHOD_NAME_LIMIT
+
+NULL: Final = b"null"
+VERSION: Final = "2.0"
+
+_HEAD: Final = b'{"jsonrpc":"2.0","id":'
+_RESULT: Final = b',"result":'
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+class _Members(msgspec.Struct, gc=False):
+    """The members of a request object as raw JSON; empty when absent, others are ignored."""
+
+    jsonrpc: msgspec.Raw = msgspec.Raw()
+    method: msgspec.Raw = msgspec.Raw()
+    params: msgspec.Raw = msgspec.Raw()
+    id: msgspec.Raw = msgspec.Raw()
+
+
+class _Request(msgspec.Struct, gc=False):
+    """A request as nearly everybody sends it."""
+
+    jsonrpc: str
+    method: str
+    params: list[Any] | None = None
+    id: msgspec.Raw = msgspec.Raw()
+
+
+_requests: Final = msgspec.json.Decoder(_Request | list[_Request])
+_members: Final = msgspec.json.Decoder(_Members)
+_items: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_anything: Final = msgspec.json.Decoder()
+
+# Params of larger bodies are read where the call is made, and so are those of the method that reads
+# their text itself.
+EAGER_SIZE: Final = 65_536  # bytes
+READS_TEXT: Final = b'"eth_simulateV1"'
+
+# ids that need no second look: integers, and strings without anything to escape
+ZERO: Final = ord("0")
+_PLAIN_ID: Final = re.compile(rb'(?:0|-?[1-9][0-9]*|"[0-9A-Za-z_.:-]*")')
+
+# RecursionError: nesting deeper than the parser's stack is a parse error like any other
+_UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+
+
+class Call(msgspec.Struct, gc=False):
+    """A request that can be dispatched. ``id`` is raw JSON, None for a notification; ``params``
+    are read already or raw JSON, which `parse_params` reads. ``lasts``: it was found to last too
+    long for the event loop."""
+
+    id: bytes | None
+    method: str
+    params: list[Any] | bytes
+    lasts: bool = False
+
+
+class Refusal(msgspec.Struct, gc=False):
+    """A request that gets an error for its form alone."""
+
+    id: bytes
+    error: RpcError
+
+
+Message = Call | Refusal
+
+
+def parse_body(body: bytes) -> Message | list[Message]:
+    """Parse a body: one message, or the list of a batch (as long as the sender made it)."""
+    if len(body) <= EAGER_SIZE and READS_TEXT not in body and body.isascii():
+        try:
+            found = _requests.decode(body)
+        except _UNREADABLE:
+            return _parse_carefully(body)
+        if not isinstance(found, list):
+            calls = _plain_calls([found])
+            return calls[0] if calls else _parse_message(body)
+        calls = _plain_calls(found)
+        if calls:
+            return calls
+    return _parse_carefully(body)
+
+
+def parse_params(raw: list[Any] | bytes) -> list[Any]:
+    """Parse the params of a call; missing and null are an empty list."""
+    if isinstance(raw, list):
+        return raw
+    if not raw or raw == NULL:
+        return []
+    try:
+        params = _anything.decode(raw)
+    except _UNREADABLE:
+        raise RpcError("parse_error") from None
+    if not isinstance(params, list):
+        raise RpcError("non_array_args")
+    return params
+
+
+def encode(value: Any) -> bytes:
+    """Return a JSON value as bytes."""
+    return _encoder.encode(value)
+
+
+def head_of(call_id: bytes) -> bytes:
+    """Return how an answer begins: up to its result, behind which a brace closes it."""
+    return b"".join((_HEAD, call_id, _RESULT))
+
+
+def encode_result(call_id: bytes, result: Any) -> bytes:
+    """Return the answer that carries ``result``: a JSON value, or JSON text already as bytes."""
+    if type(result) is not bytes:
+        result = _encoder.encode(result)
+    return b"".join((_HEAD, call_id, _RESULT, result, b"}"))
+
+
+def encode_error(call_id: bytes, error: dict[str, Any]) -> bytes:
+    """Return the answer that carries an ``error`` object."""
+    try:
+        encoded = _encoder.encode(error)
+    except UnicodeEncodeError:  # a lone surrogate out of an escape in the request
+        message = str(error["message"]).encode("utf-8", "replace").decode()
+        encoded = _encoder.encode({**error, "message": message})
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (call_id, encoded)
+
+
+def encode_batch(answers: list[bytes]) -> bytes:
+    """Return the array of the ``answers``."""
+    return b"[" + b",".join(answers) + b"]"
+
+
+def _plain_calls(requests: list[_Request]) -> list[Message]:
+    """The calls of requests; none if one of them must be looked at member by member."""
+    calls: list[Message] = []
+    for request in requests:
+        name, call_id = request.method, bytes(request.id)
+        if not name or len(name) > METHOD_NAME_LIMIT or request.jsonrpc != VERSION:
+            return []
+        plain = call_id.isdigit() and call_id[0] != ZERO
+        if call_id and not plain and not _PLAIN_ID.fullmatch(call_id):
+            return []
+        calls.append(Call(call_id or None, name, request.params or []))
+    return calls
+
+
+def _parse_carefully(body: bytes) -> Message | list[Message]:
+    if not _is_utf8(body):
+        return Refusal(NULL, RpcError("parse_error"))
+    if body.lstrip(b" \t\r\n")[:1] != b"[":
+        return _parse_message(body)
+    try:
+        items = _items.decode(body)
+    except _UNREADABLE:
+        return Refusal(NULL, RpcError("parse_error"))
+    if not items:
+        return Refusal(NULL, RpcError("empty_batch"))
+    return [_parse_message(bytes(item)) for item in items]
+
+
+def _parse_message(raw: bytes) -> Message:
+    try:
+        members = _members.decode(raw)
+    except msgspec.ValidationError:  # readable, but no object
+        return Refusal(NULL, RpcError("invalid_request"))
+    except _UNREADABLE:
+        return Refusal(NULL, RpcError("parse_error"))
+    call_id = bytes(members.id).strip() if members.id else None
+    echoed = call_id if call_id is not None and _is_scalar(call_id) else NULL
+    if call_id is not None and not _is_scalar(call_id):
+        return Refusal(NULL, RpcError("invalid_request"))
+    name = _text(bytes(members.method))
+    if not name or _text(bytes(members.jsonrpc)) != VERSION:
+        return Refusal(echoed, RpcError("invalid_request"))
+    if len(name) > METHOD_NAME_LIMIT:
+        too_long = RpcError("method_name_too_long", length=len(name), limit=METHOD_NAME_LIMIT)
+        return Refusal(echoed, too_long)
+    return Call(call_id, name, bytes(members.params).strip())
+
+
+def _is_utf8(body: bytes) -> bool:
+    """Whether all of a body is UTF-8; the parser does not look into members that it skips."""
+    if body.isascii():
+        return True
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_scalar(raw: bytes) -> bool:
+    """Whether an id is a readable number, string, true, false or null."""
+    if raw[:1] in (b"{", b"["):
+        return False
+    try:
+        _anything.decode(raw)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+def _text(raw: bytes) -> str | None:
+    try:
+        value = _anything.decode(raw) if raw else None
+    except _UNREADABLE:
+        return None
+    return value if isinstance(value, str) else None

@@ -1,0 +1,51 @@
+"""The parameters that methods share, ready for the registry."""
+
+from typing import Any, Final
+
+from fastevm.rpc.dialect import Dialect
+from fastevm.rpc.dispatch.registry import Param
+from fastevm.rpc.quantity import (
+    DecodeError,
+    decode_address,
+    decode_bool,
+    decode_bytes,
+    decode_hash,
+    decode_uint64,
+    json_kind,
+)
+from fastevm.rpc.selectors import (
+    LATEST_BLOCK,
+    PENDING_BLOCK,
+    Selector,
+    decode_block,
+    decode_number_or_tag,
+)
+
+ADDRESS: Final = Param(decode_address)
+HASH: Final = Param(decode_hash)
+DATA: Final = Param(decode_bytes)
+INDEX: Final = Param(decode_uint64)
+FULL: Final = Param(decode_bool, optional=True, default=False)
+
+NUMBER_OR_TAG: Final = Param(decode_number_or_tag)
+BLOCK: Final = Param(decode_block)
+BLOCK_OR_LATEST: Final = Param(decode_block, optional=True, default=LATEST_BLOCK)
+INTERFACE_BLOCK: Final = Param(decode_block, default=LATEST_BLOCK, required_by_interface=True)
+
+
+def _next_block(dialect: Dialect) -> Selector:
+    """The block on which a transaction in preparation is tried out."""
+    return PENDING_BLOCK if dialect.estimates_on_pending else LATEST_BLOCK
+
+
+NEXT_BLOCK: Final = Param(decode_block, optional=True, default_in=_next_block)
+
+
+def decode_text(value: Any) -> str:
+    """Decode a plain string."""
+    if not isinstance(value, str):
+        raise DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type string")
+    return value
+
+
+TEXT: Final = Param(decode_text)

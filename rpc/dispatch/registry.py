@@ -1,0 +1,133 @@
+"""The table of methods: a decorator names a handler, its parameters and where it runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, TypeVar
+
+from fastevm.rpc.dialect import Dialect
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.quantity import DecodeError
+from fastevm.wire.state_reads import Read
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class Place(Enum):
+    """Where a handler runs.
+
+    LOOP: on the event loop (microseconds of work). LIGHT: there too, but it executes code: if that
+    takes longer than about a millisecond it is stopped, and done again in a worker thread. WORKER:
+    in a worker thread. SMALL: on the loop, but a handler that finds its work too large there (see
+    `workers.weigh`) is called again in a worker. TASK: a coroutine, on the loop. SOCKET:
+    on the loop, with the `Turn` of the WebSocket client as second argument; refused over HTTP.
+    """
+
+    LOOP = 0
+    WORKER = 1
+    TASK = 2
+    SOCKET = 3
+    LIGHT = 4
+    SMALL = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One positional parameter: its decoder, and what a missing or null value means.
+
+    ``default_in`` gives the default where it depends on the dialect.
+    """
+
+    decode: Callable[[Any], Any]
+    optional: bool = False
+    default: Any = None
+    required_by_interface: bool = False
+    default_in: Callable[[Dialect], Any] | None = None
+
+    def may_miss(self, dialect: Dialect) -> bool:
+        """Whether the parameter may be left out in ``dialect``."""
+        if self.required_by_interface:
+            return not dialect.block_parameter_required
+        return self.optional
+
+    def missing(self, dialect: Dialect) -> Any:
+        """What a parameter that was left out means in ``dialect``."""
+        return self.default if self.default_in is None else self.default_in(dialect)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of the wire: ``handler(context, *decoded)`` returns a JSON value, or JSON as bytes.
+
+    ``direct``, of the context, the params as JSON text and the head of the answer (see
+    `envelope.head_of`): the whole answer as JSON text, or None to ask the handler.
+    ``reads``: what a request of the plainest form reads; then no handler is asked.
+    ``ahead``, of the context and the params of several calls: prepares calls that come together.
+    """
+
+    name: str
+    handler: Callable[..., Any]
+    params: tuple[Param, ...]
+    place: Place
+    direct: Callable[[Any, bytes, bytes], bytes | None] | None = None
+    reads: Read | None = None
+    ahead: Callable[[Any, list[list[Any]]], None] | None = None
+    decoders: tuple[Callable[[Any], Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decoders", tuple(param.decode for param in self.params))
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether its jobs go to the heavy lane of the workers."""
+        return getattr(self.handler, "heavy", False)
+
+    def bind(self, values: list[Any], dialect: Dialect) -> list[Any]:
+        """Decode positional ``values``; RpcError for a missing, bad or superfluous one."""
+        if len(values) == len(self.decoders) and None not in values:
+            try:
+                return [decode(value) for decode, value in zip(self.decoders, values, strict=True)]
+            except DecodeError:
+                pass  # the long way says where
+        return self._bind_each(values, dialect)
+
+    def _bind_each(self, values: list[Any], dialect: Dialect) -> list[Any]:
+        bound = []
+        given, position = len(values), 0
+        for param in self.params:
+            value = values[position] if position < given else None
+            if value is not None:
+                try:
+                    bound.append(param.decode(value))
+                except DecodeError as fault:
+                    raise RpcError("invalid_argument", position=position, fault=fault) from None
+            elif param.may_miss(dialect):
+                bound.append(param.missing(dialect))
+            else:
+                raise RpcError("missing_argument", position=position)
+            position += 1
+        if given > position:
+            raise RpcError("too_many_arguments", limit=position)
+        return bound
+
+
+METHODS: Final[dict[str, Method]] = {}
+
+
+def method(
+    name: str,
+    *params: Param,
+    place: Place = Place.LOOP,
+    direct: Callable[[Any, bytes, bytes], bytes | None] | None = None,
+    reads: Read | None = None,
+    ahead: Callable[[Any, list[list[Any]]], None] | None = None,
+) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the handler of ``name``; see `Method`."""
+
+    def register(handler: Handler) -> Handler:
+        if name in METHODS:
+            raise ValueError(f"method {name} is registered twice")
+        METHODS[name] = Method(name, handler, params, place, direct, reads, ahead)
+        return handler
+
+    return register

@@ -1,0 +1,239 @@
+"""Carries what happens in the node to those who watch: subscribers and waiting requests."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import count
+from typing import Any, Final, Protocol
+
+from fastevm.rpc.backend import HeadChange, Node, PendingBlock
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.freshness import Freshness
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.subscriptions.topics import (
+    ORDER,
+    Event,
+    HeadEvent,
+    SliceEvent,
+    SliceMemory,
+    Topic,
+    TransactionEvent,
+)
+
+log: Final = logging.getLogger("fastevm.rpc")
+
+BATCH: Final = 256  # events whose messages are made in one go
+OVERRUN: Final = "events were lost, more than {limit} were waiting"
+
+
+class Subscriber(Protocol):
+    """Who is told: ``deliver`` queues a message and says whether more are welcome."""
+
+    def deliver(self, payload: bytes) -> bool: ...
+    def close(self, cause: str) -> None: ...
+
+
+class Hub:
+    """One for all listeners of a node; its life is that of the event loop it was started on.
+
+    The node's threads append an event to a bounded queue and wake the loop, once for all events
+    that gather before it comes round. Messages are made in a thread of the hub, once for each
+    distinct topic, and then put into each subscriber's own queue.
+    """
+
+    def __init__(self, node: Node, limits: Limits, metrics: Metrics, freshness: Freshness) -> None:
+        self.node = node
+        self.limits = limits
+        self.metrics = metrics
+        self.freshness = freshness
+        self.arrivals: deque[tuple[int, bytes]] = deque(maxlen=limits.arrivals)
+        self._numbers = count(1)
+        self._topics: dict[Topic, dict[Subscriber, None]] = {}
+        self._tells_transactions = False  # somebody wants to hear what enters the pool
+        self._waiters: dict[bytes, set[asyncio.Event]] = {}
+        self._waiting = 0
+        self._inbox: deque[Callable[[], Event]] = deque()
+        self._events: deque[Event] = deque()
+        self._lost = False
+        self._awake = False
+        self._wake = asyncio.Event()
+        self._memory = SliceMemory()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._scribe = ThreadPoolExecutor(1, thread_name_prefix="fastevm-events")
+
+    def start(self) -> None:
+        """Listen to the node, from the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.create_task(self._distribute())
+        self.node.on_head(self._on_head)
+        self.node.on_slice(self._on_slice)
+        self.node.on_transaction(self._on_transaction)
+
+    async def stop(self) -> None:
+        """Take no more events."""
+        self._loop = None
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._scribe.shutdown(wait=False, cancel_futures=True)
+
+    def subscribe(self, topic: Topic, subscriber: Subscriber) -> None:
+        """Tell ``subscriber`` from now on what happens about ``topic``."""
+        self._topics.setdefault(topic, {})[subscriber] = None
+        self._look_for_transactions()
+
+    def unsubscribe(self, topic: Topic, subscriber: Subscriber) -> None:
+        """Stop telling ``subscriber`` about ``topic``."""
+        subscribers = self._topics.get(topic, {})
+        subscribers.pop(subscriber, None)
+        if not subscribers:
+            self._topics.pop(topic, None)
+            self._look_for_transactions()
+
+    def _look_for_transactions(self) -> None:
+        self._tells_transactions = any(
+            topic.kind in TransactionEvent.kinds for topic in self._topics
+        )
+
+    @property
+    def subscriptions(self) -> int:
+        """How many subscriptions there are."""
+        return sum(map(len, self._topics.values()))
+
+    def check_room(self) -> None:
+        """Refuse one more that waits for a transaction when there are too many."""
+        if self._waiting >= self.limits.sync_waiters:
+            raise RpcError("overloaded", limit=self.limits.sync_waiters)
+
+    async def confirmed(self, tx_hash: bytes, seen: Callable[[], bool], timeout: float) -> bool:
+        """Wait until a transaction is in a slice or block; whether that came in time.
+
+        ``seen`` says whether it is there already; it is asked after listening has begun.
+        """
+        self.check_room()
+        arrived = asyncio.Event()
+        self._waiters.setdefault(tx_hash, set()).add(arrived)
+        self._waiting += 1
+        try:
+            if seen():
+                return True
+            async with asyncio.timeout(timeout):
+                await arrived.wait()
+            return True
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting -= 1
+            waiters = self._waiters[tx_hash]
+            waiters.discard(arrived)
+            if not waiters:
+                del self._waiters[tx_hash]
+
+    # --- on the node's threads --------------------------------------------------------------------
+
+    def _on_head(self, change: HeadChange) -> None:
+        self._hand_over(lambda: HeadEvent(self.node, change))
+
+    def _on_slice(self, pending: PendingBlock, first_new: int) -> None:
+        self.freshness.note(pending)
+        new = range(first_new, len(pending.transactions))
+        self._hand_over(lambda: SliceEvent(self.node, pending, new, self._memory))
+
+    def _on_transaction(self, transaction: Any) -> None:
+        self.arrivals.append((next(self._numbers), transaction.hash))
+        if self._tells_transactions:  # waking the loop costs as much as answering a short call
+            self._hand_over(lambda: TransactionEvent(transaction))
+
+    def _hand_over(self, event: Callable[[], Event]) -> None:
+        loop = self._loop
+        if loop is None:
+            return
+        if len(self._inbox) + len(self._events) >= self.limits.event_queue:
+            self._lost = True
+        else:
+            self._inbox.append(event)
+        if not self._awake:
+            self._awake = True
+            # the loop may have closed since: nobody is there to be told then
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._arrive)
+
+    # --- on the event loop ------------------------------------------------------------------------
+
+    def _arrive(self) -> None:
+        self._awake = False  # before looking: whoever appends now wakes the loop again
+        while self._inbox:
+            event = self._inbox.popleft()()
+            if self._waiters:
+                self._tell_waiters(event.hashes())
+            self._events.append(event)
+        self._wake.set()
+
+    def _tell_waiters(self, hashes: Iterable[bytes]) -> None:
+        for tx_hash in hashes:
+            for arrived in self._waiters.get(tx_hash, ()):
+                arrived.set()
+
+    async def _distribute(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            if self._lost:
+                self._lost = False
+                self._close_all(OVERRUN.format(limit=self.limits.event_queue))
+            while self._events:
+                events = [self._events.popleft() for _ in range(min(len(self._events), BATCH))]
+                try:
+                    await self._tell(events)
+                except Exception:  # those who watch must not lose all that comes after
+                    log.exception("%d events were not told", len(events))
+
+    async def _tell(self, events: list[Event]) -> None:
+        kinds = frozenset().union(*(event.kinds for event in events))
+        topics = [topic for topic in self._topics if topic.kind in kinds]
+        if not topics or self._loop is None:
+            return
+        topics.sort(key=lambda topic: ORDER.index(topic.kind))
+        job = self._loop.run_in_executor(self._scribe, _messages, events, topics)
+        for topic, messages in await job:
+            for subscriber in tuple(self._topics.get(topic, ())):
+                self._deliver(topic, subscriber, messages)
+                await asyncio.sleep(0)  # answers to requests go out in between
+
+    def _deliver(self, topic: Topic, subscriber: Subscriber, messages: list[bytes]) -> None:
+        if subscriber not in self._topics.get(topic, ()):  # it has left in between
+            return
+        for delivered, message in enumerate(messages):
+            if not subscriber.deliver(message):
+                self.metrics.add("notifications_dropped_total", len(messages) - delivered)
+                messages = messages[:delivered]
+                break
+        self.metrics.add("notifications_total", len(messages))
+
+    def _close_all(self, cause: str) -> None:
+        for subscribers in tuple(self._topics.values()):
+            for subscriber in tuple(subscribers):
+                subscriber.close(cause)
+                self.metrics.add("subscriptions_closed_overrun_total")
+
+
+def _messages(events: list[Event], topics: list[Topic]) -> list[tuple[Topic, list[bytes]]]:
+    """Return what each topic is to be told of each event, in the order of the events.
+
+    A topic that cannot be told anything is left out.
+    """
+    answer = []
+    for event in events:
+        for topic in topics:
+            if topic.kind not in event.kinds:
+                continue
+            try:
+                answer.append((topic, event.messages(topic)))
+            except Exception:
+                log.exception("an event could not be told to subscribers of %s", topic.kind)
+    return answer

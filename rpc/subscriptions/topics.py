@@ -1,0 +1,217 @@
+"""What a subscriber can ask for, and what an event of the node says about it, as JSON bytes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from fastevm.errors import UnknownBlockError
+from fastevm.rpc.backend import HeadChange, Node, PendingBlock
+from fastevm.rpc.context import View
+from fastevm.rpc.dispatch.envelope import encode
+from fastevm.rpc.format import (
+    block_json,
+    header_json,
+    hex_bytes,
+    log_text,
+    mined_transaction_json,
+    transaction_json,
+)
+from fastevm.rpc.logs import LogFilter
+from fastevm.types import Block, Log
+
+NEW_HEADS: Final = "newHeads"
+LOGS: Final = "logs"
+NEW_PENDING_TRANSACTIONS: Final = "newPendingTransactions"
+SYNCING: Final = "syncing"
+PENDING_LOGS: Final = "pendingLogs"
+NEW_SLICES: Final = "newFlashblocks"
+NEW_SLICE_TRANSACTIONS: Final = "newFlashblockTransactions"
+
+# In which order an event is told: a block before what is in it.
+ORDER: Final = (
+    NEW_HEADS, LOGS, NEW_SLICES, NEW_SLICE_TRANSACTIONS, PENDING_LOGS, NEW_PENDING_TRANSACTIONS,
+    SYNCING,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What one subscription is about. Equal topics get equal messages, made once.
+
+    ``wanted`` selects logs, or transactions by their logs; ``full``: objects instead of hashes.
+    """
+
+    kind: str
+    wanted: LogFilter | None = None
+    full: bool = False
+
+    def greetings(self) -> list[bytes]:
+        """Return what a new subscriber is told at once: whether the node is catching up."""
+        return [b"false"] if self.kind == SYNCING else []
+
+
+class Turn(Protocol):
+    """One message of a WebSocket client, as handlers see it."""
+
+    def subscribe(self, topic: Topic) -> str: ...
+    def unsubscribe(self, subscription_id: str) -> bool: ...
+
+
+class TransactionEvent:
+    """The pool took a transaction."""
+
+    kinds = frozenset((NEW_PENDING_TRANSACTIONS,))
+
+    def __init__(self, transaction: Any) -> None:
+        self.transaction = transaction
+
+    def hashes(self) -> Iterator[bytes]:
+        """Return nothing: a pooled transaction is not confirmed by anything."""
+        return iter(())
+
+    def messages(self, topic: Topic) -> list[bytes]:
+        """Return the hash or the object."""
+        if topic.full:
+            return [encode(transaction_json(self.transaction))]
+        return [encode(hex_bytes(self.transaction.hash))]
+
+
+class HeadEvent:
+    """The canonical chain changed."""
+
+    kinds = frozenset((NEW_HEADS, LOGS))
+
+    def __init__(self, node: Node, change: HeadChange) -> None:
+        self.node = node
+        self.change = change
+
+    def hashes(self) -> Iterator[bytes]:
+        """Return the hashes of the transactions that are canonical now."""
+        return (entry.hash for block in self.change.added for entry in block.transactions)
+
+    def messages(self, topic: Topic) -> list[bytes]:
+        """Return a header for each new block; or logs: first those that left the chain.
+
+        They leave in the opposite order in which they came, marked as removed.
+        """
+        if topic.kind == NEW_HEADS:
+            return [encode(header_json(block.header, block.hash)) for block in self.change.added]
+        return selected(self.logs, topic)
+
+    @cached_property
+    def logs(self) -> list[tuple[Log, bytes]]:
+        """The logs that left the chain, newest first, then those that joined it."""
+        gone = [log for block in self.change.removed for log in self._logs(block, True)[::-1]]
+        return gone + [log for block in self.change.added for log in self._logs(block, False)]
+
+    def _logs(self, block: Block, removed: bool) -> list[tuple[Log, bytes]]:
+        view = View(self.node, block)
+        try:
+            receipts = view.receipts
+        except UnknownBlockError:  # a side block that was dropped meanwhile
+            return []
+        answer, position = [], 0
+        for index, receipt in enumerate(receipts):
+            for entry in receipt.logs:
+                told = log_text(view, entry, index, position, removed=removed)
+                answer.append((entry, told))
+                position += 1
+        return answer
+
+
+class SliceMemory:
+    """The transactions of the block under construction, encoded once, kept from slice to slice."""
+
+    def __init__(self) -> None:
+        self._block: tuple[int, bytes, int] | None = None
+        self._known: list[tuple[bytes, bytes]] = []
+
+    def objects(self, view: View) -> list[bytes]:
+        """Return the encoded objects of all transactions in the block so far."""
+        header, transactions = view.block.header, view.block.transactions
+        block = (header.number, header.parent_hash, header.timestamp)
+        count = len(self._known)
+        same = all(
+            known[0] == transaction.hash
+            for known, transaction in zip(self._known, transactions, strict=False)
+        )
+        if block != self._block or count > len(transactions) or not same:
+            self._block, self._known, count = block, [], 0
+        for index in range(count, len(transactions)):
+            told = encode(mined_transaction_json(view, index))
+            self._known.append((transactions[index].hash, told))
+        return [told for _, told in self._known]
+
+
+class SliceEvent:
+    """A slice was published; ``new`` are the indices of the transactions that it added."""
+
+    kinds = frozenset((PENDING_LOGS, NEW_SLICES, NEW_SLICE_TRANSACTIONS))
+
+    def __init__(self, node: Node, pending: PendingBlock, new: range, memory: SliceMemory) -> None:
+        self.pending = pending
+        self.view = View.of_pending(node, pending)
+        self.new = new
+        self.memory = memory
+
+    def hashes(self) -> Iterator[bytes]:
+        """Return the hashes of the new transactions."""
+        return (self.pending.transactions[index].hash for index in self.new)
+
+    def messages(self, topic: Topic) -> list[bytes]:
+        """Return the block so far, or what is new in it: logs, hashes, or objects with outcome."""
+        if topic.kind == PENDING_LOGS:
+            return selected([(entry, told) for _, entry, told in self.logs], topic)
+        if topic.kind == NEW_SLICES:
+            return [self._block()]
+        if not topic.full:
+            return [encode(hex_bytes(transaction_hash)) for transaction_hash in self.hashes()]
+        wanted = topic.wanted
+        if wanted is None:
+            return self.outcomes
+        hit = {index for index, entry, _ in self.logs if wanted.matches(entry)}
+        return [told for index, told in zip(self.new, self.outcomes, strict=True) if index in hit]
+
+    @cached_property
+    def logs(self) -> list[tuple[int, Log, bytes]]:
+        """The new logs, each with the index of its transaction."""
+        told, position = [], self._first_log
+        for index in self.new:
+            for entry in self.pending.receipts[index].logs:
+                told.append((index, entry, log_text(self.view, entry, index, position)))
+                position += 1
+        return told
+
+    @cached_property
+    def outcomes(self) -> list[bytes]:
+        """The new transactions as objects, with the outcome that their receipts tell."""
+        receipts, position, told = self.pending.receipts, self._first_log, []
+        for index in self.new:
+            transaction = self.view.block.transactions[index]
+            outcome = self.view.writer.outcome(receipts[index], transaction, index, position)
+            answer = encode(mined_transaction_json(self.view, index))
+            told.append(b"%b,%b}" % (answer[:-1], outcome))
+            position += len(receipts[index].logs)
+        return told
+
+    @property
+    def _first_log(self) -> int:
+        return sum(len(receipt.logs) for receipt in self.pending.receipts[: self.new.start])
+
+    def _block(self) -> bytes:
+        answer = block_json(self.view, full=False)
+        answer["transactions"] = [msgspec.Raw(told) for told in self.memory.objects(self.view)]
+        return encode(answer)
+
+
+Event = TransactionEvent | HeadEvent | SliceEvent
+
+
+def selected(logs: list[tuple[Log, bytes]], topic: Topic) -> list[bytes]:
+    """Return those of the logs, already encoded, that the topic wants."""
+    if topic.wanted is None:
+        return [told for _, told in logs]
+    return [told for entry, told in logs if topic.wanted.matches(entry)]

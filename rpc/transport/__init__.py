@@ -1,0 +1,1 @@
+"""Sockets: HTTP, WebSocket and the feed."""

@@ -1,0 +1,67 @@
+"""The feed of pre-confirmed slices: a WebSocket that only talks, in text or packed with Brotli."""
+
+import asyncio
+import contextlib
+from typing import Any, Final
+
+from aiohttp import WSCloseCode, web
+
+from fastevm.sync import SlowReader
+
+PING_SECONDS: Final = 15.0
+SEND_SECONDS: Final = 10.0  # that one frame may take; more means that nobody reads
+
+
+class FeedRoute:
+    """GET ``/feed``; with ``?compress=br`` frames are binary."""
+
+    def __init__(self, hub: Any) -> None:
+        self.hub = hub
+        self._sockets: set[web.WebSocketResponse] = set()
+
+    def serve(self, app: web.Application) -> None:
+        """Add the route to an application."""
+        app.router.add_get("/feed", self.handle)
+        app.on_shutdown.append(self._hang_up)
+
+    async def _hang_up(self, app: web.Application) -> None:
+        for socket in tuple(self._sockets):
+            await socket.close(code=WSCloseCode.GOING_AWAY, drain=False)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Send every slice from now on until the reader leaves or falls behind."""
+        packed = request.query.get("compress") == "br"
+        try:
+            reader = self.hub.open()
+        except ConnectionRefusedError as error:
+            return web.Response(status=429, text=f"{error}\n")
+        socket = web.WebSocketResponse(heartbeat=PING_SECONDS)
+        try:
+            await socket.prepare(request)
+            self._sockets.add(socket)
+            sender = asyncio.create_task(_send(socket, reader, packed=packed))
+            try:
+                async for _ in socket:
+                    pass  # readers have nothing to say; pings and the end are seen here
+            finally:
+                sender.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await sender
+        finally:
+            self._sockets.discard(socket)
+            reader.close()
+        return socket
+
+
+async def _send(socket: web.WebSocketResponse, reader: Any, *, packed: bool) -> None:
+    try:
+        async for frame in reader.frames():
+            async with asyncio.timeout(SEND_SECONDS):
+                if packed:
+                    await socket.send_bytes(frame.packed)
+                else:
+                    await socket.send_str(frame.text)
+    except (SlowReader, TimeoutError):
+        await socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"too slow")
+    except (ConnectionError, RuntimeError):
+        await socket.close()

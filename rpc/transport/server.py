@@ -1,0 +1,212 @@
+"""Starts and stops the listeners of a node, and prints what a developer needs to know."""
+
+import asyncio
+import platform
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import fastevm
+from fastevm.logindex import LogIndex, LogLimits
+from fastevm.rpc.backend import Node, Simulator
+from fastevm.rpc.context import Context
+from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
+from fastevm.rpc.dispatch.dispatcher import Dispatcher
+from fastevm.rpc.dispatch.workers import Workers
+from fastevm.rpc.format import checksum_address, hex_bytes
+from fastevm.rpc.freshness import Freshness
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.memory import keep_freed_memory
+from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.subscriptions.filters import Filters
+from fastevm.rpc.subscriptions.hub import Hub
+from fastevm.rpc.transport.aiohttp_app import ACCEPTED_TYPES, JSON_TYPE, Behind, answer_headers
+from fastevm.rpc.transport.connection import Door
+
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8545
+KEEPALIVE: Final = 120.0  # seconds
+SHUTDOWN_TIME: Final = 5.0  # seconds that open requests get
+
+ETHER: Final = 10**18
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where one dialect is served; port 0 lets the system choose."""
+
+    dialect: Dialect
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+
+
+def parse_listener(text: str) -> Listener:
+    """Parse ``[dialect@]host:port``, ``host`` or ``:port``; ValueError says what is wrong."""
+    name, at, place = text.rpartition("@")
+    dialect = dialect_named(name if at else DEFAULT_DIALECT)
+    host, colon, port = place.rpartition(":")
+    if not colon or place.endswith("]"):
+        host, port = place, str(DEFAULT_PORT)
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"listener {text!r}: {port!r} is no port")
+    return Listener(dialect, host.strip("[]") or DEFAULT_HOST, int(port))
+
+
+def client_version() -> str:
+    """Return what web3_clientVersion says: name, version, platform and Python."""
+    system = f"{platform.system().lower()}-{platform.machine()}"
+    python = f"python{platform.python_version()}"
+    return f"fastevm/v{fastevm.__version__}/{system}/{python}"
+
+
+class Server:
+    """The listeners of one node, with their shared workers and counters."""
+
+    def __init__(
+        self,
+        node: Node,
+        simulator: Simulator,
+        listeners: Sequence[Listener],
+        *,
+        limits: Limits | None = None,
+        threads: int | None = None,
+        allow_origin: str | None = "*",
+    ) -> None:
+        self.node = node
+        self.simulator = simulator
+        self.listeners = tuple(listeners)
+        self.limits = limits or Limits()
+        self.metrics = Metrics()
+        self.workers = Workers(threads=threads, queue_limit=self.limits.work_queue)
+        self.freshness = Freshness(
+            node,
+            self.metrics,
+            limit=self.limits.pending_age,
+            upstream_limit=self.limits.upstream_age,
+        )
+        self.hub = Hub(node, self.limits, self.metrics, self.freshness)
+        self.log_index = LogIndex(node.chain, LogLimits(size=self.limits.log_index_size))
+        self.filters = Filters(limit=self.limits.filters, lifetime=self.limits.filter_time)
+        self.allow_origin = allow_origin
+        self.urls: list[str] = []
+        self._open: list[tuple[asyncio.Server, Door, Behind, Dispatcher]] = []
+
+    async def start(self) -> None:
+        """Start the node and listen everywhere; ``urls`` then has an entry for each listener."""
+        self.node.on_head(self.log_index.update)
+        self.log_index.update()
+        self.hub.start()
+        await self.node.start()
+        try:
+            for listener in self.listeners:
+                await self._listen(listener)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Close the listeners, let open requests end, stop the node."""
+        for server, door, behind, dispatcher in self._open:
+            server.close()
+            await door.close(SHUTDOWN_TIME)
+            await behind.close()
+            dispatcher.close()
+        self._open.clear()
+        await self.hub.stop()
+        self.workers.close()
+        await self.node.stop()
+
+    async def _listen(self, listener: Listener) -> None:
+        context = Context(
+            node=self.node,
+            dialect=listener.dialect,
+            limits=self.limits,
+            simulator=self.simulator,
+            client_version=client_version(),
+            freshness=self.freshness,
+            hub=self.hub,
+            log_index=self.log_index,
+            filters=self.filters,
+            workers=self.workers,
+        )
+        dispatcher = Dispatcher(context, self.workers, self.metrics)
+        headers = answer_headers(self.allow_origin)
+        behind = Behind(dispatcher, headers, keepalive=KEEPALIVE, shutdown=SHUTDOWN_TIME)
+        door = Door(
+            dispatcher.respond,
+            behind.protocol,
+            types=ACCEPTED_TYPES,
+            headers={"Content-Type": JSON_TYPE, **headers},
+            body_limit=self.limits.body_size,
+            keepalive=KEEPALIVE,
+        )
+        server = await asyncio.get_running_loop().create_server(
+            door.connection, listener.host, listener.port
+        )
+        behind.load_soon()
+        self._open.append((server, door, behind, dispatcher))
+        host, port = server.sockets[-1].getsockname()[:2]
+        self.urls.append(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+
+
+def banner(server: Server) -> str:
+    """Return the startup text in the style that developers and their scripts know."""
+    node = server.node
+    lines = [f"fastevm {fastevm.__version__}", ""]
+    if node.accounts:
+        layer = node.chain.layer_of(node.chain.head.hash)
+        lines += ["Available Accounts", "=" * 18]
+        for index, account in enumerate(node.accounts):
+            balance = layer.balance(account.address) / ETHER
+            lines.append(f"({index}) {checksum_address(account.address)} ({balance:f} ETH)")
+        lines += ["", "Private Keys", "=" * 18]
+        for index, account in enumerate(node.accounts):
+            lines.append(f"({index}) {hex_bytes(account.private_key)}")
+        lines.append("")
+    lines += ["Chain ID", "=" * 18, str(node.config.chain_id), ""]
+    lines += ["Head", "=" * 18, str(node.chain.head.number), ""]
+    for listener, url in zip(server.listeners, server.urls, strict=True):
+        lines.append(f"Listening on {url.removeprefix('http://')} ({listener.dialect.name})")
+    if server.urls:
+        body = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'
+        lines += ["", f"curl -s -H 'Content-Type: application/json' -d '{body}' {server.urls[0]}"]
+    return "\n".join(lines)
+
+
+async def serve(server: Server, *, quiet: bool = False) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await server.start()
+    try:
+        if not quiet:
+            print(banner(server), flush=True)
+        await stop.wait()
+    finally:
+        await server.stop()
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run ``main`` on uvloop where it is installed, else on the standard loop."""
+    keep_freed_memory()
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(main)
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return uvloop's factory, or None for the standard loop."""
+    return None if uvloop is None else uvloop.new_event_loop
+
+
+uvloop: Any
+if sys.platform == "win32":
+    uvloop = None
+else:
+    try:
+        import uvloop
+    except ImportError:
+        uvloop = None

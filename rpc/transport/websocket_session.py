@@ -1,0 +1,178 @@
+"""A WebSocket client: its calls in progress, its subscriptions, and the one task that sends."""
+
+import asyncio
+import logging
+import secrets
+from dataclasses import dataclass, field
+from typing import Final
+
+from aiohttp import WSMsgType, web
+
+from fastevm.rpc.dispatch.dispatcher import Dispatcher
+from fastevm.rpc.dispatch.envelope import encode
+from fastevm.rpc.errors import RpcError, wire_error
+from fastevm.rpc.subscriptions.hub import Hub
+from fastevm.rpc.subscriptions.topics import Topic
+from fastevm.rpc.transport.outbox import Outbox
+
+log: Final = logging.getLogger("fastevm.rpc")
+
+ID_BYTES: Final = 16
+FRAMES_IN_A_ROW: Final = 32  # sent before other clients get their turn on the loop
+LARGE_MESSAGE: Final = 1024 * 1024  # bytes; nothing is read beside the work on a larger one
+SLOW_READER: Final = "the client reads too slowly, its queue of {limit} messages is full"
+
+
+class Subscription:
+    """One subscription of a session: an id, and what it is told."""
+
+    def __init__(self, session: "Session", topic: Topic) -> None:
+        self.session = session
+        self.topic = topic
+        self.id = f"0x{int(secrets.token_hex(ID_BYTES), 16):x}"
+        self._prefix = (
+            b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"%b","result":'
+            % self.id.encode()
+        )
+
+    def deliver(self, payload: bytes) -> bool:
+        """Queue a notification. A full queue ends the subscription; whether it lives on."""
+        outbox = self.session.outbox
+        if outbox.offer((self._prefix, payload, b"}}")):
+            return True
+        self.close(SLOW_READER.format(limit=outbox.messages))
+        self.session.hub.metrics.add("subscriptions_closed_slow_total")
+        return False
+
+    def close(self, cause: str) -> None:
+        """End the subscription and tell the client why."""
+        self.session.forget(self)
+        error = RpcError("subscription_closed", cause=cause)
+        params = {
+            "subscription": self.id,
+            "error": wire_error(error, self.session.dispatcher.context.dialect),
+        }
+        notice = {"jsonrpc": "2.0", "method": "eth_subscription", "params": params}
+        self.session.outbox.push((encode(notice),))
+
+
+@dataclass(slots=True)
+class SocketTurn:
+    """One message of a client, and the subscriptions that it opened.
+
+    They begin when its answer stands in the queue: a client knows an id before it is used.
+    """
+
+    session: "Session"
+    opened: list[Subscription] = field(default_factory=list)
+
+    def subscribe(self, topic: Topic) -> str:
+        """Open a subscription and return its id."""
+        subscription = self.session.open(topic)
+        self.opened.append(subscription)
+        return subscription.id
+
+    def unsubscribe(self, subscription_id: str) -> bool:
+        """End a subscription; whether there was one with this id."""
+        return self.session.cancel(subscription_id)
+
+    def begin(self) -> None:
+        """Let what was opened run, unless it was cancelled in the same message."""
+        for subscription in self.opened:
+            if subscription.id in self.session.subscriptions:
+                self.session.hub.subscribe(subscription.topic, subscription)
+                for payload in subscription.topic.greetings():
+                    subscription.deliver(payload)
+
+
+class Session:
+    """Reads the messages of one client, answers them side by side, sends in one order."""
+
+    def __init__(self, dispatcher: Dispatcher, hub: Hub, socket: web.WebSocketResponse) -> None:
+        limits = dispatcher.context.limits
+        self.dispatcher = dispatcher
+        self.hub = hub
+        self.socket = socket
+        self.limits = limits
+        self.outbox = Outbox(messages=limits.outbound_messages, size=limits.outbound_size)
+        self.subscriptions: dict[str, Subscription] = {}
+        self.cut_off = False  # the client took nothing for too long: no use in saying goodbye
+        self._slots = asyncio.Semaphore(limits.socket_calls)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Serve until the client leaves, breaks the protocol or stops reading."""
+        sender = asyncio.create_task(self._send())
+        reader = asyncio.create_task(self._read())
+        try:
+            await asyncio.wait((sender, reader), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sender, reader, *self._tasks):
+                task.cancel()
+            for subscription in tuple(self.subscriptions.values()):
+                self.forget(subscription)
+            await asyncio.gather(sender, reader, *self._tasks, return_exceptions=True)
+
+    def open(self, topic: Topic) -> Subscription:
+        """Make a subscription that does not run yet."""
+        if len(self.subscriptions) >= self.limits.subscriptions:
+            raise RpcError("too_many_subscriptions", limit=self.limits.subscriptions)
+        subscription = Subscription(self, topic)
+        self.subscriptions[subscription.id] = subscription
+        return subscription
+
+    def cancel(self, subscription_id: str) -> bool:
+        """End a subscription; whether there was one with this id."""
+        subscription = self.subscriptions.get(subscription_id)
+        if subscription is None:
+            return False
+        self.forget(subscription)
+        return True
+
+    def forget(self, subscription: Subscription) -> None:
+        """Drop a subscription without a word."""
+        self.subscriptions.pop(subscription.id, None)
+        self.hub.unsubscribe(subscription.topic, subscription)
+
+    async def _read(self) -> None:
+        async for message in self.socket:
+            if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+                break
+            body = message.data.encode() if message.type is WSMsgType.TEXT else message.data
+            await self._slots.acquire()
+            task = asyncio.create_task(self._answer(body))
+            self._tasks.add(task)
+            task.add_done_callback(self._answered)
+            if len(body) > LARGE_MESSAGE:
+                await asyncio.wait((task,))
+
+    async def _answer(self, body: bytes) -> None:
+        turn = SocketTurn(self)
+        answer = await self.dispatcher.answer(body, turn)
+        if answer:
+            await self.outbox.put((answer,))
+        turn.begin()
+
+    def _answered(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        self._slots.release()
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a message over WebSocket got no answer", exc_info=task.exception())
+
+    async def _send(self) -> None:
+        sent = 0
+        while True:
+            frame = await self.outbox.take()
+            text = b"".join(frame).decode()
+            try:
+                async with asyncio.timeout(self.limits.socket_send_time):
+                    await self.socket.send_str(text)
+            except TimeoutError:
+                self.hub.metrics.add("sockets_cut_off_total")
+                self.cut_off = True
+                return
+            except ConnectionError:
+                return
+            sent += 1
+            if sent % FRAMES_IN_A_ROW == 0:
+                await asyncio.sleep(0)

@@ -1,0 +1,113 @@
+"""A development node: slices become blocks, pending is the newest, refusals change nothing."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from fastevm.builder import PendingBlock
+from fastevm.errors import InvalidTransaction, TransactionDecodeError
+from fastevm.execution.transaction import Transaction
+from fastevm.node import Node, dev_node
+from fastevm.node.node import DEV_BALANCE, DEV_CHAIN_ID
+
+BOB = b"\xb0" * 20
+PATIENCE = 10.0  # seconds to wait for what should take a fraction of one
+
+
+@pytest.fixture
+def node() -> Iterator[Node]:
+    made = dev_node(accounts=2, block_time_ms=400, slice_interval_ms=50)
+    assert made.builder is not None
+    made.builder.start()
+    yield made
+    made.builder.stop()
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.005)
+
+
+def payment(node: Node, nonce: int, **fields) -> bytes:
+    values = {"to": BOB, "value": 5, "gas_limit": 21_000, "chain_id": DEV_CHAIN_ID, "nonce": nonce}
+    prices = {"max_fee_per_gas": 10**11, "max_priority_fee_per_gas": 1}
+    key = node.accounts[0].private_key
+    return Transaction.build(**{**values, **prices, **fields}).sign(key).raw
+
+
+def test_a_submitted_transaction_is_pending_then_canonical(node: Node) -> None:
+    slices: list[PendingBlock] = []
+    node.on_slice(lambda pending, first: slices.append(pending))
+    tx_hash = node.submit(payment(node, 0))
+    eventually(lambda: any(pending.transactions for pending in slices))
+    pending = next(pending for pending in slices if pending.transactions)
+    assert pending.layer.balance(BOB) == 5
+    assert pending.layer.nonce(node.accounts[0].address) == 1
+    assert pending.receipts[0].status == 1
+    assert pending.header.gas_used == 21_000
+    eventually(lambda: node.chain.locate(tx_hash) is not None)
+    block, index = node.chain.locate(tx_hash)
+    assert index == 0
+    assert node.chain.layer_of(block.hash).balance(BOB) == 5
+    assert len(node.pool) == 0
+
+
+def test_pending_is_the_child_of_the_head_and_empty_slices_are_published(node: Node) -> None:
+    seen = set()
+    deadline = time.monotonic() + 1.0
+    while time.monotonic() < deadline:
+        pending = node.pending()
+        seen.add((pending.header.number, pending.slice_index))
+        time.sleep(0.005)
+    first = min(number for number, _ in seen)
+    assert {index for number, index in seen if number == first + 1} >= {1, 2, 3, 4, 5, 6}
+
+
+def test_sealed_blocks_are_valid_for_another_node(node: Node) -> None:
+    for nonce in range(3):
+        node.submit(payment(node, nonce))
+    eventually(lambda: node.chain.head.number >= 3)
+    other = type(node.chain)(node.chain.config, node.chain.genesis, genesis_layer(node))
+    for number in range(1, node.chain.head.number + 1):
+        other.add(node.chain.block_by_number(number).rlp())
+    assert other.head.number >= 3
+
+
+def genesis_layer(node: Node):
+    return node.chain.layer_of(node.chain.genesis.hash)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"value": DEV_BALANCE}, "insufficient_funds"),
+        ({"gas_limit": 20_000}, "intrinsic_gas"),
+        ({"chain_id": 5}, "wrong_chain_id"),
+        ({"gas_limit": 2**24 + 1, "max_fee_per_gas": 10**9}, "gas_limit_too_high"),
+        ({"gas_limit": 2**24}, "fee_above_cap"),
+        ({"max_priority_fee_per_gas": 0}, "tip_below_minimum"),
+    ],
+)
+def test_what_no_block_could_hold_is_refused(node: Node, fields: dict, code: str) -> None:
+    with pytest.raises(InvalidTransaction) as refused:
+        node.submit(payment(node, 0, **fields))
+    assert refused.value.code == code
+    assert len(node.pool) == 0
+
+
+def test_unprotected_and_undecodable_transactions_are_refused(node: Node) -> None:
+    legacy = Transaction.build(gas_price=10**11, gas_limit=21_000, to=BOB)
+    with pytest.raises(InvalidTransaction, match="replay-protected"):
+        node.submit(legacy.sign(node.accounts[0].private_key).raw)
+    with pytest.raises(TransactionDecodeError):
+        node.submit(b"\x02\xc0")
+
+
+def test_a_nonce_already_pre_confirmed_is_too_low(node: Node) -> None:
+    node.submit(payment(node, 0))
+    eventually(lambda: node.chain.head.transactions or len(node.pool) == 0)
+    with pytest.raises(InvalidTransaction, match="nonce too low"):
+        node.submit(payment(node, 0, value=6))

@@ -1,0 +1,193 @@
+"""Batches: order, trips to workers, limits, and calls that do not end on the loop."""
+
+import asyncio
+import json
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from fastevm import Layer
+from fastevm.rpc.dispatch.dispatcher import METHODS, Dispatcher
+from fastevm.rpc.dispatch.registry import Method, Place
+from fastevm.rpc.dispatch.workers import SMALL_WEIGHT, weigh
+from fastevm.rpc.errors import RpcError
+from fastevm.simulate import Patience, SimulationError, simulate
+
+from ..conftest import Caller, MakeCaller
+
+C = b"\xc0" * 20
+LOOPING = Layer.of({C: {"code": bytes.fromhex("5b5f56")}})
+
+
+def batch(*names: str) -> str:
+    return json.dumps([{"jsonrpc": "2.0", "id": i, "method": name} for i, name in enumerate(names)])
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that registers a handler for the time of the test."""
+
+    def register(name: str, place: Place, work: Any) -> None:
+        monkeypatch.setitem(METHODS, name, Method(name, work, (), place))
+
+    return register
+
+
+@pytest.fixture
+def places(register: Any) -> list[tuple[str, bool]]:
+    """Methods of every place, and a list of which was called, and whether on this thread."""
+    seen: list[tuple[str, bool]] = []
+    here = threading.get_ident()
+
+    def note(name: str) -> str:
+        seen.append((name, threading.get_ident() == here))
+        return name
+
+    async def wait(context: Any) -> str:
+        await asyncio.sleep(0.01)
+        return note("waits")
+
+    for place in (Place.LOOP, Place.WORKER, Place.LIGHT, Place.SMALL):
+        name = f"test_{place.name.lower()}"
+        register(name, place, lambda context, name=name: note(name))
+    register("test_waits", Place.TASK, wait)
+    return seen
+
+
+async def test_calls_of_all_places_are_made_in_their_order(
+    caller: Caller, places: list[tuple[str, bool]]
+) -> None:
+    names = ["test_loop", "test_worker", "test_light", "test_waits", "test_small", "test_worker",
+             "test_loop", "eth_nothing", "test_waits", "test_light"]  # fmt: skip
+    answers = await caller.send(batch(*names))
+    assert [answer["id"] for answer in answers] == list(range(len(names)))
+    assert answers[7]["error"]["code"] == -32601
+    made = [name.replace("waits", "test_waits") for name, _ in places]
+    assert made == [name for name in names if name != "eth_nothing"]
+
+
+async def test_calls_for_workers_that_follow_each_other_are_one_job(
+    caller: Caller, places: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = []
+    run = caller.workers.run
+
+    def counted(*args: Any, **options: Any) -> Any:
+        jobs.append(args)
+        return run(*args, **options)
+
+    monkeypatch.setattr(caller.workers, "run", counted)
+    assert len(await caller.send(batch(*["test_worker"] * 100))) == 100
+    assert len(jobs) == 1
+    assert not any(on_loop for _, on_loop in places)
+
+
+async def test_one_that_fails_in_a_worker_does_not_stop_the_others(
+    caller: Caller, register: Any
+) -> None:
+    def refuse(context: Any) -> None:
+        raise RpcError("invalid_params", "no")
+
+    register("test_worker", Place.WORKER, lambda context: 1)
+    register("test_refuse", Place.WORKER, refuse)
+    register("test_crash", Place.WORKER, lambda context: 1 // 0)
+    answers = await caller.send(batch("test_worker", "test_refuse", "test_crash", "test_worker"))
+    codes = [answer.get("error", {}).get("code") for answer in answers]
+    assert codes == [None, -32602, -32603, None]
+
+
+async def test_a_call_that_takes_too_long_is_the_only_one_to_time_out(
+    make_caller: MakeCaller, register: Any
+) -> None:
+    hold = threading.Event()
+    caller = make_caller(request_time=1.0)
+    register("test_worker", Place.WORKER, lambda context: 1)
+    register("test_stuck", Place.WORKER, lambda context: hold.wait(5))
+    answers = await caller.send(batch("test_worker", "test_stuck", "test_worker"))
+    hold.set()
+    assert [answer.get("error", {}).get("code") for answer in answers] == [None, -32002, None]
+
+
+async def test_the_size_of_answers_is_bounded_wherever_they_are_made(
+    make_caller: MakeCaller, register: Any
+) -> None:
+    caller = make_caller(batch_response_size=1_000)
+    for place in (Place.WORKER, Place.LOOP):
+        register("test_large", place, lambda context: "x" * 600)
+        answers = await caller.send(batch(*["test_large"] * 5))
+        codes = [answer.get("error", {}).get("code") for answer in answers]
+        assert codes == [None, None, -32003, -32003, -32003]
+
+
+async def test_large_answers_are_made_in_a_worker(caller: Caller, register: Any) -> None:
+    threads = []
+
+    def made(context: Any) -> str:
+        threads.append(threading.get_ident())
+        weigh(SMALL_WEIGHT + 1)
+        return "large"
+
+    register("test_large", Place.SMALL, made)
+    assert await caller.result("test_large") == "large"
+    (answer,) = await caller.send(batch("test_large"))
+    assert answer["result"] == "large"
+    assert [thread == threading.get_ident() for thread in threads] == [True, False] * 2
+
+
+async def test_a_call_that_lasts_leaves_the_loop_and_then_begins_in_a_worker(
+    caller: Caller, register: Any
+) -> None:
+    threads = []
+
+    def spin(context: Any) -> str:
+        threads.append(threading.get_ident() == here)
+        try:
+            simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=0.3)
+        except SimulationError as error:
+            return error.reason
+        return "ended"
+
+    here = threading.get_ident()
+    register("test_spin", Place.LIGHT, spin)
+    started = time.thread_time()
+    answer = caller.dispatcher.respond(batch("test_spin").encode())
+    assert time.thread_time() - started < 0.1  # of 0.3 s: the loop is free again
+    again = caller.dispatcher.respond(batch("test_spin").encode())
+    assert threads == [True]  # the method is not tried on the loop again so soon
+    for later in (answer, again):
+        assert not isinstance(later, bytes)
+        assert json.loads(await later)[0]["result"] == "timeout"
+    assert threads == [True, False, False]
+
+
+async def test_what_is_too_long_to_read_is_not_tried_on_the_loop(
+    caller: Caller, places: list[tuple[str, bool]]
+) -> None:
+    await caller.send(batch("test_light") + " " * 5_000)
+    await caller.send(batch("test_light"))
+    assert places == [("test_light", False), ("test_light", True)]
+
+
+def test_patience_ends_for_one_call_only() -> None:
+    patience = Patience()
+    try:
+        for _ in range(3):
+            with pytest.raises(SimulationError):
+                patience.run(simulate, LOOPING, [{"to": C}])
+            assert patience.is_out
+            assert patience.run(lambda: 5) == 5
+            assert not patience.is_out
+    finally:
+        patience.close()
+
+
+def test_a_dispatcher_that_is_closed_ends_its_watcher(caller: Caller) -> None:
+    dispatcher = Dispatcher(caller.context, caller.workers, caller.dispatcher.metrics)
+    dispatcher.patience.run(lambda: None)
+    before = {t for t in threading.enumerate() if t.name == "fastevm-patience"}
+    dispatcher.close()
+    for thread in before:
+        thread.join(0.5)
+    assert sum(t.is_alive() for t in before) < len(before)

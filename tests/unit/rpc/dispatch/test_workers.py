@@ -1,0 +1,98 @@
+"""Worker threads: two lanes, a bounded queue, and jobs that stop when nobody waits any more."""
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from fastevm import Layer
+from fastevm.rpc.dispatch.workers import Workers
+from fastevm.rpc.errors import RpcError
+from fastevm.simulate import SimulationError, simulate
+
+C = b"\xc0" * 20
+LOOPING = Layer.of({C: {"code": bytes.fromhex("5b5f56")}})
+
+
+@pytest.fixture
+def workers() -> Any:
+    made = Workers(threads=2, queue_limit=8)
+    yield made
+    made.close()
+
+
+def run_forever() -> None:
+    """A simulation that only its deadline or its caller ends."""
+    simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=20.0)
+
+
+async def test_heavy_jobs_leave_a_thread_for_light_ones(workers: Workers) -> None:
+    hold = threading.Event()
+    jobs = [asyncio.create_task(workers.run(hold.wait, 5, heavy=True)) for _ in range(5)]
+    await asyncio.sleep(0.05)
+    assert await workers.run(lambda: 7) == 7
+    assert not any(job.done() for job in jobs)
+    hold.set()
+    assert await asyncio.gather(*jobs) == [True] * 5
+
+
+async def test_a_job_beyond_the_limit_is_refused(workers: Workers) -> None:
+    hold = threading.Event()
+    jobs = [asyncio.create_task(workers.run(hold.wait, 5, heavy=True)) for _ in range(8)]
+    await asyncio.sleep(0)
+    with pytest.raises(RpcError) as caught:
+        await workers.run(lambda: 1)
+    assert caught.value.reason == "overloaded"
+    hold.set()
+    await asyncio.gather(*jobs)
+    assert workers.in_flight == 0
+
+
+async def test_a_waiter_that_leaves_stops_its_simulation(workers: Workers) -> None:
+    job = asyncio.create_task(workers.run(run_forever, heavy=True))
+    await asyncio.sleep(0.1)
+    started = time.monotonic()
+    job.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await job
+    # the only thread for heavy jobs is free again
+    assert await workers.run(lambda: 3, heavy=True) == 3
+    assert time.monotonic() - started < 2
+
+
+async def test_a_job_that_waits_for_nobody_is_never_run(workers: Workers) -> None:
+    hold, ran = threading.Event(), threading.Event()
+    first = asyncio.create_task(workers.run(hold.wait, 5, heavy=True))
+    second = asyncio.create_task(workers.run(ran.set, heavy=True))
+    await asyncio.sleep(0.05)
+    second.cancel()
+    await asyncio.sleep(0)
+    hold.set()
+    await first
+    await workers.run(lambda: None, heavy=True)
+    assert not ran.is_set()
+
+
+async def test_an_error_reaches_the_waiter(workers: Workers) -> None:
+    def fail() -> None:
+        raise SimulationError("override", "no")
+
+    with pytest.raises(SimulationError, match="no"):
+        await workers.run(fail)
+    assert workers.in_flight == 0
+
+
+def test_closing_stops_what_runs() -> None:
+    async def main() -> float:
+        workers = Workers(threads=2, queue_limit=8)
+        job = asyncio.create_task(workers.run(run_forever, heavy=True))
+        await asyncio.sleep(0.1)
+        started = time.monotonic()
+        workers.close()
+        with pytest.raises(SimulationError):
+            await job
+        return time.monotonic() - started
+
+    assert asyncio.run(main()) < 2

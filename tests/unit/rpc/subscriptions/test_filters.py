@@ -1,0 +1,201 @@
+"""Polled filters: what is new since the last poll, over reorganisations, limits and time."""
+
+from typing import Any
+
+import pytest
+
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.subscriptions.filters import ChainFilter, Filters
+from fastevm.types import Block, Log
+
+from ..conftest import Caller, MakeCaller
+from ..fakes import FakeNode, chain_of
+from ..test_logs import T1, T2, A, B, hexed
+from .test_subscriptions import block_on, transaction
+
+
+@pytest.fixture
+def node() -> FakeNode:
+    return FakeNode(chain_of(3))
+
+
+@pytest.fixture
+def client(make_caller: MakeCaller, node: FakeNode) -> Caller:
+    return make_caller(node, logs=5)
+
+
+async def data(client: Caller, filter_id: str) -> list[tuple[str, bool]]:
+    logs = await client.result("eth_getFilterChanges", filter_id)
+    return [(bytes.fromhex(e["data"][2:]).decode(), e["removed"]) for e in logs]
+
+
+def extend(node: FakeNode, *contents: str, remove: int = 0, extra: bytes = b"") -> list[Block]:
+    """Put a block on the chain for each string, with a log of A for each letter."""
+    parent, blocks = node.chain.blocks[len(node.chain.blocks) - remove - 1], []
+    for content in contents:
+        parent = block_on(
+            node, parent, *(Log(A, (T1,), letter.encode()) for letter in content), extra=extra
+        )
+        blocks.append(parent)
+    node.chain.move(*blocks, remove=remove)
+    return blocks
+
+
+async def test_new_blocks_once(client: Caller, node: FakeNode) -> None:
+    installed = await client.result("eth_newBlockFilter")
+    assert await client.result("eth_getFilterChanges", installed) == []
+    blocks = extend(node, "", "", "")
+    hashes = [hexed(block.hash) for block in blocks]
+    assert await client.result("eth_getFilterChanges", installed) == hashes
+    assert await client.result("eth_getFilterChanges", installed) == []
+
+
+async def test_blocks_of_a_new_branch(client: Caller, node: FakeNode) -> None:
+    installed = await client.result("eth_newBlockFilter")
+    extend(node, "", "")
+    await client.result("eth_getFilterChanges", installed)
+    blocks = extend(node, "", "", "", remove=2, extra=b"other")
+    hashes = [hexed(block.hash) for block in blocks]
+    assert await client.result("eth_getFilterChanges", installed) == hashes
+
+
+async def test_new_logs_once(client: Caller, node: FakeNode) -> None:
+    extend(node, "o")
+    installed = await client.result("eth_newFilter", {"address": hexed(A)})
+    assert await data(client, installed) == []
+    extend(node, "a", "", "bc")
+    assert await data(client, installed) == [("a", False), ("b", False), ("c", False)]
+    assert await data(client, installed) == []
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"address": hexed(B)}, {"topics": [hexed(T2)]}, {"fromBlock": "0x10"},
+               {"fromBlock": "0x0", "toBlock": "0x2"}]
+)  # fmt: skip
+async def test_unwanted_logs_are_left_out(
+    client: Caller, node: FakeNode, wanted: dict[str, Any]
+) -> None:
+    installed = await client.result("eth_newFilter", wanted)
+    extend(node, "a", "b")
+    assert await data(client, installed) == []
+
+
+async def test_logs_that_left_the_chain_come_back_as_removed(
+    client: Caller, node: FakeNode
+) -> None:
+    installed = await client.result("eth_newFilter", {})
+    extend(node, "ab", "c")
+    await data(client, installed)
+    extend(node, "x", "y", "", remove=2, extra=b"other")
+    assert await data(client, installed) == [
+        ("c", True), ("b", True), ("a", True), ("x", False), ("y", False),
+    ]  # fmt: skip
+    assert await data(client, installed) == []
+
+
+async def test_what_came_and_left_between_two_polls_is_not_told(
+    client: Caller, node: FakeNode
+) -> None:
+    installed = await client.result("eth_newFilter", {})
+    extend(node, "a")
+    extend(node, "x", "y", remove=1, extra=b"other")
+    assert await data(client, installed) == [("x", False), ("y", False)]
+
+
+async def test_a_long_answer_is_told_in_parts(client: Caller, node: FakeNode) -> None:
+    installed = await client.result("eth_newFilter", {})
+    extend(node, "abc", "def", "ghi", "j")
+    parts = [await data(client, installed) for _ in range(3)]
+    told = ["".join(letter for letter, _ in part) for part in parts]
+    assert told == ["abcdef", "ghij", ""]
+
+
+async def test_all_logs_of_a_filter(client: Caller, node: FakeNode) -> None:
+    extend(node, "ab")
+    wanted = {"fromBlock": "0x0", "address": hexed(A)}
+    installed = await client.result("eth_newFilter", wanted)
+    extend(node, "c")
+    logs = await client.result("eth_getFilterLogs", installed)
+    assert logs == await client.result("eth_getLogs", wanted)
+    assert len(logs) == 3
+
+
+async def test_pooled_transactions(client: Caller, node: FakeNode) -> None:
+    client.context.hub.start()
+    hashes = await client.result("eth_newPendingTransactionFilter")
+    objects = await client.result("eth_newPendingTransactionFilter", True)
+    waiting = {nonce: transaction(nonce) for nonce in (1, 2)}
+    node.pool.ready[A] = waiting
+    for entry in waiting.values():
+        node.take(entry)
+    node.take(transaction(3))  # gone again before anybody asks
+    told = await client.result("eth_getFilterChanges", hashes)
+    assert told == [hexed(transaction(nonce).hash) for nonce in (1, 2, 3)]
+    full = await client.result("eth_getFilterChanges", objects)
+    assert [entry["nonce"] for entry in full] == ["0x1", "0x2"]
+    assert await client.result("eth_getFilterChanges", hashes) == []
+    await client.context.hub.stop()
+
+
+async def test_an_uninstalled_filter_is_gone(client: Caller) -> None:
+    installed = await client.result("eth_newBlockFilter")
+    assert await client.result("eth_uninstallFilter", installed) is True
+    assert await client.result("eth_uninstallFilter", installed) is False
+    gone = (-32000, "filter not found")
+    assert await client.error("eth_getFilterChanges", installed) == gone
+    assert await client.error("eth_getFilterLogs", installed) == gone
+    assert await client.error("eth_getFilterChanges", "0x1") == gone
+
+
+async def test_only_filters_for_logs_have_logs(client: Caller) -> None:
+    installed = await client.result("eth_newBlockFilter")
+    assert await client.error("eth_getFilterLogs", installed) == (-32000, "filter not found")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "message"),
+    [
+        ({"fromBlock": "0x5", "toBlock": "0x4"}, -32602, "invalid block range params"),
+        ({"topics": [None] * 5}, -32602, "invalid argument 0: exceed max topics"),
+    ],
+)
+async def test_a_bad_filter_is_refused(
+    client: Caller, wanted: dict[str, Any], code: int, message: str
+) -> None:
+    assert await client.error("eth_newFilter", wanted) == (code, message)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_filter_that_nobody_polls_expires() -> None:
+    clock = Clock()
+    filters = Filters(limit=10, lifetime=300, clock=clock)
+    polled, forgotten = filters.install(ChainFilter(b"1")), filters.install(ChainFilter(b"2"))
+    clock.now = 200
+    filters.use(polled)
+    clock.now = 300
+    with pytest.raises(RpcError, match="filter_not_found"):
+        filters.use(forgotten)
+    assert filters.use(polled).seen == b"1"
+    clock.now = 700
+    filters.install(ChainFilter(b"3"))
+    assert len(filters) == 1
+
+
+def test_the_number_of_filters_is_bounded_and_expired_ones_make_room() -> None:
+    clock = Clock()
+    filters = Filters(limit=3, lifetime=300, clock=clock)
+    ids = [filters.install(ChainFilter(bytes([n]))) for n in range(3)]
+    with pytest.raises(RpcError, match="too_many_filters"):
+        filters.install(ChainFilter(b"x"))
+    clock.now = 100
+    filters.use(ids[0])
+    clock.now = 350
+    filters.install(ChainFilter(b"x"))
+    assert len(filters) == 2
+    assert filters.use(ids[0]).seen == b"\x00"

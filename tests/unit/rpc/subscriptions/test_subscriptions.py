@@ -1,0 +1,528 @@
+"""Subscriptions over a real WebSocket: who is told what, in which order, and who is not."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+
+from fastevm.execution.transaction import Transaction
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.transport.server import Listener, Server
+from fastevm.types import Block, Log, Receipt
+
+from ....rpc.sockets import SocketClient as Client
+from ..fakes import FakeNode, FakePending, FakeSimulator, chain_of, header
+from ..test_logs import T1, T2, A, B, bloom_of, hexed, receipt
+
+ZERO = "0x" + "00" * 32
+
+
+def transaction(nonce: int) -> Transaction:
+    return Transaction.build(sender=A, nonce=nonce, gas_price=1, gas_limit=21_000, to=B)
+
+
+class Stand:
+    """A server over a node in memory."""
+
+    def __init__(self, node: FakeNode, server: Server, http: aiohttp.ClientSession) -> None:
+        self.node = node
+        self.server = server
+        self.http = http
+
+    async def client(self, dialect: int = 0) -> Client:
+        return Client(await self.http.ws_connect(self.server.urls[dialect]))
+
+    def count(self, name: str) -> int:
+        return self.server.metrics.get(name)
+
+
+async def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until it holds; TimeoutError if it never does."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def make_stand() -> AsyncIterator[Any]:
+    stands: list[Stand] = []
+
+    async def make(**limits: Any) -> Stand:
+        node = FakeNode(chain_of(3))
+        listeners = [Listener(DIALECTS["preconf"], port=0), Listener(DIALECTS["geth"], port=0)]
+        server = Server(node, FakeSimulator(), listeners, limits=Limits(**limits), threads=1)
+        await server.start()
+        stands.append(Stand(node, server, aiohttp.ClientSession()))
+        return stands[-1]
+
+    yield make
+    for stand in stands:
+        await stand.http.close()
+        await stand.server.stop()
+
+
+@pytest.fixture
+async def stand(make_stand: Any) -> Stand:
+    return await make_stand()
+
+
+def block_on(node: FakeNode, parent: Block, *logs: Log, extra: bytes = b"") -> Block:
+    """Return a child of ``parent`` with one transaction that leaves the logs."""
+    number = parent.number + 1
+    made = header(number, parent_hash=parent.hash, logs_bloom=bloom_of(logs), extra_data=extra)
+    block = Block(made, (transaction(number),))
+    node.chain.receipts[block.hash] = (receipt(*logs),)
+    return block
+
+
+def slice_of(node: FakeNode, index: int, receipts: list[Receipt], new: int) -> FakePending:
+    """Return slice ``index`` of the head's child, with a transaction for each receipt."""
+    head = node.chain.head
+    return FakePending(
+        header=header(head.number + 1, parent_hash=head.hash),
+        transactions=tuple(transaction(nonce) for nonce in range(len(receipts))),
+        receipts=tuple(receipts),
+        slice_index=index,
+        first_new=len(receipts) - new,
+    )
+
+
+# --- the connection -----------------------------------------------------------------------------
+
+
+async def test_every_method_works_over_a_socket(stand: Stand) -> None:
+    client = await stand.client()
+    assert await client.result("eth_chainId") == "0xc72dd9d5e883e"
+    assert (await client.result("eth_getBlockByNumber", "latest", False))["number"] == "0x2"
+
+
+async def test_a_batch_is_answered_in_order_and_may_subscribe(stand: Stand) -> None:
+    client = await stand.client()
+    calls = [
+        {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber"},
+        {"jsonrpc": "2.0", "method": "eth_blockNumber"},
+        {"jsonrpc": "2.0", "id": "s", "method": "eth_subscribe", "params": ["newHeads"]},
+        {"jsonrpc": "2.0", "id": 3, "method": "nope"},
+    ]
+    await client.socket.send_str(json.dumps(calls))
+    answers = await client.read()
+    assert [answer["id"] for answer in answers] == [1, "s", 3]
+    assert answers[2]["error"]["code"] == -32601
+    stand.node.chain.move(block_on(stand.node, stand.node.chain.head))
+    assert (await client.note())[0] == answers[1]["result"]
+
+
+async def test_binary_messages_are_read_too(stand: Stand) -> None:
+    client = await stand.client()
+    await client.socket.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}')
+    assert (await client.read())["result"] == "0xc72dd9d5e883e"
+
+
+async def test_calls_of_one_client_run_side_by_side(stand: Stand) -> None:
+    client = await stand.client()
+    for number in range(200):
+        call = {"jsonrpc": "2.0", "id": number, "method": "eth_getBlockByNumber"}
+        await client.socket.send_str(json.dumps({**call, "params": ["latest", False]}))
+    assert {(await client.read())["id"] for _ in range(200)} == set(range(200))
+
+
+@pytest.mark.parametrize("body", ["", "nonsense", "{", "[]", "5", '"x"', "\ud7ff", "[[[["])
+async def test_bad_messages_are_answered_and_the_connection_lives(stand: Stand, body: str) -> None:
+    client = await stand.client()
+    await client.socket.send_str(body)
+    assert (await client.read())["error"]["code"] in (-32700, -32600)
+    assert await client.result("eth_chainId")
+
+
+async def test_a_message_over_the_limit_ends_the_connection(make_stand: Any) -> None:
+    stand = await make_stand(socket_message=1000)
+    client = await stand.client()
+    await client.socket.send_str("x" * 1001)
+    message = await client.socket.receive(timeout=5)
+    assert message.type is aiohttp.WSMsgType.CLOSE
+    assert message.data == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+    assert (await (await stand.client()).result("eth_chainId")) == "0xc72dd9d5e883e"
+
+
+async def test_connections_over_the_limit_are_refused(make_stand: Any) -> None:
+    stand = await make_stand(sockets=1)
+    first = await stand.client()
+    with pytest.raises(aiohttp.WSServerHandshakeError, match="503"):
+        await stand.client()
+    assert stand.count("sockets_refused_total") == 1
+    await first.socket.close()
+    for _ in range(50):
+        if not await gauge(stand, "sockets"):
+            break
+        await asyncio.sleep(0.02)
+    await stand.client()
+
+
+async def test_the_server_pings_and_drops_who_does_not_answer(make_stand: Any) -> None:
+    stand = await make_stand(socket_ping=0.1)
+    mute = await stand.http.ws_connect(stand.server.urls[0], autoping=False)
+    assert (await mute.receive(timeout=5)).type is aiohttp.WSMsgType.PING
+    for _ in range(100):
+        if not await gauge(stand, "sockets"):
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("still connected")
+
+
+async def test_the_server_says_goodbye_when_it_stops(stand: Stand) -> None:
+    client = await stand.client()
+    reading = asyncio.create_task(client.socket.receive())
+    await stand.server.stop()
+    message = await asyncio.wait_for(reading, 5)
+    assert message.type is aiohttp.WSMsgType.CLOSE
+    assert message.data == aiohttp.WSCloseCode.GOING_AWAY
+
+
+async def gauge(stand: Stand, name: str) -> float:
+    async with stand.http.get(stand.server.urls[0] + "/metrics") as response:
+        for line in (await response.text()).splitlines():
+            if line.startswith(f"fastevm_{name} "):
+                return float(line.split()[1])
+    raise AssertionError(f"no gauge {name}")
+
+
+# --- opening and ending -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "code", "message"),
+    [
+        ([], -32602, "expected subscription name as first argument"),
+        ([5], -32602, "expected subscription name as first argument"),
+        (["nope"], -32601, 'no "nope" subscription in eth namespace'),
+        (["newHeads", True], -32602, "too many arguments, want at most 1"),
+        (["newHeads", None, None], -32602, "too many arguments, want at most 2"),
+        (["newPendingTransactions", 5], -32602, "invalid argument 1: json: cannot unmarshal"),
+        (["newFlashblockTransactions", "x"], -32602, "invalid argument 1: json: cannot"),
+        (["logs", {"address": "0x1"}], -32602, "invalid argument 1: invalid address: hex"),
+        (["logs", {"topics": [None] * 5}], -32602, "invalid argument 1: exceed max topics"),
+        (["logs", {"topics": [[hexed(T1)] + [hexed(bytes([0, n % 250, n // 250]) + bytes(29))
+          for n in range(1000)]]}], -32000, "exceed max addresses or topics"),
+    ],
+)  # fmt: skip
+async def test_a_bad_subscription_is_refused(
+    stand: Stand, params: list[Any], code: int, message: str
+) -> None:
+    error = (await (await stand.client()).ask("eth_subscribe", *params))["error"]
+    assert error["code"] == code
+    assert error["message"].startswith(message)
+    assert stand.server.hub.subscriptions == 0
+
+
+@pytest.mark.parametrize("method", ["eth_subscribe", "eth_unsubscribe"])
+async def test_there_are_no_subscriptions_over_http(stand: Stand, method: str) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": ["newHeads"]}
+    async with stand.http.post(stand.server.urls[0], json=call) as response:
+        error = (await response.json())["error"]
+    assert error == {"code": -32601, "message": "notifications not supported"}
+
+
+async def test_a_cancelled_subscription_is_silent(stand: Stand) -> None:
+    client = await stand.client()
+    first, second = await client.subscribe("newHeads"), await client.subscribe("newHeads")
+    assert first != second
+    assert await client.result("eth_unsubscribe", first) is True
+    assert await client.result("eth_unsubscribe", first) is False
+    stand.node.chain.move(block_on(stand.node, stand.node.chain.head))
+    assert (await client.note())[0] == second
+    await client.silence()
+
+
+async def test_an_id_of_somebody_else_cannot_be_cancelled(stand: Stand) -> None:
+    mine, other = await stand.client(1), await stand.client(1)
+    subscription = await mine.subscribe("newHeads")
+    answer = await other.ask("eth_unsubscribe", subscription)
+    assert answer["error"] == {"code": -32000, "message": "subscription not found"}
+    assert await mine.result("eth_unsubscribe", subscription) is True
+
+
+async def test_a_client_that_leaves_leaves_nothing_behind(stand: Stand) -> None:
+    client = await stand.client()
+    await client.subscribe("newHeads")
+    await client.subscribe("pendingLogs")
+    assert stand.server.hub.subscriptions == 2
+    await client.socket.close()
+    await eventually(lambda: stand.server.hub.subscriptions == 0)
+
+
+async def test_subscriptions_of_one_client_are_bounded(make_stand: Any) -> None:
+    stand = await make_stand(subscriptions=2)
+    client = await stand.client()
+    await client.subscribe("newHeads")
+    second = await client.subscribe("newHeads")
+    error = (await client.ask("eth_subscribe", "newHeads"))["error"]
+    assert error == {"code": -32005, "message": "too many subscriptions, limit 2"}
+    await client.result("eth_unsubscribe", second)
+    await client.subscribe("newHeads")
+
+
+async def test_syncing_tells_that_the_node_is_not(stand: Stand) -> None:
+    client = await stand.client()
+    subscription = await client.subscribe("syncing")
+    assert await client.note() == (subscription, False)
+
+
+# --- canonical blocks ---------------------------------------------------------------------------
+
+
+async def test_a_header_for_every_new_block(stand: Stand) -> None:
+    client, chain = await stand.client(), stand.node.chain
+    subscription = await client.subscribe("newHeads")
+    first = block_on(stand.node, chain.head)
+    second = block_on(stand.node, first)
+    chain.move(first, second)
+    told = [await client.note(), await client.note()]
+    assert [name for name, _ in told] == [subscription] * 2
+    assert [head["hash"] for _, head in told] == [hexed(first.hash), hexed(second.hash)]
+    assert told[0][1]["number"] == "0x3"
+    assert not {"transactions", "uncles", "size"} & set(told[0][1])
+    await client.silence()
+
+
+async def test_logs_of_a_filter_one_per_message(stand: Stand) -> None:
+    client, chain = await stand.client(), stand.node.chain
+    everything = await client.subscribe("logs", {})
+    some = await client.subscribe("logs", {"address": hexed(A), "topics": [None, hexed(T2)]})
+    block = block_on(stand.node, chain.head, Log(A, (T1, T2), b"x"), Log(B, (T1, T2), b"y"))
+    chain.move(block)
+    told = [await client.note() for _ in range(3)]
+    assert sorted(name for name, _ in told) == sorted([everything, everything, some])
+    (entry,) = [entry for name, entry in told if name == some]
+    assert entry["data"] == hexed(b"x")
+    assert entry["logIndex"] == "0x0"
+    assert entry["blockHash"] == hexed(block.hash)
+    assert entry["blockTimestamp"] == "0x1e"
+    assert entry["removed"] is False
+    await client.silence()
+
+
+async def test_removed_logs_come_before_the_new_ones_and_backwards(stand: Stand) -> None:
+    client, node = await stand.client(), stand.node
+    fork = node.chain.head
+    one = block_on(node, fork, Log(A, (), b"1"), Log(A, (), b"2"))
+    two = block_on(node, one, Log(A, (), b"3"))
+    await client.subscribe("logs", {"address": hexed(A)})
+    heads = await (other := await stand.client()).subscribe("newHeads")
+    node.chain.move(one, two)
+    new = block_on(node, fork, Log(A, (), b"4"), extra=b"other")
+    newer = block_on(node, new, Log(A, (), b"5"), extra=b"other")
+    newest = block_on(node, newer, extra=b"other")
+    node.chain.move(new, newer, newest, remove=2)
+    logs = await client.results(8)
+    told = [(bytes.fromhex(entry["data"][2:]).decode(), entry["removed"]) for entry in logs]
+    assert told == [
+        ("1", False), ("2", False), ("3", False),
+        ("3", True), ("2", True), ("1", True), ("4", False), ("5", False),
+    ]  # fmt: skip
+    assert {**logs[3], "removed": False} == logs[2]
+    hashes = [(await other.note())[1]["hash"] for _ in range(5)]
+    assert hashes == [hexed(block.hash) for block in (one, two, new, newer, newest)]
+    assert heads
+
+
+async def test_pooled_transactions_as_hash_and_as_object(stand: Stand) -> None:
+    client = await stand.client()
+    hashes = await client.subscribe("newPendingTransactions")
+    objects = await client.subscribe("newPendingTransactions", True)
+    stand.node.take(transaction(7))
+    told = dict([await client.note(), await client.note()])
+    assert told[hashes] == hexed(transaction(7).hash)
+    assert told[objects]["nonce"] == "0x7"
+    assert told[objects]["blockHash"] is None
+
+
+# --- slices -------------------------------------------------------------------------------------
+
+
+async def test_a_slice_tells_what_is_new_in_it_and_nothing_twice(stand: Stand) -> None:
+    client, node = await stand.client(), stand.node
+    hashes = await client.subscribe("newFlashblockTransactions")
+    logs = await client.subscribe("pendingLogs", {"topics": [hexed(T1)]})
+    wanted, other = receipt(Log(A, (T1,), b"w")), receipt(Log(A, (T2,), b"o"))
+    node.publish(slice_of(node, 0, [], 0))
+    node.publish(slice_of(node, 1, [wanted, other], 2))
+    node.publish(slice_of(node, 2, [wanted, other], 0))
+    node.publish(slice_of(node, 3, [wanted, other, wanted], 1))
+    told = [await client.note() for _ in range(5)]
+    assert [result for name, result in told if name == hashes] == [
+        hexed(transaction(nonce).hash) for nonce in range(3)
+    ]
+    entries = [result for name, result in told if name == logs]
+    assert [(e["transactionIndex"], e["logIndex"]) for e in entries] == [
+        ("0x0", "0x0"),
+        ("0x2", "0x2"),
+    ]
+    assert all(entry["blockHash"] == ZERO and entry["removed"] is False for entry in entries)
+    assert all(entry["blockNumber"] == "0x3" for entry in entries)
+    await client.silence()
+
+
+@pytest.mark.parametrize("argument", [[], [None], [True], ["x"], [{}]])
+async def test_pending_logs_without_a_filter_are_all(stand: Stand, argument: list[Any]) -> None:
+    client, node = await stand.client(), stand.node
+    await client.subscribe("pendingLogs", *argument)
+    node.publish(slice_of(node, 1, [receipt(Log(A, (), b"a"), Log(B, (), b"b"))], 1))
+    assert [entry["data"] for entry in await client.results(2)] == [hexed(b"a"), hexed(b"b")]
+
+
+async def test_the_whole_block_with_every_slice(stand: Stand) -> None:
+    client, node = await stand.client(), stand.node
+    await client.subscribe("newFlashblocks")
+    for index, count in enumerate((0, 2, 2, 5)):
+        node.publish(slice_of(node, index, [receipt()] * count, 0))
+    blocks = await client.results(4)
+    assert [len(block["transactions"]) for block in blocks] == [0, 2, 2, 5]
+    assert {block["number"] for block in blocks} == {"0x3"}
+    assert {block["hash"] for block in blocks} == {ZERO}
+    assert blocks[3] == await client.result("eth_getBlockByNumber", "pending", True)
+
+
+async def test_a_block_that_begins_again_shows_its_own_transactions(stand: Stand) -> None:
+    client, node = await stand.client(), stand.node
+    await client.subscribe("newFlashblocks")
+    node.publish(slice_of(node, 1, [receipt()] * 3, 3))
+    again = slice_of(node, 0, [receipt()], 1)
+    again.transactions = (transaction(9),)
+    node.publish(again)
+    first, second = await client.results(2)
+    assert len(first["transactions"]) == 3
+    assert [entry["nonce"] for entry in second["transactions"]] == ["0x9"]
+
+
+async def test_new_transactions_with_their_outcome(stand: Stand) -> None:
+    client, node = await stand.client(), stand.node
+    every = await client.subscribe("newFlashblockTransactions", True)
+    some = await client.subscribe("newFlashblockTransactions", {"address": hexed(B)})
+    first, second = receipt(Log(A, (), b"a")), receipt(Log(B, (T1,), b"b"))
+    node.publish(slice_of(node, 1, [first, second], 2))
+    told = [await client.note() for _ in range(3)]
+    entries = [entry for name, entry in told if name == every]
+    assert [entry for name, entry in told if name == some] == entries[1:]
+    assert [entry["nonce"] for entry in entries] == ["0x0", "0x1"]
+    assert entries[1]["blockHash"] is None
+    assert entries[1]["status"] == "0x1"
+    assert entries[1]["gasUsed"] == "0x5208"
+    assert entries[1]["contractAddress"] is None
+    assert entries[1]["logs"][0]["logIndex"] == "0x1"
+    assert {"cumulativeGasUsed", "logsBloom", "hash", "from"} <= set(entries[1])
+
+
+# --- who reads too slowly -----------------------------------------------------------------------
+
+
+async def test_a_full_queue_closes_the_subscription_and_says_why(make_stand: Any) -> None:
+    stand = await make_stand(outbound_messages=5)
+    client, node = await stand.client(), stand.node
+    subscription = await client.subscribe("pendingLogs")
+    # all messages of one slice come at once, before the sender gets its turn
+    node.publish(slice_of(node, 1, [receipt(*[Log(A, (), b"x")] * 50)], 1))
+    told = [await client.read() for _ in range(6)]
+    assert all("result" in message["params"] for message in told[:5])
+    assert told[5]["params"] == {
+        "subscription": subscription,
+        "error": {
+            "code": -32005,
+            "message": "subscription closed: the client reads too slowly, "
+            "its queue of 5 messages is full",
+        },
+    }
+    assert stand.count("subscriptions_closed_slow_total") == 1
+    assert stand.count("notifications_total") == 5
+    assert stand.count("notifications_dropped_total") == 45
+    assert await client.result("eth_unsubscribe", subscription) is False
+    assert stand.server.hub.subscriptions == 0
+
+
+async def test_one_who_stops_reading_does_not_slow_the_other(make_stand: Any) -> None:
+    stand = await make_stand(outbound_messages=200, socket_send_time=60)
+    good, _ = await two_readers(stand)
+    received = 0
+    for index in range(120):
+        received += await tell_much(stand, index, good)
+    assert received == 1200
+    assert stand.count("subscriptions_closed_slow_total") == 1
+    assert stand.count("sockets_cut_off_total") == 0
+    assert stand.server.hub.subscriptions == 1
+
+
+async def test_one_who_takes_nothing_for_too_long_is_cut_off(make_stand: Any) -> None:
+    stand = await make_stand(outbound_messages=10_000, outbound_size=2**30, socket_send_time=0.3)
+    good, _ = await two_readers(stand)
+    for index in range(120):  # until the buffers of its socket are full
+        await tell_much(stand, index, good)
+        if stand.count("sockets_cut_off_total"):
+            break
+    await eventually(lambda: stand.count("sockets_cut_off_total") == 1)
+    await eventually(lambda: stand.server.hub.subscriptions == 1)
+    assert stand.count("subscriptions_closed_slow_total") == 0
+    assert await tell_much(stand, 120, good) == 10
+
+
+async def two_readers(stand: Stand) -> tuple[Client, Client]:
+    """Return one who reads what it is told, and one whose socket's buffers fill from now on."""
+    good, bad = await stand.client(), await stand.client()
+    await bad.subscribe("pendingLogs")
+    await good.subscribe("pendingLogs")
+    bad.socket._conn.transport.pause_reading()
+    return good, bad
+
+
+async def tell_much(stand: Stand, index: int, reader: Client) -> int:
+    """Publish ten large logs; return how many of them the reader got."""
+    big = [receipt(Log(A, (), bytes(20_000)))] * 10
+    stand.node.publish(slice_of(stand.node, index, big, 10))
+    return len(await asyncio.wait_for(reader.results(10), 20))
+
+
+async def test_answers_wait_for_a_client_that_does_not_read_them(make_stand: Any) -> None:
+    stand = await make_stand(outbound_messages=4, socket_calls=4, socket_send_time=60)
+    client = await stand.client()
+    transport = client.socket._conn.transport
+    transport.pause_reading()
+    name = "m" * 2000  # the error repeats it: a cheap way to large answers
+    call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": name})
+    count = 5_000
+
+    async def flood() -> None:
+        for _ in range(count):
+            await client.socket.send_str(call)
+
+    flooding = asyncio.create_task(flood())
+    await asyncio.sleep(1)
+    counted = await gauge_sum(stand, "rpc_requests_total")
+    assert counted < count, "the server went on answering a client that does not read"
+    transport.resume_reading()
+    for _ in range(count):
+        assert (await client.read())["error"]["code"] == -32601
+    await flooding
+
+
+async def gauge_sum(stand: Stand, name: str) -> float:
+    async with stand.http.get(stand.server.urls[0] + "/metrics") as response:
+        lines = (await response.text()).splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith(f"fastevm_{name}{{"))
+
+
+async def test_lost_events_close_every_subscription(make_stand: Any) -> None:
+    stand = await make_stand(event_queue=3)
+    client, node = await stand.client(), stand.node
+    await client.subscribe("newPendingTransactions")
+    for nonce in range(10):  # without giving the loop a turn
+        node.take(transaction(nonce))
+    message = await client.read()
+    assert message["params"]["error"]["message"] == (
+        "subscription closed: events were lost, more than 3 were waiting"
+    )
+    assert stand.count("subscriptions_closed_overrun_total") == 1
+    await client.subscribe("newPendingTransactions")
+    node.take(transaction(99))
+    assert await client.results(1) == [hexed(transaction(99).hash)]

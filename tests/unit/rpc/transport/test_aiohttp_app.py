@@ -1,0 +1,224 @@
+"""The server behind the short way is loaded late, and nobody notices but by waiting for it."""
+
+import asyncio
+import importlib
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable
+from types import ModuleType
+
+import pytest
+
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.transport import aiohttp_app as behind
+from fastevm.rpc.transport.server import Listener, Server
+
+from ..fakes import FakeNode, FakeSimulator, chain_of
+
+SECONDS = 10.0
+BODY = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
+HEAD = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+PLAIN = HEAD % len(BODY) + b"\r\n" + BODY
+ODD = HEAD % len(BODY) + b"X-Odd: 1\r\n\r\n" + BODY
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
+
+# Prints whether the server is loaded when the node has started, and after each answer.
+LIFE = """
+import asyncio, sys
+from fastevm import node, simulate
+from fastevm.rpc.transport import aiohttp_app as behind
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.transport.server import Listener, Server
+
+def loaded():
+    return "aiohttp" in sys.modules
+
+async def ask(server, request):
+    host, port = server.urls[0].removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(request)
+    head = await reader.readuntil(b"\\r\\n\\r\\n")
+    writer.close()
+    return head.split()[1]
+
+async def main(requests):
+    behind.LOAD_AFTER = 60.0
+    server = Server(node.dev_node(), simulate, [Listener(DIALECTS["preconf"], port=0)])
+    await server.start()
+    print(loaded())
+    for request in requests:
+        print((await ask(server, request)).decode(), loaded())
+    await server.stop()
+
+asyncio.run(main({requests!r}))
+"""
+
+
+def life(*requests: bytes) -> list[str]:
+    """What a node prints that gets these requests."""
+    script = LIFE.replace("{requests!r}", repr(requests))
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr == ""
+    return done.stdout.split("\n")[:-1]
+
+
+def test_plain_requests_are_answered_without_the_server_behind() -> None:
+    assert life(PLAIN, PLAIN, HEALTH, PLAIN) == [
+        "False", "200 False", "200 False", "200 True", "200 True",
+    ]  # fmt: skip
+
+
+def test_a_node_that_nobody_asked_anything_ends_without_it() -> None:
+    assert life() == ["False"]
+
+
+def test_the_library_loads_no_event_loop_and_no_server() -> None:
+    script = (
+        "import sys, fastevm; few = len(sys.modules);"
+        "fastevm.EVM(); fastevm.simulate(fastevm.Layer.empty(), [{}]);"
+        "assert not {'asyncio', 'aiohttp', 'fastevm.rpc', 'fastevm.node'} & set(sys.modules);"
+        "print(few)"
+    )
+    few = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    nothing = [sys.executable, "-c", "import sys, typing, importlib; print(len(sys.modules))"]
+    bare = subprocess.run(nothing, capture_output=True, text=True, check=True)
+    assert int(few.stdout) - int(bare.stdout) < 10  # the package itself, nothing that it names
+
+
+# --- while it is loaded ---
+
+
+class Loading:
+    """Loads the server when told to; ``error`` is what goes wrong then."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+        self.count = 0
+        self.error: Exception | None = None
+
+    def __call__(self, name: str) -> ModuleType:
+        self.count += 1
+        self.begun.set()
+        assert self.go.wait(SECONDS)
+        if self.error is not None:
+            raise self.error
+        return importlib.import_module(name)
+
+
+@pytest.fixture
+def loading(monkeypatch: pytest.MonkeyPatch) -> Loading:
+    loading = Loading()
+    monkeypatch.setattr(behind, "LOAD_AFTER", 60.0)
+    monkeypatch.setattr(behind, "import_module", loading)
+    return loading
+
+
+@pytest.fixture
+async def server(loading: Loading) -> AsyncIterator[Server]:
+    listener = Listener(DIALECTS["preconf"], port=0)
+    server = Server(FakeNode(chain_of(3)), FakeSimulator(), [listener], threads=1)
+    await server.start()
+    yield server
+    loading.go.set()
+    await server.stop()
+
+
+class Client:
+    """A connection, and the whole of its next answer."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def answer(self) -> bytes:
+        async with asyncio.timeout(SECONDS):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            length = next(line for line in head.lower().split(b"\r\n") if b"content-length" in line)
+            return head + await self.reader.readexactly(int(length.split(b":")[1]))
+
+    async def is_over(self) -> bool:
+        """Whether the node closes the connection without a word."""
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await self.reader.read() == b""
+        except ConnectionResetError:
+            return True
+
+
+async def connect(server: Server, request: bytes) -> Client:
+    port = int(server.urls[0].rsplit(":", 1)[1])
+    client = Client(*await asyncio.open_connection("127.0.0.1", port))
+    client.writer.write(request)
+    return client
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+async def test_who_comes_while_it_is_loaded_waits_and_plain_requests_do_not(
+    server: Server, loading: Loading
+) -> None:
+    odd = [await connect(server, ODD) for _ in range(3)]
+    await until(loading.begun.is_set)
+    plain = await connect(server, PLAIN)
+    assert (await plain.answer()).endswith(b'"result":"0xc72dd9d5e883e"}')
+    loading.go.set()
+    for client in odd:
+        assert (await client.answer()).endswith(b'"result":"0xc72dd9d5e883e"}')
+    assert loading.count == 1
+
+
+async def test_what_comes_in_pieces_is_put_together(server: Server, loading: Loading) -> None:
+    client = await connect(server, ODD[:-10])
+    await until(loading.begun.is_set)
+    client.writer.write(ODD[-10:] + HEALTH)
+    await asyncio.sleep(0.01)
+    loading.go.set()
+    assert b"0xc72dd9d5e883e" in await client.answer()
+    assert (await client.answer()).endswith(b"ok\n")
+
+
+async def test_who_leaves_while_it_is_loaded_is_forgotten(server: Server, loading: Loading) -> None:
+    client = await connect(server, ODD)
+    await until(loading.begun.is_set)
+    client.writer.transport.abort()
+    loading.go.set()
+    other = await connect(server, ODD)
+    assert b" 200 OK" in await other.answer()
+
+
+async def test_the_end_does_not_wait_for_those_who_wait(server: Server, loading: Loading) -> None:
+    client = await connect(server, ODD)
+    await until(loading.begun.is_set)
+    await asyncio.wait_for(server.stop(), SECONDS)
+    assert await client.is_over()
+
+
+async def test_a_failure_ends_who_waits_and_the_next_one_tries_again(
+    server: Server, loading: Loading, caplog: pytest.LogCaptureFixture
+) -> None:
+    loading.error = ImportError("a library is broken")
+    loading.go.set()
+    client = await connect(server, ODD)
+    assert await client.is_over()
+    assert "could not be loaded" in caplog.text
+    loading.error = None
+    assert b" 200 OK" in await (await connect(server, ODD)).answer()
+    assert loading.count == 2
+
+
+async def test_it_is_loaded_before_anybody_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    loading = Loading()
+    loading.go.set()
+    monkeypatch.setattr(behind, "LOAD_AFTER", 0.01)
+    monkeypatch.setattr(behind, "import_module", loading)
+    listeners = [Listener(DIALECTS[name], port=0) for name in ("preconf", "geth")]
+    server = Server(FakeNode(chain_of(3)), FakeSimulator(), listeners, threads=1)
+    await server.start()
+    await until(lambda: loading.count == len(listeners))
+    await server.stop()

@@ -1,0 +1,234 @@
+"""The short way of an HTTP connection, byte by byte, and when the whole server takes over."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.dispatch.dispatcher import METHODS
+from fastevm.rpc.dispatch.registry import Method, Place
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.transport.connection import KNOWN_HEADS, LARGE, Door
+from fastevm.rpc.transport.server import Listener, Server
+
+from ..fakes import FakeNode, FakeSimulator, chain_of
+
+CALL = b'{"jsonrpc":"2.0","id":%d,"method":"eth_chainId"}'
+CHAIN_ID = "0xc72dd9d5e883e"
+
+
+def post(body: bytes, *lines: str, version: str = "1.1") -> bytes:
+    head = [f"POST / HTTP/{version}", "Host: localhost", "Content-Type: application/json", *lines]
+    if not any("encoding" in line.lower() or "length" in line.lower() for line in lines):
+        head.append(f"Content-Length: {len(body)}")
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    listener = Listener(DIALECTS["preconf"], port=0)
+    limits = Limits(body_size=10_000)
+    server = Server(FakeNode(chain_of(3)), FakeSimulator(), [listener], limits=limits, threads=1)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+class Client:
+    """A socket that sends bytes and reads answers."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def answer(self) -> tuple[int, dict[str, str], bytes]:
+        """Status, head and body of the next answer."""
+        head = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), 5)).decode()
+        first, *lines = head.strip().split("\r\n")
+        fields = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+        body = await self.reader.readexactly(int(fields.get("content-length", 0)))
+        return int(first.split()[1]), fields, body
+
+    async def result(self) -> Any:
+        """The result of the next answer."""
+        status, _, body = await self.answer()
+        assert status == 200
+        return json.loads(body)["result"]
+
+
+@pytest.fixture
+async def client(server: Server) -> AsyncIterator[Client]:
+    port = int(server.urls[0].rpartition(":")[2])
+    made = Client(*await asyncio.open_connection("127.0.0.1", port))
+    yield made
+    made.writer.close()
+
+
+def shortcuts(server: Server) -> int:
+    """Connections that are still on the short way."""
+    return sum(len(door.connections) for _, door, _, _ in server._open)
+
+
+async def test_a_plain_request_is_answered_on_the_short_way(server: Server, client: Client) -> None:
+    client.writer.write(post(CALL % 1))
+    status, fields, body = await client.answer()
+    assert status == 200
+    assert fields["content-type"] == "application/json"
+    assert fields["access-control-allow-origin"] == "*"
+    assert "date" in fields
+    assert json.loads(body) == {"jsonrpc": "2.0", "id": 1, "result": CHAIN_ID}
+    assert shortcuts(server) == 1
+
+
+async def test_requests_in_one_piece_are_answered_in_their_order(client: Client) -> None:
+    client.writer.write(b"".join(post(CALL % number) for number in range(50)))
+    for number in range(50):
+        _, _, body = await client.answer()
+        assert json.loads(body)["id"] == number
+
+
+async def test_a_body_may_come_in_pieces(server: Server, client: Client) -> None:
+    request = post(CALL % 7 + b" " * 3_000)
+    head = request.index(b"\r\n\r\n") + 4
+    for piece in (request[:head], request[head : head + 10], request[head + 10 :]):
+        client.writer.write(piece)
+        await client.writer.drain()
+        await asyncio.sleep(0.02)
+    assert await client.result() == CHAIN_ID
+    assert shortcuts(server) == 1
+
+
+@pytest.mark.parametrize("at", [1, 10, 40, 80])
+async def test_a_head_in_pieces_is_answered_by_the_whole_server(
+    server: Server, client: Client, at: int
+) -> None:
+    request = post(CALL % 1)
+    client.writer.write(request[:at])
+    await asyncio.sleep(0.05)
+    client.writer.write(request[at:])
+    assert await client.result() == CHAIN_ID
+    assert shortcuts(server) == 0
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (post(CALL % 1, "X-Anything: 1"), 200),
+        (post(CALL % 1, "Connection: close"), 200),
+        (post(CALL % 1, version="1.0"), 200),
+        (post(CALL % 1, "Expect: 100-continue"), 100),
+        (post(b"2f\r\n" + CALL % 1 + b"\r\n0\r\n\r\n", "Transfer-Encoding: chunked"), 200),
+        (post(b" " * 10_001), 413),
+        (post(CALL % 1).replace(b"application/json", b"text/plain"), 415),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 200),
+        (b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", 404),
+        (post(CALL % 1, "Content-Length: 46", "Content-Length: 47"), 400),
+        (b"nonsense\r\n\r\n", 400),
+    ],
+)
+async def test_what_is_not_plain_is_answered_by_the_whole_server(
+    server: Server, client: Client, request_bytes: bytes, status: int
+) -> None:
+    client.writer.write(post(CALL % 1) + request_bytes)
+    assert await client.result() == CHAIN_ID
+    assert (await client.answer())[0] == status
+    assert shortcuts(server) == 0
+
+
+async def test_large_and_small_answers_follow_each_other(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = "x" * (LARGE + 1)
+    place = Place.LOOP
+    monkeypatch.setitem(METHODS, "test_large", Method("test_large", lambda _: large, (), place))
+    ask = post(b'{"jsonrpc":"2.0","id":1,"method":"test_large"}')
+    client.writer.write((ask + post(CALL % 2)) * 3)
+    for _ in range(3):
+        assert await client.result() == large
+        assert await client.result() == CHAIN_ID
+
+
+async def test_reading_goes_on_after_many_requests_at_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "fastevm.rpc.transport.connection.LOOP_TIME", -1.0
+    )  # each request in a turn of its own
+    monkeypatch.setattr("fastevm.rpc.transport.connection.AHEAD_LIMIT", 1_000)
+    many = 100
+    for _ in range(3):
+        for _ in range(2):  # the second half comes while the first is being answered
+            client.writer.write(b"".join(post(CALL % number) for number in range(many)))
+            assert await client.result() == CHAIN_ID
+        for _ in range(2 * many - 2):
+            assert await client.result() == CHAIN_ID
+    client.writer.write(post(CALL % 1) * many)
+    assert await client.result() == CHAIN_ID
+    client.writer.write(post(CALL % 1) * many + post(CALL % 1, "X-Odd: 1"))
+    for _ in range(2 * many):
+        assert await client.result() == CHAIN_ID
+    client.writer.write(post(CALL % 1))  # the whole server has the connection by now
+    assert await client.result() == CHAIN_ID
+
+
+async def test_a_call_that_waits_holds_back_those_behind_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def wait(context: Any) -> str:
+        await asyncio.sleep(0.1)
+        return "waited"
+
+    monkeypatch.setitem(METHODS, "test_wait", Method("test_wait", wait, (), Place.TASK))
+    client.writer.write(post((CALL % 1).replace(b"eth_chainId", b"test_wait")) + post(CALL % 2))
+    assert await client.result() == "waited"
+    assert await client.result() == CHAIN_ID
+
+
+async def test_a_client_that_leaves_stops_its_call(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = asyncio.Event()
+
+    async def wait(context: Any) -> None:
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+
+    monkeypatch.setitem(METHODS, "test_wait", Method("test_wait", wait, (), Place.TASK))
+    client.writer.write(post((CALL % 1).replace(b"eth_chainId", b"test_wait")))
+    await asyncio.sleep(0.05)
+    client.writer.transport.abort()
+    await asyncio.wait_for(stopped.wait(), 2)
+
+
+async def test_silent_connections_are_closed(server: Server, client: Client) -> None:
+    client.writer.write(post(CALL % 1))
+    assert await client.result() == CHAIN_ID
+    door = server._open[0][1]
+    (connection,) = door.connections
+    connection.end_silence(connection.heard + 1, keepalive=5)
+    client.writer.write(post(CALL % 2))
+    assert await client.result() == CHAIN_ID
+    connection.end_silence(connection.heard + 6, keepalive=5)
+    assert await client.reader.read() == b""
+
+
+async def test_the_server_stops_with_connections_open(server: Server, client: Client) -> None:
+    client.writer.write(post(CALL % 1))
+    assert await client.result() == CHAIN_ID
+    await server.stop()
+    assert await client.reader.read() == b""
+
+
+def test_heads_are_remembered_within_a_limit() -> None:
+    door = Door(
+        lambda body: body, asyncio.Protocol, types=frozenset(("application/json",)), headers={},
+        body_limit=100, keepalive=1.0,
+    )  # fmt: skip
+    for number in range(3 * KNOWN_HEADS):
+        assert door.head_of(post(b"{}", f"User-Agent: {number}")) is not None
+        assert len(door._known) <= KNOWN_HEADS

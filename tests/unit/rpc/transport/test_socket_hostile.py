@@ -1,0 +1,173 @@
+"""Any messages over a WebSocket: each gets an answer or ends the connection, never the server."""
+
+import asyncio
+import json
+import random
+import string
+from typing import Any
+
+import aiohttp
+import pytest
+
+from fastevm.rpc.methods import METHODS
+
+from ..subscriptions.test_subscriptions import (
+    Stand,
+    eventually,
+    make_stand,
+    slice_of,
+    stand,
+    transaction,
+)
+from ..test_logs import T1, A, hexed, receipt
+
+__all__ = ["make_stand", "stand"]  # fixtures
+
+WORDS = [
+    "newHeads", "logs", "newFlashblocks", "pendingLogs", "latest", "pending", "0x0", "0x1", "0x",
+    hexed(A), hexed(T1), "", "0x" + "ff" * 33, "\u2603", None, True, False, 0, -1, 2**70, 1.5,
+    1e300, [], {},
+]  # fmt: skip
+MEMBERS = ["fromBlock", "toBlock", "blockHash", "address", "topics", "jsonrpc", "id", "x" * 100]
+# One holds a message for seconds, as it should; others need more of a chain than this one has.
+LEFT_OUT = {
+    "eth_sendRawTransactionSync", "eth_config", "eth_createAccessList", "testing_buildBlockV1",
+}  # fmt: skip
+NAMES = [
+    *sorted(name for name in set(METHODS) - LEFT_OUT if "debug_" not in name),
+    "eth_nothing",
+    "",
+    "rpc.x",
+]
+
+LAST = {"jsonrpc": "2.0", "id": "the last", "method": "eth_chainId"}
+ANSWER_SECONDS = 20.0
+QUIET_SECONDS = 0.3
+
+
+def value(rng: random.Random, depth: int = 0) -> Any:
+    """Return any JSON value, made of what handlers look for."""
+    kind = rng.random()
+    if depth < 4 and kind < 0.2:
+        return [value(rng, depth + 1) for _ in range(rng.randrange(4))]
+    if depth < 4 and kind < 0.4:
+        return {rng.choice(MEMBERS): value(rng, depth + 1) for _ in range(rng.randrange(4))}
+    return rng.choice(WORDS)
+
+
+def call(rng: random.Random) -> Any:
+    """Return what may look like a call."""
+    made: dict[str, Any] = {"jsonrpc": "2.0", "id": rng.randrange(10), "method": rng.choice(NAMES)}
+    if rng.random() < 0.3:
+        made["method"] = rng.choice(["eth_subscribe", "eth_unsubscribe", "eth_newFilter"])
+    if rng.random() < 0.9:
+        made["params"] = [value(rng) for _ in range(rng.randrange(4))]
+    if rng.random() < 0.2:
+        made[rng.choice(list(made))] = value(rng)
+    return made
+
+
+def message(rng: random.Random) -> str | bytes:
+    """Return the text or bytes of one message."""
+    kind = rng.random()
+    if kind < 0.5:
+        return json.dumps(call(rng))
+    if kind < 0.7:
+        return json.dumps([call(rng) for _ in range(rng.randrange(5))]).encode()
+    if kind < 0.8:
+        return rng.randbytes(rng.randrange(50))
+    if kind < 0.9:
+        text = json.dumps(call(rng))
+        at = rng.randrange(len(text))
+        return text[:at] + rng.choice(string.printable) + text[at + 1 :]
+    return "[" * rng.randrange(3_000) + "]" * rng.randrange(3_000)
+
+
+async def pour(stand: Stand, rng: random.Random, count: int) -> int:
+    """Send messages over one connection and read until it is quiet; how many came back."""
+    socket = await stand.http.ws_connect(stand.server.urls[0], max_msg_size=2**26)
+    for _ in range(count):
+        sent = message(rng)
+        if isinstance(sent, str):
+            await socket.send_str(sent)
+        else:
+            await socket.send_bytes(sent)
+    await socket.send_json(LAST)
+    came, patience = 0, ANSWER_SECONDS
+    while True:
+        try:
+            received = await socket.receive(timeout=patience)
+        except TimeoutError:
+            assert patience == QUIET_SECONDS, "the last message got no answer"
+            break
+        assert received.type is aiohttp.WSMsgType.TEXT, received
+        answers = json.loads(received.data)
+        for answer in answers if isinstance(answers, list) else [answers]:
+            assert answer["jsonrpc"] == "2.0"
+            assert ("id" in answer) == ("method" not in answer)
+            error = answer.get("error", {})
+            assert error.get("code") != -32603, answer
+            if answer.get("id") == LAST["id"]:
+                patience = QUIET_SECONDS  # what is answered beside it comes now
+        came += 1
+    await socket.close()
+    return came
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_anything_gets_an_answer(stand: Stand, seed: int) -> None:
+    rng = random.Random(seed)
+    assert await pour(stand, rng, 150) > 75
+    client = await stand.client()
+    assert await client.result("eth_chainId") == "0xc72dd9d5e883e"
+
+
+async def test_events_and_calls_and_departures_at_once(stand: Stand) -> None:
+    rng, node = random.Random(99), stand.node
+    done = False
+
+    async def happen() -> None:
+        index = 0
+        while not done:
+            index += 1
+            node.publish(slice_of(node, index, [receipt()] * (index % 7), 0))
+            node.take(transaction(index))
+            await asyncio.sleep(0.001)
+
+    async def leave_early() -> None:
+        for _ in range(20):
+            client = await stand.client()
+            for name in ("newFlashblocks", "newPendingTransactions", "newFlashblockTransactions"):
+                await client.subscribe(name)
+            if rng.random() < 0.5:
+                client.socket._response.connection.transport.abort()
+            else:
+                await client.socket.close()
+
+    happening = asyncio.create_task(happen())
+    await asyncio.gather(leave_early(), leave_early(), leave_early())
+    done = True
+    await happening
+    await eventually(lambda: stand.server.hub.subscriptions == 0)
+    assert await (await stand.client()).result("eth_chainId")
+
+
+@pytest.mark.parametrize(
+    "frame", [b"\x81\xfe", b"\xff" * 20, b"GET / HTTP/1.1\r\n\r\n", b"\x83\x80"]
+)
+async def test_broken_frames_end_only_their_connection(stand: Stand, frame: bytes) -> None:
+    good, bad = await stand.client(), await stand.client()
+    connection = bad.socket._response.connection
+    assert connection is not None
+    assert connection.transport is not None
+    connection.transport.write(frame)
+    connection.transport.write_eof()
+    assert await good.result("eth_chainId") == "0xc72dd9d5e883e"
+    async with asyncio.timeout(ANSWER_SECONDS):
+        while "fastevm_sockets 1\n" not in await metrics(stand):
+            await asyncio.sleep(0.02)
+
+
+async def metrics(stand: Stand) -> str:
+    async with stand.http.get(stand.server.urls[0] + "/metrics") as response:
+        return await response.text()

@@ -1,0 +1,119 @@
+"""Files of framed records: whole ones come back, torn ones are cut off, foreign files refused."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fastevm.storage.framed import FramedFile, StorageError, replace_file
+
+LABEL = b"a chain"
+RECORDS = [(1, b"one"), (2, b""), (1, bytes(range(9)))]
+
+
+def opened(path: Path) -> FramedFile:
+    return FramedFile(path, LABEL)
+
+
+def content(file: FramedFile) -> list[tuple[int, bytes]]:
+    return [(record.kind, record.payload) for record in file.records()]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "some.log"
+    file = opened(path)
+    for kind, payload in RECORDS:
+        file.append(kind, payload)
+    file.close()
+    return path
+
+
+def test_records_come_back_in_their_order(path: Path) -> None:
+    file = opened(path)
+    assert content(file) == RECORDS
+    file.append(3, b"later")
+    file.sync()
+    file.close()
+    assert content(opened(path)) == [*RECORDS, (3, b"later")]
+
+
+def test_a_file_that_ends_anywhere_gives_its_whole_records_and_can_be_continued(
+    path: Path,
+) -> None:
+    whole = path.read_bytes()
+    ends = [record.end for record in opened(path).records()]
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        file = opened(path)
+        kept = sum(end <= size for end in ends)
+        assert content(file) == RECORDS[:kept]
+        file.append(9, b"again")
+        assert content(file) == [*RECORDS[:kept], (9, b"again")]
+        file.close()
+
+
+def test_what_is_cut_off_is_counted_and_kept_beside_the_file(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"torn")
+    damaged = opened(path)
+    assert content(damaged) == RECORDS
+    assert damaged.cut_bytes == 4
+    assert path.with_name("some.log.cut").read_bytes() == b"torn"
+
+
+def test_a_changed_byte_ends_the_records(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    assert content(opened(path)) == RECORDS[:2]
+
+
+def test_a_size_that_cannot_be_is_not_read(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"\xff" * 9)
+    assert content(opened(path)) == RECORDS
+
+
+@pytest.mark.parametrize("text", [b"something else altogether", b"x"])
+def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "other"
+    path.write_bytes(text)
+    with pytest.raises(StorageError, match="other is no file of this version and chain"):
+        opened(path)
+    assert path.read_bytes() == text
+
+
+def test_another_label_is_refused(path: Path) -> None:
+    with pytest.raises(StorageError):
+        FramedFile(path, b"b chain")
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, write = opened(path), os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:5]))
+    with pytest.raises(OSError, match="5 of"):
+        file.append(1, b"does not fit")
+    monkeypatch.undo()
+    assert content(file) == RECORDS
+    file.append(1, b"fits")
+    assert content(file) == [*RECORDS, (1, b"fits")]
+    assert not file.cut_bytes
+
+
+def test_rewriting_replaces_everything_at_once(path: Path) -> None:
+    file = opened(path)
+    file.rewrite([(4, b"new")])
+    file.append(5, b"more")
+    assert content(file) == [(4, b"new"), (5, b"more")]
+    file.close()
+    assert content(opened(path)) == [(4, b"new"), (5, b"more")]
+    assert [entry.name for entry in path.parent.iterdir()] == ["some.log"]
+
+
+def test_a_replaced_file_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    replace_file(path, b"one")
+    replace_file(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
