@@ -6,7 +6,7 @@ import pytest
 
 from .sources import cython_functions, files, python_functions, shown
 
-MAX_FILE = 500
+MAX_FILE = 800
 MAX_FUNCTION = 40
 MAX_INLINE_FUNCTION = 25
 MAX_COLUMNS = 100
@@ -18,7 +18,7 @@ SOURCES = files(".py", ".pyx", ".pxd", ".pyi", ".h", under=("fastevm", "rpc"))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=shown)
-def test_a_file_has_at_most_500_lines(path: Path) -> None:
+def test_a_file_has_at_most_800_lines(path: Path) -> None:
     if shown(path) != DISPATCH:
         assert len(path.read_text().splitlines()) <= MAX_FILE
 
