@@ -11,12 +11,12 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, Final, TextIO
-from urllib.parse import urlsplit
 
 from fastevm.conformance.runner import Mismatch, Tally, print_failure
+from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.wire.client.messages import RpcUnreachable
 
 DEFAULT_URL: Final = "http://127.0.0.1:8545"
 TIMEOUT: Final = 5.0  # seconds for one request
@@ -55,7 +55,7 @@ class RpcReport:
 
 
 Progress = Callable[[Tally], None]
-Send = Callable[[str], Any]
+Send = Callable[[bytes], bytes]
 
 
 def read_case(name: str, text: str) -> Case:
@@ -107,7 +107,7 @@ def run_directory(
     after each case. An unreachable node fails every case, it does not raise.
     """
     root, report = Path(directory), RpcReport()
-    client = Client(url)
+    client = JsonRpcClient(url, timeout=TIMEOUT)
     for path in find_cases(root, methods=methods, filter=filter):
         name = path.relative_to(root).as_posix()
         try:
@@ -127,8 +127,8 @@ def run_case(case: Case, send: Send, report: RpcReport) -> Mismatch | None:
     """Run one case to its first difference; notes differing messages in ``report``."""
     for exchange in case.exchanges:
         try:
-            found = send(exchange.request)
-        except (OSError, HTTPException, ValueError) as error:
+            found = json.loads(send(exchange.request.encode()))
+        except (RpcUnreachable, ValueError) as error:
             return Mismatch(_shown(exchange.expected), f"{type(error).__name__}: {error}")
         compare = Comparison()
         if case.spec_only and "error" not in exchange.expected:
@@ -200,32 +200,6 @@ class Comparison:
         if wanted != got:
             self.messages.append((str(wanted), str(got)))
         return left, right
-
-
-class Client:
-    """Sends requests over one connection, opened again when the node closed it."""
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"not an http address: {url!r}")
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._path = parts.path or "/"
-        self._connection = kind(parts.hostname, parts.port, timeout=TIMEOUT)
-
-    def send(self, request: str) -> Any:
-        """Return the parsed response; OSError, HTTPException or ValueError if there is none."""
-        headers = {"Content-Type": "application/json"}
-        try:
-            self._connection.request("POST", self._path, request.encode(), headers)
-            return json.loads(self._connection.getresponse().read())
-        except (OSError, HTTPException):
-            self._connection.close()
-            raise
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -36,13 +36,14 @@ from fastevm.sync.block_import import SyncState
 from fastevm.sync.feed_hub import FeedHub
 from fastevm.sync.follower import Follower
 from fastevm.sync.following import Following
-from fastevm.sync.upstream import UpstreamError, UpstreamRefusal
+from fastevm.sync.upstream import UpstreamError
 from fastevm.txpool.admission import check_pooled
 from fastevm.txpool.kzg import TrustedSetup
 from fastevm.txpool.pool import TransactionPool
 from fastevm.txpool.pooled import PoolLimits
 from fastevm.txpool.predecode import Foreseen
 from fastevm.types import Block, Header
+from fastevm.wire.client.messages import RpcRefusal
 
 log = logging.getLogger(__name__)
 
@@ -343,7 +344,7 @@ class Node:
         assert self.following is not None
         try:
             self.following.forward(raw)
-        except UpstreamRefusal as error:
+        except RpcRefusal as error:
             if "already known" in error.message:
                 return
             self.pool.drop(transaction.hash)

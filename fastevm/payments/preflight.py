@@ -19,11 +19,12 @@ from fastevm.payments.calls import (
     wallet_data,
 )
 from fastevm.payments.errors import NodeRefusal
-from fastevm.payments.node import Answer, Call, NodeClient
+from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.orders import Order
 from fastevm.payments.reasons import Reason, decode_revert
 from fastevm.payments.routes import Direct, Route
 from fastevm.payments.signatures import Signature, fault_of
+from fastevm.wire.client.messages import Call
 
 PENDING: Final = "pending"
 AFTER_OTHERS: Final = "balance_after_others"

@@ -12,8 +12,9 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.metrics import Meters
 from fastevm.errors import InvalidBlock, StateUnavailableError
 from fastevm.execution.decoding import decode_block
-from fastevm.sync.upstream import METHOD_NOT_FOUND, Upstream, UpstreamError, UpstreamRefusal
+from fastevm.sync.upstream import Upstream, UpstreamError
 from fastevm.types import Block
+from fastevm.wire.client.messages import METHOD_NOT_FOUND, RpcRefusal
 from fastevm.wire.upstream_blocks import block_from_json
 
 log = logging.getLogger(__name__)
@@ -165,7 +166,7 @@ class BlockImport:
             try:
                 raw = await self.upstream.call("debug_getRawBlock", hex(number))
                 return decode_block(bytes.fromhex(raw[2:]), number=number)
-            except UpstreamRefusal as error:
+            except RpcRefusal as error:
                 if error.code != METHOD_NOT_FOUND:
                     raise
                 self.raw_blocks = False

@@ -101,7 +101,7 @@ class Following:
         await self.upstream.close()
 
     def forward(self, raw: bytes) -> None:
-        """Send a transaction on, from another thread; UpstreamRefusal or UpstreamError."""
+        """Send a transaction on, from another thread; RpcRefusal or UpstreamError."""
         if self._loop is None:
             raise UpstreamError("the upstream node is not connected")
         call = self.upstream.call("eth_sendRawTransaction", "0x" + raw.hex())

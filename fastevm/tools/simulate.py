@@ -3,7 +3,6 @@
 import argparse
 import json
 import sys
-import urllib.request
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +22,8 @@ from fastevm.simulate import (
     simulate_v1,
 )
 from fastevm.simulate.wire import payload_from
+from fastevm.wire.client.blocking import call_once
+from fastevm.wire.client.messages import RpcRefusal
 
 HTTP_SECONDS: Final = 60.0
 GETH_SPACING: Final = 12  # seconds
@@ -92,15 +93,11 @@ def read_payload(arguments: argparse.Namespace) -> Any:
 
 def asked(url: str, payload: Any, block: str) -> list[dict[str, Any]]:
     """What a node answers."""
-    call = {"jsonrpc": "2.0", "id": 1, "method": "eth_simulateV1", "params": [payload, block]}
-    request = urllib.request.Request(
-        url, json.dumps(call).encode(), {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=HTTP_SECONDS) as response:
-        answer = json.loads(response.read())
-    if "error" in answer:
-        raise ValueError(f"{answer['error']['message']} ({answer['error']['code']})")
-    return cast(list[dict[str, Any]], answer["result"])
+    try:
+        answer = call_once(url, "eth_simulateV1", payload, block, timeout=HTTP_SECONDS)
+    except RpcRefusal as error:
+        raise ValueError(f"{error.message} ({error.code})") from None
+    return cast(list[dict[str, Any]], answer)
 
 
 def chain_view(arguments: argparse.Namespace) -> StateView:

@@ -12,7 +12,7 @@ from fastevm.chain.retention import ChainLimits
 from fastevm.errors import InvalidBlock
 from fastevm.sync import block_import as importing
 from fastevm.sync.block_import import BlockImport, ForeignChain, SyncState
-from fastevm.sync.upstream import METHOD_NOT_FOUND, UpstreamRefusal
+from fastevm.wire.client.messages import METHOD_NOT_FOUND, RpcRefusal
 
 from ..chain.blocks import grow, new_chain
 
@@ -35,7 +35,7 @@ class FakeUpstream:
         if method == "debug_getRawBlock":
             return "0x" + self.chain.block_by_number(int(params[0], 16)).rlp().hex()
         if method != "eth_getBlockByNumber":
-            raise UpstreamRefusal(METHOD_NOT_FOUND, "no such method")
+            raise RpcRefusal(METHOD_NOT_FOUND, "no such method")
         named = params[0]
         found = self.chain.head if named == "latest" else None
         found = found or self.chain.block_by_number(int(named, 16))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fastevm.tools.simulate import add_arguments, run
+from fastevm.wire.client.messages import RpcRefusal
 
 ROOT = Path(__file__).parents[3]
 RECORDED = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared")) / "rpc-compat"
@@ -68,3 +69,22 @@ def test_what_cannot_be_run_ends_with_one(
 ) -> None:
     assert command(*arguments) == 1
     assert capsys.readouterr().err.startswith("fastevm simulate: ")
+
+
+def test_a_node_is_asked_and_its_refusal_ends_with_one(
+    payload: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([[{"number": "0x1", "calls": []}], RpcRefusal(-32000, "no")])
+
+    def call_once(url: str, method: str, *params: object, timeout: float) -> object:
+        assert (url, method, params[1]) == ("http://node", "eth_simulateV1", "latest")
+        answer = next(answers)
+        if isinstance(answer, RpcRefusal):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("fastevm.tools.simulate.call_once", call_once)
+    assert command(str(payload), "--url", "http://node") == 0
+    assert json.loads(capsys.readouterr().out) == [{"number": "0x1", "calls": []}]
+    assert command(str(payload), "--url", "http://node") == 1
+    assert capsys.readouterr().err == "fastevm simulate: no (-32000)\n"

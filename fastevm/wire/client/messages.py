@@ -1,0 +1,109 @@
+"""JSON-RPC 2.0 as a client writes and reads it, and the two ways in which a call fails."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from fastevm.errors import FastevmError
+
+MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
+REQUEST_SECONDS: Final = 10.0
+CONTENT_TYPE: Final = {"Content-Type": "application/json"}
+METHOD_NOT_FOUND: Final = -32601
+
+Call = tuple[str, Sequence[Any]]  # method and parameters
+Request = dict[str, Any]
+
+
+class RpcUnreachable(FastevmError):
+    """The node gave no answer in time, or none that is JSON-RPC. Whether it acted is unknown.
+
+    ``status`` is the HTTP status when that was the reason.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class RpcRefusal(FastevmError):
+    """The node answered with an error: its ``code``, ``message`` and ``data`` (None without)."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+Answer = Any  # a result, or the RpcRefusal that came instead
+
+
+def request_of(method: str, params: Sequence[Any] = (), number: int = 1) -> Request:
+    """A request object; ``number`` is its id."""
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)}
+
+
+def body_of(request: Request | Sequence[Request]) -> bytes:
+    """The JSON text of one request or of a batch, without spaces."""
+    return json.dumps(request, separators=(",", ":")).encode()
+
+
+def request_body(method: str, params: Sequence[Any] = (), number: int = 1) -> bytes:
+    """The JSON text of one request."""
+    return body_of(request_of(method, params, number))
+
+
+def answers_in(body: bytes | str, requests: Sequence[Request]) -> list[Answer]:
+    """One answer for each request, in their order. RpcUnreachable if one is missing."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        raise RpcUnreachable("an answer that is no JSON") from None
+    found = value if isinstance(value, list) else [value]
+    by_id = {one.get("id"): one for one in found if _has_hashable_id(one)}
+    return [answer_of(request, by_id.get(request["id"])) for request in requests]
+
+
+def answer_of(request: Request, response: Request | None) -> Answer:
+    """The result in a response object, or its error as RpcRefusal. RpcUnreachable without one."""
+    if response is None:
+        raise RpcUnreachable(f"{request['method']}: no answer with its id")
+    error = response.get("error")
+    if error is None:
+        return response.get("result")
+    if not isinstance(error, dict):
+        return RpcRefusal(0, "")
+    code = error.get("code", 0)
+    number = code if isinstance(code, int) else 0
+    return RpcRefusal(number, str(error.get("message", "")), error.get("data"))
+
+
+def result_of(answer: Answer) -> Any:
+    """The result; an RpcRefusal is raised."""
+    if isinstance(answer, RpcRefusal):
+        raise answer
+    return answer
+
+
+def shown_address(url: str) -> str:
+    """An address without user, path and query: providers put access keys there."""
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname or ''}{port}"
+
+
+def checked_address(url: str, *schemes: str) -> str:
+    """``url`` itself. ValueError if its scheme is none of ``schemes`` or it names no host."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError("not an address of a node") from None
+    if parts.scheme not in schemes or not parts.hostname:
+        raise ValueError(f"address {shown_address(url)!r} is not {schemes[0]}")
+    return url
+
+
+def _has_hashable_id(response: Any) -> bool:
+    return isinstance(response, dict) and isinstance(response.get("id"), int | str | None)
