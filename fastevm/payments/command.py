@@ -13,7 +13,12 @@ class Subcommand(NamedTuple):
 
 
 # Named, not imported: a command loads what it needs when it is given.
-SUBCOMMANDS: Final[dict[str, Subcommand]] = {}
+SUBCOMMANDS: Final[dict[str, Subcommand]] = {
+    "facilitator": Subcommand(
+        "Verify and settle x402 payments for other programs over HTTP",
+        "fastevm.payments.x402.program",
+    ),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,195 @@
+"""Tokens as the chain has them: domain, decimals and signature forms read from the contract.
+
+A token's EIP-712 domain is never typed in: USDC is ``USD Coin`` on one chain and ``USDC`` on the
+next. `Token.of` reads it and holds it against ``DOMAIN_SEPARATOR()``; the table of known tokens
+gives addresses, and what their contracts are expected to say.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NamedTuple
+
+from eth_abi.abi import decode
+from eth_abi.exceptions import DecodingError
+
+from fastevm.payments.authorization import Domain, address
+from fastevm.payments.calls import call_data, separator_data, state_data
+from fastevm.payments.errors import InvalidTerms, NodeRefusal, PaymentError
+from fastevm.payments.node import Answer, NodeClient
+from fastevm.payments.reasons import revert_text
+
+LATEST: Final = "latest"
+MOST_DECIMALS: Final = 36
+USUAL_VERSIONS: Final = ("2", "1")  # of tokens without ``version()``
+NOBODY: Final = "0x000000000000000000000000000000000000dEaD"
+BYTES_OVERLOAD: Final = (
+    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
+)
+
+
+class WrongToken(PaymentError):
+    """The contract is not the token that is expected, or none that payments can use."""
+
+
+class KnownToken(NamedTuple):
+    """A published address, and the signing domain that its contract is expected to have."""
+
+    chain_id: int
+    symbol: str
+    address: str
+    name: str
+    version: str = "2"
+    decimals: int = 6
+
+
+KNOWN: Final[tuple[KnownToken, ...]] = (
+    KnownToken(1, "USDC", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "USD Coin"),
+    KnownToken(1, "EURC", "0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c", "Euro Coin"),
+    KnownToken(10, "USDC", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", "USD Coin"),
+    KnownToken(130, "USDC", "0x078D782b760474a361dDA0AF3839290b0EF57AD6", "USDC"),
+    KnownToken(137, "USDC", "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", "USD Coin"),
+    KnownToken(143, "USDC", "0x754704Bc059F8C67012fEd69BC8A327a5aafb603", "USDC"),
+    KnownToken(146, "USDC", "0x29219dd400f2Bf60E5a23d13Be72B486D4038894", "USDC"),
+    KnownToken(480, "USDC", "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", "USDC"),
+    KnownToken(999, "USDC", "0xb88339CB7199b77E23DB6E890353E22632Ba630f", "USDC"),
+    KnownToken(1328, "USDC", "0x4fCF1784B31630811181f670Aea7A7bEF803eaED", "USDC"),
+    KnownToken(1329, "USDC", "0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392", "USDC"),
+    KnownToken(8453, "USDC", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "USD Coin"),
+    KnownToken(8453, "EURC", "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42", "EURC"),
+    KnownToken(42161, "USDC", "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", "USD Coin"),
+    KnownToken(42220, "USDC", "0xcebA9300f2b948710d2653dD7B07f33A8B32118C", "USDC"),
+    KnownToken(43113, "USDC", "0x5425890298aed601595a70AB815c96711a31Bc65", "USD Coin"),
+    KnownToken(43114, "USDC", "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", "USD Coin"),
+    KnownToken(43114, "EURC", "0xC891EB4cbdEFf6e073e859e987815Ed1505c2ACD", "Euro Coin"),
+    KnownToken(80002, "USDC", "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582", "USDC"),
+    KnownToken(84532, "USDC", "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC"),
+    KnownToken(84532, "EURC", "0x808456652fdb597867f38412077A9182bf77359F", "EURC"),
+    KnownToken(421614, "USDC", "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d", "USD Coin"),
+    KnownToken(11142220, "USDC", "0x01C5C0122039549AD1493B8220cABEdD739BC44E", "USDC"),
+    KnownToken(11155111, "USDC", "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", "USDC"),
+    KnownToken(11155420, "USDC", "0x5fd84259d66Cd46123540766Be93DFE6D43130D7", "USDC"),
+)
+
+
+def known(chain_id: int, token: str) -> KnownToken | None:
+    """A row of the table by its symbol or its address; None when there is none."""
+    wanted = token.lower()
+    for one in KNOWN:
+        if one.chain_id == chain_id and wanted in (one.symbol.lower(), one.address.lower()):
+            return one
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token that was read from its contract.
+
+    ``long_signatures``: it takes signatures as bytes (ERC-7598), which contract wallets and the
+    escrow need.
+    """
+
+    domain: Domain
+    symbol: str
+    decimals: int
+    long_signatures: bool
+
+    @classmethod
+    async def of(cls, node: NodeClient, token: str) -> "Token":
+        """Read a token by its address, or by its symbol in the table of the node's chain.
+
+        :class:`WrongToken` when there is no EIP-3009 token, when the domain cannot be found, or is
+        not the one of the table. NodeUnreachable, NodeRefusal.
+        """
+        chain_id = int(await node.call("eth_chainId"), 16)
+        expected = known(chain_id, token)
+        place = address(expected.address if expected else token, "token")
+        found = await _read(node, chain_id, place)
+        if expected is not None:
+            _compare(found, expected)
+        return found
+
+    def units(self, amount: str | Decimal | int) -> int:
+        """An amount for people, such as ``"12.50"``, in units of the token. InvalidTerms."""
+        try:
+            scaled = Decimal(amount).scaleb(self.decimals)
+            units = int(scaled)
+        except (InvalidOperation, OverflowError, TypeError, ValueError):
+            raise InvalidTerms(f"amount: expected a decimal number, found {amount!r}") from None
+        if isinstance(amount, float | bool) or units != scaled or units < 0:
+            raise InvalidTerms(
+                f"amount: expected a number of 0 or more with at most {self.decimals} decimals"
+            )
+        return units
+
+    def text(self, units: int) -> str:
+        """Units as an amount for people, with the symbol."""
+        whole, part = divmod(units, 10**self.decimals)
+        decimals = f"{part:0{self.decimals}d}".rstrip("0").ljust(2, "0") if self.decimals else ""
+        return f"{whole:,}{'.' if decimals else ''}{decimals} {self.symbol}"
+
+
+async def _read(node: NodeClient, chain_id: int, place: str) -> Token:
+    signatures = ("name()", "version()", "decimals()", "symbol()")
+    asked = [_call(place, call_data(one)) for one in signatures]
+    asked += [
+        _call(place, separator_data()),
+        _call(place, state_data(NOBODY, bytes(32))),
+        _call(place, call_data(BYTES_OVERLOAD, NOBODY, NOBODY, 0, 0, 0, bytes(32), b"\1")),
+    ]
+    name, version, decimals, symbol, separator, state, overload = await node.batch(asked)
+    if len(_output(separator)) != 32 or len(_output(state)) != 32:
+        raise WrongToken(f"{place} on chain {chain_id} is no EIP-3009 token")
+    title, digits = _text(name), int.from_bytes(_output(decimals), "big")
+    if title is None or digits > MOST_DECIMALS:
+        raise WrongToken(f"{place} on chain {chain_id} tells no name or no decimals")
+    told = _text(version)
+    domain = _domain(title, (told,) if told else USUAL_VERSIONS, chain_id, place, separator)
+    # Its reason is about the window: the overload exists. Without it, calls end without a reason.
+    taken = isinstance(overload, NodeRefusal) and revert_text(_revert(overload)) is not None
+    return Token(domain, _text(symbol) or title, digits, taken)
+
+
+def _domain(
+    name: str, versions: Sequence[str], chain_id: int, place: str, separator: Answer
+) -> Domain:
+    for version in versions:
+        domain = Domain(name, version, chain_id, place)
+        if domain.separator == _output(separator):
+            return domain
+    raise WrongToken(
+        f"{place} on chain {chain_id}: its DOMAIN_SEPARATOR() is not that of {name!r}, version "
+        + " or ".join(repr(one) for one in versions)
+    )
+
+
+def _compare(found: Token, expected: KnownToken) -> None:
+    domain = found.domain
+    told = (domain.name, domain.version, found.decimals)
+    wanted = (expected.name, expected.version, expected.decimals)
+    if told != wanted:
+        raise WrongToken(
+            f"{expected.symbol} on chain {expected.chain_id}: expected name, version and decimals "
+            f"{wanted}, found {told}"
+        )
+
+
+def _call(to: str, data: bytes) -> tuple[str, Sequence[Any]]:
+    return "eth_call", [{"to": to, "data": "0x" + data.hex()}, LATEST]
+
+
+def _output(answer: Answer) -> bytes:
+    return bytes.fromhex(answer[2:]) if isinstance(answer, str) else b""
+
+
+def _revert(refusal: NodeRefusal) -> bytes:
+    data = refusal.data
+    return bytes.fromhex(data[2:]) if isinstance(data, str) and data.startswith("0x") else b""
+
+
+def _text(answer: Answer) -> str | None:
+    try:
+        (text,) = decode(["string"], _output(answer))
+    except (DecodingError, UnicodeDecodeError, OverflowError):
+        return None
+    return str(text)

@@ -1,0 +1,57 @@
+"""x402 for sellers: a facilitator, a paywall for web servers, and the payer's side for programs.
+
+Both versions of the protocol are spoken. `Lane` settles payments on one chain, `Facilitator` on
+several; `Paywall` sells answers, in front of aiohttp, ASGI or WSGI applications; the program
+``fastevm pay facilitator`` serves others over HTTP.
+"""
+
+from fastevm.payments.x402.aiohttp_server import payment_middleware
+from fastevm.payments.x402.asgi import PaymentMiddleware
+from fastevm.payments.x402.facilitator import Engine, Facilitator
+from fastevm.payments.x402.grants import FileGrants, Grant, Grants, MemoryGrants, Phase, Reply
+from fastevm.payments.x402.http import application
+from fastevm.payments.x402.lane import Lane, Rules
+from fastevm.payments.x402.messages import (
+    Malformed,
+    Payment,
+    Requirements,
+    Settled,
+    Verified,
+)
+from fastevm.payments.x402.payer import NothingToPay, Payer
+from fastevm.payments.x402.paywall import Paywall, Request, Sale
+from fastevm.payments.x402.reasons import Refused, Unavailable
+from fastevm.payments.x402.remote import RemoteFacilitator
+from fastevm.payments.x402.wsgi import LoopThread
+from fastevm.payments.x402.wsgi import PaymentMiddleware as WsgiPaymentMiddleware
+
+__all__ = [
+    "Engine",
+    "Facilitator",
+    "FileGrants",
+    "Grant",
+    "Grants",
+    "Lane",
+    "LoopThread",
+    "Malformed",
+    "MemoryGrants",
+    "NothingToPay",
+    "Payer",
+    "Payment",
+    "PaymentMiddleware",
+    "Paywall",
+    "Phase",
+    "Refused",
+    "RemoteFacilitator",
+    "Reply",
+    "Request",
+    "Requirements",
+    "Rules",
+    "Sale",
+    "Settled",
+    "Unavailable",
+    "Verified",
+    "WsgiPaymentMiddleware",
+    "application",
+    "payment_middleware",
+]

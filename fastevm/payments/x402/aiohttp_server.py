@@ -1,0 +1,46 @@
+"""The paywall for aiohttp: ``web.Application(middlewares=[payment_middleware(paywall)])``."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from fastevm.payments.x402.grants import Reply
+from fastevm.payments.x402.paywall import Paywall, Request
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def payment_middleware(paywall: Paywall) -> Any:
+    """A middleware that asks for payments; answers to paid requests cannot be streams."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        seen = Request(request.method, request.path, str(request.url), headers)
+        if paywall.price_of(seen) is None:
+            return await handler(request)
+        body = await request.read()  # the handler reads the same bytes again
+        whole = Request(seen.method, seen.path, seen.url, headers, body)
+        reply = await paywall.handle(whole, lambda: _run(request, handler))
+        answer = web.Response(status=reply.status, body=reply.body)
+        del answer.headers["Content-Type"]
+        for name, value in reply.headers:
+            if name.lower() not in ("content-length", "transfer-encoding"):
+                answer.headers.add(name, value)
+        return answer
+
+    return middleware
+
+
+async def _run(request: web.Request, handler: Handler) -> Reply:
+    """The handler's answer, whole."""
+    try:
+        answer = await handler(request)
+    except web.HTTPException as raised:
+        answer = raised
+    body = answer.body if isinstance(answer, web.Response) else None
+    if not isinstance(answer, web.Response) or not isinstance(body, bytes | bytearray | None):
+        raise TypeError("an answer that is paid for must be a web.Response with its body")
+    answer.headers.setdefault("Content-Type", answer.content_type)
+    return Reply(answer.status, list(answer.headers.items()), bytes(body or b""))

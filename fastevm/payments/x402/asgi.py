@@ -1,0 +1,94 @@
+"""The paywall for ASGI applications: Starlette, FastAPI and others, imported by none of them.
+
+    app.add_middleware(PaymentMiddleware, paywall=paywall)
+
+Answers to paid requests are held until they are settled, so they are not streamed.
+"""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from fastevm.payments.x402.grants import Reply
+from fastevm.payments.x402.paywall import Paywall, Request
+
+LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes of the body of a paid request
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class PaymentMiddleware:
+    """Asks for payments in front of an ASGI application."""
+
+    def __init__(self, app: Application, paywall: Paywall) -> None:
+        self.app, self.paywall = app, paywall
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection: what is no request, or is free, passes untouched."""
+        request = _request(scope) if scope["type"] == "http" else None
+        if request is None or self.paywall.price_of(request) is None:
+            await self.app(scope, receive, send)
+            return
+        body = await _body(receive)
+        if body is None:
+            await _send(send, Reply(413))
+            return
+        whole = Request(request.method, request.path, request.url, request.headers, body)
+        reply = await self.paywall.handle(whole, lambda: _run(self.app, scope, body))
+        await _send(send, reply)
+
+
+def _request(scope: Scope) -> Request:
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1")
+               for name, value in scope["headers"]}  # fmt: skip
+    host = headers.get("host") or ":".join(str(part) for part in scope.get("server") or ("",))
+    query = scope.get("query_string", b"").decode("latin-1")
+    path = scope["path"]
+    url = f"{scope.get('scheme', 'http')}://{host}{path}" + (f"?{query}" if query else "")
+    return Request(scope["method"], path, url, headers)
+
+
+async def _body(receive: Receive) -> bytes | None:
+    parts, length = [], 0
+    while True:
+        message = await receive()
+        part = message.get("body", b"")
+        length += len(part)
+        if length > LONGEST_REQUEST:
+            return None
+        parts.append(part)
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _run(app: Application, scope: Scope, body: bytes) -> Reply:
+    """The application's answer, whole."""
+    started: Message = {"status": 500, "headers": []}
+    parts: list[bytes] = []
+    asked = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> Message:
+        return next(asked, {"type": "http.disconnect"})
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            started.update(message)
+        elif message["type"] == "http.response.body":
+            parts.append(message.get("body", b""))
+
+    await app(scope, receive, send)
+    headers = [(name.decode("latin-1"), value.decode("latin-1"))
+               for name, value in started["headers"]]  # fmt: skip
+    return Reply(started["status"], headers, b"".join(parts))
+
+
+async def _send(send: Send, reply: Reply) -> None:
+    headers = [(name.lower(), value) for name, value in reply.headers]
+    if not any(name == "content-length" for name, _ in headers):
+        headers.append(("content-length", str(len(reply.body))))
+    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    await send({"type": "http.response.start", "status": reply.status, "headers": encoded})
+    await send({"type": "http.response.body", "body": reply.body})

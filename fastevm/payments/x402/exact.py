@@ -1,0 +1,102 @@
+"""The scheme ``exact`` by EIP-3009: one transfer of the exact amount, which anybody may submit."""
+
+from typing import Final
+
+from fastevm.payments.authorization import Kind
+from fastevm.payments.calls import call_data, capture_data
+from fastevm.payments.signatures import PLAIN_LENGTH, Signature
+from fastevm.payments.tokens import BYTES_OVERLOAD, Token
+from fastevm.payments.x402 import reasons
+from fastevm.payments.x402.claims import (
+    Call,
+    Chain,
+    Claim,
+    authorization,
+    check_domain,
+    read_terms,
+)
+from fastevm.payments.x402.messages import EXACT, Json, Payment, Requirements, as_bytes
+from fastevm.payments.x402.reasons import Refused
+from fastevm.payments.x402.wrapped import through_multicall, unwrap
+
+MARGIN: Final = 6  # seconds that an authorization must still be valid for
+
+
+class Exact:
+    """Checks and collects ``exact`` payments of tokens with EIP-3009."""
+
+    name = EXACT
+
+    def supported(self, chain: Chain) -> Json:
+        """Nothing beside the scheme."""
+        return {}
+
+    def read(self, chain: Chain, payment: Payment, offer: Requirements) -> Claim:
+        """What the payload says; Malformed, or Refused where it is not what was asked."""
+        if offer.extra.get("assetTransferMethod", "eip3009") != "eip3009":
+            raise Refused("unsupported_payload_type", "only eip3009 is served")
+        token = chain.domain_of(offer.asset)
+        check_domain(token, offer)
+        terms = read_terms(dict(payment.payload))
+        signature = as_bytes(payment.payload, "signature")
+        if terms.recipient != offer.pay_to:
+            raise Refused(reasons.RECIPIENT, f"signed for {terms.recipient}")
+        if terms.value != offer.amount:
+            raise Refused(reasons.VALUE, f"asked for {offer.amount}, signed {terms.value}")
+        made = authorization(token, terms, Kind.TRANSFER)
+        return Claim(authorization=made, signature=signature)
+
+    async def check(self, chain: Chain, claim: Claim) -> Call:
+        """The call that collects, if it would succeed on the pending state; Refused."""
+        check_window(chain, claim)
+        token: Token = chain.domain_of(claim.authorization.domain.token)
+        wrapped = unwrap(claim.signature)
+        if wrapped is None:
+            return await chain.collect(_calls(token, claim, claim.signature))
+        (code,) = await chain.ask([("eth_getCode", [claim.payer, "pending"])])
+        calls = _calls(token, claim, wrapped.inner)
+        if code != "0x":
+            return await chain.collect(calls)
+        if wrapped.factory not in chain.factories:
+            raise Refused(reasons.FACTORY, wrapped.factory)
+        deploying = [
+            through_multicall(wrapped.factory, wrapped.call, to, data) for to, data in calls
+        ]
+        return await chain.collect(deploying)
+
+
+def check_window(chain: Chain, claim: Claim) -> None:
+    """The authorization is valid now, and for long enough to be collected; Refused."""
+    terms, now = claim.authorization.terms, chain.now()
+    if terms.valid_before < now + MARGIN:
+        raise Refused(reasons.VALID_BEFORE, f"less than {MARGIN} s are left")
+    if terms.valid_after > now:
+        raise Refused(reasons.VALID_AFTER, f"valid in {terms.valid_after - now} s")
+
+
+def _calls(token: Token, claim: Claim, signature: bytes) -> list[tuple[str, bytes]]:
+    """The ways to hand this signature to the token, the most likely first.
+
+    Some wallets write the recovery id 0 or 1 where tokens want 27 or 28; 65 bytes of a contract
+    wallet may end in 0 or 1 for reasons of its own, so both are tried.
+    """
+    terms = claim.authorization.terms
+    members = (
+        terms.payer,
+        terms.recipient,
+        terms.value,
+        terms.valid_after,
+        terms.valid_before,
+        terms.nonce,
+    )
+    made = []
+    if token.long_signatures:
+        made.append(call_data(BYTES_OVERLOAD, *members, signature))
+    if len(signature) == PLAIN_LENGTH:
+        v = signature[64]
+        plain = signature[:64] + bytes([v + 27 if v < 2 else v])
+        if plain != signature or not made:
+            made.append(capture_data(claim.authorization, Signature(plain)))
+    if not made:
+        raise Refused(reasons.SIGNATURE, "this token takes signatures of 65 bytes only")
+    return [(token.domain.token, data) for data in made]

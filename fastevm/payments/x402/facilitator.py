@@ -1,0 +1,167 @@
+"""The engine of x402: verifies payments and settles them once, for programs and for HTTP.
+
+    facilitator = Facilitator([lane])
+    async with facilitator:
+        answer = await facilitator.verify(payment, requirements)
+        answer = await facilitator.settle(payment, requirements)
+
+Verification simulates on the pending state and moves nothing. Settlement is idempotent by chain,
+token, payer and nonce. `Unavailable` is raised where nothing was sent and nothing is known.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Protocol
+
+from fastevm.payments.x402 import networks, reasons
+from fastevm.payments.x402.claims import Claim, Scheme
+from fastevm.payments.x402.exact import Exact
+from fastevm.payments.x402.lane import Lane
+from fastevm.payments.x402.messages import (
+    EXACT,
+    VERSIONS,
+    Json,
+    Malformed,
+    Payment,
+    Requirements,
+    Settled,
+    Verified,
+)
+from fastevm.payments.x402.reasons import Refused
+
+MOST_RESOURCES: Final = 10_000  # that the catalogue remembers
+MOST_LISTED: Final = 100  # of one page of it
+BAZAAR: Final = "bazaar"  # the extension by which a resource asks to be listed
+
+
+class Engine(Protocol):
+    """Who verifies and settles: this process, or a facilitator over HTTP."""
+
+    async def verify(self, payment: Payment, offer: Requirements) -> Verified:
+        """Whether the payment would succeed now; Malformed, Unavailable."""
+        ...
+
+    async def settle(self, payment: Payment, offer: Requirements) -> Settled:
+        """Collect the payment once; Malformed, Unavailable."""
+        ...
+
+
+class Facilitator:
+    """Verifies and settles payments on one or several chains."""
+
+    def __init__(self, lanes: Sequence[Lane], schemes: Sequence[Scheme] = ()) -> None:
+        self.lanes = {lane.chain_id: lane for lane in lanes}
+        if len(self.lanes) != len(lanes):
+            raise ValueError("lanes: expected one for each chain")
+        self.schemes: Mapping[str, Scheme] = {one.name: one for one in (*schemes, Exact())}
+        self._resources: dict[str, Json] = {}
+        self._tending: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> "Facilitator":
+        self._tending = [asyncio.create_task(lane.run()) for lane in self.lanes.values()]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in self._tending:
+            task.cancel()
+        await asyncio.gather(*self._tending, return_exceptions=True)
+        for lane in self.lanes.values():
+            await lane.receipts.close()
+
+    async def verify(self, payment: Payment, offer: Requirements) -> Verified:
+        """Whether the payment would succeed on the pending state; Malformed, Unavailable."""
+        payer = None
+        try:
+            lane, scheme, claim = self._claim(payment, offer)
+            payer = claim.payer
+            await scheme.check(lane, claim)
+        except Refused as refusal:
+            return Verified(payer=payer, reason=refusal.reason, message=refusal.detail)
+        return Verified(payer=payer)
+
+    async def settle(self, payment: Payment, offer: Requirements) -> Settled:
+        """Collect the payment, once, and tell the outcome; Malformed, Unavailable."""
+        payer = None
+        try:
+            lane, scheme, claim = self._claim(payment, offer)
+            payer = claim.payer
+            settled = await lane.settle(claim, lambda: scheme.check(lane, claim))
+        except Refused as refusal:
+            return Settled(
+                chain_id=offer.chain_id,
+                payer=payer,
+                reason=refusal.reason,
+                message=refusal.detail,
+            )
+        if settled.success:
+            self._list(payment, offer)
+        return settled
+
+    def _claim(self, payment: Payment, offer: Requirements) -> tuple[Lane, Scheme, Claim]:
+        scheme = self.schemes.get(offer.scheme)
+        if scheme is None:
+            raise Refused(reasons.UNSUPPORTED_SCHEME, offer.scheme[:40])
+        lane = self.lanes.get(offer.chain_id)
+        if lane is None:
+            raise Refused(reasons.INVALID_NETWORK, offer.network)
+        if not payment.chooses(offer):
+            different = payment.chain_id != offer.chain_id
+            raise Refused(
+                reasons.NETWORK_MISMATCH if different else reasons.INVALID_REQUIREMENTS,
+                "the payload was made for other requirements",
+            )
+        allowed = lane.rules.recipients
+        if allowed is not None and offer.pay_to not in allowed:
+            raise Refused(reasons.INVALID_REQUIREMENTS, f"payTo {offer.pay_to} is not served here")
+        return lane, scheme, scheme.read(lane, payment, offer)
+
+    def supported(self) -> Json:
+        """The answer to /supported."""
+        kinds: list[Json] = []
+        for chain_id, lane in self.lanes.items():
+            for name, scheme in self.schemes.items():
+                extra = scheme.supported(lane)
+                for version in VERSIONS:
+                    network = networks.shown(chain_id, version)
+                    if version == 1 and (name != EXACT or network.startswith(networks.PREFIX)):
+                        continue
+                    kind = {"x402Version": version, "scheme": name, "network": network}
+                    kinds.append({**kind, "extra": extra} if extra else kind)
+        signers = sorted({lane.account for lane in self.lanes.values()})
+        return {"kinds": kinds, "extensions": [BAZAAR], "signers": {"eip155:*": signers}}
+
+    # --- the catalogue ----------------------------------------------------------------------------
+
+    def _list(self, payment: Payment, offer: Requirements) -> None:
+        """Remember a paid resource that asks to be listed."""
+        url, wish = payment.resource.get("url"), payment.extensions.get(BAZAAR)
+        if not isinstance(url, str) or not isinstance(wish, dict):
+            return
+        info = wish.get("info")
+        kind = info.get("input", {}).get("type", "http") if isinstance(info, dict) else "http"
+        self._resources.pop(url, None)
+        if len(self._resources) >= MOST_RESOURCES:
+            del self._resources[next(iter(self._resources))]
+        self._resources[url] = {
+            "resource": url,
+            "type": kind if kind in ("http", "mcp") else "http",
+            "x402Version": payment.version,
+            "accepts": [offer.show()],
+            "lastUpdated": int(time.time()),
+            "metadata": info if isinstance(info, dict) else {},
+        }
+
+    def resources(self, kind: str | None, limit: int, offset: int) -> Json:
+        """The answer to /discovery/resources, the newest first; Malformed."""
+        if kind not in (None, "http", "mcp") or not 1 <= limit <= MOST_LISTED or offset < 0:
+            raise Malformed(f"type: http or mcp; limit: 1 to {MOST_LISTED}; offset: 0 or more")
+        found = [one for one in reversed(self._resources.values()) if kind in (None, one["type"])]
+        page: dict[str, Any] = {"limit": limit, "offset": offset, "total": len(found)}
+        return {"x402Version": 2, "items": found[offset : offset + limit], "pagination": page}

@@ -1,0 +1,145 @@
+"""A facilitator over HTTP: /verify, /settle, /supported, /discovery/resources and /health.
+
+A refused payment is an answer of 200, a body that is no x402 message one of 400, and "nothing was
+sent, ask again" one of 503: who asks must never take it for a payment that failed.
+"""
+
+import hmac
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from aiohttp import web
+
+from fastevm.payments.x402 import reasons
+from fastevm.payments.x402.facilitator import Facilitator
+from fastevm.payments.x402.messages import (
+    LONGEST_BODY,
+    Json,
+    Malformed,
+    Payment,
+    Requirements,
+    Settled,
+    Verified,
+    as_number,
+    as_object,
+    strict_json,
+)
+from fastevm.payments.x402.reasons import Unavailable
+
+log: Final = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 1  # that a client is asked to wait
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def application(facilitator: Facilitator, token: str | None = None) -> web.Application:
+    """The program's web application. ``token``: what callers must present as a bearer, if any."""
+    host = _Host(facilitator)
+    app = web.Application(client_max_size=LONGEST_BODY, middlewares=[_guard(token)])
+    app.add_routes(
+        [
+            web.post("/verify", host.verify),
+            web.post("/settle", host.settle),
+            web.get("/supported", host.supported),
+            web.get("/discovery/resources", host.resources),
+            web.get("/health", host.health),
+        ]
+    )
+    app.cleanup_ctx.append(host.tended)
+    return app
+
+
+def _guard(token: str | None) -> Any:
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if token is not None and request.path != "/health":
+            told = request.headers.get("Authorization", "")
+            if not hmac.compare_digest(told.encode(), f"Bearer {token}".encode()):
+                return web.json_response({"error": "unauthorized"}, status=401)
+        return await handler(request)
+
+    return guard
+
+
+class _Host:
+    def __init__(self, facilitator: Facilitator) -> None:
+        self.facilitator = facilitator
+
+    async def tended(self, app: web.Application) -> Any:
+        async with self.facilitator:
+            yield
+
+    async def verify(self, request: web.Request) -> web.Response:
+        try:
+            _, payment, offer = await _read(request)
+            answer, status = await self.facilitator.verify(payment, offer), 200
+        except Malformed as error:
+            answer, status = _refused(reasons.INVALID_PAYLOAD, str(error)), 400
+        except Unavailable as error:
+            log.warning("a payment was not verified: %s", error)
+            answer, status = _refused(reasons.VERIFY_ERROR, str(error)), 503
+        return _answer(answer.show(), status)
+
+    async def settle(self, request: web.Request) -> web.Response:
+        version = 2
+        try:
+            version, payment, offer = await _read(request)
+            answer, status = await self.facilitator.settle(payment, offer), 200
+        except Malformed as error:
+            answer, status = _unsettled(reasons.INVALID_PAYLOAD, str(error)), 400
+        except Unavailable as error:
+            log.warning("a payment was not settled: %s", error)
+            answer, status = _unsettled(reasons.SETTLE_ERROR, str(error)), 503
+        return _answer(answer.show(version), status)
+
+    async def supported(self, request: web.Request) -> web.Response:
+        return _answer(self.facilitator.supported(), 200)
+
+    async def resources(self, request: web.Request) -> web.Response:
+        try:
+            query = {"limit": "20", "offset": "0", **request.query}
+            limit, offset = as_number(query, "limit"), as_number(query, "offset")
+            told = self.facilitator.resources(request.query.get("type"), limit, offset)
+        except Malformed as error:
+            return _answer({"error": str(error)}, 400)
+        return _answer(told, 200)
+
+    async def health(self, request: web.Request) -> web.Response:
+        chains = {}
+        for chain_id, lane in self.facilitator.lanes.items():
+            try:
+                funds = int((await lane.ask([("eth_getBalance", [lane.account, "latest"])]))[0], 16)
+                chains[str(chain_id)] = {"account": lane.account, "funds": str(funds)}
+            except (Unavailable, TypeError, ValueError):
+                chains[str(chain_id)] = {"account": lane.account, "error": "no answer"}
+        healthy = all("error" not in one for one in chains.values())
+        return _answer({"healthy": healthy, "chains": chains}, 200 if healthy else 503)
+
+
+async def _read(request: web.Request) -> tuple[int, Payment, Requirements]:
+    try:
+        body = await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise Malformed(f"a body of more than {LONGEST_BODY} bytes") from None
+    told = as_object(strict_json(body), "body")
+    payment = Payment.read(told.get("paymentPayload"))
+    version = as_number(told, "x402Version") if "x402Version" in told else payment.version
+    if version != payment.version:
+        raise Malformed("x402Version: the body and its payload differ")
+    return version, payment, Requirements.read(told.get("paymentRequirements"), version)
+
+
+def _refused(reason: str, message: str) -> Verified:
+    return Verified(payer=None, reason=reason, message=message)
+
+
+def _unsettled(reason: str, message: str) -> Settled:
+    return Settled(chain_id=0, reason=reason, message=message)
+
+
+def _answer(told: Json, status: int) -> web.Response:
+    headers = {"Cache-Control": "no-store"}
+    if status == 503:
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    return web.json_response(told, status=status, headers=headers)

@@ -1,0 +1,328 @@
+"""Messages of x402, versions 1 and 2: read strictly, written as published clients expect them.
+
+JSON is refused with duplicate keys, fractions or infinities: two readers must not disagree about an
+amount. Fields that a message does not need may be null, which stands for absent, and absent fields
+are not written: payers of version 1 refuse nulls.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fastevm.payments.authorization import UINT256_MAX, address
+from fastevm.payments.errors import InvalidTerms, PaymentError
+from fastevm.payments.x402 import networks
+
+VERSIONS: Final = (1, 2)
+LONGEST_HEADER: Final = 65_536  # characters of a payment's header
+LONGEST_BODY: Final = 131_072  # bytes of a facilitator's request
+LONGEST_TIMEOUT: Final = 366 * 86_400  # seconds that a payment may stay valid
+EXACT: Final = "exact"
+AUTH_CAPTURE: Final = "auth-capture"
+
+Json = dict[str, Any]
+
+
+class Malformed(PaymentError):
+    """A message that is no x402 message: an answer of 400, never of 402."""
+
+
+def strict_json(text: str | bytes) -> Any:
+    """Parsed JSON; :class:`Malformed` for anything that two parsers may read differently."""
+    try:
+        return json.loads(
+            text, object_pairs_hook=_object, parse_float=_no_number, parse_constant=_no_number
+        )
+    except Malformed:
+        raise
+    except (ValueError, RecursionError):
+        raise Malformed("expected JSON") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Json:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise Malformed("a key stands twice in a JSON object")
+    return found
+
+
+def _no_number(text: str) -> Any:
+    raise Malformed(f"expected whole numbers, found {text[:40]}")
+
+
+def encode_header(message: Mapping[str, Any]) -> str:
+    """A message as the value of a header: base64 of UTF-8 JSON."""
+    return base64.b64encode(json.dumps(message, separators=(",", ":")).encode()).decode()
+
+
+def decode_header(text: str) -> Json:
+    """The message in a header; :class:`Malformed`."""
+    if len(text) > LONGEST_HEADER:
+        raise Malformed(f"a header of more than {LONGEST_HEADER} characters")
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise Malformed("expected a header in base64") from None
+    return as_object(strict_json(raw), "message")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """What is paid for, as the payer sees it."""
+
+    url: str
+    description: str = ""
+    mime_type: str = ""
+
+    def show(self) -> Json:
+        """The member ``resource`` of version 2."""
+        members = {"url": self.url, "description": self.description, "mimeType": self.mime_type}
+        return {name: value for name, value in members.items() if value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirements:
+    """One way to pay: ``amount`` units of ``asset`` to ``pay_to``, within ``max_timeout`` s."""
+
+    scheme: str
+    chain_id: int
+    asset: str
+    pay_to: str
+    amount: int
+    max_timeout: int = 300
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "asset", address(self.asset, "asset"))
+        object.__setattr__(self, "pay_to", address(self.pay_to, "payTo"))
+        if isinstance(self.amount, bool) or not 0 <= self.amount <= UINT256_MAX:
+            raise InvalidTerms("amount: expected 0 to 2**256 - 1")
+        if not 0 < self.max_timeout <= LONGEST_TIMEOUT:
+            raise InvalidTerms(f"maxTimeoutSeconds: expected 1 to {LONGEST_TIMEOUT}")
+
+    @property
+    def network(self) -> str:
+        """The chain in version 2's spelling."""
+        return networks.caip2(self.chain_id)
+
+    @classmethod
+    def read(cls, told: Any, version: int) -> "Requirements":
+        """From a member ``paymentRequirements`` or ``accepted``; :class:`Malformed`."""
+        told = as_object(told, "paymentRequirements")
+        network = as_text(told, "network")
+        chain_id = networks.chain_of(network)
+        if chain_id is None:
+            raise Malformed(f"network: {network[:40]!r} is not known")
+        try:
+            return cls(
+                scheme=as_text(told, "scheme"),
+                chain_id=chain_id,
+                asset=as_text(told, "asset"),
+                pay_to=as_text(told, "payTo"),
+                amount=as_number(told, "maxAmountRequired" if version == 1 else "amount"),
+                max_timeout=as_number(told, "maxTimeoutSeconds"),
+                extra=as_object(told.get("extra") or {}, "extra"),
+            )
+        except InvalidTerms as error:
+            raise Malformed(str(error)) from None
+
+    def show(self) -> Json:
+        """As version 2 writes it."""
+        return {
+            "scheme": self.scheme,
+            "network": self.network,
+            "amount": str(self.amount),
+            "asset": self.asset,
+            "payTo": self.pay_to,
+            "maxTimeoutSeconds": self.max_timeout,
+            "extra": dict(self.extra),
+        }
+
+    def show_v1(self, resource: Resource) -> Json | None:
+        """As version 1 writes it; None for what version 1 does not have."""
+        name = networks.V1_NAMES.get(self.chain_id)
+        if name is None or self.scheme != EXACT or self.extra.get("assetTransferMethod"):
+            return None
+        extra = {key: self.extra[key] for key in ("name", "version") if key in self.extra}
+        return {
+            "scheme": self.scheme,
+            "network": name,
+            "maxAmountRequired": str(self.amount),
+            "resource": resource.url,
+            "description": resource.description,
+            "mimeType": resource.mime_type,
+            "payTo": self.pay_to,
+            "maxTimeoutSeconds": self.max_timeout,
+            "asset": self.asset,
+            "extra": extra,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """What a payer sends: a scheme's payload. ``accepted`` is its choice, in version 2 only."""
+
+    version: int
+    scheme: str
+    chain_id: int
+    payload: Mapping[str, Any] = field(repr=False)
+    accepted: Requirements | None = None
+    resource: Mapping[str, Any] = field(default_factory=dict)
+    extensions: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, told: Any) -> "Payment":
+        """From a header or a member ``paymentPayload``; :class:`Malformed`."""
+        told = as_object(told, "paymentPayload")
+        version = as_number(told, "x402Version")
+        if version not in VERSIONS:
+            raise Malformed(f"x402Version: expected 1 or 2, found {version}")
+        payload = as_object(told.get("payload"), "payload")
+        if version == 2:
+            accepted = Requirements.read(told.get("accepted"), 2)
+            return cls(
+                version=2,
+                scheme=accepted.scheme,
+                chain_id=accepted.chain_id,
+                payload=payload,
+                accepted=accepted,
+                resource=as_object(told.get("resource") or {}, "resource"),
+                extensions=as_object(told.get("extensions") or {}, "extensions"),
+            )
+        network = as_text(told, "network")
+        chain_id = networks.chain_of(network)
+        if chain_id is None:
+            raise Malformed(f"network: {network[:40]!r} is not known")
+        return cls(version=1, scheme=as_text(told, "scheme"), chain_id=chain_id, payload=payload)
+
+    def chooses(self, offered: Requirements) -> bool:
+        """Whether the payer chose this offer.
+
+        Version 2 repeats the offer: every member is equal, and ``extra`` has at least ours.
+        Version 1 tells scheme and network only.
+        """
+        if (self.scheme, self.chain_id) != (offered.scheme, offered.chain_id):
+            return False
+        chosen = self.accepted
+        if chosen is None:
+            return True
+        same = all(
+            getattr(chosen, name) == getattr(offered, name)
+            for name in ("asset", "pay_to", "amount", "max_timeout")
+        )
+        missing = object()
+        return same and all(
+            chosen.extra.get(name, missing) == value for name, value in offered.extra.items()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """The answer to /verify."""
+
+    payer: str | None
+    reason: str | None = None
+    message: str = ""
+
+    @property
+    def valid(self) -> bool:
+        """Whether the payment would succeed now."""
+        return self.reason is None
+
+    def show(self) -> Json:
+        """As both versions write it."""
+        told: Json = {"isValid": self.valid}
+        if self.reason is not None:
+            told |= {"invalidReason": self.reason, "invalidMessage": self.message}
+        return told | ({"payer": self.payer} if self.payer else {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The answer to /settle. ``settlement_pending`` is no failure: the outcome is not known yet."""
+
+    chain_id: int
+    payer: str | None = None
+    transaction: str = ""
+    amount: int | None = None
+    reason: str | None = None
+    message: str = ""
+
+    @property
+    def success(self) -> bool:
+        """Whether the money moved."""
+        return self.reason is None
+
+    @property
+    def pending(self) -> bool:
+        """Whether a transaction is on its way, so that the payer must not sign another payment."""
+        return self.reason == "settlement_pending"
+
+    def show(self, version: int) -> Json:
+        """As that version writes it."""
+        told: Json = {"success": self.success}
+        if self.reason is not None:
+            told |= {"errorReason": self.reason}
+            told |= {"errorMessage": self.message} if version == 2 and self.message else {}
+        told |= {"payer": self.payer} if self.payer else {}
+        told |= {
+            "transaction": self.transaction,
+            "network": networks.shown(self.chain_id, version) if self.chain_id else "",
+        }
+        amounts = version == 2 and self.success and self.amount is not None
+        return told | ({"amount": str(self.amount)} if amounts else {})
+
+
+def payment_required(
+    offers: Sequence[Requirements], resource: Resource, error: str
+) -> tuple[str, Json]:
+    """The 402 for payers of both versions: header ``PAYMENT-REQUIRED``, and the JSON body."""
+    header = {
+        "x402Version": 2,
+        "error": error,
+        "resource": resource.show(),
+        "accepts": [one.show() for one in offers],
+    }
+    old = [shown for one in offers if (shown := one.show_v1(resource)) is not None]
+    body = {"x402Version": 1, "error": error, "accepts": old} if old else {}
+    return encode_header(header), body
+
+
+def as_object(value: Any, name: str) -> Json:
+    """A JSON object; :class:`Malformed`."""
+    if not isinstance(value, dict):
+        raise Malformed(f"{name}: expected an object")
+    return value
+
+
+def as_text(told: Mapping[str, Any], name: str) -> str:
+    """A member that is text; :class:`Malformed`."""
+    value = told.get(name)
+    if not isinstance(value, str):
+        raise Malformed(f"{name}: expected text")
+    return value
+
+
+def as_number(told: Mapping[str, Any], name: str) -> int:
+    """A member that is a number of 0 or more, also as decimal digits; :class:`Malformed`."""
+    value = told.get(name)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 78:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= UINT256_MAX:
+        raise Malformed(f"{name}: expected a whole number from 0 to 2**256 - 1")
+    return value
+
+
+def as_bytes(told: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
+    """A member that is 0x-hex; :class:`Malformed`."""
+    text = as_text(told, name)
+    try:
+        raw = bytes.fromhex(text.removeprefix("0x"))
+    except ValueError:
+        raise Malformed(f"{name}: expected hex digits") from None
+    if length is not None and len(raw) != length:
+        raise Malformed(f"{name}: expected {length} bytes, found {len(raw)}")
+    return raw

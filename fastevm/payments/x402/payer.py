@@ -1,0 +1,133 @@
+"""The payer's side of x402 for programs: reads a 402, signs a payment, presents it.
+
+    payer = Payer(private_key, most={usdc: 10_000})
+    async with aiohttp.ClientSession() as session:
+        answer = await payer.get(session, "https://api.example/weather")
+
+A payer pays only assets that it was given a limit for. The same payment is presented again until
+its outcome is known: signing afresh would pay twice.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import aiohttp
+
+from fastevm.payments.authorization import Authorization, Domain, Kind, Terms, address
+from fastevm.payments.errors import PaymentError
+from fastevm.payments.policy import KeySigner
+from fastevm.payments.signatures import sign
+from fastevm.payments.x402.grants import Reply
+from fastevm.payments.x402.messages import (
+    EXACT,
+    Json,
+    Malformed,
+    Requirements,
+    as_object,
+    decode_header,
+    encode_header,
+    strict_json,
+)
+
+ATTEMPTS: Final = 30  # that one payment is presented while its outcome is not known
+PATIENCE: Final = 1.0  # seconds between them, unless the server says otherwise
+
+
+class NothingToPay(PaymentError):
+    """No offer is one that this payer may accept."""
+
+
+class Presented(NamedTuple):
+    """A payment as a header."""
+
+    name: str
+    value: str
+
+
+class Payer:
+    """Pays with a key. ``most``: units by asset that one payment may cost."""
+
+    def __init__(
+        self,
+        private_key: bytes | str,
+        most: Mapping[str, int],
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.address = KeySigner(private_key).address
+        self._key, self._clock = private_key, clock
+        self.most = {address(asset, "asset"): limit for asset, limit in most.items()}
+
+    def pay(self, headers: Mapping[str, str], body: bytes) -> Presented:
+        """The payment for a 402; NothingToPay, Malformed."""
+        told = headers.get("PAYMENT-REQUIRED")
+        if told is not None:
+            required, version = decode_header(told), 2
+        else:
+            required, version = as_object(strict_json(body), "body"), 1
+        for one in required.get("accepts", ()):
+            try:
+                offer = Requirements.read(one, version)
+            except Malformed:
+                continue  # of a chain or a kind that is not known here
+            if offer.scheme == EXACT and offer.amount <= self.most.get(offer.asset, -1):
+                return self._presented(offer, required, version)
+        raise NothingToPay("no offer is in an asset and below a limit of this payer")
+
+    def _presented(self, offer: Requirements, required: Json, version: int) -> Presented:
+        payload = self.payload(offer)
+        told: dict[str, Any] = {"x402Version": version, "payload": payload}
+        if version == 2:
+            told |= {"accepted": offer.show(), "resource": required.get("resource", {})}
+            return Presented("PAYMENT-SIGNATURE", encode_header(told))
+        (network,) = {
+            one["network"] for one in required["accepts"] if one.get("payTo") == offer.pay_to
+        }
+        told |= {"scheme": offer.scheme, "network": network}
+        return Presented("X-PAYMENT", encode_header(told))
+
+    def payload(self, offer: Requirements) -> Json:
+        """A signed payload of the scheme ``exact``."""
+        domain = Domain(offer.extra["name"], offer.extra["version"], offer.chain_id, offer.asset)
+        terms = Terms(
+            payer=self.address,
+            recipient=offer.pay_to,
+            value=offer.amount,
+            valid_after=0,
+            valid_before=int(self._clock()) + offer.max_timeout,
+        )
+        made = Authorization(domain, terms, Kind.TRANSFER)
+        signature = sign(made, self._key)
+        return {
+            "signature": "0x" + signature.secret_bytes.hex(),
+            "authorization": made.message(),
+        }
+
+    async def get(self, session: aiohttp.ClientSession, url: str) -> Reply:
+        """The answer to a GET, paid for if the server asks for it."""
+        first = await _get(session, url, {})
+        if first.status != 402:
+            return first
+        presented = self.pay(dict(first.headers), first.body)
+        for _ in range(ATTEMPTS):
+            try:
+                answer = await _get(session, url, {presented.name: presented.value})
+            except aiohttp.ClientError:
+                await asyncio.sleep(PATIENCE)
+                continue
+            if answer.status != 503:
+                return answer
+            headers = {name.lower(): value for name, value in answer.headers}
+            pause = headers.get("retry-after", "")
+            await asyncio.sleep(float(pause) if pause.isdigit() else PATIENCE)
+        return answer
+
+    def __repr__(self) -> str:
+        return f"<Payer {self.address}>"
+
+
+async def _get(session: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> Reply:
+    async with session.get(url, headers=headers) as answer:
+        return Reply(answer.status, list(answer.headers.items()), await answer.read())

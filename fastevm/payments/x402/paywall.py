@@ -1,0 +1,261 @@
+"""Sells answers over HTTP: what every framework's middleware does, without a framework.
+
+    paywall = Paywall(engine, {"GET /weather": Sale([requirements], description="The weather")})
+
+A request without a payment gets a 402 that payers of both versions of x402 understand. With one,
+the answer is given when the payment is settled. A payment whose outcome is not known yet gets a
+503, never a 402: a payer who is asked again signs again, and pays twice.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+import time
+from asyncio import to_thread
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from fastevm.payments.x402 import reasons
+from fastevm.payments.x402.facilitator import Engine
+from fastevm.payments.x402.grants import Grant, Grants, MemoryGrants, Phase, Reply, Turns
+from fastevm.payments.x402.messages import (
+    Malformed,
+    Payment,
+    Requirements,
+    Resource,
+    Settled,
+    decode_header,
+    encode_header,
+    payment_required,
+)
+from fastevm.payments.x402.reasons import Unavailable
+
+log: Final = logging.getLogger(__name__)
+
+HEADERS: Final = {"payment-signature": 2, "x-payment": 1}
+RECEIPTS: Final = {2: "PAYMENT-RESPONSE", 1: "X-PAYMENT-RESPONSE"}
+MISSING: Final = {2: "PAYMENT-SIGNATURE header is required"}
+KEPT: Final = 3_600.0  # seconds that a grant is kept at least
+FAILURE: Final = 400  # a status from which on an answer is not paid for
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request, as paywalls look at it. Names of headers are in lower case."""
+
+    method: str
+    path: str
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """What a route sells. With ``upfront`` the payment is settled before the handler runs.
+
+    Without it the handler runs first and the answer is held back: an answer of 400 or more is not
+    paid for.
+    """
+
+    offers: Sequence[Requirements]
+    description: str = ""
+    mime_type: str = ""
+    upfront: bool = False
+
+
+Price = Sale | Callable[[Request], Awaitable[Sale]]
+Run = Callable[[], Awaitable[Reply]]
+
+
+class Paywall:
+    """Routes and what they cost. ``routes``: ``"GET /path"`` or ``"/prefix/*"`` to a sale.
+
+    ``resource_url`` is what the server is called outside, such as ``https://api.example``; the
+    request's own address when left out.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        routes: Mapping[str, Price],
+        *,
+        grants: Grants | None = None,
+        resource_url: str | None = None,
+    ) -> None:
+        self.engine, self.grants = engine, grants or MemoryGrants()
+        self.resource_url = resource_url
+        self._routes = [(*_pattern(route), price) for route, price in routes.items()]
+        self._turns = Turns()
+
+    def price_of(self, request: Request) -> Price | None:
+        """What a request costs; None for what is free."""
+        # servers answer HEAD by the handler of GET
+        method = "GET" if request.method == "HEAD" else request.method
+        path = re.sub(r"/{2,}", "/", request.path)
+        for wanted, pattern, price in self._routes:
+            if wanted in ("*", method) and pattern.fullmatch(path):
+                return price
+        return None
+
+    async def handle(self, request: Request, run: Run) -> Reply:
+        """The answer to a request; ``run()`` is the handler behind the wall."""
+        price = self.price_of(request)
+        if price is None:
+            return await run()
+        sale = price if isinstance(price, Sale) else await price(request)
+        try:
+            payment = _payment_of(request)
+        except Malformed as error:
+            return _json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
+        if payment is None:
+            return self.required(request, sale, MISSING[2])
+        offer = next((one for one in sale.offers if payment.chooses(one)), None)
+        if offer is None:
+            return self.required(request, sale, reasons.INVALID_REQUIREMENTS)
+        key = key_of(payment, offer)
+        await self._turns.take(key)
+        try:
+            return await _Purchase(self, request, sale, payment, offer, key).answer(run)
+        except Malformed as error:
+            return _json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
+        except Unavailable as error:
+            log.warning("a payment was not processed: %s", error)
+            return _later({"error": reasons.SETTLE_ERROR})
+        finally:
+            self._turns.leave(key)
+
+    def required(
+        self, request: Request, sale: Sale, error: str, receipt: tuple[str, str] | None = None
+    ) -> Reply:
+        """The 402 that asks for a payment."""
+        url = f"{self.resource_url}{request.path}" if self.resource_url else request.url
+        resource = Resource(url=url, description=sale.description, mime_type=sale.mime_type)
+        header, body = payment_required(sale.offers, resource, error)
+        headers = [("PAYMENT-REQUIRED", header), ("Cache-Control", "no-store")]
+        return _json(402, body, [*headers, *([receipt] if receipt else [])])
+
+
+@dataclass(slots=True)
+class _Purchase:
+    """One request with one payment."""
+
+    wall: Paywall
+    request: Request
+    sale: Sale
+    payment: Payment
+    offer: Requirements
+    key: str
+
+    async def answer(self, run: Run) -> Reply:
+        grants = self.wall.grants
+        made = Grant(self.key, self._fingerprint(), expires=time.time() + self._kept())
+        known = await to_thread(grants.add, made)
+        grant = known or made
+        if grant.request != made.request:
+            return self.wall.required(self.request, self.sale, reasons.NONCE_USED)
+        if grant.phase is Phase.GIVEN and grant.reply is not None:
+            return self._with_receipt(grant.reply, grant.receipt)
+        if grant.phase is Phase.BEGUN and grant.reply is None:
+            verified = await self.wall.engine.verify(self.payment, self.offer)
+            # a known payment may have been settled before this process lost its outcome
+            ours = known is not None and verified.reason == reasons.NONCE_USED
+            if not verified.valid and not ours:
+                await to_thread(grants.drop, self.key)
+                return self.wall.required(self.request, self.sale, verified.reason or "")
+        return await self._sell(grant, run)
+
+    async def _sell(self, grant: Grant, run: Run) -> Reply:
+        """Settle and answer, in the order of the sale."""
+        grants, reply = self.wall.grants, grant.reply
+        if reply is None and not self.sale.upfront and grant.phase is Phase.BEGUN:
+            reply = await run()
+            if reply.status >= FAILURE:
+                await to_thread(grants.drop, self.key)
+                return reply
+            grant = replace(grant, reply=reply)
+            await to_thread(grants.put, grant)
+        if grant.phase is Phase.BEGUN:
+            settled = await self._settled()
+            receipt = encode_header(settled.show(self.payment.version))
+            if settled.pending:
+                return self._with_receipt(_later({"error": settled.reason}), receipt)
+            if not settled.success:
+                await to_thread(grants.drop, self.key)
+                shown = (RECEIPTS[self.payment.version], receipt)
+                return self.wall.required(
+                    self.request, self.sale, settled.reason or reasons.SETTLE_ERROR, shown
+                )
+            grant = replace(grant, phase=Phase.PAID, receipt=receipt)
+            await to_thread(grants.put, grant)
+        reply = reply or await run()
+        if reply.status < FAILURE or not self.sale.upfront:
+            await to_thread(grants.put, replace(grant, phase=Phase.GIVEN, reply=reply))
+        return self._with_receipt(reply, grant.receipt)
+
+    async def _settled(self) -> Settled:
+        """What the engine says; it goes on although the client hangs up."""
+        task = asyncio.ensure_future(self.wall.engine.settle(self.payment, self.offer))
+        return await asyncio.shield(task)
+
+    def _fingerprint(self) -> str:
+        one = self.request
+        text = f"{one.method} {one.url}\n".encode() + one.body
+        return hashlib.sha256(text).hexdigest()
+
+    def _kept(self) -> float:
+        return max(KEPT, float(self.offer.max_timeout))
+
+    def _with_receipt(self, reply: Reply, receipt: str) -> Reply:
+        name = RECEIPTS[self.payment.version]
+        if not receipt:
+            return reply
+        kept = [one for one in reply.headers if one[0].lower() not in (name.lower(),)]
+        told = any(one[0].lower() == "cache-control" for one in kept)
+        cache = [] if told else [("Cache-Control", "private")]
+        return Reply(reply.status, [*kept, *cache, (name, receipt)], reply.body)
+
+
+def key_of(payment: Payment, offer: Requirements) -> str:
+    """What a payment is known by: chain, token, payer and nonce, or the payload without signature.
+
+    Signatures can be written in several ways, so they are left out.
+    """
+    told = {name: part for name, part in payment.payload.items() if name != "signature"}
+    authorization = told.get("authorization")
+    if isinstance(authorization, dict):
+        told = {name: str(authorization.get(name, "")).lower() for name in ("from", "nonce")}
+    text = json.dumps([offer.chain_id, offer.asset, told], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _payment_of(request: Request) -> Payment | None:
+    for name, version in HEADERS.items():
+        text = request.headers.get(name)
+        if text is not None:
+            payment = Payment.read(decode_header(text))
+            if payment.version != version:
+                raise Malformed(f"x402Version: expected {version} in the header {name}")
+            return payment
+    return None
+
+
+def _pattern(route: str) -> tuple[str, re.Pattern[str]]:
+    """The method and the paths of ``"GET /path"``, ``"/path"`` or ``"/prefix/*"``."""
+    method, _, path = route.rpartition(" ")
+    if not path.startswith("/"):
+        raise ValueError(f"route {route!r}: expected a path, or a method and a path")
+    parts = (re.escape(part) for part in path.rstrip("/").split("*"))
+    return (method or "*").upper(), re.compile(".*".join(parts) + "/?", re.DOTALL)
+
+
+def _json(status: int, body: Mapping[str, Any], headers: Sequence[tuple[str, str]] = ()) -> Reply:
+    text = json.dumps(body).encode()
+    return Reply(status, [("Content-Type", "application/json"), *headers], text)
+
+
+def _later(body: Mapping[str, Any]) -> Reply:
+    return _json(503, body, [("Retry-After", "1"), ("Cache-Control", "no-store")])

@@ -1,0 +1,159 @@
+"""``fastevm pay facilitator``: verifies and settles x402 payments for other programs over HTTP."""
+
+import argparse
+import asyncio
+import ipaddress
+import logging
+import os
+import sys
+from typing import Final
+
+from aiohttp import web
+
+from fastevm.payments.authorization import address
+from fastevm.payments.errors import InvalidTerms, PaymentError
+from fastevm.payments.node import NodeClient
+from fastevm.payments.policy import KeySigner, Policy
+from fastevm.payments.store import open_store
+from fastevm.payments.tokens import KNOWN, Token
+from fastevm.payments.vault import KEY_VARIABLE, Vault
+from fastevm.payments.x402.facilitator import Facilitator
+from fastevm.payments.x402.http import application
+from fastevm.payments.x402.lane import Lane, Rules
+
+SIGNER_VARIABLE: Final = "FASTEVM_FACILITATOR_KEY"
+TOKEN_VARIABLE: Final = "FASTEVM_FACILITATOR_TOKEN"
+PORT: Final = 4020
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the program."""
+    parser.epilog = (
+        f"{SIGNER_VARIABLE} holds the private key of the account that pays the gas and does "
+        f"nothing else, {KEY_VARIABLE} the keys that seal the store, {TOKEN_VARIABLE} what callers "
+        "present as a bearer token, if anything."
+    )
+    parser.add_argument(
+        "--node", action="append", required=True, metavar="URL", help="a node; one for each chain"
+    )
+    parser.add_argument(
+        "--asset", action="append", default=[], metavar="ADDRESS|SYMBOL",
+        help="a token to serve (default: USDC and EURC where they are known)",
+    )  # fmt: skip
+    parser.add_argument("--store", default="sqlite:///facilitator.db", metavar="URL")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0 for any")
+    parser.add_argument(
+        "--pay-to", action="append", metavar="ADDRESS", help="serve only these recipients"
+    )
+    parser.add_argument(
+        "--factory", action="append", default=[], metavar="ADDRESS",
+        help="a factory that may deploy payers' wallets (ERC-6492)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--canonical", action="store_true",
+        help="answer only when a payment is in a canonical block, not when it is pre-confirmed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--settle-for", type=float, default=Rules().settle_for, metavar="SECONDS",
+        help="how long /settle waits before it answers settlement_pending",
+    )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until interrupted; 2 for what cannot be served."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        rules = _rules(arguments)
+        signer = KeySigner(_variable(SIGNER_VARIABLE))
+        vault = Vault.from_environment()
+    except PaymentError as error:
+        print(f"fastevm pay facilitator: {error}", file=sys.stderr)
+        return 2
+    try:
+        asyncio.run(_serve(arguments, rules, signer, vault))
+    except PaymentError as error:
+        print(f"fastevm pay facilitator: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _rules(arguments: argparse.Namespace) -> Rules:
+    """The operator's rules; InvalidTerms for a public facilitator that serves anybody."""
+    recipients = None
+    if arguments.pay_to is not None:
+        recipients = frozenset(address(one, "--pay-to") for one in arguments.pay_to)
+    if recipients is None and TOKEN_VARIABLE not in os.environ and not _loopback(arguments.host):
+        raise InvalidTerms(
+            f"--host {arguments.host}: anybody could spend this account's gas; "
+            f"give --pay-to or set {TOKEN_VARIABLE}"
+        )
+    return Rules(
+        recipients=recipients,
+        factories=tuple(address(one, "--factory") for one in arguments.factory),
+        settle_for=arguments.settle_for,
+        preconfirmed=not arguments.canonical,
+    )
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _variable(name: str) -> str:
+    value = os.environ.get(name, "").strip()
+    if not value:
+        raise InvalidTerms(f"{name} is not set")
+    return value
+
+
+async def _serve(
+    arguments: argparse.Namespace, rules: Rules, signer: KeySigner, vault: Vault
+) -> None:
+    store = open_store(arguments.store)
+    nodes = [NodeClient(url) for url in arguments.node]
+    lanes = []
+    for node in nodes:
+        tokens = await _tokens(node, arguments.asset)
+        lanes.append(Lane(node, store, vault, signer, tokens, policy=Policy(), rules=rules))
+        served = ", ".join(f"{token.symbol} {token.domain.token}" for token in tokens)
+        print(f"Chain {lanes[-1].chain_id}: {served}", flush=True)
+    app = application(Facilitator(lanes), os.environ.get(TOKEN_VARIABLE))
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, arguments.host, arguments.port)
+        await site.start()
+        assert site._server is not None
+        port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+        print(f"Listening on http://{arguments.host}:{port} as {signer.address}", flush=True)
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+        for node in nodes:
+            await node.close()
+        store.close()
+
+
+async def _tokens(node: NodeClient, wanted: list[str]) -> list[Token]:
+    """The tokens to serve on a node's chain: those asked for, or the known ones."""
+    chain_id = int(await node.call("eth_chainId"), 16)
+    names = wanted or [one.symbol for one in KNOWN if one.chain_id == chain_id]
+    if not names:
+        raise InvalidTerms(f"--asset: no token of chain {chain_id} is known, name one")
+    found = []
+    for name in names:
+        try:
+            found.append(await Token.of(node, name))
+        except PaymentError as error:
+            if wanted:
+                raise
+            logging.getLogger(__name__).warning("%s is not served: %s", name, error)
+    if not found:
+        raise InvalidTerms(f"--asset: chain {chain_id} has none of {', '.join(names)}")
+    return found

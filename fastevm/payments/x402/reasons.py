@@ -1,0 +1,61 @@
+"""Reasons of x402, spelled as published clients and dashboards know them."""
+
+from typing import Final
+
+from fastevm.payments.errors import PaymentError
+from fastevm.payments.reasons import Reason
+
+INVALID_PAYLOAD: Final = "invalid_payload"
+INVALID_REQUIREMENTS: Final = "invalid_payment_requirements"
+UNSUPPORTED_SCHEME: Final = "unsupported_scheme"
+INVALID_NETWORK: Final = "invalid_network"
+VERIFY_ERROR: Final = "unexpected_verify_error"
+SETTLE_ERROR: Final = "unexpected_settle_error"
+PENDING: Final = "settlement_pending"
+FACTORY: Final = "eip6492_factory_not_allowed"
+
+EXACT: Final = "invalid_exact_evm_"
+MISSING_DOMAIN: Final = EXACT + "missing_eip712_domain"
+NETWORK_MISMATCH: Final = EXACT + "network_mismatch"
+RECIPIENT: Final = EXACT + "recipient_mismatch"
+SIGNATURE: Final = EXACT + "signature"
+NONCE_USED: Final = EXACT + "nonce_already_used"
+BALANCE: Final = EXACT + "insufficient_balance"
+NAME: Final = EXACT + "token_name_mismatch"
+VERSION: Final = EXACT + "token_version_mismatch"
+SIMULATION: Final = EXACT + "transaction_simulation_failed"
+TRANSACTION: Final = EXACT + "transaction_failed"
+UNDEPLOYED: Final = EXACT + "payload_undeployed_smart_wallet"
+VALUE: Final = EXACT + "payload_authorization_value_mismatch"
+VALID_BEFORE: Final = EXACT + "payload_authorization_valid_before"
+VALID_AFTER: Final = EXACT + "payload_authorization_valid_after"
+
+_BY_CAUSE: Final[dict[Reason, str]] = {
+    Reason.NONCE_CONSUMED: NONCE_USED,
+    Reason.NONCE_SPENT_ELSEWHERE: NONCE_USED,
+    Reason.BALANCE: BALANCE,
+    Reason.EXPIRED: VALID_BEFORE,
+    Reason.NOT_YET_VALID: VALID_AFTER,
+    Reason.SIGNATURE_LENGTH: SIGNATURE,
+    Reason.SIGNATURE_S: SIGNATURE,
+    Reason.SIGNATURE_V: SIGNATURE,
+    Reason.SIGNATURE_SIGNER: SIGNATURE,
+    Reason.WRONG_TYPE: SIGNATURE,
+}
+
+
+class Refused(PaymentError):
+    """The payment is no good: ``reason`` is x402's word, ``detail`` one for people."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason, self.detail = reason, detail
+
+
+class Unavailable(PaymentError):
+    """The facilitator cannot serve now, and nothing was sent: an answer of 503, never of 402."""
+
+
+def of_cause(cause: Reason, otherwise: str = SIMULATION) -> str:
+    """x402's word for why a token refused."""
+    return _BY_CAUSE.get(cause, otherwise)

@@ -1,0 +1,72 @@
+"""Waits for receipts: one batch asks for those of everybody who waits."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from fastevm.payments.errors import NodeUnreachable
+from fastevm.payments.node import Call, NodeClient
+
+INTERVAL: Final = 0.03  # seconds between two batches
+PATIENT: Final = 0.25  # seconds, after a node that did not answer
+
+Receipt = dict[str, Any]
+
+
+class Receipts:
+    """Receipts of transactions on their way."""
+
+    def __init__(self, node: NodeClient) -> None:
+        self.node = node
+        self._wanted: dict[str, list[asyncio.Queue[Receipt]]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    async def wait(
+        self, hashes: Sequence[str], seconds: float, counts: Callable[[Receipt], bool]
+    ) -> Receipt | None:
+        """The first receipt of any of these that ``counts``; None when time is up."""
+        told: asyncio.Queue[Receipt] = asyncio.Queue()
+        for one in hashes:
+            self._wanted.setdefault(one, []).append(told)
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        try:
+            async with asyncio.timeout(seconds):
+                while not counts(receipt := await told.get()):
+                    pass
+                return receipt
+        except TimeoutError:
+            return None
+        finally:
+            self._forget(hashes, told)
+
+    def _forget(self, hashes: Sequence[str], told: asyncio.Queue[Receipt]) -> None:
+        for one in hashes:
+            waiting = self._wanted[one]
+            waiting.remove(told)
+            if not waiting:
+                del self._wanted[one]
+
+    async def _ask(self) -> None:
+        """Ask until nobody waits."""
+        while self._wanted:
+            hashes = list(self._wanted)
+            asked: list[Call] = [("eth_getTransactionReceipt", [one]) for one in hashes]
+            try:
+                answers = await self.node.batch(asked)
+            except NodeUnreachable:
+                await asyncio.sleep(PATIENT)
+                continue
+            for one, answer in zip(hashes, answers, strict=True):
+                if isinstance(answer, dict):
+                    for waiting in self._wanted.get(one, ()):
+                        waiting.put_nowait(answer)
+            await asyncio.sleep(INTERVAL)
+
+    async def close(self) -> None:
+        """Stop asking."""
+        if self._asking is not None:
+            self._asking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._asking

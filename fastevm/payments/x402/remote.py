@@ -1,0 +1,130 @@
+"""A facilitator somewhere else, over HTTP: the engine of a server that has no key of its own."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import aiohttp
+
+from fastevm.payments.x402 import networks, reasons
+from fastevm.payments.x402.messages import (
+    LONGEST_BODY,
+    Json,
+    Malformed,
+    Payment,
+    Requirements,
+    Resource,
+    Settled,
+    Verified,
+    as_object,
+    strict_json,
+)
+from fastevm.payments.x402.reasons import Unavailable
+
+VERIFY_SECONDS: Final = 15.0
+SETTLE_SECONDS: Final = 90.0
+
+
+class RemoteFacilitator:
+    """Asks a facilitator of any make. ``headers`` go along, such as ``Authorization``.
+
+    A settlement without a clear answer is pending, not failed.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
+        self.url = url.rstrip("/")
+        self._headers = dict(headers or {})
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def verify(self, payment: Payment, offer: Requirements) -> Verified:
+        """Whether the payment would succeed now; Unavailable."""
+        try:
+            told = await self._post("/verify", payment, offer, VERIFY_SECONDS)
+        except _NoAnswer as error:
+            raise Unavailable(f"the facilitator gave no answer: {error}") from None
+        if not isinstance(told.get("isValid"), bool):
+            raise Unavailable("the facilitator's answer is no verification")
+        reason = None if told["isValid"] else str(told.get("invalidReason") or "invalid")
+        message = str(told.get("invalidMessage") or "")
+        return Verified(payer=_text(told.get("payer")), reason=reason, message=message)
+
+    async def settle(self, payment: Payment, offer: Requirements) -> Settled:
+        """Collect; pending where the answer does not say what happened."""
+        try:
+            told = await self._post("/settle", payment, offer, SETTLE_SECONDS)
+        except _NoAnswer as error:
+            return Settled(chain_id=offer.chain_id, reason=reasons.PENDING, message=str(error))
+        if not isinstance(told.get("success"), bool):
+            return Settled(chain_id=offer.chain_id, reason=reasons.PENDING)
+        failed = None if told["success"] else str(told.get("errorReason") or reasons.PENDING)
+        return Settled(
+            chain_id=offer.chain_id,
+            payer=_text(told.get("payer")),
+            transaction=_text(told.get("transaction")) or "",
+            amount=offer.amount,
+            reason=failed,
+            message=str(told.get("errorMessage") or ""),
+        )
+
+    async def supported(self) -> Json:
+        """The facilitator's kinds; Unavailable."""
+        try:
+            async with (
+                asyncio.timeout(VERIFY_SECONDS),
+                self._open().get(f"{self.url}/supported", headers=self._headers) as answer,
+            ):
+                return as_object(strict_json(await answer.content.read(LONGEST_BODY)), "supported")
+        except (aiohttp.ClientError, OSError, TimeoutError, Malformed) as error:
+            raise Unavailable(f"the facilitator gave no answer: {type(error).__name__}") from None
+
+    async def _post(self, path: str, payment: Payment, offer: Requirements, seconds: float) -> Json:
+        body = json.dumps(_body(payment, offer)).encode()
+        headers = {"Content-Type": "application/json", **self._headers}
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._open().post(self.url + path, data=body, headers=headers) as answer,
+            ):
+                told = as_object(strict_json(await answer.content.read(LONGEST_BODY)), "answer")
+        except (aiohttp.ClientError, OSError, TimeoutError, Malformed) as error:
+            raise _NoAnswer(type(error).__name__) from None
+        if answer.status >= 500 and told.get("errorReason") != reasons.PENDING:
+            raise _NoAnswer(f"status {answer.status}")
+        return told
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession()
+        return self._session
+
+
+class _NoAnswer(Exception):
+    """What happened is not known."""
+
+
+def _body(payment: Payment, offer: Requirements) -> Json:
+    if payment.version == 1:
+        network = networks.shown(payment.chain_id, 1)
+        told: dict[str, Any] = {"scheme": payment.scheme, "network": network}
+        requirements = offer.show_v1(Resource(url="")) or {}
+    else:
+        told = {"accepted": payment.accepted.show() if payment.accepted else {}}
+        told |= {"resource": dict(payment.resource)} if payment.resource else {}
+        told |= {"extensions": dict(payment.extensions)} if payment.extensions else {}
+        requirements = offer.show()
+    told |= {"x402Version": payment.version, "payload": dict(payment.payload)}
+    return {
+        "x402Version": payment.version,
+        "paymentPayload": told,
+        "paymentRequirements": requirements,
+    }
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

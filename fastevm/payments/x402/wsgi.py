@@ -1,0 +1,112 @@
+"""The paywall for WSGI applications, such as Flask: ``app.wsgi_app = PaymentMiddleware(...)``.
+
+The engine lives on an event loop in a thread of its own, which `PaymentMiddleware` is given: see
+`LoopThread`. Requests are answered on the server's threads.
+"""
+
+import asyncio
+import io
+import threading
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Coroutine, Iterable
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+from wsgiref.util import application_uri
+
+from fastevm.payments.x402.grants import Reply
+from fastevm.payments.x402.paywall import Paywall, Request
+
+LONGEST_REQUEST: Final = 16 * 1024 * 1024  # bytes of the body of a paid request
+
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+Result = TypeVar("Result")
+
+
+class LoopThread:
+    """An event loop in a thread: what an engine needs in a program without one."""
+
+    def __init__(self) -> None:
+        self.loop: AbstractEventLoop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True, name="x402")
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """What a coroutine gives, awaited on the loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def close(self) -> None:
+        """Stop the loop; what still runs is cancelled."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+
+class PaymentMiddleware:
+    """Asks for payments in front of a WSGI application; paid answers are not streamed."""
+
+    def __init__(self, app: Application, paywall: Paywall, loop: LoopThread) -> None:
+        self.app, self.paywall, self.loop = app, paywall, loop
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """One request: what is free passes untouched."""
+        request = _request(environ)
+        if self.paywall.price_of(request) is None:
+            return self.app(environ, start_response)
+        body = environ["wsgi.input"].read(_length(environ))
+        whole = Request(request.method, request.path, request.url, request.headers, body)
+
+        async def run() -> Reply:
+            return await asyncio.to_thread(_run, self.app, environ, body)
+
+        reply = self.loop.run(self.paywall.handle(whole, run))
+        headers = [one for one in reply.headers if one[0].lower() != "content-length"]
+        headers.append(("Content-Length", str(len(reply.body))))
+        start_response(_status(reply.status), headers)
+        return [reply.body]
+
+
+def _request(environ: Environ) -> Request:
+    headers = {
+        name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
+        for name, value in environ.items()
+        if name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")
+    }
+    path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+    path = path.encode("latin-1").decode("utf-8", "replace")
+    query = environ.get("QUERY_STRING", "")
+    base = application_uri({**environ, "SCRIPT_NAME": ""}).rstrip("/")
+    url = f"{base}{path}" + (f"?{query}" if query else "")
+    return Request(environ["REQUEST_METHOD"], path, url, headers)
+
+
+def _length(environ: Environ) -> int:
+    text = environ.get("CONTENT_LENGTH") or "0"
+    return min(int(text), LONGEST_REQUEST) if text.isascii() and text.isdigit() else 0
+
+
+def _run(app: Application, environ: Environ, body: bytes) -> Reply:
+    """The application's answer, whole."""
+    told: list[Any] = ["500 Internal Server Error", []]
+
+    def start_response(status: str, headers: list[tuple[str, str]], error: Any = None) -> Any:
+        told[:] = [status, headers]
+        return lambda data: None
+
+    copy = {**environ, "wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
+    parts = app(copy, start_response)
+    try:
+        whole = b"".join(parts)
+    finally:
+        close = getattr(parts, "close", None)
+        if close is not None:
+            close()
+    return Reply(int(told[0].split(" ", 1)[0]), list(told[1]), whole)
+
+
+def _status(code: int) -> str:
+    try:
+        return f"{code} {HTTPStatus(code).phrase}"
+    except ValueError:
+        return f"{code} Unknown"

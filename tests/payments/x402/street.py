@@ -1,0 +1,142 @@
+"""A street with x402: a chain with the id of Base Sepolia, its USDC, a facilitator and payers."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from eth_account import Account
+
+from fastevm import simulate
+from fastevm.node import Node, dev_node
+from fastevm.payments import KeySigner, NodeClient, Policy, Vault, open_store
+from fastevm.payments.contracts.placing import give_tokens, place_token
+from fastevm.payments.tokens import Token, known
+from fastevm.payments.x402 import Lane, Payer, Payment, Requirements, Rules
+from fastevm.payments.x402.messages import Json
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.transport.server import Listener, Server
+
+CHAIN_ID = 84_532  # Base Sepolia
+FUNDS = 1_000_000_000
+PRICE = 10_000
+KEY = b"\x07" * 32
+
+
+def usdc() -> str:
+    row = known(CHAIN_ID, "USDC")
+    assert row is not None
+    return row.address
+
+
+@dataclass
+class Street:
+    """The world around a facilitator."""
+
+    node: Node
+    server: Server
+    folder: Path
+    token: Token
+    client: NodeClient
+    open: list[Any] = field(default_factory=list)
+
+    @property
+    def accounts(self) -> list[Any]:
+        return [Account.from_key(one.private_key) for one in self.node.accounts]
+
+    @property
+    def payer(self) -> Any:
+        return self.accounts[1]
+
+    @property
+    def shop(self) -> Any:
+        return self.accounts[3]
+
+    def lane(self, account: int = 2, store: str = "facilitator.db", **rules: Any) -> Lane:
+        made = open_store(f"sqlite:///{self.folder / store}")
+        self.open.append(made)
+        return Lane(
+            self.client,
+            made,
+            Vault([KEY]),
+            KeySigner(self.accounts[account].key),
+            [self.token],
+            policy=Policy(poll=0.01),
+            rules=Rules(**{"tend_every": 0.2, **rules}),
+        )
+
+    def offer(self, **changes: Any) -> Requirements:
+        usual = {
+            "scheme": "exact",
+            "chain_id": CHAIN_ID,
+            "asset": usdc(),
+            "pay_to": self.shop.address,
+            "amount": PRICE,
+            "extra": {"name": "USDC", "version": "2"},
+        }
+        return Requirements(**{**usual, **changes})
+
+    def buyer(self, index: int = 1) -> Payer:
+        return Payer(self.accounts[index].key, {usdc(): FUNDS})
+
+    def payment(self, offer: Requirements, version: int = 2, **changes: Any) -> Payment:
+        payload = {**self.buyer().payload(offer), **changes}
+        return read_payment(offer, payload, version)
+
+    async def balance(self, of: str) -> int:
+        data = "0x70a08231" + of[2:].lower().rjust(64, "0")
+        return int(await self.client.call("eth_call", {"to": usdc(), "data": data}, "pending"), 16)
+
+    async def close(self) -> None:
+        await self.client.close()
+        for one in self.open:
+            one.close()
+        await self.server.stop()
+
+
+def read_payment(offer: Requirements, payload: Json, version: int = 2) -> Payment:
+    told: Json = {"x402Version": version, "payload": payload}
+    if version == 2:
+        told["accepted"] = offer.show()
+    else:
+        told |= {"scheme": "exact", "network": "base-sepolia"}
+    return Payment.read(told)
+
+
+async def street(folder: Path, *, block_ms: int = 1_000, slice_ms: int = 100) -> Street:
+    """Build it: blocks every second, slices every 100 ms."""
+    node = dev_node(chain_id=CHAIN_ID, block_time_ms=block_ms, slice_interval_ms=slice_ms)
+    server = Server(node, simulate, [Listener(DIALECTS["preconf"], port=0)], threads=2)
+    await server.start()
+    client = NodeClient(server.urls[0])
+    accounts = [Account.from_key(one.private_key) for one in node.accounts]
+    await place_token(
+        client, usdc(), name="USDC", symbol="USDC", decimals=6, admin=accounts[0].address
+    )
+    for account in accounts:
+        await give_tokens(client, usdc(), account.address, FUNDS)
+    await client.call("evm_mine")
+    return Street(node, server, folder, await Token.of(client, "USDC"), client)
+
+
+class Served:
+    """An aiohttp application on a port of its own."""
+
+    def __init__(self, app: web.Application) -> None:
+        self._runner = web.AppRunner(app, access_log=None)
+        self.url = ""
+
+    async def __aenter__(self) -> "Served":
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._runner.cleanup()
+
+
+def now() -> int:
+    return int(time.time())

@@ -1,0 +1,216 @@
+"""Verifies and settles ``exact`` payments: once each, with the reasons that clients know."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fastevm.payments import NodeClient, NodeUnreachable
+from fastevm.payments.node import HttpTransport
+from fastevm.payments.x402 import Facilitator, Unavailable
+from fastevm.payments.x402.messages import Malformed
+
+from .street import CHAIN_ID, PRICE, Street, now, read_payment
+
+
+async def transfers(town: Street) -> list[Any]:
+    """Transactions of the facilitator's accounts in the chain, with their status."""
+    await town.client.call("evm_mine")
+    found = []
+    for number in range(town.node.chain.head.number + 1):
+        block = town.node.chain.block_by_number(number)
+        assert block is not None
+        found += [one.status for one in town.node.chain.receipts_of(block.hash)]
+    return found
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_payment_is_verified_and_settled(town: Street, version: int) -> None:
+    offer = town.offer()
+    payment = town.payment(offer, version)
+    before = await town.balance(town.shop.address)
+    async with Facilitator([town.lane()]) as facilitator:
+        assert (await facilitator.verify(payment, offer)).valid
+        settled = await facilitator.settle(payment, offer)
+    assert settled.success and settled.payer == town.payer.address
+    told = settled.show(version)
+    assert told["network"] == ("base-sepolia" if version == 1 else f"eip155:{CHAIN_ID}")
+    assert await town.balance(town.shop.address) == before + PRICE
+
+
+async def test_verification_sees_a_settlement_at_once(town: Street) -> None:
+    offer = town.offer()
+    payment = town.payment(offer)
+    async with Facilitator([town.lane()]) as facilitator:
+        await facilitator.settle(payment, offer)
+        answer = await facilitator.verify(payment, offer)
+    assert answer.reason == "invalid_exact_evm_nonce_already_used"
+
+
+async def test_settling_again_and_at_once_sends_one_transaction(town: Street) -> None:
+    offer = town.offer()
+    payment = town.payment(offer)
+    # two processes: two lanes on one store
+    async with Facilitator([town.lane()]) as one, Facilitator([town.lane()]) as other:
+        answers = await asyncio.gather(
+            *(engine.settle(payment, offer) for engine in (one, other, one, other, one))
+        )
+        later = await other.settle(payment, offer)
+    assert all(answer.success for answer in answers), answers
+    assert {answer.transaction for answer in (*answers, later)} == {answers[0].transaction}
+    assert await transfers(town) == [1]
+
+
+async def test_what_was_settled_is_told_after_a_restart_and_after_the_deadline(
+    town: Street,
+) -> None:
+    offer = town.offer(max_timeout=8)
+    payment = town.payment(offer)
+    async with Facilitator([town.lane()]) as facilitator:
+        first = await facilitator.settle(payment, offer)
+    lane = town.lane()
+    lane._clock = lambda: now() + 1_000
+    async with Facilitator([lane]) as facilitator:
+        assert (await facilitator.settle(payment, offer)).transaction == first.transaction
+
+
+async def test_somebody_else_submits_the_same_payment(town: Street) -> None:
+    """The transfer is the payer's all the same: no second payment may be asked for."""
+    offer = town.offer()
+    payment = town.payment(offer)
+    ours = town.lane(2, "ours.db")
+    theirs = town.lane(4, "theirs.db")
+    async with Facilitator([ours]) as mine, Facilitator([theirs]) as other:
+        answers = await asyncio.gather(
+            mine.settle(payment, offer), other.settle(payment, offer), return_exceptions=True
+        )
+    assert all(getattr(answer, "success", False) for answer in answers), answers
+    assert len({answer.transaction for answer in answers}) == 1  # type: ignore[union-attr]
+
+
+WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "another recipient": (
+        {"pay_to": "0x000000000000000000000000000000000000dEaD"}, {}, "recipient_mismatch",
+    ),
+    "another amount": ({"amount": PRICE + 1}, {}, "payload_authorization_value_mismatch"),
+    "another name": ({"extra": {"name": "USD Coin", "version": "2"}}, {}, "token_name_mismatch"),
+    "another version": ({"extra": {"name": "USDC", "version": "1"}}, {}, "token_version_mismatch"),
+    "no domain": ({"extra": {}}, {}, "missing_eip712_domain"),
+    "a signature of zeros": ({}, {"signature": "0x" + "00" * 65}, "signature"),
+    "a short signature": ({}, {"signature": "0x1234"}, "signature"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_what_is_wrong_is_named(town: Street, name: str) -> None:
+    changes, payload, reason = WRONG[name]
+    made = town.payment(town.offer(), 1, **payload)
+    async with Facilitator([town.lane()]) as facilitator:
+        offer = town.offer(**changes)
+        assert (await facilitator.verify(made, offer)).reason == "invalid_exact_evm_" + reason
+        answer = await facilitator.settle(made, offer)
+    assert answer.reason == "invalid_exact_evm_" + reason
+    assert answer.transaction == "" and not answer.pending
+    assert await transfers(town) == []
+
+
+async def test_windows_balances_and_tokens_are_checked(town: Street) -> None:
+    offer = town.offer()
+    async with Facilitator([town.lane()]) as facilitator:
+
+        async def reason(changed: Any, **changes: Any) -> str | None:
+            return (await facilitator.verify(town.payment(changed, **changes), changed)).reason
+
+        late = town.offer(max_timeout=3)
+        assert await reason(late) == "invalid_exact_evm_payload_authorization_valid_before"
+        dear = town.offer(amount=10**15)
+        assert await reason(dear) == "invalid_exact_evm_insufficient_balance"
+        foreign = town.offer(asset=town.shop.address)
+        assert await reason(foreign) == "invalid_payment_requirements"
+        elsewhere = town.offer(chain_id=1)
+        assert await reason(elsewhere) == "invalid_network"
+        assert await reason(town.offer(scheme="upto")) == "unsupported_scheme"
+        with pytest.raises(Malformed):
+            await reason(offer, authorization={"from": town.payer.address})
+
+
+async def test_only_listed_recipients_are_served(town: Street) -> None:
+    offer = town.offer()
+    lane = town.lane(recipients=frozenset([town.payer.address]))
+    async with Facilitator([lane]) as facilitator:
+        answer = await facilitator.verify(town.payment(offer), offer)
+    assert answer.reason == "invalid_payment_requirements"
+
+
+class Deaf(HttpTransport):
+    """Does what it is told until it hears a word, then loses the answer."""
+
+    word = b"eth_sendRawTransaction"
+    lose = False
+
+    async def send(self, body: bytes) -> bytes:
+        if self.lose and b"eth_sendRaw" not in body:
+            raise NodeUnreachable("lost")
+        answer = await super().send(body)
+        if self.word in body:
+            self.lose = True
+            raise NodeUnreachable("lost")
+        return answer
+
+
+async def test_an_unknown_outcome_is_pending_and_known_later(town: Street) -> None:
+    offer = town.offer()
+    payment = town.payment(offer)
+    deaf = Deaf(town.server.urls[0])
+    lane = town.lane(settle_for=0.6)
+    lane.node = lane.transactions.node = lane.receipts.node = NodeClient(deaf)
+    async with Facilitator([lane]) as facilitator:
+        answer = await facilitator.settle(payment, offer)
+        assert answer.pending and answer.transaction and not answer.success
+        deaf.lose, deaf.word = False, b"nothing"
+        again = await facilitator.settle(payment, offer)
+    await deaf.close()
+    assert again.success and again.transaction == answer.transaction
+    assert await transfers(town) == [1]
+
+
+async def test_a_node_that_does_not_answer_is_no_failed_payment(town: Street) -> None:
+    offer = town.offer()
+    deaf = Deaf(town.server.urls[0])
+    deaf.lose = True
+    lane = town.lane()
+    lane.node = lane.transactions.node = lane.receipts.node = NodeClient(deaf)
+    async with Facilitator([lane]) as facilitator:
+        with pytest.raises(Unavailable):
+            await facilitator.verify(town.payment(offer), offer)
+        with pytest.raises(Unavailable):
+            await facilitator.settle(town.payment(offer), offer)
+    assert list(lane.store.orders()) == []
+
+
+async def test_a_facilitator_without_gas_sends_nothing(town: Street) -> None:
+    offer = town.offer()
+    lane = town.lane()
+    await town.client.call("anvil_setBalance", lane.account, "0x1")
+    async with Facilitator([lane]) as facilitator:
+        with pytest.raises(Unavailable, match="gas"):
+            await facilitator.settle(town.payment(offer), offer)
+    assert await transfers(town) == []
+
+
+def test_supported_lists_both_versions(tmp_path: Any) -> None:
+    class Quiet:
+        account = "0x000000000000000000000000000000000000dEaD"
+        chain_id = CHAIN_ID
+
+    told = Facilitator([Quiet()]).supported()  # type: ignore[list-item]
+    assert {(one["x402Version"], one["network"]) for one in told["kinds"]} == {
+        (1, "base-sepolia"),
+        (2, f"eip155:{CHAIN_ID}"),
+    }
+    assert told["signers"] == {"eip155:*": [Quiet.account]}
+
+
+def test_a_payload_is_read_strictly(tmp_path: Any) -> None:
+    with pytest.raises(Malformed):
+        read_payment(None, {}, 3)  # type: ignore[arg-type]
