@@ -1,68 +1,288 @@
-"""What the tests of the EIPs share: how a rule moves through the forks."""
+"""What the tests of the EIPs share: the forks around an EIP, and ways to run something under them.
 
-from collections.abc import Callable
+Code is given as text for the assembler (``"1 2 ADD"``) or as bytes. A chain that
+``chain_across`` makes has its genesis and block 1 under the fork before the EIP, and block 2 under
+the fork that brings it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
-from fastevm.spec.forks import FORKS
-from fastevm.spec.parameters import SstoreTransition
-from fastevm.spec.schedule import ForkSchedule, schedule_for
+import pytest
+
+from fastevm import EVM, Transaction
+from fastevm.bench.assembly import assemble
+from fastevm.chain.chain import Chain
+from fastevm.errors import InvalidBlock, InvalidTransaction
+from fastevm.evm import ExecutionResult
+from fastevm.execution.draft import draft_header
+from fastevm.execution.validation import validate_header
+from fastevm.spec.forks import FORKS, fork_named
+from fastevm.spec.schedule import schedule_for
+from fastevm.types import Block, Header
+
+from ..unit.chain.blocks import ETHER, KEY, SENDER, build, grow, new_chain, payment
+
+__all__ = [
+    "BLOB_GAS",
+    "BLOB_HASHES",
+    "CONTRACT",
+    "ETHER",
+    "INVALID_OPCODE",
+    "KEY",
+    "MINER",
+    "OTHER",
+    "RETURN_TOP",
+    "SENDER",
+    "assemble",
+    "before_and_after",
+    "blob_payment",
+    "blob_payments",
+    "bomb",
+    "build",
+    "call_precompile",
+    "calling",
+    "chain_across",
+    "child_header",
+    "code_of",
+    "cost",
+    "gas",
+    "grow",
+    "header_refusal",
+    "header_with_blobs",
+    "machine",
+    "modexp_operands",
+    "payment",
+    "refusal",
+    "refused_block",
+    "rewards",
+    "run",
+    "sstores",
+    "top",
+    "with_header",
+    "word",
+]
+
+CONTRACT = b"\xc0" * 20
+OTHER = b"\xd0" * 20
+MINER = b"\x33" * 20
+RETURN_TOP = " 0 MSTORE 32 0 RETURN"
+INVALID_OPCODE = "invalid opcode"
+GAS_LIMIT = 30_000_000
+BLOB_GAS = 2**17
+BLOB_HASHES = [bytes([1, *[number] * 31]) for number in range(1, 32)]
 
 
-def introduced(number: int) -> str:
-    """The fork that brought the EIP of this number, which is in force in all later ones too."""
-    having = [f.name for f in FORKS if number in {eip.number for eip in f.all_eips}]
-    assert having == [f.name for f in FORKS][-len(having) :]
-    return having[0]
+def before_and_after(number: int) -> tuple[str, str]:
+    """The names of the last fork without the EIP of this number and of the first one with it."""
+    having = [fork.name for fork in FORKS if number in {eip.number for eip in fork.all_eips}]
+    names = [fork.name for fork in FORKS]
+    return names[names.index(having[0]) - 1], having[0]
 
 
-def changes(value: Callable[[ForkSchedule], Any]) -> dict[str, Any]:
-    """The value in Frontier, and in each fork that changed it."""
-    found: dict[str, Any] = {}
-    for fork in FORKS:
-        now = value(schedule_for(fork))
-        if not found or now != list(found.values())[-1]:
-            found[fork.name] = now
-    return found
+# --- code -----------------------------------------------------------------------------------------
 
 
-def price(mnemonic: str) -> dict[str, int | None]:
-    """How the static price of an opcode has changed; ``None`` = not an opcode yet."""
-    return changes(lambda schedule: schedule.gas(mnemonic))
+def code_of(source: str | bytes) -> bytes:
+    """Code as it is, or assembled from text."""
+    return assemble(source) if isinstance(source, str) else source
 
 
-def parameter(name: str) -> dict[str, Any]:
-    """How a parameter has changed."""
-    return changes(lambda schedule: schedule.parameters[name])
+def machine(
+    fork: str, accounts: Mapping[bytes, Mapping[str, Any]] | None = None, **block: Any
+) -> EVM:
+    """An EVM with a rich SENDER and these accounts; ``code`` may be text for the assembler."""
+    evm = EVM(fork, **block)
+    evm.set_account(SENDER, balance=100 * ETHER)
+    for address, fields in (accounts or {}).items():
+        evm.set_account(address, **{**fields, "code": code_of(fields.get("code", b""))})
+    return evm
 
 
-def precompile(name: str) -> dict[str, int | None]:
-    """At which address a precompile stands since when."""
-    return changes(lambda schedule: schedule.precompiles.get(name))
+def run(
+    fork: str,
+    source: str | bytes,
+    data: bytes = b"",
+    *,
+    gas: int = GAS_LIMIT,
+    storage: Mapping[int, int] | None = None,
+    balance: int = 0,
+    accounts: Mapping[bytes, Mapping[str, Any]] | None = None,
+    **block: Any,
+) -> ExecutionResult:
+    """Call CONTRACT with this code from SENDER, without a transaction around it."""
+    contract = {"code": source, "storage": storage, "balance": balance}
+    evm = machine(fork, {**(accounts or {}), CONTRACT: contract}, **block)
+    return evm.call(CONTRACT, data, sender=SENDER, gas=gas)
 
 
-def sstore_totals(fork: str, writes: tuple[int, ...]) -> tuple[int, int]:
-    """Gas and refund of SSTOREs to one warm slot; the first value is the one before them."""
-    packed = schedule_for(fork).packed()
-    original, *rest = writes
-    current, gas, refund = original, 0, 0
-    for new in rest:
-        row = _row(original, current, new)
-        gas += packed["sstore_cost"][row]
-        refund += packed["sstore_refund"][row]
-        current = new
-    return gas, refund
+def word(result: ExecutionResult) -> int:
+    """The output as a number; fails for a result that is no success."""
+    assert result.success, result.error
+    return int.from_bytes(result.output, "big")
 
 
-def _row(original: int, current: int, new: int) -> SstoreTransition:
-    row = SstoreTransition
-    if new == current:
-        return row.NOOP
-    if current == original:
-        return row.CREATE if original == 0 else row.DELETE if new == 0 else row.UPDATE
-    if new == original:
-        if original == 0:
-            return row.RESTORE_ZERO
-        return row.UNDELETE_RESTORE if current == 0 else row.RESTORE
-    if original != 0 and current == 0:
-        return row.DIRTY_UNDELETE
-    return row.DIRTY_DELETE if original != 0 and new == 0 else row.DIRTY
+def top(fork: str, source: str, **world: Any) -> int:
+    """What lies on top of the stack after ``source``."""
+    return word(run(fork, source + RETURN_TOP, **world))
+
+
+def gas(fork: str, source: str, **world: Any) -> int:
+    """The gas that ``source`` uses, before refunds; fails when it does not succeed."""
+    result = run(fork, source, **world)
+    assert result.success, result.error
+    return result.gas_used
+
+
+def cost(fork: str, setup: str, source: str, **world: Any) -> int:
+    """The gas that ``source`` uses after ``setup``."""
+    return gas(fork, f"{setup} {source}", **world) - gas(fork, setup, **world)
+
+
+def sstores(fork: str, values: Sequence[int]) -> tuple[int, int]:
+    """Gas of SSTOREs to one slot that was read before, and the refund counter after them.
+
+    The first value is the one that the slot has before the transaction.
+    """
+    original, *written = values
+    pushed = 6 * len(written)
+    source = " ".join(f"{value} 0 SSTORE" for value in written)
+    storage = {0: original}
+    found = run(fork, f"0 SLOAD POP {source}", storage=storage)
+    assert found.success, found.error
+    return cost(fork, "0 SLOAD POP", source, storage=storage) - pushed, found.gas_refunded
+
+
+def calling(mnemonic: str, address: bytes, *, value: int = 0, gas: int | str = "GAS") -> str:
+    """Text that calls an address without data, in any of the four ways."""
+    values = f"{value} " if mnemonic in ("CALL", "CALLCODE") else ""
+    return f"0 0 0 0 {values}0x{address.hex()} {gas} {mnemonic}"
+
+
+def call_precompile(fork: str, number: int, data: bytes, gas: int = GAS_LIMIT) -> ExecutionResult:
+    """Call the address ``number``, where a precompile stands in some forks."""
+    return machine(fork).call(number.to_bytes(20, "big"), data, sender=SENDER, gas=gas)
+
+
+def modexp_operands(base: bytes, exponent: bytes, modulus: bytes) -> bytes:
+    """The input of MODEXP: three sizes and three numbers."""
+    numbers = (base, exponent, modulus)
+    return b"".join(len(number).to_bytes(32, "big") for number in numbers) + b"".join(numbers)
+
+
+# --- transactions ---------------------------------------------------------------------------------
+
+
+def refusal(
+    fork: str,
+    transaction: Transaction,
+    accounts: Mapping[bytes, Mapping[str, Any]] | None = None,
+    **block: Any,
+) -> str | None:
+    """The code of the rule that refuses a transaction; None for one that is executed."""
+    try:
+        machine(fork, accounts, **block).execute(transaction)
+    except InvalidTransaction as error:
+        return error.code
+    return None
+
+
+def blob_payment(blobs: int = 1, nonce: int = 0, **fields: Any) -> Transaction:
+    """A signed transaction of type 3 that carries so many blobs."""
+    given = {
+        "to": OTHER,
+        "gas_limit": 200_000,
+        "max_fee_per_gas": 2 * 10**9,
+        "max_fee_per_blob_gas": 10**9,
+        "blob_versioned_hashes": BLOB_HASHES[:blobs],
+    }
+    return Transaction.build(type=3, chain_id=1, nonce=nonce, **{**given, **fields}).sign(KEY)
+
+
+def blob_payments(blobs: int, nonce: int = 0) -> list[Transaction]:
+    """Transactions of type 3 that carry so many blobs together, six at most in each."""
+    counts = [6] * (blobs // 6) + [blobs % 6]
+    return [blob_payment(count, nonce + index) for index, count in enumerate(counts) if count]
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+
+def chain_across(
+    number: int, alloc: Mapping[bytes, Mapping[str, Any]] | None = None, **genesis: Any
+) -> Chain:
+    """A chain with a rich SENDER that reaches the fork of the EIP with block 2, at 24 seconds."""
+    before, after = before_and_after(number)
+    start = "2"
+    if fork_named(after).by_time:
+        start = "Time24"
+    elif after == "Paris":
+        start = "Diff20001"  # more than the genesis has, and less than it has with block 1
+    accounts = {
+        address.hex(): {**fields, "code": "0x" + code_of(fields.get("code", b"")).hex()}
+        for address, fields in (alloc or {}).items()
+    }
+    return new_chain(f"{before}To{after}At{start}", alloc=accounts, **genesis)
+
+
+def with_header(block: Block, **changes: Any) -> Block:
+    """The block with other values in its header."""
+    return replace(block, header=replace(block.header, **changes))
+
+
+def refused_block(chain: Chain, block: Block) -> str:
+    """The field for which the chain refuses a block; fails when it takes it."""
+    with pytest.raises(InvalidBlock) as refused:
+        chain.add(block)
+    return refused.value.field
+
+
+def child_header(fork: str, parent: Header, *, seconds: int = 12) -> Header:
+    """The header of an empty child that the rules of the fork demand, so long after its parent."""
+    return draft_header(parent, schedule_for(fork), timestamp=parent.timestamp + seconds)
+
+
+def header_with_blobs(excess: int, used: int, base_fee: int) -> Header:
+    """A header, half full of gas, with blob gas for so many blobs over the target and in it."""
+    return Header(
+        number=100,
+        gas_limit=GAS_LIMIT,
+        gas_used=GAS_LIMIT // 2,
+        base_fee_per_gas=base_fee,
+        withdrawals_root=bytes(32),
+        excess_blob_gas=excess * BLOB_GAS,
+        blob_gas_used=used * BLOB_GAS,
+        parent_beacon_block_root=bytes(32),
+        requests_hash=bytes(32),
+    )
+
+
+def header_refusal(fork: str, header: Header, parent: Header) -> str | None:
+    """The field for which the fork refuses a header on its parent; None for a valid one."""
+    try:
+        validate_header(header, parent, schedule_for(fork))
+    except InvalidBlock as error:
+        return error.field
+    return None
+
+
+def rewards(chain: Chain, count: int) -> list[int]:
+    """What a miner gets for each of so many new blocks, in wei."""
+    balances = [0]
+    for _ in range(count):
+        block = grow(chain, coinbase=MINER)
+        balances.append(chain.layer_of(block.hash).balance(MINER))
+    return [after - before for before, after in pairwise(balances)]
+
+
+def bomb(fork: str, number: int) -> int:
+    """What the difficulty bomb adds to block ``number``.
+
+    The child comes so long after its parent that the rest of the difficulty stays the same.
+    """
+    parent = Header(number=number - 1, difficulty=1 << 50, gas_limit=GAS_LIMIT)
+    header = child_header(fork, parent, seconds=12)
+    assert header_refusal(fork, header, parent) is None
+    return header.difficulty - parent.difficulty

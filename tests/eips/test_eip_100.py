@@ -1,8 +1,41 @@
-"""EIP-100: the difficulty follows the mean block time including uncles."""
+"""EIP-100: Difficulty adjustment to the mean block time including uncles.
 
-from .support import introduced, parameter
+A block whose parent has uncles is one step more difficult, and a step takes nine seconds.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from fastevm.types import Header
+
+from .support import before_and_after, child_header, header_refusal
+
+BEFORE, AFTER = before_and_after(100)
+PARENT = Header(number=100, difficulty=2048 * 1_000, gas_limit=30_000_000)
+NEPHEW = replace(PARENT, ommers_hash=b"\x01" * 32)
 
 
-def test_came_with_byzantium():
-    assert introduced(100) == "Byzantium"
-    assert parameter("difficulty_version") == {"Frontier": 0, "Homestead": 1, "Byzantium": 2}
+def steps(fork, parent, seconds):
+    """By how many 2048ths of its parent's the difficulty of a child moves."""
+    header = child_header(fork, parent, seconds=seconds)
+    assert header_refusal(fork, header, parent) is None
+    return (header.difficulty - parent.difficulty) / 1_000
+
+
+@pytest.mark.parametrize(("seconds", "before", "after"), [(1, 1, 2), (9, 1, 1), (18, 0, 0)])
+def test_uncles_of_the_parent_raise_the_difficulty(seconds, before, after):
+    assert steps(BEFORE, NEPHEW, seconds) == before
+    assert steps(AFTER, NEPHEW, seconds) == after
+
+
+@pytest.mark.parametrize(("seconds", "before", "after"), [(8, 1, 1), (9, 1, 0), (18, 0, -1)])
+def test_a_step_takes_nine_seconds_instead_of_ten(seconds, before, after):
+    assert steps(BEFORE, PARENT, seconds) == before
+    assert steps(AFTER, PARENT, seconds) == after
+
+
+def test_each_fork_refuses_the_difficulty_of_the_other():
+    header = child_header(AFTER, NEPHEW)
+    assert header_refusal(AFTER, header, NEPHEW) is None
+    assert header_refusal(BEFORE, header, NEPHEW) == "difficulty"

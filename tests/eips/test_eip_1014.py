@@ -1,15 +1,34 @@
-"""EIP-1014: CREATE2."""
+"""EIP-1014: Skinny CREATE2.
 
-from fastevm.spec.opcodes import BY_MNEMONIC
+A contract's address follows from creator, salt and init code, and not from a nonce.
+"""
 
-from .support import introduced, price
+from eth_utils import keccak
+
+from .support import CONTRACT, INVALID_OPCODE, SENDER, before_and_after, cost, machine, run, top
+
+BEFORE, AFTER = before_and_after(1014)
+# Puts the init code 0x6001 (PUSH1 1), which leaves the contract without code, at memory 0.
+STORE = "0x6001 240 2 EXP MUL 0 MSTORE "
+CREATE2 = STORE + "7 2 0 0 CREATE2"  # salt 7, two bytes at 0, no value
+ADDRESS = keccak(b"\xff" + CONTRACT + (7).to_bytes(32, "big") + keccak(b"\x60\x01"))[12:]
 
 
-def test_came_with_constantinople_at_the_price_of_create():
-    assert introduced(1014) == "Constantinople"
-    assert price("CREATE2") == {"Frontier": None, "Constantinople": 32_000}
-    assert price("CREATE") == {"Frontier": 32_000}
+def test_the_opcode_is_new():
+    assert run(BEFORE, CREATE2).error == INVALID_OPCODE
 
 
-def test_takes_a_salt_more_than_create():
-    assert BY_MNEMONIC["CREATE2"].pops == BY_MNEMONIC["CREATE"].pops + 1
+def test_the_address_follows_from_creator_salt_and_init_code():
+    assert top(AFTER, CREATE2) == int.from_bytes(ADDRESS, "big")
+    evm = machine(AFTER, {CONTRACT: {"code": CREATE2, "nonce": 5}})
+    evm.transact(CONTRACT, sender=SENDER)
+    assert evm.nonce(ADDRESS) == 1
+
+
+def test_the_address_is_taken_once():
+    assert top(AFTER, f"{CREATE2} POP 7 2 0 0 CREATE2") == 0
+
+
+def test_it_costs_what_create_costs_and_the_hash_of_the_init_code():
+    assert cost(AFTER, STORE + "2 0 0", "CREATE") == 32_000 + 3
+    assert cost(AFTER, STORE + "7 2 0 0", "CREATE2") == 32_000 + 3 + 6

@@ -1,9 +1,19 @@
-"""EIP-1234: the bomb is put off by 5,000,000 blocks and the reward falls to 2 ether."""
+"""EIP-1234: Constantinople difficulty bomb delay and block reward adjustment.
 
-from .support import introduced, parameter
+The difficulty bomb counts 5,000,000 blocks less than at first, and a miner gets 2 ether instead
+of 3.
+"""
+
+from .support import ETHER, before_and_after, bomb, chain_across, rewards
+
+BEFORE, AFTER = before_and_after(1234)
+FORK_BLOCK = 7_280_000
 
 
-def test_came_with_constantinople():
-    assert introduced(1234) == "Constantinople"
-    assert parameter("bomb_delay_blocks")["Constantinople"] == 5_000_000
-    assert parameter("block_reward_gwei")["Constantinople"] == 2 * 10**9
+def test_the_bomb_is_put_off():
+    assert bomb(BEFORE, FORK_BLOCK) == 2**40
+    assert bomb(AFTER, FORK_BLOCK) == bomb(BEFORE, FORK_BLOCK - 2_000_000) == 2**20
+
+
+def test_the_reward_falls():
+    assert rewards(chain_across(1234), 3) == [3 * ETHER, 2 * ETHER, 2 * ETHER]

@@ -1,26 +1,20 @@
-"""EIP-1283: net metering of SSTORE, in force in Constantinople only."""
+"""EIP-1283: Net gas metering for SSTORE without dirty maps.
+
+SSTORE is charged by what the transaction changes in the end; in force in Constantinople only.
+"""
 
 import pytest
 
-from fastevm.spec.forks import FORKS
-from fastevm.spec.schedule import schedule_for
+from .support import before_and_after, run, sstores
 
-from .support import sstore_totals
-
-
-def test_in_force_in_one_fork_only():
-    assert [f.name for f in FORKS if 1283 in {e.number for e in f.all_eips}] == ["Constantinople"]
-
-
-def test_has_no_sentry():
-    assert schedule_for("constantinople").parameters["sstore_sentry"] == 0
+BEFORE, AFTER = before_and_after(1283)
 
 
 @pytest.mark.parametrize(
-    ("writes", "gas", "refund"),
+    ("values", "gas", "refund"),
     [
-        # The table of test cases of the EIP: writes to a slot (the first is the original value),
-        # gas of the SSTORE opcodes alone, refund at the end.
+        # The table of test cases of the EIP: values of a slot (the first is the original one),
+        # gas of the SSTOREs alone, refund at the end.
         ((0, 0, 0), 400, 0),
         ((0, 0, 1), 20_200, 0),
         ((0, 1, 0), 20_200, 19_800),
@@ -40,5 +34,23 @@ def test_has_no_sentry():
         ((1, 0, 1, 0), 10_200, 19_800),
     ],
 )
-def test_the_cases_of_the_eip(writes, gas, refund):
-    assert sstore_totals("constantinople", writes) == (gas, refund)
+def test_the_cases_of_the_eip(values, gas, refund):
+    assert sstores(AFTER, values) == (gas, refund)
+    assert sstores(BEFORE, values)[0] > gas
+
+
+@pytest.mark.parametrize(
+    ("values", "gas", "refund"),
+    [((0, 1, 0), 25_000, 15_000), ((1, 0, 1), 25_000, 15_000), ((1, 1, 1), 10_000, 0)],
+)
+def test_before_and_again_in_petersburg_each_write_counts_for_itself(values, gas, refund):
+    assert sstores(BEFORE, values) == (gas, refund)
+    assert sstores("Petersburg", values) == (gas, refund)
+
+
+def test_a_stipend_is_enough_to_write():
+    """Why Petersburg took it back: a callee with 2,300 gas can write to a slot written before."""
+    source, storage = "0 0 SSTORE", {0: 0}
+    assert run(BEFORE, source, gas=2_300, storage=storage).error == "out of gas"
+    assert run(AFTER, source, gas=2_300, storage=storage).success
+    assert run("Petersburg", source, gas=2_300, storage=storage).error == "out of gas"

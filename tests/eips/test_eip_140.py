@@ -1,11 +1,29 @@
-"""EIP-140: REVERT."""
+"""EIP-140: REVERT instruction.
 
-from fastevm.spec.opcodes import BY_MNEMONIC
+A contract can end with its changes undone, output given back and the rest of its gas kept.
+"""
 
-from .support import introduced, price
+from .support import CONTRACT, INVALID_OPCODE, SENDER, before_and_after, machine, run
+
+BEFORE, AFTER = before_and_after(140)
+REVERTING = "1 0 SSTORE 42 0 MSTORE 32 0 REVERT"
 
 
-def test_came_with_byzantium_and_costs_only_memory():
-    assert introduced(140) == "Byzantium"
-    assert price("REVERT") == {"Frontier": None, "Byzantium": 0}
-    assert BY_MNEMONIC["REVERT"].value == 0xFD
+def test_the_opcode_is_new_and_took_all_gas_before():
+    result = run(BEFORE, REVERTING, gas=100_000)
+    assert (result.error, result.gas_used, result.output) == (INVALID_OPCODE, 100_000, b"")
+
+
+def test_it_gives_output_and_keeps_the_rest_of_the_gas():
+    result = run(AFTER, REVERTING, gas=100_000)
+    assert not result.success
+    assert result.error == "execution reverted"
+    assert int.from_bytes(result.output, "big") == 42
+    assert result.gas_used == 20_000 + 6 * 3 + 3 + 3  # one SSTORE, pushes, one MSTORE, one word
+
+
+def test_it_undoes_what_was_written():
+    evm = machine(AFTER, {CONTRACT: {"code": REVERTING}})
+    assert not evm.transact(CONTRACT, sender=SENDER).success
+    assert evm.storage(CONTRACT, 0) == 0
+    assert evm.nonce(SENDER) == 1

@@ -1,8 +1,25 @@
-"""EIP-170: a contract's code has at most 24,576 bytes."""
+"""EIP-170: Contract code size limit.
 
-from .support import introduced, parameter
+The code of a contract has at most 24,576 bytes; a creation that returns more fails.
+"""
+
+from .support import SENDER, assemble, before_and_after, machine
+
+BEFORE, AFTER = before_and_after(170)
+LIMIT = 24_576
 
 
-def test_came_with_spurious_dragon():
-    assert introduced(170) == "SpuriousDragon"
-    assert parameter("max_code_size") == {"Frontier": 0, "SpuriousDragon": 24_576}
+def deployed(fork, size):
+    """The size of the new contract's code, or the error."""
+    evm = machine(fork)
+    result = evm.deploy(assemble(f"{size} 0 RETURN"), sender=SENDER)
+    return len(evm.code(result.created_address)) if result.success else result.error
+
+
+def test_longer_code_fails():
+    assert deployed(BEFORE, LIMIT + 1) == LIMIT + 1
+    assert deployed(AFTER, LIMIT + 1) == "max code size exceeded"
+
+
+def test_code_of_exactly_the_limit_is_stored():
+    assert deployed(BEFORE, LIMIT) == deployed(AFTER, LIMIT) == LIMIT

@@ -1,21 +1,30 @@
-"""EIP-1884: what reads the state trie becomes dearer, and SELFBALANCE stays cheap."""
+"""EIP-1884: Repricing for trie-size-dependent opcodes.
+
+SLOAD, BALANCE and EXTCODEHASH cost more, and SELFBALANCE reads the own balance for little.
+"""
 
 import pytest
 
-from fastevm.spec.schedule import schedule_for
+from .support import INVALID_OPCODE, OTHER, before_and_after, cost, run, top
 
-from .support import introduced, price
+BEFORE, AFTER = before_and_after(1884)
 
 
 @pytest.mark.parametrize(
-    ("mnemonic", "before", "after"),
-    [("SLOAD", 200, 800), ("BALANCE", 400, 700), ("EXTCODEHASH", 400, 700)],
+    ("argument", "mnemonic", "before", "after"),
+    [
+        ("0", "SLOAD", 200, 800),
+        (f"0x{OTHER.hex()}", "BALANCE", 400, 700),
+        (f"0x{OTHER.hex()}", "EXTCODEHASH", 400, 700),
+    ],
 )
-def test_prices_rise_with_istanbul(mnemonic, before, after):
-    assert introduced(1884) == "Istanbul"
-    assert schedule_for("petersburg").gas(mnemonic) == before
-    assert schedule_for("istanbul").gas(mnemonic) == after
+def test_what_reads_the_trie_costs_more(argument, mnemonic, before, after):
+    assert cost(BEFORE, argument, mnemonic) == before
+    assert cost(AFTER, argument, mnemonic) == after
 
 
-def test_ones_own_balance_costs_5():
-    assert price("SELFBALANCE") == {"Frontier": None, "Istanbul": 5}
+def test_selfbalance_gives_what_balance_of_the_own_address_gives():
+    assert run(BEFORE, "SELFBALANCE", balance=7).error == INVALID_OPCODE
+    assert top(AFTER, "SELFBALANCE", balance=7) == 7
+    assert top(AFTER, "ADDRESS BALANCE", balance=7) == 7
+    assert cost(AFTER, "", "SELFBALANCE") == 5

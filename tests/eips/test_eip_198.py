@@ -1,9 +1,34 @@
-"""EIP-198: modular exponentiation of big integers."""
+"""EIP-198: Big integer modular exponentiation.
 
-from .support import introduced, parameter, precompile
+A precompile at address 5 computes powers modulo a number, for numbers of any length.
+"""
+
+import pytest
+
+from .support import before_and_after, call_precompile, modexp_operands
+
+BEFORE, AFTER = before_and_after(198)
+MODEXP = 5
 
 
-def test_came_with_byzantium_at_address_5():
-    assert introduced(198) == "Byzantium"
-    assert precompile("MODEXP") == {"Frontier": None, "Byzantium": 0x05}
-    assert parameter("modexp_version")["Byzantium"] == 1
+def operands(base, exponent, modulus, size):
+    return modexp_operands(*(n.to_bytes(size, "big") for n in (base, exponent, modulus)))
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "modulus", "size", "gas"),
+    [
+        # The example of the EIP: Fermat's little theorem. 32 * 32 * 255 / 20
+        (3, 2**256 - 2**32 - 978, 2**256 - 2**32 - 977, 32, 13_056),
+        (3, 5, 100, 1, 0),
+        # (96 * 96 - 3072 + 96 * 96 / 4) ... for operands of more than 64 bytes; exponent 2**767
+        (3, 2**767, 2**768 - 1, 96, (96 * 96 // 4 + 96 * 96 - 3072) * (255 + 8 * 64) // 20),
+    ],
+)
+def test_an_empty_account_becomes_a_precompile(base, exponent, modulus, size, gas):
+    data = operands(base, exponent, modulus, size)
+    before, after = (call_precompile(fork, MODEXP, data) for fork in (BEFORE, AFTER))
+    assert (before.success, before.output, before.gas_used) == (True, b"", 0)
+    assert int.from_bytes(after.output, "big") == pow(base, exponent, modulus)
+    assert len(after.output) == size
+    assert after.gas_used == gas

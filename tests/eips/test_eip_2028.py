@@ -1,9 +1,26 @@
-"""EIP-2028: data of a transaction becomes cheaper."""
+"""EIP-2028: Transaction data gas cost reduction.
 
-from .support import introduced, parameter
+A nonzero byte of a transaction's data costs 16 gas instead of 68.
+"""
+
+import pytest
+
+from .support import OTHER, SENDER, before_and_after, machine
+
+BEFORE, AFTER = before_and_after(2028)
 
 
-def test_a_nonzero_byte_costs_16_since_istanbul():
-    assert introduced(2028) == "Istanbul"
-    assert parameter("tx_nonzero_byte_cost") == {"Frontier": 68, "Istanbul": 16}
-    assert parameter("tx_zero_byte_cost") == {"Frontier": 4}
+@pytest.mark.parametrize(
+    ("data", "before", "after"),
+    [
+        (b"", 0, 0),
+        (b"\x01", 68, 16),
+        (b"\xff" * 1_000, 68_000, 16_000),
+        (bytes(1_000), 4_000, 4_000),
+        (b"\x01\x00" * 10, 720, 200),
+    ],
+)
+def test_data_costs_by_its_bytes(data, before, after):
+    for fork, gas in ((BEFORE, before), (AFTER, after)):
+        result = machine(fork).transact(OTHER, data, sender=SENDER)
+        assert result.gas_used == 21_000 + gas

@@ -1,23 +1,20 @@
-"""EIP-2200: net metering of SSTORE, with a sentry against reentrancy on the stipend."""
+"""EIP-2200: Structured definitions for net gas metering.
+
+SSTORE is charged by what the transaction changes in the end, and fails with 2,300 gas or less.
+"""
 
 import pytest
 
-from .support import introduced, parameter, sstore_totals
+from .support import before_and_after, run, sstores
 
-
-def test_came_with_istanbul():
-    assert introduced(2200) == "Istanbul"
-
-
-def test_the_sentry_is_the_call_stipend():
-    assert parameter("sstore_sentry") == {"Frontier": 0, "Istanbul": 2_300}
-    assert parameter("call_stipend") == {"Frontier": 2_300}
+BEFORE, AFTER = before_and_after(2200)
 
 
 @pytest.mark.parametrize(
-    ("writes", "gas", "refund"),
+    ("values", "gas", "refund"),
     [
-        # The table of test cases of the EIP without its pushes.
+        # The table of test cases of the EIP without its pushes: values of a slot (the first is the
+        # original one), gas of the SSTOREs alone, refund at the end.
         ((0, 0, 0), 1_600, 0),
         ((0, 0, 1), 20_800, 0),
         ((0, 1, 0), 20_800, 19_200),
@@ -37,5 +34,15 @@ def test_the_sentry_is_the_call_stipend():
         ((1, 0, 1, 0), 10_800, 19_200),
     ],
 )
-def test_the_cases_of_the_eip(writes, gas, refund):
-    assert sstore_totals("istanbul", writes) == (gas, refund)
+def test_the_cases_of_the_eip(values, gas, refund):
+    assert sstores(AFTER, values) == (gas, refund)
+    assert sstores(BEFORE, values)[0] > gas
+
+
+def test_a_stipend_is_not_enough_to_write_at_any_price():
+    """A write that changes nothing costs 800, and still fails with 2,300 gas left."""
+    source = "0 0 SSTORE"
+    assert run(AFTER, source, gas=6 + 2_300).error == "out of gas"
+    assert run(AFTER, source, gas=6 + 2_301).gas_used == 6 + 800
+    assert run("Constantinople", source, gas=6 + 2_300).gas_used == 6 + 200
+    assert run(BEFORE, source, gas=6 + 5_000).gas_used == 6 + 5_000

@@ -1,8 +1,19 @@
-"""EIP-2384: the bomb is put off by 9,000,000 blocks."""
+"""EIP-2384: Muir Glacier difficulty bomb delay.
 
-from .support import introduced, parameter
+The difficulty bomb counts 9,000,000 blocks less than at first instead of 5,000,000.
+"""
+
+from .support import before_and_after, bomb
+
+BEFORE, AFTER = before_and_after(2384)
+FORK_BLOCK = 9_200_000
 
 
-def test_came_with_muir_glacier():
-    assert introduced(2384) == "MuirGlacier"
-    assert parameter("bomb_delay_blocks")["MuirGlacier"] == 9_000_000
+def test_the_bomb_is_put_off():
+    assert bomb(BEFORE, FORK_BLOCK) == 2**40
+    assert bomb(AFTER, FORK_BLOCK) == bomb(BEFORE, FORK_BLOCK - 4_000_000) == 1
+
+
+def test_it_doubles_every_100000_blocks_as_before():
+    assert bomb(BEFORE, FORK_BLOCK + 100_000) == 2**41
+    assert bomb(AFTER, FORK_BLOCK + 100_000) == 2

@@ -1,46 +1,79 @@
-"""EIP-2929: the first access in a transaction is dear, later ones are cheap."""
+"""EIP-2929: Gas cost increases for state access opcodes.
+
+The first access to an account or slot in a transaction costs 2,600 or 2,100 gas, later ones 100.
+"""
 
 import pytest
 
-from fastevm.spec.schedule import schedule_for
+from .support import OTHER, before_and_after, calling, cost, gas
 
-from .support import introduced, parameter
-
-COLD_ACCOUNT_ACCESS_COST = 2_600
-COLD_SLOAD_COST = 2_100
-WARM_STORAGE_READ_COST = 100
-ACCOUNT_READERS = ["BALANCE", "EXTCODESIZE", "EXTCODECOPY", "EXTCODEHASH"]
-CALLS = ["CALL", "CALLCODE", "DELEGATECALL", "STATICCALL"]
+BEFORE, AFTER = before_and_after(2929)
+ADDRESS = f"0x{OTHER.hex()}"
+COLD_ACCOUNT, COLD_SLOT, WARM = 2_600, 2_100, 100
+THERE = {"accounts": {OTHER: {"balance": 1}}}
 
 
-def test_came_with_berlin():
-    assert introduced(2929) == "Berlin"
-    assert parameter("has_access_lists") == {"Frontier": False, "Berlin": True}
-
-
-@pytest.mark.parametrize("mnemonic", ACCOUNT_READERS + CALLS)
-def test_an_account_is_cold_once(mnemonic):
-    berlin = schedule_for("berlin")
-    assert berlin.gas(mnemonic) == WARM_STORAGE_READ_COST
-    cold = berlin.gas(mnemonic) + berlin.parameters["cold_account_surcharge"]
-    assert cold == COLD_ACCOUNT_ACCESS_COST
+@pytest.mark.parametrize(
+    ("arguments", "mnemonic", "before"),
+    [
+        (ADDRESS, "BALANCE", 700),
+        (ADDRESS, "EXTCODESIZE", 700),
+        (ADDRESS, "EXTCODEHASH", 700),
+        (f"0 0 0 {ADDRESS}", "EXTCODECOPY", 700),
+        (f"0 0 0 0 0 {ADDRESS} 0", "CALL", 700),
+        (f"0 0 0 0 0 {ADDRESS} 0", "CALLCODE", 700),
+        (f"0 0 0 0 {ADDRESS} 0", "DELEGATECALL", 700),
+        (f"0 0 0 0 {ADDRESS} 0", "STATICCALL", 700),
+    ],
+)
+def test_an_account_is_cold_once(arguments, mnemonic, before):
+    first = {fork: cost(fork, arguments, mnemonic, **THERE) for fork in (BEFORE, AFTER)}
+    again = f"{arguments} {mnemonic} {arguments}"
+    second = {fork: cost(fork, again, mnemonic, **THERE) for fork in (BEFORE, AFTER)}
+    assert first == {BEFORE: before, AFTER: COLD_ACCOUNT}
+    assert second == {BEFORE: before, AFTER: WARM}
 
 
 def test_a_slot_is_cold_once():
-    berlin = schedule_for("berlin")
-    assert berlin.gas("SLOAD") == WARM_STORAGE_READ_COST
-    assert berlin.gas("SLOAD") + berlin.parameters["cold_slot_surcharge"] == COLD_SLOAD_COST
+    first = [cost(fork, "5", "SLOAD") for fork in (BEFORE, AFTER)]
+    second = [cost(fork, "5 SLOAD 5", "SLOAD") for fork in (BEFORE, AFTER)]
+    other = [cost(fork, "5 SLOAD 6", "SLOAD") for fork in (BEFORE, AFTER)]
+    assert (first, second, other) == ([800, COLD_SLOT], [800, WARM], [800, COLD_SLOT])
 
 
-def test_sstore_pays_the_cold_slot_on_top_and_less_for_its_rows():
-    berlin = schedule_for("berlin").parameters
-    assert berlin["cold_sstore_surcharge"] == COLD_SLOAD_COST
-    assert berlin["sstore_reset_cost"] == 5_000 - COLD_SLOAD_COST
-    assert berlin["sstore_dirty_cost"] == WARM_STORAGE_READ_COST
-    assert berlin["sstore_set_cost"] == 20_000
+@pytest.mark.parametrize(
+    ("original", "value", "before", "cold", "warm"),
+    [
+        (0, 1, 20_000, 22_100, 20_000),
+        (1, 2, 5_000, 5_000, 2_900),
+        (1, 0, 5_000, 5_000, 2_900),
+        (1, 1, 800, 2_200, 100),
+    ],
+)
+def test_a_write_pays_for_a_cold_slot_on_top(original, value, before, cold, warm):
+    storage = {0: original}
+    write = f"{value} 0"
+    assert cost(BEFORE, write, "SSTORE", storage=storage) == before
+    assert cost(AFTER, write, "SSTORE", storage=storage) == cold
+    assert cost(AFTER, f"0 SLOAD {write}", "SSTORE", storage=storage) == warm
 
 
-def test_selfdestruct_pays_the_cold_account_on_top_and_nothing_for_a_warm_one():
-    berlin = schedule_for("berlin")
-    assert berlin.gas("SELFDESTRUCT") == 5_000
-    assert berlin.parameters["cold_selfdestruct_surcharge"] == COLD_ACCOUNT_ACCESS_COST
+def test_selfdestruct_pays_for_a_cold_beneficiary_on_top():
+    assert cost(BEFORE, ADDRESS, "SELFDESTRUCT", **THERE) == 5_000
+    assert cost(AFTER, ADDRESS, "SELFDESTRUCT", **THERE) == 5_000 + COLD_ACCOUNT
+    assert cost(AFTER, f"{ADDRESS} BALANCE {ADDRESS}", "SELFDESTRUCT", **THERE) == 5_000
+
+
+def test_sender_contract_and_precompiles_are_warm_from_the_start():
+    for source in ("CALLER BALANCE", "ADDRESS BALANCE"):
+        assert [gas(fork, source) for fork in (BEFORE, AFTER)] == [702, 102]
+    assert [cost(fork, "2", "BALANCE") for fork in (BEFORE, AFTER)] == [700, WARM]
+
+
+def test_what_a_reverted_callee_accessed_is_cold_again():
+    reverting = {"accounts": {OTHER: {"code": "0xdd BALANCE 0 0 REVERT"}}}
+    keeping = {"accounts": {OTHER: {"code": "0xdd BALANCE 0 0 RETURN"}}}
+    setup = f"{calling('CALL', OTHER)} 0xdd"
+    assert cost(AFTER, setup, "BALANCE", **reverting) == COLD_ACCOUNT
+    assert cost(AFTER, setup, "BALANCE", **keeping) == WARM
+    assert cost(BEFORE, setup, "BALANCE", **reverting) == 700

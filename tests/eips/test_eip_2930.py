@@ -1,16 +1,41 @@
-"""EIP-2930: a transaction may say in advance what it touches."""
+"""EIP-2930: Optional access lists.
 
-from fastevm.spec.schedule import schedule_for
+A transaction of type 1 names accounts and slots, pays for them in advance, and finds them warm.
+"""
 
-from .support import introduced, parameter
+from fastevm import Transaction
+
+from .support import CONTRACT, KEY, OTHER, SENDER, before_and_after, machine, refusal
+
+BEFORE, AFTER = before_and_after(2930)
+LIST = [(OTHER, [1, 2])]
 
 
-def test_came_with_berlin():
-    assert introduced(2930) == "Berlin"
-    assert parameter("max_tx_type")["Berlin"] == 1
+def used(access_list, source):
+    """Gas of a transaction with this access list to a contract with this code."""
+    evm = machine(AFTER, {CONTRACT: {"code": source}})
+    return evm.transact(CONTRACT, sender=SENDER, access_list=access_list).gas_used
 
 
-def test_an_entry_is_cheaper_than_the_surcharge_that_it_saves():
-    berlin = schedule_for("berlin").parameters
-    assert berlin["tx_access_address_cost"] == 2_400 < berlin["cold_account_surcharge"]
-    assert berlin["tx_access_slot_cost"] == 1_900 < berlin["cold_slot_surcharge"]
+def test_the_type_is_new():
+    transaction = Transaction.build(
+        type=1, chain_id=1, to=OTHER, gas_limit=30_000, gas_price=0, access_list=LIST
+    ).sign(KEY)
+    assert refusal(BEFORE, transaction) == "type_not_supported"
+    assert refusal(AFTER, transaction) is None
+    assert refusal(AFTER, transaction, chain_id=2) == "wrong_chain_id"
+
+
+def test_an_address_costs_2400_and_a_slot_1900():
+    assert used([], "STOP") == 21_000
+    assert used([(OTHER, [])], "STOP") == 21_000 + 2_400
+    assert used(LIST, "STOP") == 21_000 + 2_400 + 2 * 1_900
+    assert used(LIST * 2, "STOP") == 21_000 + 2 * (2_400 + 2 * 1_900)
+
+
+def test_what_is_listed_is_warm():
+    read = f"0x{OTHER.hex()} BALANCE"
+    assert used([], read) == 21_000 + 3 + 2_600
+    assert used([(OTHER, [])], read) == 21_000 + 3 + 2_400 + 100
+    assert used([], "7 SLOAD") == 21_000 + 3 + 2_100
+    assert used([(CONTRACT, [7])], "7 SLOAD") == 21_000 + 3 + 2_400 + 1_900 + 100

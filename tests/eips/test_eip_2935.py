@@ -1,15 +1,56 @@
-"""EIP-2935: old block hashes are served from the state."""
+"""EIP-2935: Serve historical block hashes from state.
 
-from .support import changes, introduced, parameter
+A contract serves the hashes of the last 8,191 blocks; BLOCKHASH reaches 256 as before.
+"""
+
+from fastevm.chain.system_contracts import HISTORY_STORAGE, HISTORY_STORAGE_CODE
+
+from .support import before_and_after, chain_across, grow, machine, top
+
+BEFORE, AFTER = before_and_after(2935)
+DEPLOYED = {HISTORY_STORAGE: {"code": HISTORY_STORAGE_CODE}}
 
 
-def test_came_with_prague():
-    assert introduced(2935) == "Prague"
-    assert parameter("has_history_contract") == {"Frontier": False, "Prague": True}
-    address = bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
-    found = changes(lambda s: s.system_contracts.get("HISTORY_STORAGE_ADDRESS"))
-    assert found == {"Frontier": None, "Prague": address}
+def served(chain, fork, number):
+    """What the contract answers in the block after the head; None when it reverts."""
+    head = chain.head
+    evm = machine(fork, state=chain.layer_of(head.hash), number=head.number + 1)
+    result = evm.call(HISTORY_STORAGE, number.to_bytes(32, "big"))
+    return result.output if result.success else None
 
 
-def test_blockhash_itself_reaches_as_far_as_before():
-    assert parameter("block_hash_window") == {"Frontier": 256}
+def test_the_parent_s_hash_is_stored_at_the_start_of_a_block():
+    chain = chain_across(2935, DEPLOYED)
+    first = grow(chain)
+    assert served(chain, BEFORE, 0) == bytes(32)
+    second = grow(chain)
+    assert second.header.gas_used == 0
+    assert served(chain, AFTER, 0) == bytes(32)
+    assert served(chain, AFTER, 1) == first.hash
+    grow(chain)
+    assert served(chain, AFTER, 2) == second.hash
+
+
+def test_blocks_to_come_are_refused():
+    chain = chain_across(2935, DEPLOYED)
+    grow(chain, 3)
+    assert served(chain, AFTER, 4) is None
+
+
+def test_it_reaches_further_than_blockhash():
+    chain = chain_across(2935, DEPLOYED)
+    second = grow(chain, 2)
+    grow(chain, 257)
+    hashes = chain.ancestors(chain.head.hash)
+    block = {"number": chain.head.number + 1, "block_hashes": hashes}
+    assert len(hashes) == 256
+    for fork in (BEFORE, AFTER):
+        assert top(fork, "2 BLOCKHASH", **block) == 0
+        assert top(fork, "258 BLOCKHASH", **block) == int.from_bytes(hashes[1], "big")
+    assert served(chain, AFTER, 2) == second.hash
+
+
+def test_without_the_contract_the_block_is_valid_and_nothing_is_stored():
+    chain = chain_across(2935)
+    grow(chain, 2)
+    assert chain.layer_of(chain.head.hash).account(HISTORY_STORAGE) is None

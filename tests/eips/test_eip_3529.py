@@ -1,34 +1,37 @@
-"""EIP-3529: less is given back."""
+"""EIP-3529: Reduction in refunds.
+
+SELFDESTRUCT gives nothing back, clearing a slot 4,800 instead of 15,000, and at most a fifth of the
+gas used is given back instead of half.
+"""
 
 import pytest
 
-from fastevm.spec.schedule import schedule_for
+from .support import CONTRACT, OTHER, SENDER, before_and_after, machine, run, sstores
 
-from .support import introduced, parameter, sstore_totals
-
-
-def test_came_with_london():
-    assert introduced(3529) == "London"
+BEFORE, AFTER = before_and_after(3529)
 
 
 def test_selfdestruct_gives_nothing_back():
-    assert parameter("selfdestruct_refund") == {"Frontier": 24_000, "London": 0}
+    found = [run(fork, f"0x{OTHER.hex()} SELFDESTRUCT") for fork in (BEFORE, AFTER)]
+    assert [result.gas_refunded for result in found] == [24_000, 0]
 
 
-def test_at_most_a_fifth_is_given_back():
-    assert parameter("refund_quotient") == {"Frontier": 2, "London": 5}
-
-
-def test_clearing_gives_back_a_reset_and_an_entry_of_the_access_list():
-    london = schedule_for("london").parameters
-    expected = london["sstore_reset_cost"] + london["tx_access_slot_cost"]
-    assert london["sstore_clear_refund"] == expected == 4_800
+@pytest.mark.parametrize(("fork", "share", "refund"), [(BEFORE, 2, 15_000), (AFTER, 5, 4_800)])
+def test_a_smaller_share_of_the_gas_used_is_given_back(fork, share, refund):
+    for slots in (1, 10):
+        clear = " ".join(f"0 {slot} SSTORE" for slot in range(slots))
+        contract = {"code": clear, "storage": dict.fromkeys(range(slots), 1)}
+        result = machine(fork, {CONTRACT: contract}).transact(CONTRACT, sender=SENDER)
+        used = 21_000 + slots * 5_006
+        assert result.gas_refunded == min(refund * slots, used // share)
+        assert result.gas_used == used - result.gas_refunded
 
 
 @pytest.mark.parametrize(
-    ("writes", "gas", "refund"),
+    ("values", "gas", "refund"),
     [
-        # The table of test cases of the EIP without its pushes.
+        # The table of test cases of the EIP without its pushes: values of a slot (the first is the
+        # original one), gas of the SSTOREs alone, refund at the end.
         ((0, 0, 0), 200, 0),
         ((0, 0, 1), 20_100, 0),
         ((0, 1, 0), 20_100, 19_900),
@@ -48,12 +51,19 @@ def test_clearing_gives_back_a_reset_and_an_entry_of_the_access_list():
         ((1, 0, 1, 0), 5_900, 7_600),
     ],
 )
-def test_the_cases_of_the_eip(writes, gas, refund):
-    assert sstore_totals("london", writes) == (gas, refund)
+def test_the_cases_of_the_eip(values, gas, refund):
+    assert sstores(AFTER, values) == (gas, refund)
+    cleared = values[0] != 0 and values[-1] == 0
+    assert sstores(BEFORE, values) == (gas, refund + (15_000 - 4_800) * cleared)
 
 
 @pytest.mark.parametrize("original", [0, 1])
 def test_flipping_a_slot_back_and_forth_earns_nothing(original):
-    writes = (original, *(1 - original, original) * 20)
-    gas, refund = sstore_totals("london", writes)
+    gas, refund = sstores(AFTER, (original, *(1 - original, original) * 20))
     assert refund < gas
+
+
+def test_filling_a_slot_for_a_later_refund_no_longer_pays():
+    """Gas tokens wrote a slot for 20,000 when gas was cheap and cleared it when it was dear."""
+    assert sstores(BEFORE, (1, 0))[1] > sstores(BEFORE, (1, 0))[0]
+    assert sstores(AFTER, (1, 0)) == (2_900, 4_800)

@@ -1,8 +1,14 @@
-"""EIP-3554: the bomb is put off by 9,700,000 blocks."""
+"""EIP-3554: Difficulty bomb delay to December 2021.
 
-from .support import introduced, parameter
+The difficulty bomb counts 9,700,000 blocks less than at first instead of 9,000,000.
+"""
+
+from .support import before_and_after, bomb
+
+BEFORE, AFTER = before_and_after(3554)
+FORK_BLOCK = 12_965_000
 
 
-def test_came_with_london():
-    assert introduced(3554) == "London"
-    assert parameter("bomb_delay_blocks")["London"] == 9_700_000
+def test_the_bomb_is_put_off():
+    assert bomb(BEFORE, FORK_BLOCK) == 2**37
+    assert bomb(AFTER, FORK_BLOCK) == bomb(BEFORE, FORK_BLOCK - 700_000) == 2**30

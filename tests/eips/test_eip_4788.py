@@ -1,15 +1,62 @@
-"""EIP-4788: the parent beacon block root is in the EVM."""
+"""EIP-4788: Beacon block root in the EVM.
 
-from .support import changes, introduced, parameter
+A header holds the root of the parent beacon block, and a contract serves the last 8,191 of them.
+"""
+
+from fastevm.chain.system_contracts import BEACON_ROOTS, BEACON_ROOTS_CODE
+
+from .support import (
+    before_and_after,
+    build,
+    chain_across,
+    grow,
+    machine,
+    refused_block,
+    with_header,
+)
+
+BEFORE, AFTER = before_and_after(4788)
+ROOT = b"\x0b" * 32
+DEPLOYED = {BEACON_ROOTS: {"code": BEACON_ROOTS_CODE}}
 
 
-def test_came_with_cancun():
-    assert introduced(4788) == "Cancun"
-    assert parameter("has_beacon_root") == {"Frontier": False, "Cancun": True}
-    address = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")
-    found = changes(lambda s: s.system_contracts.get("BEACON_ROOTS_ADDRESS"))
-    assert found == {"Frontier": None, "Cancun": address}
+def root_at(chain, fork, timestamp):
+    """What the contract answers for a timestamp; None when it reverts."""
+    layer = chain.layer_of(chain.head.hash)
+    result = machine(fork, state=layer).call(BEACON_ROOTS, timestamp.to_bytes(32, "big"))
+    return result.output if result.success else None
 
 
-def test_the_protocols_own_call_has_30_million_gas():
-    assert parameter("system_call_gas") == {"Frontier": 0, "Cancun": 30_000_000}
+def test_the_root_is_stored_at_the_start_of_a_block():
+    chain = chain_across(4788, DEPLOYED)
+    grow(chain)
+    assert root_at(chain, BEFORE, 12) is None
+    grow(chain, parent_beacon_block_root=ROOT)
+    assert root_at(chain, AFTER, 24) == ROOT
+    assert root_at(chain, AFTER, 23) is None
+    grow(chain, parent_beacon_block_root=b"\x0c" * 32)
+    assert (root_at(chain, AFTER, 24), root_at(chain, AFTER, 36)) == (ROOT, b"\x0c" * 32)
+
+
+def test_the_call_is_the_protocol_s_own_and_uses_no_gas_of_the_block():
+    chain = chain_across(4788, DEPLOYED)
+    grow(chain)
+    assert grow(chain, parent_beacon_block_root=ROOT).header.gas_used == 0
+
+
+def test_the_header_has_the_root_from_then_on():
+    chain = chain_across(4788, DEPLOYED)
+    before = build(chain)[0]
+    assert before.header.parent_beacon_block_root is None
+    chain.add(before)
+    after = build(chain, parent_beacon_block_root=ROOT)[0]
+    assert (
+        refused_block(chain, with_header(after, parent_beacon_block_root=bytes(32))) == "state_root"
+    )
+    chain.add(after)
+
+
+def test_without_the_contract_the_block_is_valid_and_nothing_is_stored():
+    chain = chain_across(4788)
+    grow(chain, 2)
+    assert chain.layer_of(chain.head.hash).account(BEACON_ROOTS) is None

@@ -1,8 +1,14 @@
-"""EIP-5133: the bomb is put off by 11,400,000 blocks."""
+"""EIP-5133: Difficulty bomb delay to mid-September 2022.
 
-from .support import introduced, parameter
+The difficulty bomb counts 11,400,000 blocks less than at first instead of 10,700,000.
+"""
+
+from .support import before_and_after, bomb
+
+BEFORE, AFTER = before_and_after(5133)
+FORK_BLOCK = 15_050_000
 
 
-def test_came_with_gray_glacier():
-    assert introduced(5133) == "GrayGlacier"
-    assert parameter("bomb_delay_blocks")["GrayGlacier"] == 11_400_000
+def test_the_bomb_is_put_off():
+    assert bomb(BEFORE, FORK_BLOCK) == 2**41
+    assert bomb(AFTER, FORK_BLOCK) == bomb(BEFORE, FORK_BLOCK - 700_000) == 2**34

@@ -1,12 +1,18 @@
-"""EIP-649: the bomb is put off by 3,000,000 blocks and the reward falls to 3 ether."""
+"""EIP-649: Metropolis difficulty bomb delay and block reward reduction.
 
-from fastevm.spec.schedule import schedule_for
+The difficulty bomb counts 3,000,000 blocks less, and a miner gets 3 ether instead of 5.
+"""
 
-from .support import introduced
+from .support import ETHER, before_and_after, bomb, chain_across, rewards
+
+BEFORE, AFTER = before_and_after(649)
+FORK_BLOCK = 4_370_000
 
 
-def test_came_with_byzantium():
-    assert introduced(649) == "Byzantium"
-    before, after = schedule_for("eip158").parameters, schedule_for("byzantium").parameters
-    assert (before["bomb_delay_blocks"], after["bomb_delay_blocks"]) == (0, 3_000_000)
-    assert (before["block_reward_gwei"], after["block_reward_gwei"]) == (5 * 10**9, 3 * 10**9)
+def test_the_bomb_is_put_off():
+    assert bomb(BEFORE, FORK_BLOCK) == 2**41
+    assert bomb(AFTER, FORK_BLOCK) == bomb(BEFORE, FORK_BLOCK - 3_000_000) == 2**11
+
+
+def test_the_reward_falls():
+    assert rewards(chain_across(649), 3) == [5 * ETHER, 3 * ETHER, 3 * ETHER]

@@ -1,8 +1,26 @@
-"""EIP-658: receipts hold a status instead of a state root."""
+"""EIP-658: Transaction status in receipts.
 
-from .support import introduced, parameter
+A receipt holds 1 for success and 0 for failure instead of the state root after its transaction.
+"""
+
+from .support import CONTRACT, chain_across, grow, payment
 
 
-def test_came_with_byzantium():
-    assert introduced(658) == "Byzantium"
-    assert parameter("receipt_has_state_root") == {"Frontier": True, "Byzantium": False}
+def receipts(chain, nonce):
+    """The receipts of a new block with a payment and a transaction that fails."""
+    failing = payment(nonce + 1, to=CONTRACT, gas_limit=50_000)
+    block = grow(chain, transactions=[payment(nonce), failing])
+    return chain.receipts_of(block.hash)
+
+
+def test_the_status_takes_the_place_of_the_state_root():
+    chain = chain_across(658, {CONTRACT: {"code": "INVALID"}})
+    before = receipts(chain, 0)
+    assert [receipt.status for receipt in before] == [None, None]
+    assert [len(receipt.post_state) for receipt in before] == [32, 32]
+    assert before[0].post_state != before[1].post_state
+    after = receipts(chain, 2)
+    assert [receipt.status for receipt in after] == [1, 0]
+    assert [receipt.post_state for receipt in after] == [None, None]
+    sizes = [len(found[0].rlp()) for found in (before, after)]
+    assert sizes[0] - sizes[1] == 32

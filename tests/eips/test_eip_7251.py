@@ -1,10 +1,43 @@
-"""EIP-7251: consolidations of validators."""
+"""EIP-7251: Increase the MAX_EFFECTIVE_BALANCE.
 
-from .support import changes, introduced
+A contract takes requests for consolidations of validators, and each block takes up to two out of
+it.
+"""
+
+from fastevm.chain.system_contracts import CONSOLIDATION_REQUESTS, CONSOLIDATION_REQUESTS_CODE
+
+from .support import SENDER, build, chain_across, payment
+
+DEPLOYED = {CONSOLIDATION_REQUESTS: {"code": CONSOLIDATION_REQUESTS_CODE}}
+SOURCE, TARGET = b"\x07" * 48, b"\x08" * 48
+REQUESTED = SENDER + SOURCE + TARGET
 
 
-def test_came_with_prague():
-    assert introduced(7251) == "Prague"
-    address = bytes.fromhex("0000bbddc7ce488642fb579f8b00f3a590007251")
-    found = changes(lambda s: s.system_contracts.get("CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS"))
-    assert found == {"Frontier": None, "Prague": address}
+def requests(chain, nonce, consolidations=1, fee=10):
+    """The requests of a new block in which so many consolidations are asked for."""
+    to = {"to": CONSOLIDATION_REQUESTS, "value": fee, "gas_limit": 300_000}
+    calls = [payment(nonce + index, data=SOURCE + TARGET, **to) for index in range(consolidations)]
+    block, result = build(chain, transactions=calls)
+    chain.add(block)
+    return result.requests
+
+
+def test_what_waits_is_taken_by_the_first_block_of_the_fork():
+    chain = chain_across(7251, DEPLOYED)
+    assert not requests(chain, 0)
+    assert requests(chain, 1) == (b"\x02" + REQUESTED * 2,)
+    assert requests(chain, 2, consolidations=0) == ()
+
+
+def test_a_block_takes_two_and_leaves_the_rest_to_the_next():
+    chain = chain_across(7251, DEPLOYED)
+    requests(chain, 0, consolidations=0)
+    assert requests(chain, 0, consolidations=3) == (b"\x02" + REQUESTED * 2,)
+    assert requests(chain, 3, consolidations=0) == (b"\x02" + REQUESTED,)
+
+
+def test_who_does_not_pay_the_fee_is_not_heard():
+    chain = chain_across(7251, DEPLOYED)
+    requests(chain, 0, consolidations=0)
+    assert requests(chain, 0, fee=0) == ()
+    assert requests(chain, 1, fee=1) == (b"\x02" + REQUESTED,)

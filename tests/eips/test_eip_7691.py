@@ -1,12 +1,55 @@
-"""EIP-7691: more blobs."""
+"""EIP-7691: Blob throughput increase.
 
-from fastevm.spec.blobs import BlobParameters
+A block holds at most 9 blobs instead of 6, its target is 6 instead of 3, and the blob fee moves
+by that.
+"""
+
+import pytest
+
+from fastevm import blob_base_fee
+from fastevm.errors import InvalidBlock
 from fastevm.spec.schedule import schedule_for
 
-from .support import introduced
+from .support import (
+    BLOB_GAS,
+    before_and_after,
+    blob_payment,
+    build,
+    chain_across,
+    child_header,
+    grow,
+    header_with_blobs,
+)
+
+BEFORE, AFTER = before_and_after(7691)
 
 
-def test_came_with_prague():
-    assert introduced(7691) == "Prague"
-    expected = BlobParameters(target=6, max=9, base_fee_fraction=5_007_716)
-    assert schedule_for("prague").blobs == schedule_for("osaka").blobs == expected
+def test_a_block_holds_more_blobs():
+    chain = chain_across(7691)
+    with pytest.raises(InvalidBlock, match="too many blobs"):
+        build(chain, transactions=[blob_payment(7)])
+    assert grow(chain, transactions=[blob_payment(6)]).header.blob_gas_used == 6 * BLOB_GAS
+    with pytest.raises(InvalidBlock, match="too many blobs"):
+        build(chain, transactions=[blob_payment(10, nonce=1)])
+    assert grow(chain, transactions=[blob_payment(9, nonce=1)]).header.blob_gas_used == 9 * BLOB_GAS
+
+
+@pytest.mark.parametrize(("used", "before", "after"), [(3, 100, 97), (6, 103, 100), (9, 106, 103)])
+def test_the_target_is_twice_as_high(used, before, after):
+    parent = header_with_blobs(100, used, 10**9)
+    found = [child_header(fork, parent).excess_blob_gas / BLOB_GAS for fork in (BEFORE, AFTER)]
+    assert found == [before, after]
+
+
+def test_the_fee_rises_by_less_than_it_falls():
+    """A full block moved it by an eighth as an empty one did; now they move it by 8 % and 15 %."""
+
+    def moved(fork, blobs):
+        """The factor by which so many blobs over (or under) the target move the fee."""
+        excess, schedule = 1_000 * BLOB_GAS, schedule_for(fork)
+        return blob_base_fee(excess + blobs * BLOB_GAS, schedule) / blob_base_fee(excess, schedule)
+
+    assert moved(BEFORE, 3) == pytest.approx(1.125, abs=0.001)
+    assert moved(BEFORE, -3) == pytest.approx(1 / 1.125, abs=0.001)
+    assert moved(AFTER, 3) == pytest.approx(1.082, abs=0.001)
+    assert moved(AFTER, -6) == pytest.approx(0.855, abs=0.001)

@@ -1,9 +1,35 @@
-"""EIP-7883: MODEXP becomes dearer."""
+"""EIP-7883: ModExp Gas Cost Increase.
 
-from .support import introduced, parameter
+Modular exponentiation costs 500 gas at least, three times as much as before, and twice that for
+operands or exponents of more than 32 bytes.
+"""
+
+import pytest
+
+from .support import before_and_after, call_precompile, modexp_operands
+
+BEFORE, AFTER = before_and_after(7883)
+MODEXP = 5
 
 
-def test_came_with_osaka():
-    assert introduced(7883) == "Osaka"
-    expected = {"Frontier": 0, "Byzantium": 1, "Berlin": 2, "Osaka": 3}
-    assert parameter("modexp_version") == expected
+def operands(exponent, size):
+    """3 to the power of ``exponent`` modulo the highest number of ``size`` bytes."""
+    return modexp_operands((3).to_bytes(size, "big"), exponent, b"\xff" * size)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "size", "before", "after"),
+    [
+        (b"\x03", 32, 200, 500),
+        (b"\xff" * 32, 32, 4**2 * 255 // 3, 4**2 * 255),
+        (b"\x01\x00\x01", 8, 200, 500),
+        (b"\x01\x00\x01", 64, 8**2 * 16 // 3, 2 * 8**2 * 16),
+        (b"\x01\x00\x01", 256, 32**2 * 16 // 3, 2 * 32**2 * 16),
+        (b"\xff" * 40, 32, 4**2 * (8 * 8 + 255) // 3, 4**2 * (16 * 8 + 255)),
+        (b"\xff" * 32, 8, 1**2 * 255 // 3 + 115, 16 * 255),
+    ],
+)
+def test_the_same_result_at_another_price(exponent, size, before, after):
+    results = [call_precompile(fork, MODEXP, operands(exponent, size)) for fork in (BEFORE, AFTER)]
+    assert [result.gas_used for result in results] == [before, after]
+    assert results[0].output == results[1].output != b""

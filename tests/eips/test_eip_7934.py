@@ -1,8 +1,40 @@
-"""EIP-7934: an encoded block has at most 8 MiB."""
+"""EIP-7934: RLP Execution Block Size Limit.
 
-from .support import introduced, parameter
+A block of more than 8,388,608 bytes is refused.
+"""
+
+from .support import OTHER, build, chain_across, payment, refused_block
+
+LIMIT = 10 * 2**20 - 2 * 2**20
+MEGABYTE = 2**20
 
 
-def test_came_with_osaka_with_its_margin_taken_off():
-    assert introduced(7934) == "Osaka"
-    assert parameter("max_block_rlp_size") == {"Frontier": 0, "Osaka": (10 - 2) * 2**20}
+def block_of(chain, nonce, size):
+    """A child of the head whose encoding has exactly so many bytes."""
+    sizes = [MEGABYTE] * 7 + [size - 7 * MEGABYTE - 2_000]
+    for _ in range(2):  # the second time without the bytes that were too few or too many
+        block = build(
+            chain,
+            transactions=[
+                payment(
+                    nonce + index,
+                    to=OTHER,
+                    data=bytes(length),
+                    gas_limit=16_000_000,
+                    gas_price=10**11,
+                    value=0,
+                )
+                for index, length in enumerate(sizes)
+            ],
+        )[0]
+        sizes[-1] += size - block.size
+    assert block.size == size
+    return block
+
+
+def test_a_larger_block_is_refused():
+    chain = chain_across(7934, gasLimit=200_000_000)
+    chain.add(block_of(chain, 0, LIMIT + 1))
+    assert refused_block(chain, block_of(chain, 8, LIMIT + 1)) == "size"
+    chain.add(block_of(chain, 8, LIMIT))
+    assert chain.head.number == 2

@@ -1,0 +1,40 @@
+"""EIP-8135: Hardfork Meta: BPO2.
+
+A block holds at most 21 blobs instead of 15, and its target is 14 instead of 10.
+"""
+
+import pytest
+
+from fastevm.errors import InvalidBlock
+
+from .support import (
+    BLOB_GAS,
+    before_and_after,
+    blob_payments,
+    build,
+    chain_across,
+    child_header,
+    grow,
+    header_with_blobs,
+)
+
+BEFORE, AFTER = before_and_after(8135)
+
+
+def test_a_block_holds_more_blobs():
+    chain = chain_across(8135)
+    nonce = 0
+    for most in (15, 21):
+        with pytest.raises(InvalidBlock, match="too many blobs"):
+            build(chain, transactions=blob_payments(most + 1, nonce))
+        full = blob_payments(most, nonce)
+        assert grow(chain, transactions=full).header.blob_gas_used == most * BLOB_GAS
+        nonce += len(full)
+
+
+def test_the_target_rises():
+    """While blobs cost more than execution, which bounds the fall of their fee."""
+    for used, before, after in ((10, 100, 96), (14, 104, 100)):
+        parent = header_with_blobs(100, used, base_fee=1)
+        found = [child_header(fork, parent).excess_blob_gas / BLOB_GAS for fork in (BEFORE, AFTER)]
+        assert found == [before, after]
