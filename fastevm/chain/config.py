@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fastevm.chain.reading import read_bytes
 from fastevm.spec.activation import MAINNET, Activations
-from fastevm.spec.quantity import read_number
 from fastevm.types import ZERO_ADDRESS
+from fastevm.wire.text.members import read_bytes, read_number
 
 MAINNET_DEPOSIT_CONTRACT = bytes.fromhex("00000000219ab540356cbb839cbe05303d7705fa")
 DAO_EXTRA_DATA = b"dao-hard-fork"

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastevm.chain.config import ChainConfig
-from fastevm.chain.reading import read_bytes
 from fastevm.execution.requests import requests_hash
-from fastevm.spec.quantity import read_number
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Block, Header
+from fastevm.wire.text.members import read_bytes, read_number
 
 DEFAULT_GAS_LIMIT = 4_712_388
 DEFAULT_DIFFICULTY = 0x20000

@@ -12,8 +12,8 @@ from fastevm.execution.outcome cimport (
     TX_WRONG_CHAIN_ID, TxError, TxResult,
 )
 from fastevm.execution.tx cimport Tx
-from fastevm.primitives.keccak cimport keccak256
 from fastevm.primitives.word cimport word_to_int
+from fastevm.wire.text.hex cimport hex_checksum
 
 
 # error -> (code, message with sender, nonce, have and want to fill in).
@@ -91,15 +91,10 @@ COMPARING = frozenset((
 ))
 
 
-# The mixed-case form of EIP-55.
 cdef str checksummed(const Tx* tx):
-    cdef unsigned char digest[32]
-    cdef bytes text = (<const char*>tx.sender.b)[:20].hex().encode()
-    keccak256(digest, <const unsigned char*><const char*>text, 40)
-    return "0x" + "".join([
-        chr(text[i]).upper() if (digest[i >> 1] >> (0 if i & 1 else 4)) & 8 else chr(text[i])
-        for i in range(40)
-    ])
+    cdef char[40] text
+    hex_checksum(text, tx.sender.b)
+    return "0x" + text[:40].decode("ascii")
 
 
 cdef object refusal(TxError error, const Tx* tx, const TxResult* result):

@@ -27,7 +27,6 @@ from fastevm.execution.result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import ETHER, DevAccount, dev_accounts
 from fastevm.node.development import Development
-from fastevm.spec.quantity import read_number
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.storage import Archive, DataDirectory, ScratchBlocks
 from fastevm.storage.blocks import Progress
@@ -44,6 +43,7 @@ from fastevm.txpool.pooled import PoolLimits
 from fastevm.txpool.predecode import Foreseen
 from fastevm.types import Block, Header
 from fastevm.wire.client.messages import RpcRefusal
+from fastevm.wire.text.members import read_number
 
 log = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from fastevm.simulate.addresses import checksum
 from fastevm.simulate.values import AccountOverride, SimulationError
+from fastevm.wire.text.hex import checksum_address
 
 
 class Overridable(Protocol):
@@ -26,14 +26,15 @@ def apply_overrides(runner: Overridable, overrides: Mapping[bytes, AccountOverri
     for address in sorted(overrides):
         override = overrides[address]
         if address in moved:
-            _refuse(f"account {checksum(address)} has already been overridden by a precompile")
+            name = checksum_address(address)
+            _refuse(f"account {name} has already been overridden by a precompile")
         if override.move_precompile_to is not None:
             _move(runner, address, override.move_precompile_to, overrides)
             moved.add(override.move_precompile_to)
         if runner.is_precompile(address):
             runner.move_precompile(None, address)
         if override.state is not None and override.state_diff is not None:
-            _refuse(f"account {checksum(address)} has both 'state' and 'stateDiff'")
+            _refuse(f"account {checksum_address(address)} has both 'state' and 'stateDiff'")
         runner.override_account(address, override)
 
 
@@ -41,9 +42,9 @@ def _move(
     runner: Overridable, source: bytes, target: bytes, overrides: Mapping[bytes, AccountOverride]
 ) -> None:
     if not runner.is_precompile(source):
-        _refuse(f"account {checksum(source)} is not a precompile")
+        _refuse(f"account {checksum_address(source)} is not a precompile")
     if target in overrides:
-        _refuse(f"account {checksum(target)} is already overridden")
+        _refuse(f"account {checksum_address(target)} is already overridden")
     runner.move_precompile(source, target)
 
 

@@ -40,7 +40,7 @@ from fastevm.state.world cimport (
 from collections.abc import Sequence
 
 from fastevm.simulate.halts import halt_message
-from fastevm.simulate.addresses import checksum
+from fastevm.wire.text.hex import checksum_address
 from fastevm.simulate.revert import revert_message
 from fastevm.simulate.values import (
     AccountChange,
@@ -331,7 +331,7 @@ cdef class Runner(BlockBuilder):
         if outcome == SYSTEM_NO_CODE and self.optional_contracts:
             return b""
         queue = "withdrawal" if contract.startswith("WITHDRAWAL") else "consolidation"
-        address = checksum(self.schedule.system_contracts[contract])
+        address = checksum_address(self.schedule.system_contracts[contract])
         fault = f"empty system contract: no code at {address}"
         if outcome == SYSTEM_FAILED:
             text = status_text(self.c.machine.status).decode()

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from fastevm.errors import UnknownForkError
+from fastevm.wire.text.members import read_number
 
 from . import eips as e
 from . import forks as f
 from .blobs import BlobParameters, read_blob_schedule
 from .eips import Eip
 from .forks import Fork, fork_named, same_rules
-from .quantity import read_number
 from .schedule import ForkSchedule, schedule_for
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .quantity import read_number
+from fastevm.wire.text.members import read_number
 
 
 @dataclass(frozen=True, slots=True)

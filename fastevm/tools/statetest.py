@@ -16,9 +16,9 @@ from fastevm.conformance.state import Execute, Played, StateTest, verdict
 from fastevm.errors import FastevmError
 from fastevm.evm import EVM, ExecutionResult
 from fastevm.execution.transaction import Transaction
-from fastevm.tracing.hexes import hex_bytes, quantity
 from fastevm.tracing.runner import execute_traced
 from fastevm.tracing.steps import LineLogger
+from fastevm.wire.text.hex import hex_bytes, quantity
 
 NOTHING: Final = 2  # exit code: nothing was run
 

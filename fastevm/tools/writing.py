@@ -15,8 +15,8 @@ from fastevm.primitives.keccak import keccak256
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.tools.options import IO_FAULT, STDERR, STDOUT, Options, ToolError
-from fastevm.tracing.hexes import hex_bytes, hex_word, quantity
 from fastevm.types import ZERO_ADDRESS, ZERO_HASH, Header, Log, Receipt, Withdrawal
+from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
 
 Json = dict[str, Any]
 

@@ -9,7 +9,7 @@ import msgspec
 from fastevm.simulate.halts import halt_message
 from fastevm.simulate.revert import revert_reason
 from fastevm.simulate.values import CallOutcome
-from fastevm.tracing.hexes import hex_bytes, quantity
+from fastevm.wire.text.hex import hex_bytes, quantity
 
 Json = dict[str, Any]
 Record = Mapping[str, Any]

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from fastevm.primitives.keccak import keccak256
 from fastevm.state.layer import Layer
-from fastevm.tracing.hexes import hex_bytes, hex_word, quantity
 from fastevm.tracing.touches import TouchObserver
+from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
 
 Json = dict[str, Any]
 

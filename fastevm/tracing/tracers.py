@@ -11,13 +11,13 @@ from fastevm.execution.transaction import Transaction
 from fastevm.simulate.values import CallOutcome
 from fastevm.state.layer import Layer
 from fastevm.tracing.calls import CallTree, call_json
-from fastevm.tracing.hexes import hex_bytes
 from fastevm.tracing.observer import Observer
 from fastevm.tracing.prestate import PrestateOptions, prestate_json, touched_slots
 from fastevm.tracing.records import FrameObserver
 from fastevm.tracing.steps import StructLogger
 from fastevm.tracing.touches import TouchObserver
 from fastevm.tracing.values import StepOptions, TraceRequest, TracingError
+from fastevm.wire.text.hex import hex_bytes
 
 SHOWN_NAME: Final = 64  # characters of a caller's text that an error repeats
 

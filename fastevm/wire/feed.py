@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 
 from fastevm.builder.pending import PendingBlock
 from fastevm.errors import FastevmError
-from fastevm.spec.quantity import read_number
 from fastevm.types import EMPTY_ROOT, ZERO_HASH, Header
+from fastevm.wire.text.hex import hex_bytes
+from fastevm.wire.text.members import read_number
 
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024  # decompressed
 BROTLI_QUALITY = 5
@@ -100,18 +101,18 @@ def slice_of(pending: PendingBlock, previous_id: str | None = None) -> FeedSlice
 def encode(message: FeedSlice) -> str:
     """The JSON text of a message."""
     diff: dict[str, Any] = {
-        "state_root": _hex(message.state_root),
-        "receipts_root": _hex(message.receipts_root),
-        "logs_bloom": _hex(message.logs_bloom),
+        "state_root": hex_bytes(message.state_root),
+        "receipts_root": hex_bytes(message.receipts_root),
+        "logs_bloom": hex_bytes(message.logs_bloom),
         "gas_used": hex(message.gas_used),
-        "block_hash": _hex(message.block_hash),
-        "transactions": [_hex(raw) for raw in message.transactions],
+        "block_hash": hex_bytes(message.block_hash),
+        "transactions": [hex_bytes(raw) for raw in message.transactions],
         "withdrawals": [],
-        "withdrawals_root": _hex(message.withdrawals_root),
+        "withdrawals_root": hex_bytes(message.withdrawals_root),
     }
     if message.blob_gas_used is not None:
         diff["blob_gas_used"] = hex(message.blob_gas_used)
-    found: dict[str, Any] = {"payload_id": _hex(message.payload_id), "index": message.index}
+    found: dict[str, Any] = {"payload_id": hex_bytes(message.payload_id), "index": message.index}
     if message.base is not None:
         found["base"] = _base_json(message.base)
     found["diff"] = diff
@@ -147,14 +148,10 @@ def _base_of(header: Header) -> FeedBase:
 
 def _base_json(base: FeedBase) -> dict[str, str]:
     return {
-        name: _hex(value) if isinstance(value, bytes) else hex(value)
+        name: hex_bytes(value) if isinstance(value, bytes) else hex(value)
         for name in FeedBase.__dataclass_fields__
         for value in (getattr(base, name),)
     }
-
-
-def _hex(data: bytes) -> str:
-    return "0x" + data.hex()
 
 
 # --- reading --------------------------------------------------------------------------------------

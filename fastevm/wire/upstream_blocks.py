@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fastevm.chain.reading import read_bytes
 from fastevm.execution.transaction import Transaction
-from fastevm.spec.quantity import read_number
 from fastevm.types import EMPTY_LIST_HASH, Block, Header, Withdrawal
+from fastevm.wire.text.members import read_bytes, read_number
 
 # Header field -> JSON member; those that are not here are the same in camel case.
 HEADER_MEMBERS = {

@@ -11,6 +11,7 @@ from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
 from fastevm.spec.forks import fork_named
 from fastevm.spec.schedule import schedule_for
+from fastevm.wire.text.hex import hex_bytes
 
 from . import words
 from .assembly import Assembly
@@ -63,11 +64,6 @@ class Case:
         return codes + sum(1 for transaction in self.transactions if transaction["to"] is None)
 
 
-def hexed(data: bytes) -> str:
-    """Bytes as 0x-prefixed hex."""
-    return "0x" + data.hex()
-
-
 def made_by(creator: bytes, nonce: int) -> bytes:
     """The address of a contract that CREATE makes."""
     encoded = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
@@ -101,7 +97,7 @@ class CaseMaker:
         self.make_others()
         count = self.random.choice((1, 1, 2, 3))
         transactions = [self.make_transaction() for _ in range(count)]
-        pre = {hexed(address): self.pre[address] for address in sorted(self.pre)}
+        pre = {hex_bytes(address): self.pre[address] for address in sorted(self.pre)}
         return Case(self.fork, self.block, pre, transactions)
 
     # --- the block ---
@@ -113,7 +109,9 @@ class CaseMaker:
             "number": self.number,
             "timestamp": random.randrange(1, 1 << 33),
             "gas_limit": 30_000_000,
-            "coinbase": hexed(random.choice((COINBASE, COINBASE, self.contracts[0], PEOPLE[1]))),
+            "coinbase": hex_bytes(
+                random.choice((COINBASE, COINBASE, self.contracts[0], PEOPLE[1]))
+            ),
             "difficulty": 0 if self.since("Paris") else random.randrange(1, 1 << 60),
             "prev_randao": words.any_word(random) if self.since("Paris") else 0,
             "base_fee": random.choice((0, 7, 1000)) if self.since("London") else 0,
@@ -140,7 +138,7 @@ class CaseMaker:
                 continue
             self.put(person, balance=balance, nonce=self.nonces[person])
             if self.since("Prague") and self.random.random() < 0.3:
-                self.pre[person]["code"] = hexed(b"\xef\x01\x00" + self.delegate())
+                self.pre[person]["code"] = hex_bytes(b"\xef\x01\x00" + self.delegate())
 
     def delegate(self) -> bytes:
         """What an account delegates to: a contract, a person, a precompile, nobody."""
@@ -182,7 +180,7 @@ class CaseMaker:
         storage: Fields | None = None,
     ) -> None:  # fmt: skip
         self.pre[address] = {
-            "balance": balance, "nonce": nonce, "code": hexed(code), "storage": storage or {},
+            "balance": balance, "nonce": nonce, "code": hex_bytes(code), "storage": storage or {},
         }  # fmt: skip
 
     # --- transactions ---
@@ -190,7 +188,7 @@ class CaseMaker:
     def make_transaction(self) -> Fields:
         random = self.random
         sender = PEOPLE[0] if random.random() < 0.8 else random.choice(PEOPLE)
-        fields: Fields = {"sender": hexed(sender)}
+        fields: Fields = {"sender": hex_bytes(sender)}
         self.make_target(fields)
         fields["nonce"] = self.nonces[sender] + (1 if random.random() < 0.02 else 0)
         self.nonces[sender] += fields["nonce"] == self.nonces[sender]
@@ -228,7 +226,7 @@ class CaseMaker:
             gas = random.randrange(20_000, 70_000)
         if random.random() < 0.02:
             gas = DEPLOYMENT_GAS
-        fields |= {"to": to and hexed(to), "data": hexed(data), "gas_limit": gas}
+        fields |= {"to": to and hex_bytes(to), "data": hex_bytes(data), "gas_limit": gas}
 
     def make_caller(self) -> None:
         """Make the first contract one that calls all others and keeps what they gave."""
@@ -250,7 +248,7 @@ class CaseMaker:
         code.push(64 * len(self.contracts))
         code.push(0)
         code.op("RETURN")
-        self.pre[CONTRACTS[0]]["code"] = hexed(code.assemble())
+        self.pre[CONTRACTS[0]]["code"] = hex_bytes(code.assemble())
         self.pre[CONTRACTS[0]]["balance"] = ETHER
 
     def make_envelope(self, fields: Fields, kind: int) -> None:
@@ -268,7 +266,7 @@ class CaseMaker:
         if kind == 3:
             fields["max_fee_per_blob_gas"] = random.choice((1, 100, 10**6, 10**9))
             fields["blob_versioned_hashes"] = [
-                hexed(b"\x01" + random.randbytes(31)) for _ in range(random.randrange(1, 4))
+                hex_bytes(b"\x01" + random.randbytes(31)) for _ in range(random.randrange(1, 4))
             ]
         if kind == 4:
             fields["authorization_list"] = [
@@ -278,7 +276,7 @@ class CaseMaker:
     def access_list(self) -> list[Any]:
         chosen = self.random.choices(self.scene.addresses, k=self.random.randrange(4))
         return [
-            [hexed(address), [words.slot(self.random) for _ in range(self.random.randrange(4))]]
+            [hex_bytes(address), [words.slot(self.random) for _ in range(self.random.randrange(4))]]
             for address in chosen
         ]
 
@@ -292,7 +290,7 @@ class CaseMaker:
         signed = sign_authorization(KEYS[who], chain_id=chain, address=target, nonce=nonce)
         if random.random() < 0.8:
             self.nonces[PEOPLE[who]] = nonce + 1
-        return [chain, hexed(target), nonce, signed.y_parity, signed.r, signed.s]
+        return [chain, hex_bytes(target), nonce, signed.y_parity, signed.r, signed.s]
 
 
 def make_case(seed: int, fork: str | None = None) -> Case:

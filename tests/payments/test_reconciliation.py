@@ -18,15 +18,12 @@ from fastevm.payments import (
     Watcher,
 )
 from fastevm.payments.contracts import artifact
+from fastevm.wire.text.hex import hex_bytes
 
 from .market import FUNDS, VALUE, Market, canonical_transfers
 
 ORDER = b"order 7".ljust(32, b"\0")
 BATCH = b"payroll 3".ljust(32, b"\0")
-
-
-def hexed(reference: bytes) -> str:
-    return "0x" + reference.hex()
 
 
 def call(market: Market, contract: str, function: str, *arguments: Any, who: Any) -> None:
@@ -54,7 +51,7 @@ async def test_a_checkout_names_the_order_of_its_transfer(still: Market) -> None
     call(still, "Checkout", "capture", *arguments, who=still.shop)
     await merchant.reconcile()
     (entry,) = await merchant.ledger()
-    assert (entry.amount, entry.order) == (VALUE, hexed(ORDER))
+    assert (entry.amount, entry.order) == (VALUE, hex_bytes(ORDER))
     captured = [log for log in merchant.store.logs(31_337) if log.event is Event.PAYMENT_CAPTURED]
     assert captured[0].number("maximum") == 3 * VALUE
 
@@ -69,7 +66,7 @@ async def test_payouts_name_their_batch_leg_by_leg(still: Market) -> None:
     await merchant.reconcile()
     legs = [entry for entry in await merchant.ledger() if entry.payout]
     assert [entry.amount for entry in legs] == [10, 10, 20]
-    assert {entry.payout for entry in legs} == {hexed(BATCH)}
+    assert {entry.payout for entry in legs} == {hex_bytes(BATCH)}
 
 
 async def test_a_memo_belongs_to_the_transfer_before_it(still: Market) -> None:
@@ -82,7 +79,7 @@ async def test_a_memo_belongs_to_the_transfer_before_it(still: Market) -> None:
     still.send(still.payer, address, data)
     await merchant.reconcile()
     (entry,) = await merchant.ledger()
-    assert (entry.amount, entry.memo) == (7, hexed(ORDER))
+    assert (entry.amount, entry.memo) == (7, hex_bytes(ORDER))
 
 
 async def test_wide_histories_are_read_in_ranges(still: Market) -> None:

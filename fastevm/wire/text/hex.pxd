@@ -1,4 +1,4 @@
-# Hexadecimal text: bytes with a 0x prefix, and quantities without leading zeros.
+# Hexadecimal text: bytes with 0x, quantities without leading zeros, checksums of addresses.
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.primitives.buffer cimport Buffer
@@ -9,6 +9,9 @@ from fastevm.primitives.word cimport Word
 cdef void hex_encode(char* out, const uint8_t* data, size_t size) noexcept nogil
 # `digits` must be even; digits / 2 bytes, either case, no prefix. False on anything but hex digits.
 cdef bint hex_decode(uint8_t* out, const char* text, size_t digits) noexcept nogil
+
+# The 40 digits of 20 bytes in the mixed case of EIP-55.
+cdef void hex_checksum(char* out, const uint8_t* address) noexcept nogil
 
 # Append 0x and the digits (no quotes); False when memory is exhausted.
 cdef bint hex_append(Buffer* buffer, const uint8_t* data, size_t size) noexcept nogil

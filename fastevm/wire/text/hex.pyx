@@ -1,4 +1,4 @@
-"""Hexadecimal text: bytes with a 0x prefix, and quantities without leading zeros."""
+"""Hexadecimal text: bytes with 0x, quantities without leading zeros, checksums of addresses."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -7,6 +7,7 @@ from libc.string cimport memcpy
 
 from fastevm.primitives.buffer cimport buffer_reserve
 from fastevm.primitives.intrinsics cimport clz64
+from fastevm.primitives.keccak cimport keccak256
 from fastevm.primitives.word cimport word_bits, word_fits64, word_store
 
 
@@ -25,6 +26,7 @@ cdef extern from "Python.h":
 cdef enum:
     NOT_A_DIGIT = 0xff
     QUANTITY_DIGITS = 64      # of a 256-bit word
+    ADDRESS_SIZE = 20
 
 # Both digits of each byte, and the value of each character.
 cdef char[512] PAIRS
@@ -117,9 +119,19 @@ cdef bint hex_append_quantity_word(Buffer* buffer, const Word* value) noexcept n
     return True
 
 
+cdef void hex_checksum(char* out, const uint8_t* address) noexcept nogil:
+    cdef uint8_t[32] digest
+    cdef int i
+    hex_encode(out, address, ADDRESS_SIZE)
+    keccak256(digest, <const uint8_t*>out, 2 * ADDRESS_SIZE)
+    for i in range(2 * ADDRESS_SIZE):
+        if out[i] >= c'a' and (digest[i >> 1] >> (0 if i & 1 else 4)) & 8:
+            out[i] -= c'a' - c'A'
+
+
 # --- Python's border ---
 
-def to_hex(data: bytes | bytearray | memoryview) -> str:
+def hex_bytes(data: bytes | bytearray | memoryview) -> str:
     """The bytes as lower-case hex with a 0x prefix; ``0x`` for none."""
     cdef Py_buffer view
     cdef char* out
@@ -171,6 +183,23 @@ def quantity(number: int) -> str:
     if number < 0:
         raise ValueError("a quantity cannot be negative")
     return hex(number)
+
+
+def hex_word(number: int) -> str:
+    """The number as 64 hex digits with a 0x prefix, as slots and words are written.
+
+    OverflowError when it is negative or has more than 256 bits.
+    """
+    return hex_bytes(number.to_bytes(32, "big"))
+
+
+def checksum_address(address: bytes) -> str:
+    """The 20 bytes in the mixed case of EIP-55; ValueError for another length."""
+    cdef char[2 * ADDRESS_SIZE] text
+    if len(address) != ADDRESS_SIZE:
+        raise ValueError(f"an address has {ADDRESS_SIZE} bytes, not {len(address)}")
+    hex_checksum(text, <const uint8_t*>PyBytes_AS_STRING(address))
+    return "0x" + text[:2 * ADDRESS_SIZE].decode("ascii")
 
 
 fill_tables()

@@ -19,6 +19,7 @@ from fastevm.rpc.logs import LogFilter, decode_filter, query_logs, weigh_logs
 from fastevm.rpc.quantity import DecodeError
 from fastevm.rpc.selectors import PENDING_BLOCK, Selector
 from fastevm.types import Block, Log, Receipt
+from fastevm.wire.text.hex import hex_bytes
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeChain, FakeNode, FakePending, header
@@ -26,10 +27,6 @@ from .fakes import FakeChain, FakeNode, FakePending, header
 A, B = b"\xaa" * 20, b"\xbb" * 20
 T1, T2 = b"\x01" * 32, b"\x02" * 32
 TRANSACTION = Transaction.build(sender=A, gas_price=1, gas_limit=21_000, to=B)
-
-
-def hexed(raw: bytes) -> str:
-    return "0x" + raw.hex()
 
 
 def bloom_of(logs: tuple[Log, ...]) -> bytes:
@@ -100,13 +97,13 @@ async def test_logs_come_by_block_and_index(logged: Caller) -> None:
     places = [(entry["blockNumber"], entry["logIndex"]) for entry in logs]
     assert places == [("0x0", "0x0"), ("0x0", "0x1"), ("0x2", "0x0")]
     assert logs[2] == {
-        "address": hexed(A),
-        "topics": [hexed(T2)],
-        "data": hexed(b"three"),
+        "address": hex_bytes(A),
+        "topics": [hex_bytes(T2)],
+        "data": hex_bytes(b"three"),
         "blockNumber": "0x2",
-        "transactionHash": hexed(TRANSACTION.hash),
+        "transactionHash": hex_bytes(TRANSACTION.hash),
         "transactionIndex": "0x0",
-        "blockHash": hexed(logged.node.chain.head.hash),
+        "blockHash": hex_bytes(logged.node.chain.head.hash),
         "blockTimestamp": "0x14",
         "logIndex": "0x0",
         "removed": False,
@@ -116,22 +113,22 @@ async def test_logs_come_by_block_and_index(logged: Caller) -> None:
 @pytest.mark.parametrize(
     ("wanted", "names"),
     [
-        ({"address": hexed(A)}, ["one", "three"]),
-        ({"address": [hexed(B)]}, ["two"]),
-        ({"address": [hexed(A), hexed(B)]}, ["one", "two", "three"]),
+        ({"address": hex_bytes(A)}, ["one", "three"]),
+        ({"address": [hex_bytes(B)]}, ["two"]),
+        ({"address": [hex_bytes(A), hex_bytes(B)]}, ["one", "two", "three"]),
         ({"address": []}, ["one", "two", "three"]),
         ({"address": None}, ["one", "two", "three"]),
         ({"address": "0x" + "00" * 20}, []),
-        ({"topics": [hexed(T1)]}, ["one", "two"]),
-        ({"topics": [None, hexed(T2)]}, ["two"]),
-        ({"topics": [[], hexed(T2)]}, ["two"]),
-        ({"topics": [[hexed(T1), hexed(T2)]]}, ["one", "two", "three"]),
-        ({"topics": [[None, hexed(T1)]]}, ["one", "two", "three"]),
+        ({"topics": [hex_bytes(T1)]}, ["one", "two"]),
+        ({"topics": [None, hex_bytes(T2)]}, ["two"]),
+        ({"topics": [[], hex_bytes(T2)]}, ["two"]),
+        ({"topics": [[hex_bytes(T1), hex_bytes(T2)]]}, ["one", "two", "three"]),
+        ({"topics": [[None, hex_bytes(T1)]]}, ["one", "two", "three"]),
         ({"topics": [None, None]}, ["two"]),
         ({"topics": [None, None, None, None]}, []),
         ({"topics": []}, ["one", "two", "three"]),
         ({"topics": None}, ["one", "two", "three"]),
-        ({"address": hexed(A), "topics": [hexed(T2)]}, ["three"]),
+        ({"address": hex_bytes(A), "topics": [hex_bytes(T2)]}, ["three"]),
     ],
 )
 async def test_addresses_and_topics_select(
@@ -142,19 +139,19 @@ async def test_addresses_and_topics_select(
 
 async def test_one_block_by_hash(make_caller: MakeCaller) -> None:
     node = node_with_logs(*LOGS)
-    block_hash = hexed(node.chain.blocks[0].hash)
+    block_hash = hex_bytes(node.chain.blocks[0].hash)
     for dialect in ("preconf", "geth"):
         assert await found(make_caller(node, dialect=dialect), blockHash=block_hash) == [
             "one",
             "two",
         ]
-    unknown = {"blockHash": hexed(T1)}
+    unknown = {"blockHash": hex_bytes(T1)}
     assert await make_caller(node).error("eth_getLogs", unknown) == (-32000, "unknown block")
 
 
 async def test_a_range_beside_a_hash_is_ignored_or_refused(make_caller: MakeCaller) -> None:
     node = node_with_logs(*LOGS)
-    wanted = {"blockHash": hexed(node.chain.blocks[0].hash), "fromBlock": "0x2"}
+    wanted = {"blockHash": hex_bytes(node.chain.blocks[0].hash), "fromBlock": "0x2"}
     assert await found(make_caller(node), **wanted) == ["one", "two"]
     assert await make_caller(node, dialect="geth").error("eth_getLogs", wanted) == (
         -32602,
@@ -222,7 +219,7 @@ async def test_pending_alone_gives_only_pre_confirmed_logs(make_caller: MakeCall
     assert [entry["blockNumber"] for entry in logs] == ["0x3"]
     assert logs[0]["blockHash"] == "0x" + "00" * 32
     assert logs[0]["blockTimestamp"] == "0x1e"
-    assert await found(caller, fromBlock="pending", toBlock="pending", address=hexed(B)) == []
+    assert await found(caller, fromBlock="pending", toBlock="pending", address=hex_bytes(B)) == []
 
 
 async def test_a_range_up_to_pending_ends_with_pre_confirmed_logs(make_caller: MakeCaller) -> None:
@@ -230,7 +227,7 @@ async def test_a_range_up_to_pending_ends_with_pre_confirmed_logs(make_caller: M
     pending_with(node, Log(A, (T1,), b"soon"))
     caller = make_caller(node)
     assert await found(caller, toBlock="pending") == ["three", "soon"]
-    assert await found(caller, fromBlock="0x0", toBlock="pending", address=hexed(A)) == [
+    assert await found(caller, fromBlock="0x0", toBlock="pending", address=hex_bytes(A)) == [
         "one",
         "three",
         "soon",
@@ -397,7 +394,7 @@ async def test_without_pre_confirmed_state_pending_adds_nothing(logged: Caller) 
             "invalid address: hex has invalid length 1 after decoding; expected 20 for address",
         ),
         (
-            {"address": [hexed(A), "0x1"]},
+            {"address": [hex_bytes(A), "0x1"]},
             "invalid address at index 1: hex string of odd length",
         ),
         ({"topics": [5]}, "invalid topic(s)"),
@@ -420,7 +417,7 @@ def test_a_bad_filter_has_its_reason(value: Any, why: str) -> None:
 
 
 async def test_too_many_choices_are_refused(logged: Caller) -> None:
-    many = [hexed(n.to_bytes(20, "big")) for n in range(1001)]
+    many = [hex_bytes(n.to_bytes(20, "big")) for n in range(1001)]
     message = "exceed max addresses or topics per search position"
     assert await logged.error("eth_getLogs", {"address": many}) == (-32000, message)
     assert await found(logged, address=many[:1000]) == []

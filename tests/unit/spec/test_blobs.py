@@ -3,7 +3,7 @@
 import pytest
 
 from fastevm.spec.blobs import BlobParameters, read_blob_schedule
-from fastevm.spec.quantity import read_number
+from fastevm.wire.text.members import read_number
 
 ENTRY = {"target": "0x03", "max": 6, "baseFeeUpdateFraction": "0x32f0ed"}
 

@@ -67,8 +67,3 @@ def traced(
     )
     answer = trace_call(view_of(accounts, fork), CallRequest(**fields), request)
     return json.loads(msgspec.json.encode(answer))
-
-
-def hexed(data: bytes) -> str:
-    """0x-hex."""
-    return "0x" + data.hex()

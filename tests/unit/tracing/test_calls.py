@@ -6,9 +6,10 @@ import pytest
 
 from fastevm.simulate.values import CallRequest
 from fastevm.tracing import TraceRequest, trace_call
+from fastevm.wire.text.hex import hex_bytes
 
 from ..interpreter.programs import asm, returning
-from .support import MAIN, OTHER, SENDER, hexed, traced, view_of
+from .support import MAIN, OTHER, SENDER, traced, view_of
 
 
 def tree(accounts: Any, **options: Any) -> Any:
@@ -24,10 +25,10 @@ def test_the_top_frame_has_the_gas_of_the_transaction() -> None:
     answer = tree({MAIN: {"code": returning(7)}}, data=b"\x01\x02", value=3)
     assert answer["gasUsed"] > hex(21_000)
     assert answer | {"gasUsed": ""} == {
-        "from": hexed(SENDER),
+        "from": hex_bytes(SENDER),
         "gas": hex(100_000),
         "gasUsed": "",
-        "to": hexed(MAIN),
+        "to": hex_bytes(MAIN),
         "input": "0x0102",
         "output": "0x" + "07".zfill(64),
         "value": "0x3",
@@ -49,7 +50,11 @@ def test_every_kind_of_call_has_its_caller_and_value(
 ) -> None:
     accounts = {MAIN: {"code": call(kind, value=1)}, OTHER: {"code": asm("STOP")}}
     (inner,) = tree(accounts, value=5)["calls"]
-    assert (inner["type"], inner["from"], inner["to"]) == (kind, hexed(caller), hexed(OTHER))
+    assert (inner["type"], inner["from"], inner["to"]) == (
+        kind,
+        hex_bytes(caller),
+        hex_bytes(OTHER),
+    )
     assert inner.get("value") == value
     assert inner["input"] == "0x"
     assert "output" not in inner
@@ -60,7 +65,7 @@ def test_a_call_by_borrowed_code_comes_from_the_borrower() -> None:
     delegating = asm(0, 0, 0, 0, third, 20_000, "DELEGATECALL")
     accounts = {MAIN: {"code": call("DELEGATECALL")}, OTHER: {"code": delegating}}
     inner = tree(accounts)["calls"][0]["calls"][0]
-    assert inner["from"] == hexed(MAIN)
+    assert inner["from"] == hex_bytes(MAIN)
 
 
 def test_failures_are_told_in_full_words() -> None:
@@ -80,7 +85,7 @@ def test_a_reason_is_decoded() -> None:
     answer = tree({MAIN: {"code": store + asm(len(reason), 0, "REVERT")}})
     assert answer["error"] == "execution reverted"
     assert answer["revertReason"] == "no"
-    assert answer["output"] == hexed(reason)
+    assert answer["output"] == hex_bytes(reason)
 
 
 def test_a_failed_creation_has_no_address() -> None:
@@ -96,10 +101,10 @@ def test_selfdestruct_is_a_call_that_moves_the_balance() -> None:
     accounts = {MAIN: {"code": asm(OTHER, "SELFDESTRUCT"), "balance": 9}}
     (moved,) = tree(accounts)["calls"]
     assert moved == {
-        "from": hexed(MAIN),
+        "from": hex_bytes(MAIN),
         "gas": "0x0",
         "gasUsed": "0x0",
-        "to": hexed(OTHER),
+        "to": hex_bytes(OTHER),
         "input": "0x",
         "value": "0x9",
         "type": "SELFDESTRUCT",

@@ -1,16 +1,17 @@
 """Hex text against Python's own codec; quantities; what is refused and why."""
 
 import pytest
+from eth_utils import to_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fastevm.testing.primitives import hex_appended
-from fastevm.wire.text.hex import from_hex, quantity, to_hex
+from fastevm.wire.text.hex import checksum_address, from_hex, hex_bytes, hex_word, quantity
 
 
 @given(st.binary(max_size=300))
 def test_bytes_become_lower_case_hex_and_come_back(data: bytes) -> None:
-    text = to_hex(data)
+    text = hex_bytes(data)
     assert text == "0x" + data.hex()
     assert from_hex(text) == data
     assert from_hex(text.upper()) == data
@@ -72,7 +73,7 @@ def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(TypeError):
         from_hex(b"0x00")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        to_hex("0x00")  # type: ignore[arg-type]
+        hex_bytes("0x00")  # type: ignore[arg-type]
 
 
 @given(st.integers(0, 2**256 - 1))
@@ -85,10 +86,32 @@ def test_a_quantity_has_no_sign() -> None:
         quantity(-1)
 
 
+@given(st.integers(0, 2**256 - 1))
+def test_a_word_has_all_its_digits(number: int) -> None:
+    assert hex_word(number) == f"0x{number:064x}"
+
+
+@pytest.mark.parametrize("number", [-1, 2**256])
+def test_a_number_of_more_than_256_bits_is_no_word(number: int) -> None:
+    with pytest.raises(OverflowError):
+        hex_word(number)
+
+
+@given(st.binary(min_size=20, max_size=20))
+def test_an_address_has_the_checksum_of_eip_55(address: bytes) -> None:
+    assert checksum_address(address) == to_checksum_address(address)
+
+
+@pytest.mark.parametrize("size", [0, 19, 21])
+def test_only_twenty_bytes_are_an_address(size: int) -> None:
+    with pytest.raises(ValueError, match="20 bytes"):
+        checksum_address(bytes(size))
+
+
 @given(
     st.binary(max_size=100),
     st.integers(0, 256).flatmap(lambda bits: st.integers(0, 2**bits - 1)),
 )
 def test_text_is_appended_to_a_buffer(data: bytes, number: int) -> None:
-    expected = to_hex(data) + hex(number) + hex(number % 2**64)
+    expected = hex_bytes(data) + hex(number) + hex(number % 2**64)
     assert hex_appended(data, number) == expected.encode()
