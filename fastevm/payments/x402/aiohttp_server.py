@@ -1,12 +1,15 @@
 """The paywall for aiohttp: ``web.Application(middlewares=[payment_middleware(paywall)])``."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
+from multidict import CIMultiDict
 
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.paywall import Paywall, Request
+
+COMPUTED: Final = ("content-length", "transfer-encoding")  # from the body
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -23,12 +26,8 @@ def payment_middleware(paywall: Paywall) -> Any:
         body = await request.read()  # the handler reads the same bytes again
         whole = Request(seen.method, seen.path, seen.url, headers, body)
         reply = await paywall.handle(whole, lambda: _run(request, handler))
-        answer = web.Response(status=reply.status, body=reply.body)
-        del answer.headers["Content-Type"]
-        for name, value in reply.headers:
-            if name.lower() not in ("content-length", "transfer-encoding"):
-                answer.headers.add(name, value)
-        return answer
+        kept = [one for one in reply.headers if one[0].lower() not in COMPUTED]
+        return web.Response(status=reply.status, body=reply.body, headers=CIMultiDict(kept))
 
     return middleware
 

@@ -8,6 +8,7 @@ are not written: payers of version 1 refuse nulls.
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -20,10 +21,14 @@ VERSIONS: Final = (1, 2)
 LONGEST_HEADER: Final = 65_536  # characters of a payment's header
 LONGEST_BODY: Final = 131_072  # bytes of a facilitator's request
 LONGEST_TIMEOUT: Final = 366 * 86_400  # seconds that a payment may stay valid
+DEEPEST: Final = 32  # levels of nested JSON
 EXACT: Final = "exact"
 AUTH_CAPTURE: Final = "auth-capture"
 
 Json = dict[str, Any]
+
+_STRINGS: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS: Final = re.compile(r"[\[\]{}]")
 
 
 class Malformed(PaymentError):
@@ -33,6 +38,8 @@ class Malformed(PaymentError):
 def strict_json(text: str | bytes) -> Any:
     """Parsed JSON; :class:`Malformed` for anything that two parsers may read differently."""
     try:
+        text = text if isinstance(text, str) else text.decode()
+        _check_depth(text)
         return json.loads(
             text, object_pairs_hook=_object, parse_float=_no_number, parse_constant=_no_number
         )
@@ -40,6 +47,15 @@ def strict_json(text: str | bytes) -> Any:
         raise
     except (ValueError, RecursionError):
         raise Malformed("expected JSON") from None
+
+
+def _check_depth(text: str) -> None:
+    """Refuse deep nesting before the parser, which recurses, can run out of stack."""
+    depth = 0
+    for bracket in _BRACKETS.findall(_STRINGS.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > DEEPEST:
+            raise Malformed(f"JSON with more than {DEEPEST} levels")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Json:

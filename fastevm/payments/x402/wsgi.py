@@ -64,7 +64,7 @@ class PaymentMiddleware:
         headers = [one for one in reply.headers if one[0].lower() != "content-length"]
         headers.append(("Content-Length", str(len(reply.body))))
         start_response(_status(reply.status), headers)
-        return [reply.body]
+        return [b"" if request.method == "HEAD" else reply.body]
 
 
 def _request(environ: Environ) -> Request:

@@ -1,0 +1,131 @@
+"""The facilitator over HTTP: what it answers, and to whom."""
+
+import json
+from typing import Any
+
+import aiohttp
+import pytest
+
+from fastevm.payments.x402 import Facilitator, RemoteFacilitator, Unavailable, application
+from fastevm.payments.x402.messages import decode_header, encode_header
+
+from .street import CHAIN_ID, Served, Street
+
+
+def body_of(town: Street, version: int = 2) -> dict[str, Any]:
+    offer = town.offer()
+    payload = town.buyer().payload(offer)
+    if version == 1:
+        payment: dict[str, Any] = {"scheme": "exact", "network": "base-sepolia"}
+        requirements = {
+            **{key: value for key, value in offer.show().items() if key != "amount"},
+            "network": "base-sepolia",
+            "maxAmountRequired": str(offer.amount),
+            "resource": "http://shop.test/weather",
+            "description": "",
+            "mimeType": "",
+            "outputSchema": None,
+        }
+    else:
+        payment, requirements = {"accepted": offer.show()}, offer.show()
+    return {
+        "x402Version": version,
+        "paymentPayload": {"x402Version": version, "payload": payload, **payment},
+        "paymentRequirements": requirements,
+    }
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_both_versions_are_verified_and_settled(town: Street, version: int) -> None:
+    async with (
+        Served(application(Facilitator([town.lane()]))) as served,
+        aiohttp.ClientSession(served.url) as session,
+    ):
+        body = body_of(town, version)
+        async with session.post("/verify", json=body) as answer:
+            assert await answer.json() == {"isValid": True, "payer": town.payer.address}
+        for _ in range(2):
+            async with session.post("/settle", json=body) as answer:
+                told = await answer.json()
+                assert answer.status == 200 and told["success"], told
+                assert told["network"] == ("base-sepolia" if version == 1 else "eip155:84532")
+        async with session.get("/health") as answer:
+            assert (await answer.json())["healthy"]
+
+
+BAD = {
+    "no JSON": b"{",
+    "an array": b"[]",
+    "a key twice": b'{"x402Version":2,"x402Version":2}',
+    "a fraction": b'{"x402Version":2.0}',
+    "nothing": b"{}",
+    "too long": b'{"a":"' + b"a" * 200_000 + b'"}',
+    "too deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("path", ["/verify", "/settle"])
+async def test_what_is_no_message_is_a_bad_request(name: str, path: str) -> None:
+    async with (
+        Served(application(Facilitator([]))) as served,
+        aiohttp.ClientSession(served.url) as session,
+        session.post(path, data=BAD[name]) as answer,
+    ):
+        told = await answer.json()
+        assert answer.status == 400, told
+        assert told.get("invalidReason", told.get("errorReason")) == "invalid_payload"
+
+
+async def test_a_token_keeps_strangers_out() -> None:
+    async with (
+        Served(application(Facilitator([]), "secret")) as served,
+        aiohttp.ClientSession(served.url) as session,
+    ):
+        async with session.get("/supported") as answer:
+            assert answer.status == 401
+        async with session.get("/health") as answer:
+            assert answer.status == 200
+        headers = {"Authorization": "Bearer secret"}
+        async with session.get("/supported", headers=headers) as answer:
+            assert answer.status == 200
+
+
+async def test_paid_resources_that_ask_for_it_are_listed(town: Street) -> None:
+    body = body_of(town)
+    payment = body["paymentPayload"]
+    payment["resource"] = {"url": "http://shop.test/weather"}
+    payment["extensions"] = {"bazaar": {"info": {"input": {"type": "http", "method": "GET"}}}}
+    async with (
+        Served(application(Facilitator([town.lane()]))) as served,
+        aiohttp.ClientSession(served.url) as session,
+    ):
+        async with session.post("/settle", json=body) as answer:
+            assert (await answer.json())["success"]
+        async with session.get("/discovery/resources?type=http&limit=5") as answer:
+            told = await answer.json()
+            assert told["pagination"] == {"limit": 5, "offset": 0, "total": 1}
+            (item,) = told["items"]
+            assert item["resource"] == "http://shop.test/weather"
+            assert item["accepts"][0]["network"] == f"eip155:{CHAIN_ID}"
+        for query in ("limit=0", "limit=101", "limit=x", "type=ftp"):
+            async with session.get(f"/discovery/resources?{query}") as answer:
+                assert answer.status == 400
+
+
+async def test_a_facilitator_that_is_down_leaves_the_outcome_open(town: Street) -> None:
+
+    remote = RemoteFacilitator("http://127.0.0.1:9")
+    offer = town.offer()
+    payment = town.payment(offer)
+    with pytest.raises(Unavailable):
+        await remote.verify(payment, offer)
+    assert (await remote.settle(payment, offer)).pending
+    await remote.close()
+
+
+def test_headers_hold_what_they_are_given() -> None:
+
+    told = {"text": "Käse – 1 €", "number": 2**256 - 1}
+    assert decode_header(encode_header(told)) == told
+    assert json.loads(json.dumps(told)) == told

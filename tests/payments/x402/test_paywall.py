@@ -1,0 +1,323 @@
+"""The paywall behind its three adapters: what is asked for, what is given, and given once."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import aiohttp
+import pytest
+from aiohttp import web
+from flask import Flask
+from starlette.applications import Starlette
+from starlette.requests import Request as StarletteRequest
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from fastevm.payments.x402 import (
+    Facilitator,
+    FileGrants,
+    LoopThread,
+    NothingToPay,
+    Payer,
+    PaymentMiddleware,
+    Paywall,
+    RemoteFacilitator,
+    Sale,
+    Settled,
+    WsgiPaymentMiddleware,
+    application,
+    payment_middleware,
+)
+from fastevm.payments.x402.messages import decode_header
+
+from .street import PRICE, Served, Street
+
+
+class Shop:
+    """What stands behind a wall, and how often it was called."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.status = 200
+
+    def weather(self) -> dict[str, Any]:
+        self.calls += 1
+        return {"weather": "sunny", "call": self.calls}
+
+
+@asynccontextmanager
+async def on_aiohttp(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
+    async def weather(request: web.Request) -> web.Response:
+        return web.json_response(shop.weather(), status=shop.status)
+
+    app = web.Application(middlewares=[payment_middleware(wall)])
+    app.router.add_get("/weather", weather)
+    app.router.add_get("/free", weather)
+    async with Served(app) as served:
+        yield served.url
+
+
+@asynccontextmanager
+async def on_starlette(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
+    async def weather(request: StarletteRequest) -> JSONResponse:
+        return JSONResponse(shop.weather(), status_code=shop.status)
+
+    app = Starlette(routes=[Route("/weather", weather), Route("/free", weather)])
+    app.add_middleware(PaymentMiddleware, paywall=wall)  # type: ignore[arg-type]
+
+    async def bridge(request: web.Request) -> web.Response:
+        """Enough of an ASGI server."""
+        headers = [(name.lower().encode(), value.encode())
+                   for name, value in request.headers.items()]  # fmt: skip
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1",
+            "method": request.method, "scheme": "http", "path": request.path, "root_path": "",
+            "raw_path": request.path.encode(), "query_string": request.query_string.encode(),
+            "headers": headers, "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1),
+        }  # fmt: skip
+        body = await request.read()
+        told: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            told.append(message)
+
+        await app(scope, receive, send)
+        headers_out = {
+            name.decode(): value.decode()
+            for name, value in told[0]["headers"]
+            if name != b"content-length"
+        }
+        return web.Response(status=told[0]["status"], body=told[1]["body"], headers=headers_out)
+
+    outer = web.Application()
+    outer.router.add_route("*", "/{tail:.*}", bridge)
+    async with Served(outer) as served:
+        yield served.url
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@asynccontextmanager
+async def on_flask(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
+    app = Flask("shop")
+
+    def weather() -> Any:
+        return shop.weather(), shop.status
+
+    app.add_url_rule("/weather", "weather", weather)
+    app.add_url_rule("/free", "free", weather)
+    loop = LoopThread()
+    # the engine of these tests lives on this loop; a program's own lives on the thread's
+    here = asyncio.get_running_loop()
+    wall.engine = Elsewhere(wall.engine, here)
+    app.wsgi_app = WsgiPaymentMiddleware(app.wsgi_app, wall, loop)  # type: ignore
+    server = make_server("127.0.0.1", 0, app, handler_class=Quiet)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    await asyncio.to_thread(server.shutdown)
+    server.server_close()
+    await asyncio.to_thread(loop.close)
+
+
+class Elsewhere:
+    """An engine on another loop."""
+
+    def __init__(self, engine: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.engine, self.loop = engine, loop
+
+    async def verify(self, *arguments: Any) -> Any:
+        made = asyncio.run_coroutine_threadsafe(self.engine.verify(*arguments), self.loop)
+        return await asyncio.wrap_future(made)
+
+    async def settle(self, *arguments: Any) -> Any:
+        made = asyncio.run_coroutine_threadsafe(self.engine.settle(*arguments), self.loop)
+        return await asyncio.wrap_future(made)
+
+
+ADAPTERS: dict[str, Callable[[Shop, Paywall], Any]] = {
+    "aiohttp": on_aiohttp,
+    "starlette": on_starlette,
+    "flask": on_flask,
+}
+
+
+def wall_of(engine: Any, town: Street, *, upfront: bool = False, **options: Any) -> Paywall:
+    offer = town.offer()
+    sale = Sale([offer], description="The weather", mime_type="application/json", upfront=upfront)
+    return Paywall(engine, {"GET /weather": sale}, **options)
+
+
+@pytest.mark.parametrize("upfront", [False, True])
+@pytest.mark.parametrize("adapter", ADAPTERS)
+async def test_an_answer_is_sold_once(town: Street, adapter: str, upfront: bool) -> None:
+    shop, buyer = Shop(), town.buyer()
+    before = await town.balance(town.shop.address)
+    async with (
+        Facilitator([town.lane()]) as facilitator,
+        ADAPTERS[adapter](shop, wall_of(facilitator, town, upfront=upfront)) as url,
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.get(url + "/free") as free:
+            assert free.status == 200
+        async with session.get(url + "/weather") as asked:
+            assert asked.status == 402
+            body = await asked.read()
+            required = decode_header(asked.headers["PAYMENT-REQUIRED"])
+            assert json.loads(body)["accepts"][0]["network"] == "base-sepolia"
+            assert required["resource"]["description"] == "The weather"
+            assert asked.headers["Cache-Control"] == "no-store"
+            headers = dict([buyer.pay(asked.headers, body)])
+        async with session.get(url + "/weather", headers=headers) as first:
+            assert first.status == 200, await first.text()
+            given = await first.json()
+            assert decode_header(first.headers["PAYMENT-RESPONSE"])["success"]
+            assert first.headers["Content-Type"].startswith("application/json")
+            assert first.headers["Cache-Control"] == "private"
+        async with session.get(url + "/weather", headers=headers) as again:
+            assert (again.status, await again.json()) == (200, given)
+        async with session.get(url + "/weather?other", headers=headers) as other:
+            assert other.status == 402
+        async with session.head(url + "/weather") as head:
+            assert head.status == 402
+        async with session.get(url + "//weather") as twisted:
+            assert twisted.status in (402, 404)
+    assert shop.calls == 2  # the free one and the paid one
+    assert await town.balance(town.shop.address) == before + PRICE
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+async def test_an_answer_that_failed_is_not_paid_for(town: Street, adapter: str) -> None:
+    shop, buyer = Shop(), town.buyer()
+    shop.status = 500
+    before = await town.balance(town.shop.address)
+    async with (
+        Facilitator([town.lane()]) as facilitator,
+        ADAPTERS[adapter](shop, wall_of(facilitator, town)) as url,
+        aiohttp.ClientSession() as session,
+    ):
+        assert (await buyer.get(session, url + "/weather")).status == 500
+    assert await town.balance(town.shop.address) == before
+
+
+async def test_version_one_pays_with_its_own_headers(town: Street) -> None:
+    shop, buyer = Shop(), town.buyer()
+    async with (
+        Facilitator([town.lane()]) as facilitator,
+        on_aiohttp(shop, wall_of(facilitator, town)) as url,
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.get(url + "/weather") as asked:
+            presented = buyer.pay({}, await asked.read())  # sees the body only
+        assert presented.name == "X-PAYMENT"
+        async with session.get(url + "/weather", headers=dict([presented])) as answer:
+            assert answer.status == 200, await answer.text()
+            receipt = decode_header(answer.headers["X-PAYMENT-RESPONSE"])
+    assert receipt["success"] and receipt["network"] == "base-sepolia"
+
+
+async def test_a_remote_facilitator_sells_the_same(town: Street) -> None:
+    shop, buyer = Shop(), town.buyer()
+    async with Served(application(Facilitator([town.lane()]), "secret")) as served:
+        remote = RemoteFacilitator(served.url, {"Authorization": "Bearer secret"})
+        kinds = (await remote.supported())["kinds"]
+        assert {one["scheme"] for one in kinds} == {"exact"}
+        async with (
+            on_aiohttp(shop, wall_of(remote, town)) as url,
+            aiohttp.ClientSession() as session,
+        ):
+            assert (await buyer.get(session, url + "/weather")).status == 200
+        await remote.close()
+
+
+class Slow:
+    """An engine whose settlements are not known at first."""
+
+    def __init__(self, engine: Any, unknown: int) -> None:
+        self.engine, self.unknown, self.settled = engine, unknown, 0
+
+    async def verify(self, *arguments: Any) -> Any:
+        return await self.engine.verify(*arguments)
+
+    async def settle(self, payment: Any, offer: Any) -> Any:
+        self.settled += 1
+        answer = await self.engine.settle(payment, offer)
+        if self.settled <= self.unknown:
+            return Settled(chain_id=offer.chain_id, reason="settlement_pending")
+        return answer
+
+
+async def test_an_unknown_outcome_is_no_402_and_the_handler_runs_once(
+    town: Street, tmp_path: Path
+) -> None:
+    shop, buyer = Shop(), town.buyer()
+    before = await town.balance(town.shop.address)
+    async with Facilitator([town.lane()]) as facilitator:
+        slow = Slow(facilitator, 2)
+        wall = wall_of(slow, town, grants=FileGrants(tmp_path / "grants.db"))
+        async with on_aiohttp(shop, wall) as url, aiohttp.ClientSession() as session:
+            answer = await buyer.get(session, url + "/weather")
+    assert answer.status == 200 and shop.calls == 1 and slow.settled == 3
+    assert await town.balance(town.shop.address) == before + PRICE
+
+
+async def test_a_server_that_restarts_gives_what_was_paid_for(town: Street, tmp_path: Path) -> None:
+    shop, buyer = Shop(), town.buyer()
+
+    class Dies:
+        async def verify(self, *arguments: Any) -> Any:
+            return await facilitator.verify(*arguments)
+
+        async def settle(self, *arguments: Any) -> Any:
+            await facilitator.settle(*arguments)
+            raise RuntimeError("the server dies here")
+
+    async with Facilitator([town.lane()]) as facilitator, aiohttp.ClientSession() as session:
+        file = tmp_path / "grants.db"
+        async with on_aiohttp(shop, wall_of(Dies(), town, grants=FileGrants(file))) as url:
+            async with session.get(url + "/weather") as asked:
+                headers = dict([buyer.pay(asked.headers, await asked.read())])
+            async with session.get(url + "/weather", headers=headers) as died:
+                assert died.status == 500
+        port = url.rsplit(":", 1)[1]
+        wall = wall_of(facilitator, town, grants=FileGrants(file))
+        async with on_aiohttp(shop, wall) as url:
+            # the same address as before: the request is the same
+            headers["Host"] = f"127.0.0.1:{port}"
+            async with session.get(url + "/weather", headers=headers) as answer:
+                assert answer.status == 200
+
+
+@pytest.mark.parametrize("text", ["no base64!", "e30=", "eyJ4NDAyVmVyc2lvbiI6Mn0=", "W10="])
+async def test_what_is_no_payment_is_a_bad_request(town: Street, text: str) -> None:
+    async with (
+        Facilitator([town.lane()]) as facilitator,
+        on_aiohttp(Shop(), wall_of(facilitator, town)) as url,
+        aiohttp.ClientSession() as session,
+        session.get(url + "/weather", headers={"PAYMENT-SIGNATURE": text}) as answer,
+    ):
+        assert answer.status == 400
+        assert (await answer.json())["error"] == "invalid_payload"
+
+
+async def test_a_payer_pays_only_what_it_may(town: Street) -> None:
+
+    stingy = Payer(town.payer.key, {town.offer().asset: PRICE - 1})
+    async with (
+        Facilitator([town.lane()]) as facilitator,
+        on_aiohttp(Shop(), wall_of(facilitator, town)) as url,
+        aiohttp.ClientSession() as session,
+    ):
+        with pytest.raises(NothingToPay):
+            await stingy.get(session, url + "/weather")
