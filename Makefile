@@ -7,7 +7,7 @@ ARGS ?=
 
 SECONDS ?= 600
 
-.PHONY: help node test build lint conformance bench peers fuzz guard sanitize races clean
+.PHONY: help node test build lint conformance bench peers ecosystem fuzz guard sanitize races clean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
@@ -17,6 +17,7 @@ help:
 	@echo "make bench        time everything beside the peers, write bench/report/ (ARGS='--match op/*')"
 	@echo "                  ARGS=--node: the node over HTTP beside anvil, which npm brings"
 	@echo "make peers        environments for the engines that benchmarks and tests compare with"
+	@echo "make ecosystem    published clients that disagree with our pins, each in its environment, tried"
 	@echo "make fuzz         compare random programs with the peers (SECONDS=600, ARGS='--seed 1')"
 	@echo "make guard        count instructions under callgrind and compare with bench/baseline.json"
 	@echo "make sanitize     tests on a build that checks addresses and undefined behaviour"
@@ -73,11 +74,24 @@ $(VENV)/.peers: | $(BIN)/python .venv-eels/bin/python .venv-pyrevm/bin/python .v
 
 peers: $(VENV)/.peers
 
-# Clients in JavaScript are tried where npm is installed; nothing else here needs it.
 JAVASCRIPT := tests/clients/javascript
-$(VENV)/.clients: $(JAVASCRIPT)/package.json | $(BIN)/python
-	if command -v npm >/dev/null; then \
-		npm install --prefix $(JAVASCRIPT) --no-audit --no-fund --no-package-lock --loglevel=error; fi
+PAYERS := tests/ecosystem/x402
+
+# Clients that pay, as published: too large for every change, or with pins that exclude ours.
+$(VENV)/.ecosystem: $(PAYERS)/legacy/package.json | .venv-x402/bin/python .venv-x402-v1/bin/python
+	.venv-x402/bin/python -m pip install --quiet "x402[evm,httpx,fastapi]==2.25.0" "uvicorn<1"
+	.venv-x402-v1/bin/python -m pip install --quiet "x402==1.0.0" "httpx<1"
+	npm install --prefix $(PAYERS)/legacy --ignore-scripts --no-audit --no-fund --no-package-lock \
+		--loglevel=error
+	@touch $@
+
+ecosystem: $(VENV)/.test $(VENV)/.clients $(VENV)/.ecosystem build
+	$(BIN)/python -m pytest tests/ecosystem $(ARGS)
+
+# Clients in JavaScript are tried where npm is installed; nothing else here needs it.
+$(VENV)/.clients: $(JAVASCRIPT)/package.json $(PAYERS)/package.json | $(BIN)/python
+	if command -v npm >/dev/null; then for folder in $(JAVASCRIPT) $(PAYERS); do \
+		npm install --prefix $$folder --no-audit --no-fund --no-package-lock --loglevel=error; done; fi
 	@touch $@
 
 fuzz: $(VENV)/.test $(VENV)/.peers build

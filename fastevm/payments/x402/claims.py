@@ -8,7 +8,6 @@ from eth_utils.crypto import keccak
 
 from fastevm.payments.authorization import Authorization, Kind, Terms
 from fastevm.payments.errors import InvalidTerms
-from fastevm.payments.node import Call as NodeCall
 from fastevm.payments.x402.messages import (
     Json,
     Malformed,
@@ -19,6 +18,7 @@ from fastevm.payments.x402.messages import (
     as_text,
 )
 from fastevm.payments.x402.reasons import MISSING_DOMAIN, NAME, VERSION, Refused
+from fastevm.wire.client.messages import Call as NodeCall
 
 BLOCK: Final = "pending"
 

@@ -22,7 +22,6 @@ from fastevm.payments.errors import (
     PaymentError,
 )
 from fastevm.payments.events import Event, entries, read_log
-from fastevm.payments.node import Call as NodeCall
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order, Purpose, Submission
 from fastevm.payments.policy import Policy, Signer
@@ -38,6 +37,7 @@ from fastevm.payments.x402.claims import BLOCK, Call, Claim
 from fastevm.payments.x402.messages import Settled
 from fastevm.payments.x402.reasons import Refused, Unavailable
 from fastevm.payments.x402.receipts import Receipts
+from fastevm.wire.client.messages import Call as NodeCall
 
 log: Final = logging.getLogger(__name__)
 

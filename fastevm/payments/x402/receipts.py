@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from fastevm.payments.errors import NodeUnreachable
-from fastevm.payments.node import Call, NodeClient
+from fastevm.payments.node import NodeClient
+from fastevm.wire.client.messages import Call
 
 INTERVAL: Final = 0.03  # seconds between two batches
 PATIENT: Final = 0.25  # seconds, after a node that did not answer

@@ -1,0 +1,89 @@
+"""Published payers, as they come, pay for an answer on a chain with the id of Base Sepolia.
+
+npm's are installed by ``make test`` where npm is; those that disagree with our pins, or are large,
+by ``make ecosystem``.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from fastevm.payments.x402 import Facilitator, Paywall, Sale, payment_middleware
+from fastevm.payments.x402.messages import decode_header
+
+from ...payments.x402.street import PRICE, Served, Street, street
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+PATIENCE = 60  # seconds for one program
+
+PAYERS: dict[str, tuple[list[str], Path]] = {
+    "npm @x402/fetch 2": (["node", "pay_fetch.mjs"], HERE / "node_modules/@x402/fetch"),
+    "npm x402-fetch 1": (
+        ["node", "legacy/pay_fetch.mjs"], HERE / "legacy/node_modules/x402-fetch",
+    ),
+    "PyPI x402 2": ([str(ROOT / ".venv-x402/bin/python"), "pay_httpx_v2.py"], ROOT / ".venv-x402"),
+    "PyPI x402 1": (
+        [str(ROOT / ".venv-x402-v1/bin/python"), "pay_httpx_v1.py"], ROOT / ".venv-x402-v1",
+    ),
+}  # fmt: skip
+
+
+async def pay(payer: str, key: bytes, *arguments: str) -> list[dict[str, Any]]:
+    """What a payer's program tells; skipped where it is not installed."""
+    command, installed = PAYERS[payer]
+    if not installed.exists() or shutil.which(command[0]) is None:
+        pytest.skip(f"{payer} is not installed: make ecosystem")
+    environment = {**os.environ, "PAYER_KEY": "0x" + key.hex()}
+    program = await asyncio.create_subprocess_exec(
+        *command, *arguments, cwd=HERE, env=environment,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        printed, complaint = await asyncio.wait_for(program.communicate(), PATIENCE)
+    finally:
+        if program.returncode is None:
+            program.kill()
+    assert program.returncode == 0, complaint.decode()
+    return [json.loads(line) for line in printed.decode().splitlines()]
+
+
+@asynccontextmanager
+async def shop(town: Street, facilitator: Any) -> AsyncIterator[str]:
+    """A shop of one paid answer."""
+
+    async def weather(request: web.Request) -> web.Response:
+        return web.json_response({"weather": "sunny"})
+
+    sale = Sale([town.offer()], description="The weather", mime_type="application/json")
+    wall = Paywall(facilitator, {"GET /weather": sale})
+    app = web.Application(middlewares=[payment_middleware(wall)])
+    app.router.add_get("/weather", weather)
+    async with Served(app) as served:
+        yield served.url + "/weather"
+
+
+@pytest.mark.parametrize("payer", PAYERS)
+async def test_a_published_payer_pays_and_gets_its_answer(tmp_path: Path, payer: str) -> None:
+    town = await street(tmp_path)
+    try:
+        before = await town.balance(town.shop.address)
+        async with (
+            Facilitator([town.lane()]) as facilitator,
+            shop(town, facilitator) as url,
+        ):
+            (told,) = await pay(payer, bytes(town.payer.key), url)
+        assert told["status"] == 200 and json.loads(told["body"]) == {"weather": "sunny"}, told
+        receipt = decode_header(told["receipt"])
+        assert receipt["success"] and receipt["payer"] == town.payer.address
+        assert await town.balance(town.shop.address) == before + PRICE
+    finally:
+        await town.close()
