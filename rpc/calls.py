@@ -7,15 +7,6 @@ place as geth does, with the struct names that client libraries know.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from fastevm.rpc.quantity import (
-    decode_address,
-    decode_bool,
-    decode_bytes,
-    decode_hash,
-    decode_uint64,
-    decode_uint256,
-    object_fault,
-)
 from fastevm.simulate import (
     AccessListEntry,
     AccountOverride,
@@ -26,6 +17,15 @@ from fastevm.simulate import (
     SimulatePayload,
 )
 from fastevm.types import Withdrawal
+from fastevm.wire.quantity import (
+    decode_address,
+    decode_bool,
+    decode_bytes,
+    decode_hash,
+    decode_uint64,
+    decode_uint256,
+    object_fault,
+)
 
 T = TypeVar("T")
 Decoder = Callable[..., Any]

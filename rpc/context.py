@@ -1,132 +1,22 @@
 """What a handler works with: the node, its listener's dialect and limits, blocks by selector."""
 
 from dataclasses import dataclass, field
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fastevm.logindex import LogIndex
-from fastevm.rpc.backend import Layer, Node, PendingBlock, Simulator
+from fastevm.rpc.backend import Node, PendingBlock, Simulator
 from fastevm.rpc.dialect import Dialect
-from fastevm.rpc.dispatch.workers import Workers, weigh
+from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.selectors import EARLIEST, LATEST, PENDING, Selector
-from fastevm.simulate import StateView
-from fastevm.types import Block, Receipt
-from fastevm.wire.receipts import ReceiptWriter
+from fastevm.rpc.subscriptions.filters import Filters
+from fastevm.rpc.subscriptions.hub import Hub
+from fastevm.rpc.view import View
+from fastevm.types import Block
 
-if TYPE_CHECKING:
-    from fastevm.rpc.subscriptions.filters import Filters
-    from fastevm.rpc.subscriptions.hub import Hub
-
-ZERO_HASH = bytes(32)
 RECENT_VIEWS = 16
-ANCESTORS = 256  # hashes that BLOCKHASH reaches back
-
-
-@dataclass(slots=True, eq=False)
-class View:
-    """One block as requests see it: a canonical or side block, or the pending one.
-
-    What it is asked for it keeps: the block, its state and its rules do not change.
-    """
-
-    node: Node
-    block: Block
-    pending: PendingBlock | None = None
-    _layer: Layer | None = None
-    _state: StateView | None = None
-    _receipts: tuple[Receipt, ...] | None = None
-    _first_logs: list[int] | None = None
-    _writer: ReceiptWriter | None = None
-    amendments: int = 0  # of states of the chain, when this one was looked at
-
-    @classmethod
-    def of_pending(cls, node: Node, pending: PendingBlock) -> "View":
-        """The view of a pre-confirmed block."""
-        header = pending.header
-        withdrawals = None if header.withdrawals_root is None else ()
-        return cls(node, Block(header, pending.transactions, (), withdrawals), pending)
-
-    @property
-    def hash(self) -> bytes:
-        """The block's hash; 32 zero bytes under ``pending``, whose hash is not known yet."""
-        return ZERO_HASH if self.pending is not None else self.block.hash
-
-    @property
-    def layer(self) -> Layer:
-        """The state after the block."""
-        if self._layer is None:
-            self._layer = (
-                self.node.chain.layer_of(self.block.hash)
-                if self.pending is None
-                else self.pending.layer
-            )
-        return self._layer
-
-    @property
-    def receipts(self) -> tuple[Receipt, ...]:
-        """The outcomes of its transactions."""
-        if self._receipts is None:
-            if self.pending is not None:
-                self._receipts = self.pending.receipts
-            else:
-                chain, block_hash = self.node.chain, self.block.hash
-                if not chain.in_memory(block_hash):
-                    weigh(len(self.block.transactions))
-                self._receipts = chain.receipts_of(block_hash)
-        return self._receipts
-
-    @property
-    def writer(self) -> ReceiptWriter:
-        """What writes its receipts and logs."""
-        if self._writer is None:
-            header = self.block.header
-            self._writer = ReceiptWriter(self.hash, header.number, header.timestamp)
-        return self._writer
-
-    def first_log(self, index: int) -> int:
-        """The index, in the block, of the first log of transaction ``index``."""
-        if self._first_logs is None:
-            counts = [len(receipt.logs) for receipt in self.receipts]
-            self._first_logs = list(accumulate(counts, initial=0))
-        return self._first_logs[index]
-
-    def state(self) -> StateView:
-        """Return the state to execute on, with the block's own environment."""
-        if self._state is None:
-            self._state = self._made_state()
-        return self._state
-
-    def _made_state(self) -> StateView:
-        chain, header = self.node.chain, self.block.header
-        if self.pending is None:
-            schedule = chain.schedule_of(header.hash)
-        else:
-            parent = chain.block_by_hash(header.parent_hash)
-            schedule = chain.schedule_for_child(parent or chain.head, header.timestamp)
-        return StateView(
-            header=header,
-            block_hash=header.hash,
-            layer=self.layer,
-            ancestors=self._ancestors(),
-            schedule=schedule,
-            config=self.node.config,
-        )
-
-    def _ancestors(self) -> tuple[bytes, ...]:
-        """Return the hashes that BLOCKHASH may ask for, newest first.
-
-        The hash of a pre-confirmed block is known as the parent hash of the one after it.
-        """
-        chain, header = self.node.chain, self.block.header
-        hashes = [header.parent_hash]
-        if self.pending is not None:
-            hashes = [block.header.parent_hash for block in self.pending.chain()][::-1]
-        if chain.block_by_hash(hashes[-1]) is None:
-            return ()
-        return (*hashes[:-1], *chain.ancestors(hashes[-1]))[:ANCESTORS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +29,9 @@ class Context:
     simulator: Simulator
     client_version: str
     freshness: Freshness
-    hub: "Hub"
+    hub: Hub
     log_index: LogIndex
-    filters: "Filters"
+    filters: Filters[Any]
     workers: Workers
     _newest: dict[str, View] = field(default_factory=dict)  # of the tags latest and pending
     _recent: dict[bytes, View] = field(default_factory=dict)  # by hash

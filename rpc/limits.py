@@ -11,7 +11,6 @@ FEE_HISTORY_LIMIT: Final = 1024  # blocks of one eth_feeHistory; more are cut si
 PERCENTILES_LIMIT: Final = 100  # reward percentiles of one eth_feeHistory
 LOG_TOPICS_LIMIT: Final = 4  # positions of a log filter
 LOG_CHOICES_LIMIT: Final = 1000  # addresses, or topics of one position, of a log filter
-TRACE_OF_INPUT: Final = 256  # characters of a caller's text that an error repeats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fastevm.rpc.quantity import (
+from fastevm.wire.quantity import (
     DecodeError,
     decode_hash,
     object_fault,

@@ -5,17 +5,9 @@ from typing import Any
 from msgspec import Raw
 from msgspec.json import encode
 
-from fastevm.rpc.context import Context, View
+from fastevm.rpc.context import Context
 from fastevm.rpc.errors import RpcError, wire_error
-from fastevm.rpc.format import (
-    Json,
-    access_list_json,
-    block_json,
-    hex_bytes,
-    hex_word,
-    log_text,
-    quantity,
-)
+from fastevm.rpc.view import View
 from fastevm.simulate import (
     AccountChange,
     AssetChange,
@@ -25,6 +17,8 @@ from fastevm.simulate import (
     SimulatedBlock,
     revert_message,
 )
+from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
+from fastevm.wire.transactions import Json, access_list_json
 
 EMPTY = "0x"
 
@@ -36,7 +30,7 @@ def simulated_json(context: Context, simulated: SimulatedBlock, *, full: bool) -
     answers do not stop the event loop.
     """
     view = View(context.node, simulated.block)
-    answer = block_json(view, full=full)
+    answer = view.block_json(full=full)
     if full:
         for transaction, sender in zip(answer["transactions"], simulated.senders, strict=True):
             transaction["from"] = hex_bytes(sender)
@@ -50,7 +44,7 @@ def simulated_json(context: Context, simulated: SimulatedBlock, *, full: bool) -
 def _outcome_json(context: Context, view: View, index: int, outcome: CallOutcome) -> Json:
     answer: Json = {
         "returnData": hex_bytes(outcome.output) if outcome.success else EMPTY,
-        "logs": [Raw(log_text(view, entry, index, entry.index)) for entry in outcome.logs],
+        "logs": [Raw(view.log_text(entry, index, entry.index)) for entry in outcome.logs],
         "gasUsed": quantity(outcome.gas_used),
         "maxUsedGas": quantity(outcome.max_used_gas),
         "status": quantity(int(outcome.success)),

@@ -4,7 +4,14 @@ from typing import Any, Final
 
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.registry import Param
-from fastevm.rpc.quantity import (
+from fastevm.rpc.selectors import (
+    LATEST_BLOCK,
+    PENDING_BLOCK,
+    Selector,
+    decode_block,
+    decode_number_or_tag,
+)
+from fastevm.wire.quantity import (
     DecodeError,
     decode_address,
     decode_bool,
@@ -12,13 +19,6 @@ from fastevm.rpc.quantity import (
     decode_hash,
     decode_uint64,
     json_kind,
-)
-from fastevm.rpc.selectors import (
-    LATEST_BLOCK,
-    PENDING_BLOCK,
-    Selector,
-    decode_block,
-    decode_number_or_tag,
 )
 
 ADDRESS: Final = Param(decode_address)

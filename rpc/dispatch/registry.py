@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.quantity import DecodeError
+from fastevm.wire.quantity import DecodeError
 from fastevm.wire.state_reads import Read
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import NEXT_BLOCK
 from fastevm.rpc.dispatch.registry import Place, method
-from fastevm.rpc.format import Json, access_list_json, quantity
 from fastevm.rpc.methods.calls import CALL, STATE_OVERRIDES
 from fastevm.rpc.selectors import Selector
 from fastevm.simulate import AccountOverride, CallRequest
 from fastevm.tracing import create_access_list
+from fastevm.wire.text.hex import quantity
+from fastevm.wire.transactions import Json, access_list_json
 
 
 @method("eth_createAccessList", CALL, NEXT_BLOCK, STATE_OVERRIDES, place=Place.WORKER)

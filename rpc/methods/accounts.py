@@ -13,12 +13,13 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA
 from fastevm.rpc.dispatch.registry import Place, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.format import Json, hex_bytes, transaction_json
 from fastevm.rpc.methods.calls import CALL, estimate_gas
 from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
 from fastevm.rpc.methods.pool import send_raw_transaction
 from fastevm.rpc.selectors import PENDING_BLOCK
 from fastevm.simulate import BlockOverrides, CallRequest, lists_of
+from fastevm.wire.text.hex import hex_bytes
+from fastevm.wire.transactions import Json, transaction_json
 
 _counting = Lock()  # two requests at once must not get the same nonce
 

@@ -1,12 +1,14 @@
 """Blocks, their counts, uncles and receipts. An unknown block is null, not an error."""
 
-from fastevm.rpc.context import Context, View
+from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, FULL, HASH, INDEX, NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Place, method
 from fastevm.rpc.dispatch.workers import weigh
-from fastevm.rpc.format import Json, block_json, block_receipts_text, quantity, uncle_json
 from fastevm.rpc.selectors import Selector
+from fastevm.rpc.view import View
 from fastevm.types import Header
+from fastevm.wire.blocks import Json, uncle_json
+from fastevm.wire.text.hex import quantity
 
 
 def _by_hash(context: Context, block_hash: bytes) -> View | None:
@@ -21,7 +23,7 @@ def _block_json(view: View | None, full: bool) -> Json | None:
         return None
     count = len(view.block.transactions)
     weigh(count if full else count // HASHES_OF_AN_OBJECT)
-    return block_json(view, full=full)
+    return view.block_json(full=full)
 
 
 @method("eth_getBlockByNumber", NUMBER_OR_TAG, FULL, place=Place.SMALL)
@@ -44,7 +46,7 @@ def get_block_receipts(context: Context, block: Selector) -> bytes | None:
         return None
     receipts = view.receipts
     weigh(len(receipts) + sum([len(receipt.logs) for receipt in receipts]))
-    return block_receipts_text(view)
+    return view.receipts_text()
 
 
 @method("eth_getBlockTransactionCountByNumber", NUMBER_OR_TAG)

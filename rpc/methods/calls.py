@@ -8,7 +8,6 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import INTERFACE_BLOCK, NEXT_BLOCK
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.format import hex_bytes, quantity
 from fastevm.rpc.selectors import Selector
 from fastevm.simulate import (
     NO_BLOCK_OVERRIDES,
@@ -19,6 +18,7 @@ from fastevm.simulate import (
     SimulationError,
     revert_message,
 )
+from fastevm.wire.text.hex import hex_bytes, quantity
 
 CALL = Param(decode_call)
 STATE_OVERRIDES = Param(decode_state_overrides, optional=True, default={})

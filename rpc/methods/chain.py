@@ -6,8 +6,9 @@ import fastevm
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA
 from fastevm.rpc.dispatch.registry import METHODS, method
-from fastevm.rpc.format import Json, hex_bytes, quantity
 from fastevm.wire.state_reads import Read
+from fastevm.wire.text.hex import hex_bytes, quantity
+from fastevm.wire.transactions import Json
 
 MODULE_VERSION: Final = "1.0"
 

@@ -5,7 +5,8 @@ from typing import Any
 import fastevm
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import method
-from fastevm.rpc.format import Json, hex_bytes, quantity
+from fastevm.wire.text.hex import hex_bytes, quantity
+from fastevm.wire.transactions import Json
 
 ADDRESS_SIZE = 20
 

@@ -1,12 +1,13 @@
 """Raw encodings: debug_getRaw*."""
 
-from fastevm.rpc.context import Context, View
+from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, HASH
 from fastevm.rpc.dispatch.registry import Place, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.format import hex_bytes
 from fastevm.rpc.methods.transactions import get_raw_transaction
 from fastevm.rpc.selectors import Selector
+from fastevm.rpc.view import View
+from fastevm.wire.text.hex import hex_bytes
 
 method("debug_getRawTransaction", HASH)(get_raw_transaction)
 

@@ -10,8 +10,8 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
 from fastevm.rpc.dispatch.registry import Handler, Param, Place, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.format import hex_bytes, quantity
-from fastevm.rpc.quantity import decode_storage_slot, decode_uint64, decode_uint256
+from fastevm.wire.quantity import decode_storage_slot, decode_uint64, decode_uint256
+from fastevm.wire.text.hex import hex_bytes, quantity
 
 U64: Final = 2**64
 U256: Final = 2**256

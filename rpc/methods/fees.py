@@ -3,15 +3,17 @@
 from typing import Any, Final
 
 import fastevm
-from fastevm.rpc.context import Context, View
+from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.format import Json, quantity
 from fastevm.rpc.limits import FEE_HISTORY_LIMIT, PERCENTILES_LIMIT
-from fastevm.rpc.quantity import object_fault, parse_quantity
 from fastevm.rpc.selectors import Selector
+from fastevm.rpc.view import View
 from fastevm.types import Block, Header
+from fastevm.wire.quantity import object_fault, parse_quantity
+from fastevm.wire.text.hex import quantity
+from fastevm.wire.transactions import Json
 
 TIP_BLOCKS: Final = 20  # sampled for a suggestion
 TIPS_PER_BLOCK: Final = 3  # the lowest of a block

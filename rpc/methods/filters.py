@@ -6,10 +6,11 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import FULL, TEXT
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.format import hex_bytes
-from fastevm.rpc.logs import LogFilter, check_choices, decode_filter, query_logs
+from fastevm.rpc.log_filter import LogFilter, check_choices, decode_filter
+from fastevm.rpc.log_queries import query_logs
 from fastevm.rpc.methods.transactions import get_transaction_by_hash
-from fastevm.rpc.subscriptions.filters import ArrivalFilter, ChainFilter
+from fastevm.rpc.subscriptions.changes import ArrivalFilter, ChainFilter
+from fastevm.wire.text.hex import hex_bytes
 
 
 @method("eth_newFilter", Param(decode_filter))

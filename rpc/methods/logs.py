@@ -3,7 +3,8 @@
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import weigh
-from fastevm.rpc.logs import LogFilter, check_choices, decode_filter, query_logs, weigh_logs
+from fastevm.rpc.log_filter import LogFilter, check_choices, decode_filter
+from fastevm.rpc.log_queries import query_logs, weigh_logs
 
 
 @method("eth_getLogs", Param(decode_filter), place=Place.SMALL)

@@ -10,9 +10,10 @@ from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import weigh
 from fastevm.rpc.errors import RpcError, family_reason
-from fastevm.rpc.format import Json, checksum_address, hex_bytes, quantity, transaction_json
 from fastevm.rpc.methods.transactions import get_transaction_receipt, locate
-from fastevm.rpc.quantity import DecodeError, decode_bytes, decode_uint64
+from fastevm.wire.quantity import DecodeError, decode_bytes, decode_uint64
+from fastevm.wire.text.hex import checksum_address, hex_bytes, quantity
+from fastevm.wire.transactions import Json, transaction_json
 
 MILLISECONDS: Final = 1000
 

@@ -15,7 +15,6 @@ from fastevm.rpc.dispatch.params import INTERFACE_BLOCK
 from fastevm.rpc.dispatch.registry import METHODS, Param, Place, method
 from fastevm.rpc.dispatch.workers import heavy
 from fastevm.rpc.errors import REASONS, RpcError, family_reason
-from fastevm.rpc.quantity import DecodeError
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.simulated import simulated_json
 from fastevm.simulate import (
@@ -26,6 +25,7 @@ from fastevm.simulate import (
     SimulationError,
     extensions_from,
 )
+from fastevm.wire.quantity import DecodeError
 
 MILLISECONDS: Final = 1000
 ERROR_FORM: Final = ErrorForm(

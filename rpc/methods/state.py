@@ -7,11 +7,12 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, BLOCK_OR_LATEST, INTERFACE_BLOCK, TEXT
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.format import Json, hex_bytes, hex_word, quantity
 from fastevm.rpc.limits import STORAGE_KEYS_LIMIT
-from fastevm.rpc.quantity import DecodeError, decode_address, decode_storage_slot, object_fault
 from fastevm.rpc.selectors import Selector
+from fastevm.wire.quantity import DecodeError, decode_address, decode_storage_slot, object_fault
 from fastevm.wire.state_reads import Read
+from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
+from fastevm.wire.transactions import Json
 
 FULL_KEY_SIZE: Final = 32
 

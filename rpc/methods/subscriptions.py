@@ -8,8 +8,7 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import TEXT
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.logs import check_choices, decode_filter
-from fastevm.rpc.quantity import DecodeError, decode_bool
+from fastevm.rpc.log_filter import check_choices, decode_filter
 from fastevm.rpc.subscriptions.topics import (
     LOGS,
     NEW_HEADS,
@@ -21,6 +20,7 @@ from fastevm.rpc.subscriptions.topics import (
     Topic,
     Turn,
 )
+from fastevm.wire.quantity import DecodeError, decode_bool
 
 
 def _plain(kind: str, argument: Any) -> Topic:

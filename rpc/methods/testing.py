@@ -10,8 +10,9 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA, HASH
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.format import Json, hex_bytes, quantity, withdrawal_json
-from fastevm.rpc.quantity import (
+from fastevm.types import Block, Header, Receipt, Withdrawal
+from fastevm.wire.blocks import withdrawal_json
+from fastevm.wire.quantity import (
     DecodeError,
     decode_address,
     decode_bytes,
@@ -19,7 +20,8 @@ from fastevm.rpc.quantity import (
     decode_uint64,
     object_fault,
 )
-from fastevm.types import Block, Header, Receipt, Withdrawal
+from fastevm.wire.text.hex import hex_bytes, quantity
+from fastevm.wire.transactions import Json
 
 
 def decode_attributes(value: Any) -> BlockAttributes:

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastevm.rpc.calls import decode_block_overrides, decode_call, decode_state_overrides
-from fastevm.rpc.context import Context, View
+from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, HASH, NUMBER_OR_TAG, decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.format import Json, hex_bytes
 from fastevm.rpc.methods.transactions import locate
-from fastevm.rpc.quantity import DecodeError, decode_bool, decode_uint64, object_fault
 from fastevm.rpc.selectors import Selector
+from fastevm.rpc.view import View
 from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides, StateView
 from fastevm.tracing import (
     StepOptions,
@@ -23,6 +22,9 @@ from fastevm.tracing import (
     trace_call,
     trace_transaction,
 )
+from fastevm.wire.quantity import DecodeError, decode_bool, decode_uint64, object_fault
+from fastevm.wire.text.hex import hex_bytes
+from fastevm.wire.transactions import Json
 
 STEP_FLAGS: Mapping[str, tuple[str, bool]] = {
     "enableMemory": ("memory", True),

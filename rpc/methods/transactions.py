@@ -1,17 +1,13 @@
 """Transactions and receipts: canonical first, then pre-confirmed, then those in the pool."""
 
-from fastevm.rpc.context import Context, View
+from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import HASH, INDEX, NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Place, method
 from fastevm.rpc.dispatch.workers import weigh
-from fastevm.rpc.format import (
-    Json,
-    hex_bytes,
-    mined_transaction_json,
-    receipt_text,
-    transaction_json,
-)
 from fastevm.rpc.selectors import Selector
+from fastevm.rpc.view import View
+from fastevm.wire.text.hex import hex_bytes
+from fastevm.wire.transactions import Json, transaction_json
 
 RECEIPTS_OF_AN_OBJECT = 64  # whose logs are counted while one object is made
 
@@ -48,7 +44,8 @@ def get_transaction_by_hash(context: Context, tx_hash: bytes) -> Json | None:
     """Return a transaction; without a block if it only waits in the pool."""
     found = locate(context, tx_hash)
     if found is not None:
-        return mined_transaction_json(*found)
+        view, index = found
+        return view.transaction_json(index)
     pooled = context.node.pool.find(tx_hash)
     return None if pooled is None else transaction_json(pooled)
 
@@ -85,10 +82,10 @@ def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
     view, index = found
     receipts = view.receipts
     weigh(len(receipts[index].logs) + len(receipts) // RECEIPTS_OF_AN_OBJECT)
-    return receipt_text(view, index, view.first_log(index), receipts)
+    return view.receipt_text(index)
 
 
 def _at(view: View | None, index: int) -> Json | None:
     if view is None or index >= len(view.block.transactions):
         return None
-    return mined_transaction_json(view, index)
+    return view.transaction_json(index)

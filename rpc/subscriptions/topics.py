@@ -9,18 +9,13 @@ import msgspec
 
 from fastevm.errors import UnknownBlockError
 from fastevm.rpc.backend import HeadChange, Node, PendingBlock
-from fastevm.rpc.context import View
 from fastevm.rpc.dispatch.envelope import encode
-from fastevm.rpc.format import (
-    block_json,
-    header_json,
-    hex_bytes,
-    log_text,
-    mined_transaction_json,
-    transaction_json,
-)
-from fastevm.rpc.logs import LogFilter
+from fastevm.rpc.log_filter import LogFilter
+from fastevm.rpc.view import View
 from fastevm.types import Block, Log
+from fastevm.wire.blocks import header_json
+from fastevm.wire.text.hex import hex_bytes
+from fastevm.wire.transactions import transaction_json
 
 NEW_HEADS: Final = "newHeads"
 LOGS: Final = "logs"
@@ -116,7 +111,7 @@ class HeadEvent:
         answer, position = [], 0
         for index, receipt in enumerate(receipts):
             for entry in receipt.logs:
-                told = log_text(view, entry, index, position, removed=removed)
+                told = view.log_text(entry, index, position, removed=removed)
                 answer.append((entry, told))
                 position += 1
         return answer
@@ -141,7 +136,7 @@ class SliceMemory:
         if block != self._block or count > len(transactions) or not same:
             self._block, self._known, count = block, [], 0
         for index in range(count, len(transactions)):
-            told = encode(mined_transaction_json(view, index))
+            told = encode(view.transaction_json(index))
             self._known.append((transactions[index].hash, told))
         return [told for _, told in self._known]
 
@@ -181,7 +176,7 @@ class SliceEvent:
         told, position = [], self._first_log
         for index in self.new:
             for entry in self.pending.receipts[index].logs:
-                told.append((index, entry, log_text(self.view, entry, index, position)))
+                told.append((index, entry, self.view.log_text(entry, index, position)))
                 position += 1
         return told
 
@@ -192,7 +187,7 @@ class SliceEvent:
         for index in self.new:
             transaction = self.view.block.transactions[index]
             outcome = self.view.writer.outcome(receipts[index], transaction, index, position)
-            answer = encode(mined_transaction_json(self.view, index))
+            answer = encode(self.view.transaction_json(index))
             told.append(b"%b,%b}" % (answer[:-1], outcome))
             position += len(receipts[index].logs)
         return told
@@ -202,7 +197,7 @@ class SliceEvent:
         return sum(len(receipt.logs) for receipt in self.pending.receipts[: self.new.start])
 
     def _block(self) -> bytes:
-        answer = block_json(self.view, full=False)
+        answer = self.view.block_json(full=False)
         answer["transactions"] = [msgspec.Raw(told) for told in self.memory.objects(self.view)]
         return encode(answer)
 

@@ -15,7 +15,6 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.workers import Workers
-from fastevm.rpc.format import checksum_address, hex_bytes
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.memory import keep_freed_memory
@@ -24,6 +23,7 @@ from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.transport.aiohttp_app import ACCEPTED_TYPES, JSON_TYPE, Behind, answer_headers
 from fastevm.rpc.transport.connection import Door
+from fastevm.wire.text.hex import checksum_address, hex_bytes
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8545
@@ -88,7 +88,9 @@ class Server:
         )
         self.hub = Hub(node, self.limits, self.metrics, self.freshness)
         self.log_index = LogIndex(node.chain, LogLimits(size=self.limits.log_index_size))
-        self.filters = Filters(limit=self.limits.filters, lifetime=self.limits.filter_time)
+        self.filters: Filters[Any] = Filters(
+            limit=self.limits.filters, lifetime=self.limits.filter_time
+        )
         self.allow_origin = allow_origin
         self.urls: list[str] = []
         self._open: list[tuple[asyncio.Server, Door, Behind, Dispatcher]] = []

@@ -12,8 +12,9 @@ from fastevm.execution.transaction import Transaction
 from fastevm.primitives.keccak import keccak256
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
+from fastevm.wire.text.hex import hex_bytes
 
-from .cases import KEYS, PEOPLE, Case, Fields, hexed
+from .cases import KEYS, PEOPLE, Case, Fields
 
 ANCESTORS = 256
 BYTES = ("sender", "to", "data")
@@ -108,9 +109,13 @@ def run_transaction(evm: EVM, fields: Fields) -> Outcome:
         "status": status,
         "reason": result.error or "",
         "gas_used": result.gas_used,
-        "output": hexed(result.output),
+        "output": hex_bytes(result.output),
         "logs": [
-            [hexed(log.address), [hexed(topic) for topic in log.topics], hexed(log.data)]
+            [
+                hex_bytes(log.address),
+                [hex_bytes(topic) for topic in log.topics],
+                hex_bytes(log.data),
+            ]
             for log in result.logs
         ],
     }
@@ -123,8 +128,8 @@ def dump(state: Layer) -> dict[str, Any]:
         account = state.account(address)
         assert account is not None
         storage = {hex(key): value for key, value in sorted(state.storage_items(address).items())}
-        dumped[hexed(address)] = [
-            account.nonce, account.balance, hexed(state.code(address)), storage,
+        dumped[hex_bytes(address)] = [
+            account.nonce, account.balance, hex_bytes(state.code(address)), storage,
         ]  # fmt: skip
     return dumped
 
@@ -136,7 +141,7 @@ def run(case: Case) -> Outcome:
     return {
         "transactions": outcomes,
         "state": dump(evm.state),
-        "root": hexed(evm.state.state_root()),
+        "root": hex_bytes(evm.state.state_root()),
     }
 
 
@@ -154,7 +159,7 @@ def with_signatures(case: Case) -> Case:
     for fields in case.transactions:
         key = KEYS[PEOPLE.index(unhexed(fields["sender"]))]
         raw = transaction_of({**fields, "sender": None}).sign(key).raw
-        signed.append({**fields, "raw": hexed(raw)})
+        signed.append({**fields, "raw": hex_bytes(raw)})
     return replace(case, transactions=signed)
 
 

@@ -10,7 +10,6 @@ from fastevm.rpc.calls import (
     decode_payload,
     decode_state_overrides,
 )
-from fastevm.rpc.quantity import DecodeError
 from fastevm.simulate import (
     AccessListEntry,
     AccountOverride,
@@ -21,6 +20,7 @@ from fastevm.simulate import (
     SimulatePayload,
 )
 from fastevm.types import Withdrawal
+from fastevm.wire.quantity import DecodeError
 
 A, B = "0x" + "aa" * 20, "0x" + "bb" * 20
 ADDRESS_A, ADDRESS_B = b"\xaa" * 20, b"\xbb" * 20

@@ -92,7 +92,7 @@ def test_long_work_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> Non
     [
         (("--preconf-url", "ws://127.0.0.1:1/feed"), "--preconf-url needs --upstream-url"),
         (("--upstream-url", "http://127.0.0.1:1", "--instant"), "makes no blocks"),
-        (("--upstream-url", "somewhere", "--genesis-time", "1"), "no http or ws address"),
+        (("--upstream-url", "somewhere", "--genesis-time", "1"), "is not http"),
         (("--datadir", "/proc/none"), "none"),
     ],
 )

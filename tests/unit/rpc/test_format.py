@@ -10,15 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastevm.execution.transaction import Transaction
-from fastevm.rpc.context import View
-from fastevm.rpc.format import (
-    block_json,
-    checksum_address,
-    mined_transaction_json,
-    receipt_text,
-    transaction_json,
-)
+from fastevm.rpc.view import View
 from fastevm.types import Block, Receipt
+from fastevm.wire.text.hex import checksum_address
+from fastevm.wire.transactions import transaction_json
 
 from .fakes import RECORDED, FakeChain, FakeNode, header, recorded_blocks
 
@@ -39,7 +34,7 @@ def recorded(path: str) -> Any:
 
 @pytest.mark.parametrize(("number", "count"), ERAS.items())
 def test_a_block_has_the_members_of_its_era(number: int, count: int) -> None:
-    answer = block_json(View(NODE, BLOCKS[number]), full=False)
+    answer = View(NODE, BLOCKS[number]).block_json(full=False)
     assert [name in answer for name in LATER] == [i < count for i in range(len(LATER))]
     assert "totalDifficulty" not in answer
 
@@ -55,7 +50,7 @@ def test_a_block_has_the_members_of_its_era(number: int, count: int) -> None:
     ],
 )
 def test_blocks_equal_the_recorded_ones(path: str, number: int, full: bool) -> None:
-    assert block_json(View(NODE, BLOCKS[number]), full=full) == recorded(path)
+    assert View(NODE, BLOCKS[number]).block_json(full=full) == recorded(path)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +63,7 @@ def test_blocks_equal_the_recorded_ones(path: str, number: int, full: bool) -> N
     ],
 )
 def test_transactions_equal_the_recorded_ones(path: str, number: int, index: int) -> None:
-    assert mined_transaction_json(View(NODE, BLOCKS[number]), index) == recorded(path)
+    assert View(NODE, BLOCKS[number]).transaction_json(index) == recorded(path)
 
 
 def test_pooled_transactions_equal_the_recorded_ones() -> None:
@@ -119,7 +114,7 @@ def receipt(**fields: Any) -> Receipt:
 
 def shown(entry: Receipt) -> dict[str, Any]:
     block = Block(header(1), (Transaction.build(sender=A, gas_price=1, to=A),))
-    shown: dict[str, Any] = json.loads(receipt_text(View(NODE, block), 0, 0, (entry,)))
+    shown: dict[str, Any] = json.loads(View(NODE, block, _receipts=(entry,)).receipt_text(0))
     return shown
 
 

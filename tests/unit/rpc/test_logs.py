@@ -15,10 +15,11 @@ from fastevm.execution.transaction import Transaction
 from fastevm.logindex import BlockLogs, LogIndex
 from fastevm.rpc.dispatch.workers import SMALL_WEIGHT
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.logs import LogFilter, decode_filter, query_logs, weigh_logs
-from fastevm.rpc.quantity import DecodeError
+from fastevm.rpc.log_filter import LogFilter, decode_filter
+from fastevm.rpc.log_queries import query_logs, weigh_logs
 from fastevm.rpc.selectors import PENDING_BLOCK, Selector
 from fastevm.types import Block, Log, Receipt
+from fastevm.wire.quantity import DecodeError
 from fastevm.wire.text.hex import hex_bytes
 
 from .conftest import Caller, MakeCaller

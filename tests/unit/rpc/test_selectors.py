@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from fastevm.rpc.quantity import DecodeError
 from fastevm.rpc.selectors import Selector, decode_block, decode_number_or_tag
+from fastevm.wire.quantity import DecodeError
 
 HASH = "0x" + "ab" * 32
 

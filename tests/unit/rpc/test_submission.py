@@ -7,11 +7,12 @@ import pytest
 
 from fastevm.errors import InvalidTransaction
 from fastevm.execution.transaction import Transaction
+from fastevm.wire.text.hex import hex_bytes
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeNode, chain_of
 from .subscriptions.test_subscriptions import ZERO, block_on, slice_of, transaction
-from .test_logs import A, hexed, receipt
+from .test_logs import A, receipt
 
 RAW = "0x01"
 SENT = transaction(0)
@@ -36,7 +37,7 @@ async def test_the_receipt_comes_with_the_slice(client: Caller, node: FakeNode) 
     assert not waiting.done()
     node.publish(slice_of(node, 1, [receipt()], 1))
     answer = await asyncio.wait_for(waiting, 2)
-    assert answer["transactionHash"] == hexed(SENT.hash)
+    assert answer["transactionHash"] == hex_bytes(SENT.hash)
     assert answer["blockHash"] == ZERO
 
 
@@ -48,13 +49,13 @@ async def test_or_with_the_block(client: Caller, node: FakeNode) -> None:
     block = type(block)(block.header, (SENT,))
     node.chain.receipts[block.hash] = (receipt(),)
     node.chain.move(block)
-    assert (await asyncio.wait_for(waiting, 2))["blockHash"] == hexed(block.hash)
+    assert (await asyncio.wait_for(waiting, 2))["blockHash"] == hex_bytes(block.hash)
 
 
 async def test_one_that_is_there_already_needs_no_wait(client: Caller, node: FakeNode) -> None:
     node.pending_block = slice_of(node, 1, [receipt()], 1)
     answer = await asyncio.wait_for(client.result("eth_sendRawTransactionSync", RAW), 2)
-    assert answer["transactionHash"] == hexed(SENT.hash)
+    assert answer["transactionHash"] == hex_bytes(SENT.hash)
 
 
 @pytest.mark.parametrize(("wait", "shown"), [(0, "0"), (50, "0.05"), ("0x64", "0.1")])
@@ -62,7 +63,7 @@ async def test_one_that_is_not_seen_in_time_leaves_its_hash(
     client: Caller, node: FakeNode, wait: int | str, shown: str
 ) -> None:
     error = (await client.ask("eth_sendRawTransactionSync", RAW, wait))["error"]
-    told = hexed(SENT.hash)
+    told = hex_bytes(SENT.hash)
     assert error == {
         "code": 4,
         "message": f"Transaction {told} was added to the mempool but wasn't confirmed"
@@ -108,7 +109,7 @@ async def test_the_number_of_waiting_calls_is_bounded(make_caller: MakeCaller) -
 
 async def test_the_status_of_a_transaction(client: Caller, node: FakeNode) -> None:
     async def status(entry: Transaction) -> str:
-        return (await client.result("base_transactionStatus", hexed(entry.hash)))["status"]
+        return (await client.result("base_transactionStatus", hex_bytes(entry.hash)))["status"]
 
     node.pool.ready[A] = {0: SENT, 1: transaction(1)}
     assert await status(SENT) == "Known"

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.subscriptions.filters import ChainFilter, Filters
+from fastevm.rpc.subscriptions.changes import ChainFilter
+from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.types import Block, Log
+from fastevm.wire.text.hex import hex_bytes
 
 from ..conftest import Caller, MakeCaller
 from ..fakes import FakeNode, chain_of
-from ..test_logs import T1, T2, A, B, hexed
+from ..test_logs import T1, T2, A, B
 from .test_subscriptions import block_on, transaction
 
 
@@ -45,7 +47,7 @@ async def test_new_blocks_once(client: Caller, node: FakeNode) -> None:
     installed = await client.result("eth_newBlockFilter")
     assert await client.result("eth_getFilterChanges", installed) == []
     blocks = extend(node, "", "", "")
-    hashes = [hexed(block.hash) for block in blocks]
+    hashes = [hex_bytes(block.hash) for block in blocks]
     assert await client.result("eth_getFilterChanges", installed) == hashes
     assert await client.result("eth_getFilterChanges", installed) == []
 
@@ -55,13 +57,13 @@ async def test_blocks_of_a_new_branch(client: Caller, node: FakeNode) -> None:
     extend(node, "", "")
     await client.result("eth_getFilterChanges", installed)
     blocks = extend(node, "", "", "", remove=2, extra=b"other")
-    hashes = [hexed(block.hash) for block in blocks]
+    hashes = [hex_bytes(block.hash) for block in blocks]
     assert await client.result("eth_getFilterChanges", installed) == hashes
 
 
 async def test_new_logs_once(client: Caller, node: FakeNode) -> None:
     extend(node, "o")
-    installed = await client.result("eth_newFilter", {"address": hexed(A)})
+    installed = await client.result("eth_newFilter", {"address": hex_bytes(A)})
     assert await data(client, installed) == []
     extend(node, "a", "", "bc")
     assert await data(client, installed) == [("a", False), ("b", False), ("c", False)]
@@ -69,7 +71,7 @@ async def test_new_logs_once(client: Caller, node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize(
-    "wanted", [{"address": hexed(B)}, {"topics": [hexed(T2)]}, {"fromBlock": "0x10"},
+    "wanted", [{"address": hex_bytes(B)}, {"topics": [hex_bytes(T2)]}, {"fromBlock": "0x10"},
                {"fromBlock": "0x0", "toBlock": "0x2"}]
 )  # fmt: skip
 async def test_unwanted_logs_are_left_out(
@@ -112,7 +114,7 @@ async def test_a_long_answer_is_told_in_parts(client: Caller, node: FakeNode) ->
 
 async def test_all_logs_of_a_filter(client: Caller, node: FakeNode) -> None:
     extend(node, "ab")
-    wanted = {"fromBlock": "0x0", "address": hexed(A)}
+    wanted = {"fromBlock": "0x0", "address": hex_bytes(A)}
     installed = await client.result("eth_newFilter", wanted)
     extend(node, "c")
     logs = await client.result("eth_getFilterLogs", installed)
@@ -130,7 +132,7 @@ async def test_pooled_transactions(client: Caller, node: FakeNode) -> None:
         node.take(entry)
     node.take(transaction(3))  # gone again before anybody asks
     told = await client.result("eth_getFilterChanges", hashes)
-    assert told == [hexed(transaction(nonce).hash) for nonce in (1, 2, 3)]
+    assert told == [hex_bytes(transaction(nonce).hash) for nonce in (1, 2, 3)]
     full = await client.result("eth_getFilterChanges", objects)
     assert [entry["nonce"] for entry in full] == ["0x1", "0x2"]
     assert await client.result("eth_getFilterChanges", hashes) == []

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 
 from fastevm.rpc.methods import METHODS
+from fastevm.wire.text.hex import hex_bytes
 
 from ..subscriptions.test_subscriptions import (
     Stand,
@@ -19,14 +20,14 @@ from ..subscriptions.test_subscriptions import (
     stand,
     transaction,
 )
-from ..test_logs import T1, A, hexed, receipt
+from ..test_logs import T1, A, receipt
 
 __all__ = ["make_stand", "stand"]  # fixtures
 
 WORDS = [
     "newHeads", "logs", "newFlashblocks", "pendingLogs", "latest", "pending", "0x0", "0x1", "0x",
-    hexed(A), hexed(T1), "", "0x" + "ff" * 33, "\u2603", None, True, False, 0, -1, 2**70, 1.5,
-    1e300, [], {},
+    hex_bytes(A), hex_bytes(T1), "", "0x" + "ff" * 33, "\u2603", None, True, False, 0, -1, 2**70,
+    1.5, 1e300, [], {},
 ]  # fmt: skip
 MEMBERS = ["fromBlock", "toBlock", "blockHash", "address", "topics", "jsonrpc", "id", "x" * 100]
 # One holds a message for seconds, as it should; others need more of a chain than this one has.

@@ -1,73 +1,20 @@
-"""Log filters: decoding, matching, and the walk over blocks of eth_getLogs."""
+"""The walk of a log filter over blocks: eth_getLogs and eth_getFilterLogs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from fastevm.logindex import LogQuery
 from fastevm.rpc.backend import PendingBlock
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.workers import SMALL_WEIGHT
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
-from fastevm.rpc.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
-from fastevm.rpc.selectors import EARLIEST, LATEST_BLOCK, Selector, decode_number_or_tag
-from fastevm.types import Log
+from fastevm.rpc.log_filter import LogFilter, check_choices
+from fastevm.rpc.selectors import EARLIEST, Selector
 from fastevm.wire.logs import LogWriter
 
 BLOCKS_OF_OBJECT: Final = 128  # blooms that cost as much as an object of another method's answer
 CHOICES_OF_OBJECT: Final = 16  # addresses and topics to hash, or to look for in blooms, likewise
 BYTES_OF_OBJECT: Final = 32 * 1024  # of packed logs, likewise
 REORG_RETRIES: Final = 3  # of a query whose blocks left the chain while it ran
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogFilter:
-    """Which logs are wanted. An empty set of addresses or topics is a wildcard.
-
-    Either ``block_hash`` names one block, or ``first`` and ``last`` a range, both included.
-    """
-
-    addresses: frozenset[bytes] = frozenset()
-    topics: tuple[frozenset[bytes], ...] = ()
-    block_hash: bytes | None = None
-    has_range: bool = False
-    first: Selector = LATEST_BLOCK
-    last: Selector = LATEST_BLOCK
-
-    def without_range(self) -> "LogFilter":
-        """Return the same selection of logs, whatever their block."""
-        return LogFilter(addresses=self.addresses, topics=self.topics)
-
-    def query(self) -> LogQuery:
-        """Return the same selection, compiled."""
-        return LogQuery(self.addresses, self.topics)
-
-    def matches(self, entry: Log) -> bool:
-        """Whether a log is wanted."""
-        if self.addresses and entry.address not in self.addresses:
-            return False
-        if len(self.topics) > len(entry.topics):
-            return False
-        return all(
-            not wanted or topic in wanted
-            for wanted, topic in zip(self.topics, entry.topics, strict=False)
-        )
-
-
-def decode_filter(value: Any) -> LogFilter:
-    """Decode a filter object; the range beside a blockHash is only noted here."""
-    if not isinstance(value, dict):
-        raise object_fault(value, "filters.input")
-    block_hash, first, last = (value.get(n) for n in ("blockHash", "fromBlock", "toBlock"))
-    return LogFilter(
-        addresses=_decode_addresses(value.get("address")),
-        topics=_decode_topics(value.get("topics")),
-        block_hash=None if block_hash is None else decode_hash(block_hash, field="input.blockHash"),
-        has_range=first is not None or last is not None,
-        first=LATEST_BLOCK if first is None else decode_number_or_tag(first),
-        last=LATEST_BLOCK if last is None else decode_number_or_tag(last),
-    )
 
 
 def log_writer(context: Context, wanted: LogFilter) -> LogWriter:
@@ -191,76 +138,3 @@ def _number_of(context: Context, selector: Selector, head: int) -> int:
     if selector.number is not None:
         return selector.number
     return context.node.chain.genesis.number if selector.tag == EARLIEST else head
-
-
-def check_choices(wanted: LogFilter) -> None:
-    """Refuse a filter with too many alternatives."""
-    if max(map(len, (wanted.addresses, *wanted.topics))) > LOG_CHOICES_LIMIT:
-        raise RpcError("too_many_choices")
-
-
-def _decode_addresses(value: Any) -> frozenset[bytes]:
-    if value is None:
-        return frozenset()
-    if isinstance(value, str):
-        try:
-            return frozenset((_fixed(value, 20, "address"),))
-        except DecodeError as fault:
-            raise DecodeError(f"invalid address: {fault}") from None
-    if not isinstance(value, list):
-        raise DecodeError("invalid addresses in query")
-    return frozenset(_address_at(position, entry) for position, entry in enumerate(value))
-
-
-def _address_at(position: int, value: Any) -> bytes:
-    if not isinstance(value, str):
-        raise DecodeError(f"non-string address at index {position}")
-    try:
-        return _fixed(value, 20, "address")
-    except DecodeError as fault:
-        raise DecodeError(f"invalid address at index {position}: {fault}") from None
-
-
-def _decode_topics(value: Any) -> tuple[frozenset[bytes], ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise DecodeError(
-            f"json: cannot unmarshal {json_kind(value)} into Go struct field input.topics"
-            " of type []interface {}"
-        )
-    if len(value) > LOG_TOPICS_LIMIT:
-        raise DecodeError("exceed max topics")
-    return tuple(_topic_choices(position) for position in value)
-
-
-def _topic_choices(value: Any) -> frozenset[bytes]:
-    """Decode one position; a null among the alternatives makes the position a wildcard."""
-    if value is None:
-        return frozenset()
-    if isinstance(value, str):
-        return frozenset((_fixed(value, 32, "topic"),))
-    if not isinstance(value, list) or any(not isinstance(v, str | None) for v in value):
-        raise DecodeError("invalid topic(s)")
-    if None in value:
-        return frozenset()
-    return frozenset(_fixed(topic, 32, "topic") for topic in value)
-
-
-def _fixed(text: str, size: int, what: str) -> bytes:
-    if not text:
-        raise DecodeError("empty hex string")
-    reason = text_fault(text)
-    if reason is not None:
-        raise DecodeError(reason)
-    try:
-        raw = bytes.fromhex(text[2:])
-    except ValueError:
-        raise DecodeError("invalid hex string") from None
-    if 2 * len(raw) != len(text) - 2:  # fromhex skips blanks
-        raise DecodeError("invalid hex string")
-    if len(raw) != size:
-        raise DecodeError(
-            f"hex has invalid length {len(raw)} after decoding; expected {size} for {what}"
-        )
-    return raw

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.rpc.quantity import (
+from fastevm.wire.quantity import (
     DecodeError,
     decode_address,
     decode_bool,

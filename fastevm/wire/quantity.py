@@ -1,4 +1,4 @@
-"""Decodes the hexadecimal values of JSON-RPC, with the reasons that clients know from geth.
+"""Decodes the hexadecimal values of JSON-RPC; a refusal has the words of geth.
 
 Every decoder takes a parsed JSON value and returns a Python value, or raises `DecodeError` whose
 text is the reason. A place inside an object is named by ``field``, as "TransactionArgs.to".
@@ -6,8 +6,7 @@ text is the reason. A place inside an object is named by ``field``, as "Transact
 
 from typing import Any, Final
 
-from fastevm.rpc.limits import TRACE_OF_INPUT
-
+TEXT_SHOWN: Final = 256  # characters of a caller's text that an error repeats
 U64_DIGITS: Final = 16
 U256_DIGITS: Final = 64
 _HEX_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
@@ -29,7 +28,7 @@ def decode_uint256(value: Any, *, field: str = "") -> int:
 
 def decode_address(value: Any, *, field: str = "") -> bytes:
     """Decode 20 bytes; any letter case is accepted."""
-    raw = _plain_bytes(value, 42)
+    raw = _exact_hex(value, 42)
     if raw is not None:
         return raw
     return _typed_fixed(value, 20, "common.Address", field)
@@ -37,7 +36,7 @@ def decode_address(value: Any, *, field: str = "") -> bytes:
 
 def decode_hash(value: Any, *, field: str = "") -> bytes:
     """Decode 32 bytes."""
-    raw = _plain_bytes(value, 66)
+    raw = _exact_hex(value, 66)
     if raw is not None:
         return raw
     return _typed_fixed(value, 32, "common.Hash", field)
@@ -67,7 +66,7 @@ def decode_storage_slot(value: Any) -> tuple[int, int]:
     """
     if not isinstance(value, str):
         raise _type_error(json_kind(value), "string", "")
-    raw = _plain_bytes(value, 66)
+    raw = _exact_hex(value, 66)
     if raw is not None:
         return int.from_bytes(raw, "big"), 32
     digits = value[2:] if value[:2] in ("0x", "0X") else value
@@ -123,7 +122,7 @@ def json_kind(value: Any) -> str:
 
 def shown(text: str) -> str:
     """Quote a caller's text for an error message, cut to a sane length."""
-    cut = text if len(text) <= TRACE_OF_INPUT else text[:TRACE_OF_INPUT] + "..."
+    cut = text if len(text) <= TEXT_SHOWN else text[:TEXT_SHOWN] + "..."
     return f'"{cut}"'
 
 
@@ -132,8 +131,8 @@ def object_fault(value: Any, kind: str, field: str = "") -> DecodeError:
     return _type_error(json_kind(value), kind, field)
 
 
-def _plain_bytes(value: Any, length: int) -> bytes | None:
-    """Decode text of this length (its prefix included) as nearly everybody sends it, else None."""
+def _exact_hex(value: Any, length: int) -> bytes | None:
+    """Decode text of this length (its prefix included) in lower-case 0x form, else None."""
     if type(value) is str and len(value) == length and value[:2] == "0x":
         try:
             raw = bytes.fromhex(value[2:])

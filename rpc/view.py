@@ -1,0 +1,169 @@
+"""One block as requests see it, canonical, of a side branch or pre-confirmed, and its JSON text."""
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Protocol
+
+from fastevm.rpc.backend import Layer, Node, PendingBlock
+from fastevm.rpc.dispatch.workers import weigh
+from fastevm.simulate import StateView
+from fastevm.types import Block, Receipt
+from fastevm.wire.blocks import block_json
+from fastevm.wire.receipts import ReceiptWriter
+from fastevm.wire.transactions import mined_transaction_json
+
+ZERO_HASH = bytes(32)
+ANCESTORS = 256  # hashes that BLOCKHASH reaches back
+
+Json = dict[str, Any]
+
+
+class Event(Protocol):
+    """A log, mined or simulated."""
+
+    @property
+    def address(self) -> bytes: ...
+    @property
+    def topics(self) -> tuple[bytes, ...]: ...
+    @property
+    def data(self) -> bytes: ...
+
+
+@dataclass(slots=True, eq=False)
+class View:
+    """One block as requests see it: a canonical or side block, or the pending one.
+
+    What it is asked for it keeps: the block, its state and its rules do not change.
+    """
+
+    node: Node
+    block: Block
+    pending: PendingBlock | None = None
+    _layer: Layer | None = None
+    _state: StateView | None = None
+    _receipts: tuple[Receipt, ...] | None = None
+    _first_logs: list[int] | None = None
+    _writer: ReceiptWriter | None = None
+    amendments: int = 0  # of states of the chain, when this one was looked at
+
+    @classmethod
+    def of_pending(cls, node: Node, pending: PendingBlock) -> "View":
+        """The view of a pre-confirmed block."""
+        header = pending.header
+        withdrawals = None if header.withdrawals_root is None else ()
+        return cls(node, Block(header, pending.transactions, (), withdrawals), pending)
+
+    @property
+    def hash(self) -> bytes:
+        """The block's hash; 32 zero bytes under ``pending``, whose hash is not known yet."""
+        return ZERO_HASH if self.pending is not None else self.block.hash
+
+    @property
+    def block_hash(self) -> bytes | None:
+        """The hash that its transactions tell; None under ``pending``."""
+        return None if self.pending is not None else self.block.hash
+
+    @property
+    def layer(self) -> Layer:
+        """The state after the block."""
+        if self._layer is None:
+            self._layer = (
+                self.node.chain.layer_of(self.block.hash)
+                if self.pending is None
+                else self.pending.layer
+            )
+        return self._layer
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """The outcomes of its transactions."""
+        if self._receipts is None:
+            if self.pending is not None:
+                self._receipts = self.pending.receipts
+            else:
+                chain, block_hash = self.node.chain, self.block.hash
+                if not chain.in_memory(block_hash):
+                    weigh(len(self.block.transactions))
+                self._receipts = chain.receipts_of(block_hash)
+        return self._receipts
+
+    @property
+    def writer(self) -> ReceiptWriter:
+        """What writes its receipts and logs."""
+        if self._writer is None:
+            header = self.block.header
+            self._writer = ReceiptWriter(self.hash, header.number, header.timestamp)
+        return self._writer
+
+    def first_log(self, index: int) -> int:
+        """The index, in the block, of the first log of transaction ``index``."""
+        if self._first_logs is None:
+            counts = [len(receipt.logs) for receipt in self.receipts]
+            self._first_logs = list(accumulate(counts, initial=0))
+        return self._first_logs[index]
+
+    def block_json(self, *, full: bool) -> Json:
+        """Return the block as a JSON value; ``full``: with transaction objects, not hashes."""
+        is_pending = self.pending is not None
+        return block_json(self.block, self.hash, full=full, is_pending=is_pending)
+
+    def transaction_json(self, index: int) -> Json:
+        """Return transaction ``index`` as a JSON value; a pre-confirmed one has no block hash."""
+        return mined_transaction_json(self.block, index, self.block_hash)
+
+    def receipt_text(self, index: int) -> bytes:
+        """Return the receipt of transaction ``index`` as JSON text."""
+        return self._receipt(index, self.receipts[index], self.first_log(index))
+
+    def receipts_text(self) -> bytes:
+        """Return the receipts of all transactions as the JSON text of an array."""
+        answer, first_log = [], 0
+        for index, receipt in enumerate(self.receipts):
+            answer.append(self._receipt(index, receipt, first_log))
+            first_log += len(receipt.logs)
+        return b"[%b]" % b",".join(answer)
+
+    def log_text(
+        self, entry: Event, tx_index: int, log_index: int, *, removed: bool = False
+    ) -> bytes:
+        """Return a log object as JSON text; ``log_index`` counts over the block."""
+        transaction = self.block.transactions[tx_index]
+        return self.writer.log(entry, transaction.hash, tx_index, log_index, removed)
+
+    def state(self) -> StateView:
+        """Return the state to execute on, with the block's own environment."""
+        if self._state is None:
+            self._state = self._made_state()
+        return self._state
+
+    def _made_state(self) -> StateView:
+        chain, header = self.node.chain, self.block.header
+        if self.pending is None:
+            schedule = chain.schedule_of(header.hash)
+        else:
+            parent = chain.block_by_hash(header.parent_hash)
+            schedule = chain.schedule_for_child(parent or chain.head, header.timestamp)
+        return StateView(
+            header=header,
+            block_hash=header.hash,
+            layer=self.layer,
+            ancestors=self._ancestors(),
+            schedule=schedule,
+            config=self.node.config,
+        )
+
+    def _ancestors(self) -> tuple[bytes, ...]:
+        """Return the hashes that BLOCKHASH may ask for, newest first.
+
+        The hash of a pre-confirmed block is known as the parent hash of the one after it.
+        """
+        chain, header = self.node.chain, self.block.header
+        hashes = [header.parent_hash]
+        if self.pending is not None:
+            hashes = [block.header.parent_hash for block in self.pending.chain()][::-1]
+        if chain.block_by_hash(hashes[-1]) is None:
+            return ()
+        return (*hashes[:-1], *chain.ancestors(hashes[-1]))[:ANCESTORS]
+
+    def _receipt(self, index: int, receipt: Receipt, first_log: int) -> bytes:
+        return self.writer.receipt(receipt, self.block.transactions[index], index, first_log)
