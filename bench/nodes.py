@@ -20,7 +20,8 @@ from typing import Final
 
 from fastevm.bench.load import HOST, Load, LoadError, cpu_seconds
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.node.node import PRELOAD_SECONDS, dev_genesis
+from fastevm.node.from_genesis import dev_genesis
+from fastevm.node.node import PRELOAD_SECONDS
 
 ROOT: Final = Path(__file__).parents[1]
 ANVIL_VERSION: Final = "1.7.1"

@@ -19,7 +19,7 @@ from fastevm.interpreter.machine cimport (
     status_text,
 )
 from fastevm.interpreter.status cimport OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, Status
-from fastevm.logs cimport pack_logs, unpack_logs
+from fastevm.execution.packed_logs cimport pack_logs, unpack_logs
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.wire.text.hex cimport hex_decode
 from fastevm.primitives.word cimport word_from_int

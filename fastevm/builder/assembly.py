@@ -1,4 +1,4 @@
-"""One block on any known parent, from given attributes and transactions; the chain stays."""
+"""Assembles a block on any known parent from given attributes and transactions."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def assemble_block(
     extra_data: bytes = b"",
     gas_target: int = DEFAULT_GAS_TARGET,
 ) -> tuple[Block, BlockResult]:
-    """Execute ``transactions`` in their order and seal the block that holds them all.
+    """Execute ``transactions`` in their order and seal the block; the chain does not change.
 
-    The gas limit moves from the parent's towards ``gas_target``. Raises InvalidTransaction for the
-    first one that cannot be included, InvalidBlock for a timestamp that is not after the parent's.
+    The gas limit moves from the parent's towards ``gas_target``. InvalidTransaction for the first
+    transaction that cannot be included, InvalidBlock for a timestamp not after the parent's.
     """
     if attributes.timestamp < parent.header.timestamp + chain.config.least_timestamp_step:
         raise InvalidBlock(

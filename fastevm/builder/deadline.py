@@ -1,12 +1,12 @@
-"""One thread that does something at a deadline unless it is called off before."""
+"""A timer thread that stops the transaction under way when a slice has to close."""
 
 import time
 from collections.abc import Callable
 from threading import Condition, Thread
 
 
-class Guard:
-    """Watches one deadline at a time; the thread starts with the first and lives on."""
+class DeadlineTimer:
+    """Calls one action at one deadline; the thread starts with the first and is reused."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -24,7 +24,7 @@ class Guard:
             self._changed.notify()
 
     def disarm(self) -> None:
-        """Once this returns the action does not begin any more."""
+        """Cancel the action; it does not begin after this returns."""
         with self._changed:
             self._action = None
 

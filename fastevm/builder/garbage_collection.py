@@ -1,20 +1,19 @@
-"""Garbage collection at moments that do not matter: right after a slice.
+"""Full garbage collections right after a slice, where they delay no slice.
 
-A full collection stops every thread for as long as it takes to look at all objects: measured
-100 ms in a node that has just started, which would make slices late at random moments.
+A full collection stops every thread: 100 ms were measured in a node that had just started.
 """
 
 import gc
 import time
 
-YOUNG_THRESHOLDS = (10_000, 10, 1_000_000)  # the last: never a full collection by itself
-SETTLE_SECONDS = 3.0  # after the start; by then all modules are loaded
+YOUNG_THRESHOLDS = (10_000, 10, 1_000_000)  # the last one disables automatic full collections
+SETTLE_SECONDS = 3.0  # after the start, when all modules are loaded
 PERIOD_SECONDS = 30.0
-LONG_SECONDS = 0.04  # a full collection that takes longer leaves its survivors out of the next
+LONG_SECONDS = 0.04  # after a longer collection its survivors are frozen
 
 
 class Collector:
-    """Takes over full collections between ``start`` and ``stop``; one per process."""
+    """Runs the full collections between ``start`` and ``stop``; one per process."""
 
     def __init__(self) -> None:
         self.last_seconds = 0.0
@@ -23,24 +22,23 @@ class Collector:
         self._thresholds: tuple[int, int, int] | None = None
 
     def start(self) -> None:
-        """From now on nothing is collected in full but by `collect`."""
+        """Disable automatic full collections."""
         self._thresholds = gc.get_threshold()
         gc.set_threshold(*YOUNG_THRESHOLDS)
         self._settled = False
         self._due = time.monotonic() + SETTLE_SECONDS
 
     def stop(self) -> None:
-        """Leave everything as it was found."""
+        """Restore the settings of before."""
         if self._thresholds is not None:
             gc.set_threshold(*self._thresholds)
             gc.unfreeze()
             self._thresholds = None
 
     def collect(self, left: float) -> None:
-        """Collect if it is time and expected to fit into ``left`` seconds.
+        """Collect if it is due and expected to take less than ``left`` seconds.
 
-        The first time only sets what is there apart, unseen: modules, classes and code stay, and
-        loading them leaves a few dozen objects of garbage.
+        The first call freezes all objects instead: modules, classes and code stay alive anyway.
         """
         now = time.monotonic()
         if self._thresholds is None or now < self._due or 2 * self.last_seconds > left:
@@ -53,7 +51,7 @@ class Collector:
         gc.collect()
         self.last_seconds = time.monotonic() - now
         if self.last_seconds > LONG_SECONDS:
-            # Mostly stored blocks, which live on: looking at them again would take ever longer.
+            # Most survivors are stored blocks; traversing them again would take ever longer.
             gc.freeze()
             self.last_seconds = 0.0
         self._due = time.monotonic() + PERIOD_SECONDS

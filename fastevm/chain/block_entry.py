@@ -1,11 +1,11 @@
-"""What a chain knows of one block in memory: itself, its rules and what its execution gave."""
+"""A block in the chain's memory: its rules, its receipts and its state; checks of a new one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from fastevm.chain.config import ChainConfig
-from fastevm.chain.retention import OldBlock
+from fastevm.chain.storage_protocols import ArchivedBlock
 from fastevm.errors import InvalidBlock
 from fastevm.execution.ethash import validate_seal
 from fastevm.execution.result import BlockResult
@@ -16,10 +16,10 @@ from fastevm.types import Block, Header, Receipt
 
 
 @dataclass(slots=True)
-class Entry:
-    """A block in memory; ``result`` goes when its state is no longer kept.
+class BlockEntry:
+    """A block in memory. ``result`` is None once its state is no longer kept.
 
-    ``place``: where the journal has it.
+    ``position``: the byte offset of its record in the journal.
     """
 
     block: Block
@@ -27,34 +27,29 @@ class Entry:
     total_difficulty: int
     receipts: tuple[Receipt, ...]
     result: BlockResult | None
-    place: int | None = None
+    position: int | None = None
 
     @property
-    def merged(self) -> bool:
+    def is_merged(self) -> bool:
+        """Whether the rules after the merge apply to the block."""
         return bool(self.schedule.parameters["proof_of_stake"])
 
-    def is_better_than(self, head: Entry) -> bool:
-        """Whether the fork rule prefers the branch that ends here to the one that ends there."""
-        if self.merged != head.merged:
-            return self.merged
-        if self.merged:
-            return self.block.number >= head.block.number
-        return self.total_difficulty > head.total_difficulty
 
-
-def child_schedule(config: ChainConfig, parent: Entry, timestamp: int) -> ForkSchedule:
+def child_schedule(config: ChainConfig, parent: BlockEntry, timestamp: int) -> ForkSchedule:
     """The rules of a child at ``timestamp`` (seconds)."""
     terminal = config.activations.terminal_total_difficulty
     after_merge = None
-    if parent.merged:
+    if parent.is_merged:
         after_merge = True
     elif terminal is not None:
         after_merge = parent.total_difficulty >= terminal
     return config.activations.at(parent.block.number + 1, timestamp, after_merge=after_merge)
 
 
-def check_form(config: ChainConfig, block: Block, parent: Entry, schedule: ForkSchedule) -> None:
-    """Raise InvalidBlock for what can be seen in a block and its parent."""
+def check_unexecuted(
+    config: ChainConfig, block: Block, parent: BlockEntry, schedule: ForkSchedule
+) -> None:
+    """Raise InvalidBlock for what breaks a rule without execution: header, body, parent."""
     validate_header(
         block.header,
         parent.block.header,
@@ -66,26 +61,33 @@ def check_form(config: ChainConfig, block: Block, parent: Entry, schedule: ForkS
 
 
 def check_seals(block: Block, schedule: ForkSchedule) -> None:
-    """Raise InvalidBlock when the block or an ommer lacks its proof of work, before the merge."""
+    """Raise InvalidBlock when a block before the merge, or an ommer, lacks its proof of work."""
     if not schedule.parameters["proof_of_stake"]:
         for sealed in (block.header, *block.ommers):
             validate_seal(sealed)
 
 
-def restored_entry(config: ChainConfig, old: OldBlock, layer: Layer | None) -> Entry:
-    """What was known of a block that is read back; ``layer``: its state, if that is still kept."""
+def restored_entry(config: ChainConfig, old: ArchivedBlock, layer: Layer | None) -> BlockEntry:
+    """The entry of a block that was read from the archive.
+
+    ``layer``: its state; None when it is no longer kept.
+    """
     header, terminal = old.block.header, config.activations.terminal_total_difficulty
-    after_merge: bool | None = old.merged or None
-    if not old.merged and terminal is not None:
+    after_merge: bool | None = old.is_merged or None
+    if not old.is_merged and terminal is not None:
         after_merge = old.total_difficulty - header.difficulty >= terminal
     schedule = config.activations.at(header.number, header.timestamp, after_merge=after_merge)
     result = None if layer is None else unexecuted_result(header, old.receipts, layer)
-    return Entry(old.block, schedule, old.total_difficulty, old.receipts, result, old.place)
+    return BlockEntry(old.block, schedule, old.total_difficulty, old.receipts, result, old.position)
 
 
-def first_entry(
+def genesis_entry(
     config: ChainConfig, block: Block, layer: Layer, total_difficulty: int | None
-) -> Entry:
+) -> BlockEntry:
+    """The entry of the block that the chain begins with.
+
+    ValueError when ``layer`` does not have its state root.
+    """
     header = block.header
     try:
         result = known_result(header, (), layer)
@@ -93,11 +95,11 @@ def first_entry(
         raise ValueError(str(error)) from None
     schedule = config.activations.at(header.number, header.timestamp)
     difficulty = header.difficulty if total_difficulty is None else total_difficulty
-    return Entry(block, schedule, difficulty, (), result)
+    return BlockEntry(block, schedule, difficulty, (), result)
 
 
 def known_result(header: Header, receipts: tuple[Receipt, ...], layer: Layer) -> BlockResult:
-    """The result of a block that is not executed here; what it requested is not known."""
+    """The result of a block that is not executed here; InvalidBlock for another state root."""
     root = layer.state_root()
     if root != header.state_root:
         raise InvalidBlock(header.number, "state_root", expected=header.state_root, found=root)
@@ -105,6 +107,7 @@ def known_result(header: Header, receipts: tuple[Receipt, ...], layer: Layer) ->
 
 
 def unexecuted_result(header: Header, receipts: tuple[Receipt, ...], layer: Layer) -> BlockResult:
+    """The result of a block from its header and receipts; its requests are not known."""
     return BlockResult(
         layer=layer,
         state_root=header.state_root,

@@ -1,4 +1,4 @@
-"""The store of blocks: every branch with its states, and which of them is canonical."""
+"""The chain: blocks of all branches with their states, and the canonical branch among them."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ from dataclasses import replace
 from typing import Any
 
 from fastevm.chain.block_entry import (
-    Entry,
-    check_form,
+    BlockEntry,
     check_seals,
+    check_unexecuted,
     child_schedule,
-    first_entry,
+    genesis_entry,
     known_result,
     restored_entry,
     unexecuted_result,
 )
 from fastevm.chain.config import ChainConfig
-from fastevm.chain.dao import drained
-from fastevm.chain.genesis import amended
+from fastevm.chain.dao_fork import apply_dao_fork
+from fastevm.chain.fork_choice import HeadChange, is_preferred
+from fastevm.chain.genesis import with_amendments
 from fastevm.chain.retention import (
-    LEAST_BLOCKS,
-    LEAST_STATES,
-    Archive,
+    MIN_BLOCKS,
+    MIN_STATES,
+    CanonicalHashes,
     ChainLimits,
-    Hashes,
-    HeadChange,
-    Journal,
-    OldBlock,
-    Span,
+    RetentionWindow,
 )
+from fastevm.chain.storage_protocols import Archive, ArchivedBlock, Journal
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
 from fastevm.execution.block import execute_block
 from fastevm.execution.decoding import decode_block, item_size
@@ -43,21 +41,17 @@ from fastevm.types import Block, Header, Receipt
 
 log = logging.getLogger(__name__)
 
-__all__ = ["Chain", "HeadChange"]
-
 ANCESTOR_LIMIT = 256
 
 
 class Chain:
     """Blocks from one genesis block on, all executed and verified.
 
-    One thread may add at a time; any thread may read meanwhile, and sees a block only when it is
-    complete. With an ``archive`` memory holds the newest blocks only, and who reads an older one
-    reads a file: :class:`BlockUnavailableError` when that does not give it.
+    One thread may add at a time; any thread may read meanwhile, and sees only complete blocks. With
+    an ``archive`` only the newest blocks are in memory; reading an older one reads a file, and
+    raises :class:`BlockUnavailableError` when the file does not hold it.
 
-    Before the merge the branch with the greatest total difficulty is canonical (the first seen
-    among equals), after it the longest (the last seen among equals), unless :meth:`set_head` says
-    otherwise.
+    `fork_choice` says which branch is canonical, unless :meth:`set_head` says otherwise.
     """
 
     def __init__(
@@ -72,29 +66,29 @@ class Chain:
     ) -> None:
         """``genesis`` is the first block and ``layer`` the state after it.
 
-        It may be any block of a chain: ``total_difficulty`` is then the one up to it. ValueError
-        when the state root of the header is not that of the layer. ``check_seals``: blocks before
-        the merge, and ommers, need their proof of work (ethash), else only its difficulty is looked
-        at; the cache of an epoch takes a second or two.
+        It may be any block of a chain: ``total_difficulty`` is then the sum up to it. ValueError
+        when the header has another state root than the layer. ``check_seals``: the proof of work
+        (ethash) of blocks before the merge and of ommers is verified; without it only the
+        difficulty is. Making the cache of an epoch takes one to two seconds.
         """
         self.config = config
         self.genesis = genesis
         self.limits = limits or ChainLimits()
         self.check_seals = check_seals
         self._first = genesis.number
-        self._head = first_entry(config, genesis, layer, total_difficulty)
-        self._entries: dict[bytes, Entry] = {genesis.hash: self._head}
-        self._hashes = Hashes(self._first, [genesis.hash])
+        self._head = genesis_entry(config, genesis, layer, total_difficulty)
+        self._entries: dict[bytes, BlockEntry] = {genesis.hash: self._head}
+        self._hashes = CanonicalHashes(self._first, [genesis.hash])
         self._side: dict[bytes, int] = {}
         self._positions: dict[bytes, tuple[bytes, int]] = {}
-        self._blocks = Span(self.limits.blocks, LEAST_BLOCKS, self.limits.block_gas)
-        self._states = Span(self.limits.states, LEAST_STATES, self.limits.state_gas)
-        self._states.grow(genesis.header.gas_used)
-        self._old_layers: dict[bytes, Layer] = {}  # of blocks that are in the archive
-        self.amendments = 0  # how often a state of before was changed
+        self._blocks = RetentionWindow(self.limits.blocks, MIN_BLOCKS, self.limits.block_gas)
+        self._states = RetentionWindow(self.limits.states, MIN_STATES, self.limits.state_gas)
+        self._states.add_newest(genesis.header.gas_used)
+        self._archived_layers: dict[bytes, Layer] = {}  # states of blocks that are in the archive
+        self.amendments = 0  # how often `amend` changed a state
         self._listeners: list[Callable[[HeadChange], None]] = []
         self.journal: Journal | None = None
-        self.archive: Archive | None = None  # to be given before there are blocks
+        self.archive: Archive | None = None  # to be set before blocks are added
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -109,16 +103,16 @@ class Chain:
         return self._head.total_difficulty
 
     def knows(self, block_hash: bytes) -> bool:
-        """Whether this is a block of any branch."""
-        return block_hash in self._entries or self._archived(block_hash) is not None
+        """Whether a block of this hash is part of any branch."""
+        return block_hash in self._entries or self._archived_number(block_hash) is not None
 
     def in_memory(self, block_hash: bytes) -> bool:
-        """Whether the block can be had without reading a file; a millisecond or more, if not."""
+        """Whether reading the block needs no file; a file takes a millisecond or more."""
         return block_hash in self._entries
 
     def block_by_hash(self, block_hash: bytes) -> Block | None:
         """A block of any branch, or None."""
-        known = self._entries.get(block_hash) or self._old(block_hash)
+        known = self._entries.get(block_hash) or self._archived_block(block_hash)
         return None if known is None else known.block
 
     def block_by_number(self, number: int) -> Block | None:
@@ -143,7 +137,7 @@ class Chain:
         """Whether the block is an ancestor of the head, or the head."""
         entry = self._entries.get(block_hash)
         if entry is None:
-            return self._archived(block_hash) is not None
+            return self._archived_number(block_hash) is not None
         return self.canonical_hash(entry.block.number) == block_hash
 
     def layer_of(self, block_hash: bytes) -> Layer:
@@ -151,13 +145,15 @@ class Chain:
 
         :class:`UnknownBlockError`; :class:`StateUnavailableError` when it is no longer kept.
         """
-        layer = self._old_layers.get(block_hash)
+        layer = self._archived_layers.get(block_hash)
         return self._result(block_hash).layer if layer is None else layer
 
     def has_state(self, block_hash: bytes) -> bool:
         """Whether the block is known and its state is kept."""
         entry = self._entries.get(block_hash)
-        return block_hash in self._old_layers or (entry is not None and entry.result is not None)
+        return block_hash in self._archived_layers or (
+            entry is not None and entry.result is not None
+        )
 
     def oldest_state(self) -> int:
         """The number of the first block from which on the states of all canonical ones are kept."""
@@ -194,7 +190,7 @@ class Chain:
     def ancestors(self, block_hash: bytes, limit: int = ANCESTOR_LIMIT) -> list[bytes]:
         """The block's own hash and those of the blocks before it, newest first, at most ``limit``.
 
-        Just what the execution of a child wants. :class:`UnknownBlockError`.
+        The form in which the execution of a child takes them. :class:`UnknownBlockError`.
         """
         number = self._entry(block_hash).block.number
         hashes: list[bytes] = []
@@ -216,15 +212,15 @@ class Chain:
     def add(self, block: Block | bytes) -> BlockResult:
         """Verify and execute a block (or its RLP) on its parent's state, and keep it.
 
-        Raises :class:`InvalidBlock`, naming field, expected and found, and changes nothing then. A
-        block that is known already is not executed again. Becomes the head where the fork rule says
-        so.
+        :class:`InvalidBlock` names the field with the expected and the found value; nothing has
+        changed then. A block that is known already is not executed again. The block becomes the
+        head where the fork choice prefers it.
         """
         if not isinstance(block, Block):
             block = decode_block(bytes(block))
         if self.has_state(block.hash):
             return self._result(block.hash)
-        parent = self._found(block.header.parent_hash)
+        parent = self._find(block.header.parent_hash)
         if parent is None:
             follows = block.number == self.head.number + 1
             raise InvalidBlock(
@@ -246,28 +242,30 @@ class Chain:
         parent = self._entry(header.parent_hash)
         schedule = child_schedule(self.config, parent, header.timestamp)
         difficulty = parent.total_difficulty + header.difficulty
-        self._keep(Entry(block, schedule, difficulty, result.receipts, result))
+        self._keep(BlockEntry(block, schedule, difficulty, result.receipts, result))
 
     def adopt(
-        self, block: Block, receipts: tuple[Receipt, ...], layer: Layer | None, place: int
+        self, block: Block, receipts: tuple[Receipt, ...], layer: Layer | None, position: int
     ) -> None:
         """Make a child of the head the head, as it was verified before, without executing it.
 
-        Its state is ``layer``; None when that is not kept. ``place``: where the journal has it.
-        InvalidBlock for another state.
+        ``layer``: its state; None when that is not kept. ``position``: the byte offset of its
+        record in the journal. InvalidBlock for another state root.
         """
         header, parent = block.header, self._head
         schedule = child_schedule(self.config, parent, header.timestamp)
         difficulty = parent.total_difficulty + header.difficulty
         result = None if layer is None else known_result(header, receipts, layer)
-        self._entries[block.hash] = Entry(block, schedule, difficulty, receipts, result, place)
+        self._entries[block.hash] = BlockEntry(
+            block, schedule, difficulty, receipts, result, position
+        )
         self._move_head(self._entries[block.hash])
 
     def import_rlp(self, data: bytes, progress: Callable[[int, int], None] | None = None) -> int:
-        """Add blocks that stand one after the other as RLP; how many there were, known or not.
+        """Add the blocks of a concatenation of RLP; how many there were, known or not.
 
-        ``progress(blocks, bytes)`` is called after each block. At the first invalid block
-        :class:`InvalidBlock` is raised and the blocks before it stay.
+        ``progress(blocks, bytes)`` is called after each block. The first invalid block raises
+        :class:`InvalidBlock`; the blocks before it stay.
         """
         at = count = 0
         while at < len(data):
@@ -282,9 +280,9 @@ class Chain:
         return count
 
     def set_head(self, block_hash: bytes, layer: Layer | None = None) -> HeadChange:
-        """Make a known block the head, whatever the fork rule says; errors as of ``layer_of``.
+        """Make a known block the head against the fork choice; errors as of ``layer_of``.
 
-        ``layer``: the state after it, from who kept it longer than the chain had to.
+        ``layer``: the state after it, for a caller that kept it longer than the chain.
         """
         if layer is not None and not self.has_state(block_hash):
             self._put_state(block_hash, layer)
@@ -293,16 +291,16 @@ class Chain:
             self.journal.move_head(block_hash)
         change = self._move_head(self._entry(block_hash))
         if not self._states:
-            self._states.grow(self.head.header.gas_used)
+            self._states.add_newest(self.head.header.gas_used)
         return change
 
     def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None:
-        """Change the state after a block, by nobody's transaction.
+        """Change the state after a block without a transaction.
 
-        For development only: no other node can follow. ``accounts``: see `amended`. ValueError
-        names a wrong member, else errors as of ``layer_of``.
+        For development only: no other node can follow. ``accounts``: see `with_amendments`.
+        ValueError names a wrong member, else errors as of ``layer_of``.
         """
-        layer = amended(self._result(block_hash).layer, accounts)
+        layer = with_amendments(self._result(block_hash).layer, accounts)
         if self.journal is not None:
             self.journal.amend(block_hash, accounts)
         self._put_state(block_hash, layer)
@@ -310,8 +308,11 @@ class Chain:
 
     @contextmanager
     def keeping_states(self) -> Iterator[None]:
-        """Let states go by their number alone meanwhile: a journal may lead back to old blocks."""
-        with self._states.of_any_gas():
+        """Inside this context gas does not bound the kept states.
+
+        The replay of a journal may move the head back to an old block.
+        """
+        with self._states.unlimited_gas():
             yield
         self._drop_states()
 
@@ -321,33 +322,33 @@ class Chain:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _entry(self, block_hash: bytes) -> Entry:
-        entry = self._found(block_hash)
+    def _entry(self, block_hash: bytes) -> BlockEntry:
+        entry = self._find(block_hash)
         if entry is None:
             raise UnknownBlockError(f"block 0x{block_hash.hex()} is unknown")
         return entry
 
-    def _found(self, block_hash: bytes) -> Entry | None:
-        """What is known of a block, in memory or read back; None when it is unknown."""
+    def _find(self, block_hash: bytes) -> BlockEntry | None:
+        """The entry of a block, from memory or the archive; None when the block is unknown."""
         entry = self._entries.get(block_hash)
-        if entry is None and (old := self._old(block_hash)) is not None:
-            return restored_entry(self.config, old, self._old_layers.get(block_hash))
+        if entry is None and (old := self._archived_block(block_hash)) is not None:
+            return restored_entry(self.config, old, self._archived_layers.get(block_hash))
         return entry
 
     def _put_state(self, block_hash: bytes, layer: Layer) -> None:
         entry = self._entries.get(block_hash)
         if entry is None:
-            self._old_layers[block_hash] = layer
+            self._archived_layers[block_hash] = layer
         else:
             known = entry.result or unexecuted_result(entry.block.header, entry.receipts, layer)
             entry.result = replace(known, layer=layer)
 
-    def _archived(self, block_hash: bytes) -> int | None:
+    def _archived_number(self, block_hash: bytes) -> int | None:
         """The number of a block in the archive."""
         return None if self.archive is None else self.archive.number_of(block_hash)
 
-    def _old(self, block_hash: bytes) -> OldBlock | None:
-        number = self._archived(block_hash)
+    def _archived_block(self, block_hash: bytes) -> ArchivedBlock | None:
+        number = self._archived_number(block_hash)
         return None if number is None or self.archive is None else self.archive.read(number)
 
     def _result(self, block_hash: bytes) -> BlockResult:
@@ -358,18 +359,18 @@ class Chain:
             )
         return entry.result
 
-    def _executed(self, block: Block, parent: Entry) -> tuple[Entry, BlockResult]:
-        """Everything that is to be known of a block before it is kept."""
+    def _executed(self, block: Block, parent: BlockEntry) -> tuple[BlockEntry, BlockResult]:
+        """Verify and execute a block."""
         header = block.header
         schedule = child_schedule(self.config, parent, header.timestamp)
-        check_form(self.config, block, parent, schedule)
+        check_unexecuted(self.config, block, parent, schedule)
         if block.ommers:
             self._validate_ommers(block, schedule)
         if self.check_seals:
             check_seals(block, schedule)
         layer = self.layer_of(header.parent_hash)
         if header.number == self.config.activations.dao_block:
-            layer = drained(layer)
+            layer = apply_dao_fork(layer)
         result = execute_block(
             layer,
             block,
@@ -380,7 +381,7 @@ class Chain:
         )
         validate_result(header, result)
         difficulty = parent.total_difficulty + header.difficulty
-        return Entry(block, schedule, difficulty, result.receipts, result), result
+        return BlockEntry(block, schedule, difficulty, result.receipts, result), result
 
     def _validate_ommers(self, block: Block, schedule: ForkSchedule) -> None:
         depth = int(schedule.parameters["max_uncle_depth"]) + 1
@@ -397,39 +398,39 @@ class Chain:
             included.update(ommer.hash for ommer in entry.block.ommers)
         validate_ommers(block, schedule=schedule, ancestors=generations, included=included)
 
-    def _keep(self, entry: Entry) -> None:
+    def _keep(self, entry: BlockEntry) -> None:
         if self.journal is not None:
-            entry.place = self.journal.keep(entry.block, entry.receipts)
+            entry.position = self.journal.keep(entry.block, entry.receipts)
         self._entries[entry.block.hash] = entry
         self._side[entry.block.hash] = entry.block.number
-        if entry.is_better_than(self._head):
+        if is_preferred(entry, self._head):
             self._move_head(entry)
         self._drop_side_blocks()
 
-    def _move_head(self, entry: Entry) -> HeadChange:
-        """Publish a canonical chain that ends in ``entry``: its parts first, the head last."""
+    def _move_head(self, entry: BlockEntry) -> HeadChange:
+        """Publish the canonical chain that ends in ``entry``: the indexes first, the head last."""
         added = list(self._branch(entry))[::-1]
         fork = added[0].block.number if added else entry.block.number + 1
-        removed = self._taken_back(fork)
-        for left in removed:
-            self._side[left.block.hash] = left.block.number
-            for transaction in left.block.transactions:
+        removed = self._removed_from(fork)
+        for gone in removed:
+            self._side[gone.block.hash] = gone.block.number
+            for transaction in gone.block.transactions:
                 self._positions.pop(transaction.hash, None)
         for joined in added:
             self._side.pop(joined.block.hash, None)
             for index, transaction in enumerate(joined.block.transactions):
                 self._positions[transaction.hash] = (joined.block.hash, index)
-        stored = self._first if self.archive is None else self.archive.numbers.stop
-        self._hashes = self._hashes.cut(fork, stored)
-        self._hashes.known.extend(joined.block.hash for joined in added)
+        archived = self._first if self.archive is None else self.archive.numbers.stop
+        self._hashes = self._hashes.truncated(fork, archived)
+        self._hashes.hashes.extend(joined.block.hash for joined in added)
         self._head = entry
-        for span in (self._blocks, self._states):
-            span.shrink(len(removed))
+        for window in (self._blocks, self._states):
+            window.remove_newest(len(removed))
             for joined in added:
-                span.grow(joined.block.header.gas_used)
+                window.add_newest(joined.block.header.gas_used)
         self._drop_states()
         change = HeadChange(
-            tuple(left.block for left in removed), tuple(joined.block for joined in added)
+            tuple(gone.block for gone in removed), tuple(joined.block for joined in added)
         )
         for listener in self._listeners:
             listener(change)
@@ -437,19 +438,19 @@ class Chain:
             self._drop_blocks(self.archive)
         return change
 
-    def _taken_back(self, fork: int) -> list[Entry]:
-        """What is canonical from the number ``fork`` on, newest first; all of it is in memory."""
+    def _removed_from(self, fork: int) -> list[BlockEntry]:
+        """The canonical blocks from ``fork`` on, newest first; all are in memory afterwards."""
         hashes = map(self.canonical_hash, range(self.head.number, fork - 1, -1))
         left = [self._entry(known) for known in hashes if known is not None]
         if self.archive is not None and self.archive.numbers.stop > fork:
             for entry in left:
                 self._entries[entry.block.hash] = entry
-                self._old_layers.pop(entry.block.hash, None)
+                self._archived_layers.pop(entry.block.hash, None)
             self.archive.truncate(fork)
         return left
 
-    def _branch(self, entry: Entry) -> Iterator[Entry]:
-        """The entries from this one down to the first that is canonical, that one left out."""
+    def _branch(self, entry: BlockEntry) -> Iterator[BlockEntry]:
+        """The entries from this one down to the first canonical one, without that one."""
         while self.canonical_hash(entry.block.number) != entry.block.hash:
             yield entry
             entry = self._entry(entry.block.header.parent_hash)
@@ -471,27 +472,27 @@ class Chain:
             entry = self._entries.get(block_hash)
             if entry is not None:
                 entry.result = None
-            self._old_layers.pop(block_hash, None)
-            self._states.drop()
+            self._archived_layers.pop(block_hash, None)
+            self._states.drop_oldest()
 
     def _drop_blocks(self, archive: Archive) -> None:
-        """Put the oldest blocks in memory into the archive; readers always find them."""
+        """Move the oldest blocks from memory into the archive; readers find them throughout."""
         try:
             while self._blocks.is_over:
                 number = self.head.number + 1 - len(self._blocks)
                 block_hash = self.canonical_hash(number)
                 assert block_hash is not None
-                self._put_away(archive, self._entries[block_hash])
-                self._blocks.drop()
+                self._archive_block(archive, self._entries[block_hash])
+                self._blocks.drop_oldest()
             archive.flush()
-        except OSError as error:  # they stay, and are tried again with the next head
+        except OSError as error:  # they stay in memory until the next head
             log.error("old blocks cannot be written and stay in memory: %s", error)
 
-    def _put_away(self, archive: Archive, entry: Entry) -> None:
+    def _archive_block(self, archive: Archive, entry: BlockEntry) -> None:
         block = entry.block
         archive.append(entry)
         if entry.result is not None:
-            self._old_layers[block.hash] = entry.result.layer
+            self._archived_layers[block.hash] = entry.result.layer
         for transaction in block.transactions:
             self._positions.pop(transaction.hash, None)
         del self._entries[block.hash]

@@ -1,4 +1,4 @@
-"""What makes one chain differ from another: its id, its forks, its clock, its deposit contract."""
+"""The configuration of a chain: its id, its forks, its block time, its deposit contract."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MS_PER_SECOND = 1_000
 class ChainConfig:
     """The constants of a chain.
 
-    ``deposit_contract`` is the address whose logs are deposits (EIP-6110); ``block_time_ms`` and
-    ``slice_interval_ms`` are the cadence of the blocks and pre-confirmed slices that are built
-    here.
+    ``deposit_contract``: the address whose logs are deposits (EIP-6110). ``block_time_ms`` and
+    ``slice_interval_ms``: milliseconds between the blocks and between the pre-confirmed slices that
+    this node builds.
     """
 
     chain_id: int
@@ -49,9 +49,9 @@ class ChainConfig:
 
     @property
     def least_timestamp_step(self) -> int:
-        """How much later than its parent a block must be, in seconds.
+        """The least difference between the timestamps of a block and its parent, in seconds.
 
-        Blocks that come faster than a header can tell share the seconds they fall into.
+        0 where blocks come more than once a second: then several have the same timestamp.
         """
         return 0 if self.block_time_ms < MS_PER_SECOND else 1
 
@@ -80,7 +80,7 @@ class ChainConfig:
         )
 
     def extra_data_at(self, number: int) -> bytes | None:
-        """What the extra data of this block must be; None = anything (EIP-779)."""
+        """The extra data that this block must have (EIP-779); None: any."""
         fork = self.activations.dao_block
         if fork is not None and fork <= number < fork + DAO_EXTRA_DATA_BLOCKS:
             return DAO_EXTRA_DATA

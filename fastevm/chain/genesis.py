@@ -1,4 +1,4 @@
-"""The first block of a chain and its state, from a genesis file in geth's format."""
+"""The genesis block and its state, from a genesis file in geth's format."""
 
 from __future__ import annotations
 
@@ -56,21 +56,30 @@ def genesis_state(alloc: Mapping[str, Any]) -> Layer:
 
 
 def read_accounts(alloc: Mapping[str, Any]) -> dict[bytes, dict[str, Any]]:
-    """The accounts of an ``alloc`` as :class:`Layer` takes them: by address, only named members."""
+    """The accounts of an ``alloc`` in the form that :class:`Layer` takes.
+
+    By address; a member that the file leaves out is left out.
+    """
     return {
         read_bytes(address, "alloc", 20): _account(fields, f"alloc.{address}")
         for address, fields in alloc.items()
     }
 
 
-def amended(layer: Layer, accounts: Mapping[str, Any]) -> Layer:
-    """``layer`` with the accounts of an ``alloc``; those that are null in it are removed.
+def with_amendments(layer: Layer, accounts: Mapping[str, Any]) -> Layer:
+    """``layer`` with the accounts of an ``alloc``; an account that is null there is removed.
 
-    What is not named keeps its value. ValueError names a wrong member.
+    A member that is left out keeps its value. ValueError names a wrong member.
     """
-    gone = [read_bytes(name, "accounts", 20) for name, fields in accounts.items() if fields is None]
-    put = read_accounts({name: fields for name, fields in accounts.items() if fields is not None})
-    return layer.without_accounts(gone).with_accounts(put) if gone else layer.with_accounts(put)
+    removed = [
+        read_bytes(name, "accounts", 20) for name, fields in accounts.items() if fields is None
+    ]
+    changed = read_accounts(
+        {name: fields for name, fields in accounts.items() if fields is not None}
+    )
+    if removed:
+        layer = layer.without_accounts(removed)
+    return layer.with_accounts(changed)
 
 
 def _account(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -91,7 +100,7 @@ def _account(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _later_fields(genesis: Mapping[str, Any], schedule: ForkSchedule) -> dict[str, Any]:
-    """The header fields that came after Frontier, as far as the genesis block's fork has them."""
+    """The header fields that forks after Frontier added, for the fork of the genesis block."""
     rules = schedule.parameters
     fields: dict[str, Any] = {}
     if rules["has_base_fee"]:
@@ -119,7 +128,7 @@ def _bytes(genesis: Mapping[str, Any], name: str, default: bytes) -> bytes:
 
 
 def _word(value: Any, name: str) -> int:
-    """A slot or its value: hex of up to 32 bytes, padded or not."""
+    """A storage slot or its value: hex of up to 32 bytes, with leading zeros or without."""
     digits = value.removeprefix("0x") if isinstance(value, str) else ""
     try:
         word = int(digits, 16)

@@ -1,24 +1,24 @@
-"""Counters and histograms of the chain side, in the names that the metrics page shows."""
+"""Counters, gauges and histograms of the node, by the names that ``/metrics`` shows."""
 
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
 LATENESS_BOUNDS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 1000.0)
-NEWEST = 1_000  # values that quantiles are taken of
+QUANTILE_WINDOW = 1_000  # newest values from which quantiles are taken
 
-FAULTS = 'faults_total{{kind="{}"}}'  # metric of the faults that a test switched on
+FAULTS = 'faults_total{{kind="{}"}}'  # counter of injected faults
 
 
 class Histogram:
-    """How often a value fell at or below each bound, and the newest values; one thread observes."""
+    """Counts of values by upper bound, and quantiles of the newest; one thread observes."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds = tuple(bounds)
         self.counts = [0] * (len(self.bounds) + 1)
         self.total = 0.0
         self.largest = 0.0
-        self._newest: deque[float] = deque(maxlen=NEWEST)
+        self._newest: deque[float] = deque(maxlen=QUANTILE_WINDOW)
 
     def observe(self, value: float) -> None:
         """Count a value."""
@@ -28,13 +28,13 @@ class Histogram:
         self._newest.append(value)
 
     def quantile(self, share: float) -> float:
-        """What ``share`` of the newest 1,000 values do not exceed; 0 when there are none."""
+        """The value that ``share`` of the newest 1,000 do not exceed; 0 when there are none."""
         ordered = sorted(self._newest)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """How many values were observed."""
         return sum(self.counts)
 
     def values(self, name: str) -> dict[str, float]:
@@ -54,25 +54,25 @@ class Histogram:
         }
 
 
-class Meters:
-    """What the node's parts count: by name, without the prefix ``fastevm_``."""
+class MetricsRegistry:
+    """The node's counters, gauges and histograms, by name without the prefix ``fastevm_``."""
 
     def __init__(self) -> None:
-        self._counts: defaultdict[str, float] = defaultdict(float)
+        self._values: defaultdict[str, float] = defaultdict(float)
         self.lateness_ms = Histogram(LATENESS_BOUNDS_MS)
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to a counter."""
-        self._counts[name] += by
+        self._values[name] += by
 
     def set(self, name: str, value: float) -> None:
         """Set a gauge."""
-        self._counts[name] = value
+        self._values[name] = value
 
     def get(self, name: str) -> float:
-        """The value of a counter or gauge; 0 when it was never touched."""
-        return self._counts.get(name, 0)
+        """The value of a counter or gauge; 0 when it was never set."""
+        return self._values.get(name, 0)
 
     def values(self) -> dict[str, float]:
-        """Everything, by name."""
-        return dict(self._counts) | self.lateness_ms.values("slice_lateness_ms")
+        """All values, by name."""
+        return dict(self._values) | self.lateness_ms.values("slice_lateness_ms")

@@ -1,31 +1,29 @@
-"""How much of a chain stays in memory, and the shapes of the files that have all of it."""
+"""How many blocks and states of the canonical chain stay in memory."""
 
 from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
-from fastevm.types import Block, Receipt
-
-HASHES: Final = 1_024  # of the newest canonical blocks, at least, that need no file to be known
-LEAST_BLOCKS: Final = 16  # stay in memory however much gas they used
-LEAST_STATES: Final = 128
+MIN_HASHES: Final = 1_024  # of the newest canonical blocks in memory
+MIN_BLOCKS: Final = 16  # stay in memory whatever gas they used
+MIN_STATES: Final = 128  # stay in memory whatever gas they used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainLimits:
-    """How much a chain keeps.
+    """How much a chain keeps in memory.
 
     ``side_blocks``: blocks off the canonical chain; the lowest are dropped first. ``states``:
-    states of canonical blocks, from the head downwards; older ones can be named but not read.
-    ``blocks``: canonical blocks in memory, from the head downwards, where there is an archive to
-    read older ones from. Gas bounds what a block can hold and change: of more than ``state_gas``
-    gas only the newest LEAST_STATES states are kept, of more than ``block_gas`` only LEAST_BLOCKS
-    blocks.
+    states of canonical blocks from the head downwards; reading an older one raises
+    StateUnavailableError. ``blocks``: canonical blocks in memory from the head downwards, where an
+    archive holds the older ones. Gas bounds what a block can hold and change: where the kept blocks
+    used more than ``state_gas`` only the newest MIN_STATES states are kept, above ``block_gas``
+    only MIN_BLOCKS blocks.
     """
 
     side_blocks: int = 1_024
@@ -35,114 +33,64 @@ class ChainLimits:
     block_gas: int = 400_000_000
 
 
-class Span:
-    """The blocks from the head downwards that something is kept of, as the gas that each used."""
+class RetentionWindow:
+    """The newest blocks of which something is kept, as the gas that each used."""
 
-    def __init__(self, most: int, least: int, gas: int) -> None:
-        """``most`` blocks, but only ``least`` when they used more than ``gas`` together."""
-        self.most, self.least, self.gas = most, least, gas
-        self._used: deque[int] = deque()
-        self._total = 0
+    def __init__(self, max_count: int, min_count: int, max_gas: int) -> None:
+        """At most ``max_count`` blocks; ``min_count`` where they used more than ``max_gas``."""
+        self.max_count, self.min_count, self.max_gas = max_count, min_count, max_gas
+        self._gas_used: deque[int] = deque()
+        self._total_gas = 0
 
     def __len__(self) -> int:
-        return len(self._used)
+        return len(self._gas_used)
 
     @property
     def is_over(self) -> bool:
-        """Whether the oldest block has to go."""
-        count = len(self._used)
-        return count > self.most or (count > self.least and self._total > self.gas)
+        """Whether the oldest block has to be dropped."""
+        count = len(self._gas_used)
+        over_gas = count > self.min_count and self._total_gas > self.max_gas
+        return count > self.max_count or over_gas
 
     @contextmanager
-    def of_any_gas(self) -> Iterator[None]:
-        """Meanwhile only the number of blocks bounds it."""
-        self.gas, kept = sys.maxsize, self.gas
+    def unlimited_gas(self) -> Iterator[None]:
+        """Inside this context only the number of blocks bounds the window."""
+        self.max_gas, limit = sys.maxsize, self.max_gas
         try:
             yield
         finally:
-            self.gas = kept
+            self.max_gas = limit
 
-    def grow(self, gas_used: int) -> None:
-        """A new head is in it."""
-        self._used.append(gas_used)
-        self._total += gas_used
+    def add_newest(self, gas_used: int) -> None:
+        """A new head joined the chain."""
+        self._gas_used.append(gas_used)
+        self._total_gas += gas_used
 
-    def shrink(self, count: int) -> None:
+    def remove_newest(self, count: int) -> None:
         """The newest ``count`` blocks left the chain."""
-        for _ in range(min(count, len(self._used))):
-            self._total -= self._used.pop()
+        for _ in range(min(count, len(self._gas_used))):
+            self._total_gas -= self._gas_used.pop()
 
-    def drop(self) -> None:
-        """The oldest block went."""
-        self._total -= self._used.popleft()
+    def drop_oldest(self) -> None:
+        """What was kept of the oldest block is gone."""
+        self._total_gas -= self._gas_used.popleft()
 
 
-class Hashes(NamedTuple):
-    """The hashes of the newest canonical blocks; ``first`` is the number of the first of them."""
+class CanonicalHashes(NamedTuple):
+    """The hashes of the newest canonical blocks; ``first`` is the number of ``hashes[0]``."""
 
     first: int
-    known: list[bytes]
+    hashes: list[bytes]
 
-    def cut(self, number: int, stored: int) -> Hashes:
-        """Only those below a number; of the ones below ``stored`` no more than are wanted.
+    def truncated(self, number: int, archived: int) -> CanonicalHashes:
+        """The hashes below ``number``; of those below ``archived`` about MIN_HASHES stay.
 
-        Who reads the ones before is not disturbed.
+        Readers of the value before are not disturbed.
         """
-        first, known = min(self.first, number), self.known
-        if number < self.first + len(known):
-            known = known[: max(number - self.first, 0)]
-        wanted = HASHES + max(number - stored, 0)
-        if len(known) >= wanted + HASHES:
-            first, known = first + len(known) - wanted, known[-wanted:]
-        return Hashes(first, known)
-
-
-class HeadChange(NamedTuple):
-    """What a new head did to the canonical chain: blocks that left it and blocks that joined it.
-
-    ``removed`` runs from the old head downwards, ``added`` upwards to the new head.
-    """
-
-    removed: tuple[Block, ...]
-    added: tuple[Block, ...]
-
-
-class Journal(Protocol):
-    """Is told of every change before it happens; what it raises keeps the change from happening."""
-
-    def keep(self, block: Block, receipts: Sequence[Receipt]) -> int: ...
-    def move_head(self, block_hash: bytes) -> None: ...
-    def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None: ...
-
-
-class OldBlock(Protocol):
-    """A canonical block that goes into a file or is read back from there.
-
-    ``place``: where in the file it lies, if it does. ``merged``: whether it is made by the rules
-    after the merge.
-    """
-
-    @property
-    def block(self) -> Block: ...
-    @property
-    def receipts(self) -> tuple[Receipt, ...]: ...
-    @property
-    def place(self) -> int | None: ...
-    @property
-    def total_difficulty(self) -> int: ...
-    @property
-    def merged(self) -> bool: ...
-
-
-class Archive(Protocol):
-    """Where the canonical blocks lie that memory holds no more; see `storage.archive`."""
-
-    @property
-    def numbers(self) -> range: ...
-    def append(self, old: OldBlock) -> None: ...
-    def flush(self) -> None: ...
-    def truncate(self, number: int) -> None: ...
-    def hash_of(self, number: int) -> bytes | None: ...
-    def number_of(self, block_hash: bytes) -> int | None: ...
-    def locate(self, transaction_hash: bytes) -> tuple[Block, int] | None: ...
-    def read(self, number: int) -> OldBlock | None: ...
+        first, hashes = min(self.first, number), self.hashes
+        if number < self.first + len(hashes):
+            hashes = hashes[: max(number - self.first, 0)]
+        needed = MIN_HASHES + max(number - archived, 0)
+        if len(hashes) >= needed + MIN_HASHES:
+            first, hashes = first + len(hashes) - needed, hashes[-needed:]
+        return CanonicalHashes(first, hashes)

@@ -1,4 +1,4 @@
-"""The protocol's own contracts, with which chains begin: addresses and code from their EIPs."""
+"""The system contracts of the protocol: addresses and code from their EIPs."""
 
 # withdrawal requests (EIP-7002)
 WITHDRAWAL_REQUESTS = bytes.fromhex("00000961ef480eb55e80d19ad83579a64c007002")

@@ -1,7 +1,7 @@
 """Logs of blocks as packed records, and where they are found."""
 
+from fastevm.logindex.block_logs import BlockLogs, LogQuery
 from fastevm.logindex.index import LogIndex, LogLimits
-from fastevm.logindex.records import BlockLogs, LogQuery
 
 __all__ = [
     "BlockLogs",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple, Protocol
 
-from fastevm.chain.chain import HeadChange
+from fastevm.chain.fork_choice import HeadChange
 from fastevm.execution.transaction import Transaction
-from fastevm.logindex.records import BlockLogs, LogQuery
+from fastevm.logindex.block_logs import BlockLogs, LogQuery
 from fastevm.types import ZERO_HASH, Block, Header, Receipt
 
 BLOOM_SIZE = 256

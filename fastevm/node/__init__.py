@@ -1,6 +1,7 @@
-"""The node: chain, pool, builder, follower and files together."""
+"""The node: chain, pool, block building, sync and storage together."""
 
-from fastevm.node.node import Mining, Node, dev_node, genesis_node
+from fastevm.node.from_genesis import dev_node, genesis_node
+from fastevm.node.node import Mining, Node
 from fastevm.node.options import (
     START_OVER,
     STOP,

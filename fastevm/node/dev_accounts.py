@@ -1,7 +1,7 @@
 """Funded accounts of a development chain, derived from a mnemonic as every wallet does.
 
 BIP-39 turns the words into a seed, BIP-32 derives keys from it, and BIP-44 gives Ethereum the path
-m/44'/60'/0'/0/index. The words' checksum is not looked at: test mnemonics often have none.
+m/44'/60'/0'/0/index. The checksum of the words is not verified: test mnemonics often lack it.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ FIRST_RECOVERY_ID = 27
 
 @dataclass(frozen=True, slots=True)
 class DevAccount:
-    """An account whose key everybody knows: address (20 bytes), private key (32, not shown)."""
+    """An account with a public test key: address (20 bytes), private key (32, not in the repr)."""
 
     address: bytes
     private_key: bytes = field(repr=False)

@@ -1,4 +1,4 @@
-"""What only a developer may do to a chain: turn its clock, change accounts, go back."""
+"""Control of a development chain (``evm_*``, ``anvil_*``): clock, accounts, snapshots, mining."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastevm.builder.producer import Producer
+from fastevm.builder.block_producer import BlockProducer
 from fastevm.chain.chain import Chain
 from fastevm.state.layer import Layer
 from fastevm.txpool.pool import TransactionPool
@@ -19,10 +19,10 @@ MAX_MINED = 10_000  # blocks made by one request
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Where a chain was: its head and the state there, what was in the pool, its clock.
+    """A chain at one moment: its head and state, the hashes in its pool, the offset of its clock.
 
-    ``amended``: the slots, by account, that were changed by nobody's transaction since, all at that
-    head; keys as they were given.
+    ``amended``: the slots, by account, that `Development.amend` changed since at that head; keys as
+    they were given.
     """
 
     head: bytes
@@ -31,13 +31,13 @@ class Snapshot:
     offset: int
     amended: dict[str, set[str]] = field(default_factory=dict)
 
-    def note(self, accounts: Mapping[str, Any]) -> None:
-        """These accounts are about to change."""
+    def record_amendment(self, accounts: Mapping[str, Any]) -> None:
+        """Record which accounts and slots are about to change."""
         for name, fields in accounts.items():
             self.amended.setdefault(name, set()).update((fields or {}).get("storage") or ())
 
     def accounts(self) -> dict[str, Any]:
-        """What was amended as it was before; null for an account that did not exist."""
+        """The amended accounts as they were before; null for an account that did not exist."""
         found: dict[str, Any] = {}
         for name, slots in self.amended.items():
             address = bytes.fromhex(name[2:])
@@ -56,18 +56,18 @@ class Snapshot:
 
 
 class Development:
-    """Control over a chain that builds its own blocks; nobody who follows it can understand.
+    """Control of a chain that builds its own blocks; followers cannot follow these changes.
 
-    What is pre-confirmed stays: a block that holds anything is sealed before time or accounts
-    change. Every method may take milliseconds. ``dropped`` is called after transactions were taken
-    out of the pool.
+    Pre-confirmed transactions stay: a block that has any is sealed before the clock or accounts
+    change. Every method may take milliseconds. ``dropped`` is called after transactions were
+    removed from the pool.
     """
 
     def __init__(
         self,
         chain: Chain,
         pool: TransactionPool,
-        producer: Producer,
+        producer: BlockProducer,
         dropped: Callable[[], None] = lambda: None,
     ) -> None:
         self.chain, self.pool, self.producer, self.dropped = chain, pool, producer, dropped
@@ -77,49 +77,55 @@ class Development:
     def mine(
         self, count: int = 1, *, timestamp: int | None = None, interval: int | None = None
     ) -> list[Block]:
-        """Make blocks now, as :meth:`Producer.mine`; ValueError for too many or an earlier time."""
+        """Build blocks now, as :meth:`BlockProducer.mine`.
+
+        ValueError for too many blocks or a timestamp before the newest block's.
+        """
         if count > MAX_MINED:
             raise ValueError(f"{count} blocks at once, limit {MAX_MINED}")
         with self.producer.lock:
             if timestamp is not None:
                 self._check_time(timestamp)
-                self.producer.cut()
-                self.producer.clock.go_on_from(timestamp)
+                self.producer.seal_open_block()
+                self.producer.clock.set_now(timestamp)
             return self.producer.mine(count, timestamp=timestamp, interval=interval)
 
     def increase_time(self, seconds: int) -> int:
-        """Turn the clock on; how far it is ahead of the system's then, in seconds."""
+        """Advance the clock; its offset to the system's clock then, in seconds."""
         with self.producer.lock:
-            self.producer.cut()
+            self.producer.seal_open_block()
             self.producer.clock.offset += seconds
-            self.producer.renew()
+            self.producer.restart()
             return self.producer.clock.offset
 
     def set_next_timestamp(self, timestamp: int) -> None:
-        """Stamp the next block with this, and go on from there; ValueError for an earlier time."""
+        """Give the next block this timestamp, and continue from there.
+
+        ValueError for a timestamp before the newest block's.
+        """
         with self.producer.lock:
             self._check_time(timestamp)
-            self.producer.cut()
-            self.producer.clock.go_on_from(timestamp)
+            self.producer.seal_open_block()
+            self.producer.clock.set_now(timestamp)
             self.producer.clock.set_next(timestamp)
-            self.producer.renew()
+            self.producer.restart()
 
     def amend(self, accounts: Mapping[str, Any]) -> None:
-        """Change accounts of the head; as in a genesis file, what is not named keeps its value.
+        """Change accounts of the head; as in a genesis file, a member left out keeps its value.
 
         ValueError names a wrong member.
         """
         with self.producer.lock:
-            self.producer.cut()
+            self.producer.seal_open_block()
             head = self.chain.head.hash
             self.chain.amend(head, accounts)
             for snapshot in self._snapshots.values():
                 if snapshot.head == head:
-                    snapshot.note(accounts)
-            self.producer.renew()
+                    snapshot.record_amendment(accounts)
+            self.producer.restart()
 
     def snapshot(self) -> int:
-        """Remember where the chain is; the number to go back with."""
+        """Take a snapshot; its number."""
         with self.producer.lock:
             number = next(self._numbers)
             pooled = frozenset(self.pool.hashes())
@@ -130,9 +136,9 @@ class Development:
             return number
 
     def revert(self, number: int) -> bool:
-        """Go back to a snapshot; it and all later ones are gone then. False when there is none.
+        """Go back to a snapshot; False when there is none. It and all later ones are deleted.
 
-        Transactions that came since are forgotten; what waited then waits again.
+        The pool has the transactions of the snapshot again; later ones are dropped.
         """
         with self.producer.lock:
             found = self._snapshots.get(number)
@@ -148,11 +154,11 @@ class Development:
                 self.pool.drop(tx_hash)
             self.dropped()
             self.producer.clock.offset = found.offset
-            self.producer.renew()
+            self.producer.restart()
             return True
 
     def drop(self, tx_hash: bytes) -> bool:
-        """Take a waiting transaction out of the pool; whether it was there."""
+        """Remove a transaction from the pool; whether it was there."""
         with self.producer.lock:
             found = self.pool.drop(tx_hash)
             self.dropped()
@@ -160,8 +166,8 @@ class Development:
 
     def _check_time(self, timestamp: int) -> None:
         head = self.chain.head.header
-        maker = self.producer.maker
-        newest = maker.header if maker is not None and maker.count else head
+        block = self.producer.open_block
+        newest = block.header if block is not None and block.count else head
         if timestamp < newest.timestamp + self.chain.config.least_timestamp_step:
             raise ValueError(
                 f"timestamp {timestamp} is not after the newest block's, {newest.timestamp}"

@@ -1,70 +1,50 @@
-"""``Node``: a chain, a pool and, if it produces blocks, a builder, behind one door."""
+"""``Node``: a chain, a pool, a block producer, a feed and a sync service behind one interface."""
 
 import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any
 
-from fastevm.builder.block_maker import EXTRA_DATA
-from fastevm.builder.builder import SliceBuilder
-from fastevm.builder.pending import Listeners, PendingBlock, SliceListener
-from fastevm.builder.producer import Producer
-from fastevm.chain.chain import Chain, HeadChange
-from fastevm.chain.config import (
-    DEFAULT_BLOCK_TIME_MS,
-    DEFAULT_SLICE_INTERVAL_MS,
-    ChainConfig,
-)
-from fastevm.chain.genesis import genesis_block
-from fastevm.chain.metrics import Meters
-from fastevm.chain.retention import ChainLimits
-from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.builder.block_producer import BlockProducer
+from fastevm.builder.pending_block import PendingBlock, SliceListener, SliceListeners
+from fastevm.builder.slice_builder import SliceBuilder
+from fastevm.chain.chain import Chain
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.fork_choice import HeadChange
+from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
 from fastevm.execution.result import BlockResult
 from fastevm.execution.transaction import Transaction
-from fastevm.node.dev_accounts import ETHER, DevAccount, dev_accounts
+from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development
 from fastevm.spec.schedule import ForkSchedule
-from fastevm.storage import Archive, DataDirectory, ScratchBlocks
-from fastevm.storage.blocks import Progress
-from fastevm.storage.preconfirmed import kept_promise
+from fastevm.storage import DataDirectory
+from fastevm.storage.preconfirmed import seal_preconfirmed
 from fastevm.sync.block_import import SyncState
+from fastevm.sync.feed_follower import FeedFollower
 from fastevm.sync.feed_hub import FeedHub
-from fastevm.sync.follower import Follower
-from fastevm.sync.following import Following
+from fastevm.sync.service import SyncService
 from fastevm.sync.upstream import UpstreamError
 from fastevm.txpool.admission import check_pooled
 from fastevm.txpool.kzg import TrustedSetup
-from fastevm.txpool.pool import TransactionPool
-from fastevm.txpool.pooled import PoolLimits
-from fastevm.txpool.predecode import Foreseen
+from fastevm.txpool.pool import PoolLimits, TransactionPool
+from fastevm.txpool.predecode import PredecodedTransactions
 from fastevm.types import Block, Header
 from fastevm.wire.client.messages import RpcRefusal
-from fastevm.wire.text.members import read_number
 
 log = logging.getLogger(__name__)
 
 DEFAULT_FEE_CAP = ETHER
 DEFAULT_POLL_MS = 200
-PRELOAD_SECONDS = 5.0  # after the start, before what may be needed later is loaded
+PRELOAD_SECONDS = 5.0  # after the start the KZG setup is loaded
 REFUSALS = {
     "nonce too low": "nonce_too_low",
     "insufficient funds": "insufficient_funds",
     "already known": "already_known",
     "replacement transaction underpriced": "replacement_underpriced",
 }
-DEV_CHAIN_ID = 31_337
-DEV_BALANCE = 10_000 * ETHER
-DEV_GAS_LIMIT = 60_000_000
-DEV_BASE_FEE = 10**9
-DEV_FORKS = (
-    "homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock",
-    "constantinopleBlock", "petersburgBlock", "istanbulBlock", "berlinBlock", "londonBlock",
-    "mergeNetsplitBlock", "shanghaiTime", "cancunTime", "pragueTime", "osakaTime",
-)  # fmt: skip
 
 
 class Mining(Enum):
@@ -77,9 +57,9 @@ class Mining(Enum):
 
 
 class Node:
-    """What listeners serve. ``pending()`` is one attribute read and safe from any thread.
+    """The interface that the JSON-RPC server uses; ``pending()`` is safe from any thread.
 
-    ``submit``, ``mine`` and ``add_block`` may take milliseconds: not for an event loop.
+    ``submit``, ``mine`` and ``add_block`` may take milliseconds and must not run on an event loop.
     """
 
     def __init__(
@@ -94,30 +74,31 @@ class Node:
         trusted_setup: TrustedSetup | None = None,
         directory: DataDirectory | None = None,
     ) -> None:
-        """``directory`` has been claimed for the chain and is closed by ``stop``."""
+        """``directory``: claimed for the chain; ``stop`` closes it."""
         self.chain = chain
         self.accounts = tuple(accounts)
         self.mining = mining
         self.fee_cap, self.trusted_setup = fee_cap, trusted_setup
-        self.meters = Meters()
+        self.metrics_registry = metrics = MetricsRegistry()
         self.pool = TransactionPool(chain.layer_of(chain.head.hash), pool_limits)
-        self._foreseen = Foreseen()
+        self._predecoded = PredecodedTransactions()
         self._rules: tuple[Header, ForkSchedule] | None = None  # of the head, see _next_rules
         self._pending: PendingBlock | None = None
-        self._slice_listeners = Listeners()
+        self._slice_listeners = SliceListeners()
         self._transaction_listeners: list[Callable[[Transaction], None]] = []
-        kind = SliceBuilder if mining is Mining.CADENCE else Producer
-        self.producer = kind(chain, self.pool, self.built, coinbase=coinbase, meters=self.meters)
-        self.feed = FeedHub(self.meters)
+        kind = SliceBuilder if mining is Mining.CADENCE else BlockProducer
+        self.producer = kind(chain, self.pool, self.built, coinbase=coinbase, metrics=metrics)
+        self.feed = FeedHub(metrics)
         self._slice_listeners.add(self.feed.publish)
-        self.following: Following | None = None
+        self.sync: SyncService | None = None
         self.directory = directory
         self._preload: asyncio.TimerHandle | None = None
         self.development = None
         if mining is not Mining.NEVER:
-            self.development = Development(chain, self.pool, self.producer, self._tidy)
+            compact = self._compact_pool_journal
+            self.development = Development(chain, self.pool, self.producer, compact)
         if directory is not None:
-            directory.report_to(self.meters)
+            directory.report_to(metrics)
             self._restore(directory)
 
     @property
@@ -127,40 +108,40 @@ class Node:
 
     @property
     def builder(self) -> SliceBuilder | None:
-        """Who makes slices; None when this node makes none."""
+        """The builder of slices; None when this node builds none."""
         return self.producer if isinstance(self.producer, SliceBuilder) else None
 
     @property
     def slice_cadence_ms(self) -> int | None:
-        """Milliseconds from slice to slice; None when ``pending()`` does not renew itself."""
-        follows = self.following is not None and self.following.feed_url is not None
-        renews = follows or self.mining is Mining.CADENCE
-        return self.config.slice_interval_ms if renews else None
+        """Milliseconds between slices; None when nothing publishes pending blocks regularly."""
+        follows = self.sync is not None and self.sync.feed_url is not None
+        publishes = follows or self.mining is Mining.CADENCE
+        return self.config.slice_interval_ms if publishes else None
 
     @property
     def sync_state(self) -> SyncState | None:
-        """How far a node that follows has caught up; None when there is nothing to catch up."""
-        return None if self.following is None else self.following.blocks.sync_state
+        """The progress of a follower's sync; None when it is in sync, and for other nodes."""
+        return None if self.sync is None else self.sync.block_import.sync_state
 
     @property
     def upstream_age(self) -> float | None:
-        """Seconds since a node that follows had the head of its upstream; None for others."""
-        return None if self.following is None else self.following.upstream_age
+        """Seconds since a follower last had the head of its upstream; None for other nodes."""
+        return None if self.sync is None else self.sync.upstream_age
 
     def pending(self) -> PendingBlock | None:
-        """The newest pre-confirmed block; None when there is none, and ``latest`` serves."""
+        """The newest pre-confirmed block; None when there is none."""
         return self._pending
 
-    def publish(self, pending: PendingBlock | None, tell: bool = True) -> None:
-        """Make a slice the pending block, or withdraw it; for those who build or follow.
+    def publish(self, pending: PendingBlock | None, notify: bool = True) -> None:
+        """Replace the pending block; None withdraws it.
 
-        Without ``tell`` listeners do not hear of it: there is no new slice in it.
+        ``notify``: whether it brings a new slice, for which listeners are called.
         """
         self._pending = pending
-        if pending is not None and tell:
-            self._slice_listeners.tell(pending)
+        if pending is not None and notify:
+            self._slice_listeners.notify(pending)
 
-    # --- hooks ------------------------------------------------------------------------------------
+    # --- listeners --------------------------------------------------------------------------------
 
     def on_head(self, listener: Callable[[HeadChange], None]) -> None:
         """Call ``listener(change)`` after every change of the head, on the thread that made it."""
@@ -169,45 +150,45 @@ class Node:
     def on_slice(self, listener: SliceListener) -> None:
         """Call ``listener(pending, first_new_index)`` after every slice, on the builder's thread.
 
-        It must only hand over: the next slice waits for it.
+        It must return at once, because the next slice waits for it.
         """
         self._slice_listeners.add(listener)
 
     def on_transaction(self, listener: Callable[[Transaction], None]) -> None:
-        """Call ``listener(transaction)`` for each one that enters the pool, on its own thread."""
+        """Call ``listener(transaction)`` for each one that enters the pool, on any thread."""
         self._transaction_listeners.append(listener)
 
     def on_foreign_chain(self, listener: Callable[[str], None]) -> None:
         """Call ``listener(text)`` when the upstream turns out to be on another chain.
 
-        Without a listener the node goes on asking, and serves what it has.
+        Without a listener the node keeps polling the upstream and serves its own chain.
         """
-        if self.following is not None:
-            self.following.on_foreign = listener
+        if self.sync is not None:
+            self.sync.on_foreign = listener
 
-    # --- doing ------------------------------------------------------------------------------------
+    # --- transactions and blocks ------------------------------------------------------------------
 
     @property
     def submits_at_once(self) -> bool:
-        """Whether ``submit`` only checks and keeps: it waits for no file, node or block."""
-        asks_others = self.following is not None or self.directory is not None
-        return not asks_others and self.mining is not Mining.INSTANT
+        """Whether ``submit`` waits for no file, no other node and no block."""
+        waits = self.sync is not None or self.directory is not None
+        return not waits and self.mining is not Mining.INSTANT
 
-    def foresee(self, raws: Sequence[bytes]) -> None:
-        """Say which transactions will be submitted next: together they take less time."""
-        self._foreseen.expect(raws)
+    def predecode(self, raws: Sequence[bytes]) -> None:
+        """Decode transactions that are submitted next; several at once take less time."""
+        self._predecoded.predecode(raws)
 
     def submit(self, raw: bytes) -> bytes:
         """Check a signed transaction, put it into the pool and return its 32-byte hash.
 
-        Raises TransactionDecodeError for bytes that are no transaction, InvalidTransaction for one
-        that no block could hold or the pool does not take; nothing has changed then.
+        TransactionDecodeError for bytes that are no transaction, InvalidTransaction for one that no
+        block could include or that the pool refuses; nothing has changed then.
         """
         transaction = self._admit(raw)
-        if self.following is not None:
+        if self.sync is not None:
             self._forward(raw, transaction)
         elif self.directory is not None:
-            self._write_down(self.directory, raw, transaction)
+            self._journal(self.directory, raw, transaction)
         for listener in self._transaction_listeners:
             listener(transaction)
         if self.mining is Mining.INSTANT:
@@ -215,32 +196,32 @@ class Node:
         return transaction.hash
 
     def mine(self, count: int = 1, *, timestamp: int | None = None) -> list[Block]:
-        """Make ``count`` blocks now, whatever the clock says, and return them.
+        """Build and seal ``count`` blocks now and return them.
 
-        ``timestamp`` (seconds) is the first one's, as far as its parent allows. FastevmError when
-        this node makes no blocks.
+        ``timestamp`` (seconds): of the first block, not below what its parent allows. FastevmError
+        when this node makes no blocks.
         """
         if self.mining is Mining.NEVER:
             raise FastevmError("this node makes no blocks")
         return self.producer.mine(count, timestamp=timestamp)
 
     def add_block(self, block: Block | bytes) -> BlockResult:
-        """Verify and keep a block of somebody else, as :meth:`Chain.add`, between two slices."""
+        """Import a block, as :meth:`Chain.add`, between two slices."""
         with self.producer.lock:
             return self.chain.add(block)
 
     def metrics(self) -> dict[str, float]:
         """Counters and gauges by name, without the prefix ``fastevm_``."""
         pending = self._pending
-        values = self.meters.values() | {
+        values = self.metrics_registry.values() | {
             "pool_executable": self.pool.executable_count,
             "pool_queued": self.pool.queued_count,
             "pool_confirmed": self.pool.confirmed_count,
         }
         if self.directory is not None:
             values |= self.directory.values()
-        if self.following is not None:
-            values["upstream_age_seconds"] = self.following.upstream_age
+        if self.sync is not None:
+            values["upstream_age_seconds"] = self.sync.upstream_age
         if pending is not None:
             values["pending_number"] = pending.header.number
             values["pending_age_seconds"] = time.monotonic() - pending.published
@@ -257,13 +238,13 @@ class Node:
         if self.mining is not Mining.NEVER:
             raise ValueError("a node that makes blocks cannot follow another")
         lock = self.producer.lock
-        follower = Follower(self.chain, self.followed, lock=lock, meters=self.meters)
-        self.following = Following(
+        follower = FeedFollower(self.chain, self.followed, lock=lock, metrics=self.metrics_registry)
+        self.sync = SyncService(
             self.chain,
             follower,
             add_block=self.add_block,
             lock=lock,
-            meters=self.meters,
+            metrics=self.metrics_registry,
             upstream_url=upstream_url,
             feed_url=feed_url,
             poll_seconds=poll_ms / 1000,
@@ -271,8 +252,8 @@ class Node:
 
     async def start(self) -> None:
         """Begin to build blocks or to follow, if this node does that."""
-        if self.following is not None:
-            await self.following.start()
+        if self.sync is not None:
+            await self.sync.start()
         if self.builder is not None:
             self.builder.start()
         if self.trusted_setup is not None and not self.trusted_setup.loaded:
@@ -283,42 +264,42 @@ class Node:
         """Stop building and following."""
         if self._preload is not None:
             self._preload.cancel()
-        if self.following is not None:
-            await self.following.stop()
+        if self.sync is not None:
+            await self.sync.stop()
         if self.builder is not None:
             await asyncio.to_thread(self.builder.stop)
         if self.directory is not None:
             await asyncio.to_thread(self.directory.close)
 
     def built(self, pending: PendingBlock) -> None:
-        """A slice was made here: what is promised is written down first."""
+        """Publish a slice of this node; it is written to the data directory first."""
         if self.directory is not None:
             self.directory.slices.keep(pending)
         self.publish(pending)
 
-    def followed(self, pending: PendingBlock | None, tell: bool) -> None:
-        """A snapshot of the feed: what it holds has left the pool."""
+    def followed(self, pending: PendingBlock | None, notify: bool) -> None:
+        """Publish a pending block of the feed; its transactions leave the pool."""
         if pending is None:
             self.pool.reset(self.chain.layer_of(self.chain.head.hash))
         else:
             self.pool.reset(pending.layer, pending.transactions[pending.first_new :])
-        self.publish(pending, tell)
+        self.publish(pending, notify)
 
     def _restore(self, directory: DataDirectory) -> None:
-        """Keep the promise that the process before left, and let wait again what waited then."""
+        """Seal what the last process pre-confirmed, and submit the journaled transactions again."""
         if self.mining is not Mining.NEVER:
-            promise = directory.slices.promise()
+            newest = directory.slices.newest()
             try:
-                kept = None if promise is None else kept_promise(self.chain, promise)
+                sealed = None if newest is None else seal_preconfirmed(self.chain, newest)
             except FastevmError as error:
                 log.error("the pre-confirmed block could not be sealed: %s", error)
-                self.meters.count("promises_broken_total")
+                self.metrics_registry.count("promises_broken_total")
             else:
-                if kept is not None:
-                    self.chain.append(*kept)
-                    self.meters.count("promises_kept_total")
+                if sealed is not None:
+                    self.chain.append(*sealed)
+                    self.metrics_registry.count("promises_kept_total")
         waiting = directory.pool.restore(self._readmit, self._is_waiting)
-        self.meters.set("pool_restored", waiting)
+        self.metrics_registry.set("pool_restored", waiting)
 
     def _readmit(self, raw: bytes) -> None:
         with contextlib.suppress(InvalidTransaction, TransactionDecodeError):
@@ -327,11 +308,11 @@ class Node:
     def _is_waiting(self, tx_hash: bytes) -> bool:
         return self.pool.find(tx_hash) is not None
 
-    def _tidy(self) -> None:
+    def _compact_pool_journal(self) -> None:
         if self.directory is not None:
-            self.directory.pool.tidy(self._is_waiting)
+            self.directory.pool.compact(self._is_waiting)
 
-    def _write_down(self, directory: DataDirectory, raw: bytes, transaction: Transaction) -> None:
+    def _journal(self, directory: DataDirectory, raw: bytes, transaction: Transaction) -> None:
         try:
             directory.pool.add(transaction.hash, raw, self._is_waiting)
         except OSError as error:
@@ -340,10 +321,10 @@ class Node:
             raise InvalidTransaction("storage", f"{text}: {error}") from error
 
     def _forward(self, raw: bytes, transaction: Transaction) -> None:
-        """The upstream node has the last word."""
-        assert self.following is not None
+        """Submit a transaction to the upstream; what it refuses leaves the pool."""
+        assert self.sync is not None
         try:
-            self.following.forward(raw)
+            self.sync.forward(raw)
         except RpcRefusal as error:
             if "already known" in error.message:
                 return
@@ -355,7 +336,7 @@ class Node:
 
     def _admit(self, raw: bytes) -> Transaction:
         parent, schedule = self._next_rules()
-        transaction, sidecar = self._foreseen.take(raw)
+        transaction, sidecar = self._predecoded.take(raw)
         if self.pool.find(transaction.hash) is not None:
             raise InvalidTransaction("already_known", "already known")
         check_pooled(
@@ -371,106 +352,17 @@ class Node:
         return transaction
 
     def _next_rules(self) -> tuple[Header, ForkSchedule]:
-        """The head, and the rules of the block that follows it."""
-        parent, known = self.chain.head.header, self._rules
-        if known is None or known[0] is not parent:
-            known = parent, self.chain.schedule_for_child(parent, parent.timestamp + 1)
-            self._rules = known
-        return known
+        """The head, and the rules of its child."""
+        parent, cached = self.chain.head.header, self._rules
+        if cached is None or cached[0] is not parent:
+            cached = parent, self.chain.schedule_for_child(parent, parent.timestamp + 1)
+            self._rules = cached
+        return cached
 
 
 def refusal_code(message: str) -> str:
-    """The code of a refusal that another node worded."""
+    """Our code for the refusal message of another node."""
     for text, code in REFUSALS.items():
         if message.startswith(text):
             return code
     return "upstream"
-
-
-def dev_genesis(
-    accounts: Sequence[DevAccount], *, chain_id: int = DEV_CHAIN_ID, timestamp: int | None = None
-) -> dict[str, Any]:
-    """A genesis in geth's format: the newest rules, funded accounts, the protocol's contracts."""
-    forks = dict.fromkeys(DEV_FORKS, 0)
-    alloc = {"0x" + account.address.hex(): {"balance": hex(DEV_BALANCE)} for account in accounts}
-    return {
-        "config": {"chainId": chain_id, "terminalTotalDifficulty": 0, **forks},
-        "alloc": alloc | SYSTEM_CONTRACTS,
-        "difficulty": "0x0",
-        "gasLimit": hex(DEV_GAS_LIMIT),
-        "baseFeePerGas": hex(DEV_BASE_FEE),
-        "timestamp": hex(int(time.time()) if timestamp is None else timestamp),
-        "extraData": "0x" + EXTRA_DATA.hex(),
-    }
-
-
-def dev_node(
-    *,
-    accounts: int = 10,
-    chain_id: int = DEV_CHAIN_ID,
-    block_time_ms: int = DEFAULT_BLOCK_TIME_MS,
-    slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
-    mining: Mining = Mining.CADENCE,
-    timestamp: int | None = None,
-    directory: DataDirectory | None = None,
-    **options: Any,
-) -> Node:
-    """A development chain that builds blocks by itself.
-
-    ``accounts`` accounts of the well-known test mnemonic hold 10,000 ether each. Times in
-    milliseconds, ``timestamp`` of the first block in seconds (now, or that of the chain in
-    ``directory``). Further options as of :func:`genesis_node`. ValueError for what no chain can
-    have.
-    """
-    funded = dev_accounts(accounts)
-    stored = None if directory is None else directory.genesis
-    if timestamp is None and stored is not None:
-        timestamp = read_number(stored.get("timestamp", 0), "timestamp")
-    genesis = dev_genesis(funded, chain_id=chain_id, timestamp=timestamp)
-    return genesis_node(
-        genesis,
-        accounts=funded,
-        mining=mining,
-        block_time_ms=block_time_ms,
-        slice_interval_ms=slice_interval_ms,
-        directory=directory,
-        **options,
-    )
-
-
-def genesis_node(
-    genesis: Mapping[str, Any],
-    *,
-    accounts: Sequence[DevAccount] = (),
-    produce_blocks: bool = False,
-    mining: Mining | None = None,
-    block_time_ms: int = DEFAULT_BLOCK_TIME_MS,
-    slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
-    directory: DataDirectory | None = None,
-    progress: Progress | None = None,
-    limits: ChainLimits | None = None,
-    **options: Any,
-) -> Node:
-    """A node on the chain of a genesis file (geth's format); ValueError names a wrong member.
-
-    ``produce_blocks`` is short for mining at the cadence. What is in ``directory`` is played back,
-    with ``progress(blocks, bytes, all_bytes)`` after each record; the chain is kept there from then
-    on. StorageError (a ValueError) when it holds another one. Further options as of :class:`Node`.
-    """
-    config = ChainConfig.from_genesis(
-        genesis, block_time_ms=block_time_ms, slice_interval_ms=slice_interval_ms
-    )
-    block, layer = genesis_block(genesis, config)
-    if mining is None:
-        mining = Mining.CADENCE if produce_blocks else Mining.NEVER
-
-    def fresh() -> Chain:
-        return Chain(config, block, layer, limits=limits)
-
-    if directory is None:
-        chain = fresh()
-        chain.archive = Archive(ScratchBlocks())
-    else:
-        directory.claim(genesis, block.hash, config.chain_id)
-        chain = directory.restore(fresh, progress)
-    return Node(chain, accounts=accounts, mining=mining, directory=directory, **options)

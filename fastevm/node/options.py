@@ -1,4 +1,4 @@
-"""The command line options of the chain side, and what they ask of a node."""
+"""Command line options of block building, storage, pool and sync, and what they configure."""
 
 import argparse
 import asyncio
@@ -9,7 +9,7 @@ from typing import Any
 from fastevm.node.dev_accounts import ETHER
 from fastevm.node.node import Mining, Node
 from fastevm.storage import DataDirectory, Fsync
-from fastevm.sync.following import first_block
+from fastevm.sync.service import fetch_block
 from fastevm.txpool.kzg import find_trusted_setup
 
 log = logging.getLogger(__name__)
@@ -88,9 +88,10 @@ def _add_following(group: argparse._ArgumentGroup) -> None:
 
 
 def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any]:
-    """What ``dev_node`` and ``genesis_node`` take of these options; ``mining`` unless they say so.
+    """The keyword arguments of ``dev_node`` and ``genesis_node`` from these options.
 
-    ValueError or OSError for what cannot be.
+    ``mining``: unless an option says otherwise. ValueError or OSError for options that cannot be
+    met.
     """
     if arguments.preconf_url and not arguments.upstream_url:
         raise ValueError("--preconf-url needs --upstream-url")
@@ -110,7 +111,7 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
 
 
 def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:
-    """The data directory, if there is to be one. ValueError or OSError when it cannot be used."""
+    """The data directory of ``--datadir``; ValueError or OSError when it cannot be used."""
     if arguments.datadir is None:
         return None
     fsync, full_replay = Fsync(arguments.fsync), arguments.full_replay
@@ -118,7 +119,7 @@ def open_directory(arguments: argparse.Namespace) -> DataDirectory | None:
 
 
 def abandon_chain(arguments: argparse.Namespace) -> None:
-    """Put the chain in the data directory aside, if there is one."""
+    """Move the chain in the data directory to a directory of its own."""
     directory = open_directory(arguments)
     if directory is not None:
         try:
@@ -131,18 +132,19 @@ def abandon_chain(arguments: argparse.Namespace) -> None:
 def genesis_time(
     arguments: argparse.Namespace, directory: DataDirectory | None = None
 ) -> int | None:
-    """When the development chain begins: as the option says (seconds), else as in the directory
-    (None), else when the upstream's does.
+    """The timestamp of the development chain's genesis, in seconds.
+
+    That of the option, else of the data directory (None), else of the upstream's genesis.
     """
     known = directory is not None and directory.genesis is not None
     if arguments.upstream_url and arguments.genesis_time is None and not known:
-        found = asyncio.run(first_block(arguments.upstream_url))
+        found = asyncio.run(fetch_block(arguments.upstream_url))
         return int(found["timestamp"], 16)
     stated: int | None = arguments.genesis_time
     return stated
 
 
 def follow_upstream(node: Node, arguments: argparse.Namespace) -> None:
-    """Make the node follow where the options say so."""
+    """Configure the node to follow the upstream of the options."""
     if arguments.upstream_url:
         node.follow(arguments.upstream_url, arguments.preconf_url, poll_ms=arguments.poll_interval)

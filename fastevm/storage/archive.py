@@ -13,11 +13,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple, Protocol
 
-from fastevm.chain.retention import OldBlock
+from fastevm.chain.storage_protocols import ArchivedBlock
 from fastevm.errors import BlockUnavailableError, FastevmError
-from fastevm.storage.bodies import block_of, receipts_of
-from fastevm.storage.framed import Record
+from fastevm.storage.block_record import block_of, receipts_of
 from fastevm.storage.hash_index import RUN_RECORDS, HashIndex
+from fastevm.storage.record_file import Record
 from fastevm.storage.scratch import ScratchFile
 from fastevm.types import Block, Receipt
 
@@ -25,26 +25,27 @@ CACHED_BYTES: Final = 4 * 1024 * 1024  # of records whose blocks stay in memory 
 INDEX_BITS: Final = 24  # of a transaction's index in its block, below the block's number
 WHOLE_BLOCK: Final = (1 << INDEX_BITS) - 1  # the index that stands for the block itself
 WORD_BYTES: Final = 32
-_ROW: Final = struct.Struct(">32sQ32s?")  # hash, place, total difficulty, merged
+_ROW: Final = struct.Struct(">32sQ32s?")  # hash, position, total difficulty, merged
 
 
 class BlockStore(Protocol):
     """A file of blocks that only grows."""
 
     def keep(self, block: Block, receipts: Sequence[Receipt]) -> int: ...
-    def read(self, place: int) -> Record: ...
+    def read(self, position: int) -> Record: ...
 
 
 class Row(NamedTuple):
     """What is known of an old block without reading it.
 
-    ``place``: where the store has it. ``merged``: whether it is made by the rules after the merge.
+    ``position``: the byte offset of its record in the store. ``is_merged``: whether the rules after
+    the merge apply to it.
     """
 
     block_hash: bytes
-    place: int
+    position: int
     total_difficulty: int
-    merged: bool
+    is_merged: bool
 
 
 class StoredBlock:
@@ -58,9 +59,9 @@ class StoredBlock:
         self._receipts: tuple[Receipt, ...] | None = None
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """Where the store has it."""
-        return self.row.place
+        return self.row.position
 
     @property
     def total_difficulty(self) -> int:
@@ -68,9 +69,9 @@ class StoredBlock:
         return self.row.total_difficulty
 
     @property
-    def merged(self) -> bool:
+    def is_merged(self) -> bool:
         """Whether it is made by the rules after the merge."""
-        return self.row.merged
+        return self.row.is_merged
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -113,22 +114,22 @@ class Archive:
         """The numbers of the blocks that are in here."""
         return self._numbers
 
-    def append(self, old: OldBlock) -> None:
-        """Take in the block after the last; it is written if it has no place yet.
+    def append(self, old: ArchivedBlock) -> None:
+        """Take in the block after the last; it is written if it has no position yet.
 
         OSError when it cannot be; nothing has changed then.
         """
-        block, place = old.block, old.place
+        block, position = old.block, old.position
         number = block.number
         numbers = self._numbers or range(number, number)
         if number != numbers.stop:
             raise ValueError(f"block {number} does not follow block {numbers.stop - 1}")
-        if place is None:
-            place = self.store.keep(block, old.receipts)
+        if position is None:
+            position = self.store.keep(block, old.receipts)
         if self._rows is None:
             self._rows = ScratchFile(self._directory)
         difficulty = old.total_difficulty.to_bytes(WORD_BYTES, "big")
-        row = _ROW.pack(block.hash, place, difficulty, old.merged)
+        row = _ROW.pack(block.hash, position, difficulty, old.is_merged)
         self._rows.put(row, (number - numbers.start) * _ROW.size)
         position = number << INDEX_BITS
         self._index.add(block.hash, position | WHOLE_BLOCK)
@@ -155,8 +156,8 @@ class Archive:
         found = self._rows.read((number - numbers.start) * _ROW.size, _ROW.size)
         if len(found) < _ROW.size:
             raise BlockUnavailableError(f"the file of old blocks ends before block {number}")
-        block_hash, place, difficulty, merged = _ROW.unpack(found)
-        return Row(block_hash, place, int.from_bytes(difficulty, "big"), merged)
+        block_hash, position, difficulty, merged = _ROW.unpack(found)
+        return Row(block_hash, position, int.from_bytes(difficulty, "big"), merged)
 
     def hash_of(self, number: int) -> bytes | None:
         """The hash of the block of a number."""
@@ -196,7 +197,7 @@ class Archive:
 
     def _read(self, number: int, row: Row) -> StoredBlock:
         try:
-            found = StoredBlock(row, self.store.read(row.place).payload)
+            found = StoredBlock(row, self.store.read(row.position).payload)
         except (OSError, ValueError, FastevmError) as error:
             raise BlockUnavailableError(f"block {number} cannot be read: {error}") from error
         if found.block.hash != row.block_hash:

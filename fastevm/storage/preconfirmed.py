@@ -1,7 +1,7 @@
-"""The journal of the block under construction: the slices that were published of it.
+"""The journal of pre-confirmations: the published slices of the block under construction.
 
-What is pre-confirmed is a promise. A builder that dies before it sealed its block finds here what
-it promised, and seals just that when it comes back.
+A slice is written before it is published. When the process ends before the block is sealed, the
+next start seals a block with exactly these transactions.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from fastevm.builder.block_maker import PAYLOAD_ID_SIZE, BlockMaker
-from fastevm.builder.pending import PendingBlock
+from fastevm.builder.pending_block import PendingBlock
+from fastevm.builder.sliced_block import PAYLOAD_ID_SIZE, SlicedBlock
 from fastevm.chain.chain import Chain
 from fastevm.errors import FastevmError
 from fastevm.execution.result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives import rlp
-from fastevm.storage.framed import FramedFile
+from fastevm.storage.record_file import RecordFile
 from fastevm.types import Block, Header
 
 log = logging.getLogger(__name__)
@@ -26,12 +26,12 @@ log = logging.getLogger(__name__)
 FILE_NAME: Final = "preconfirmed.log"
 DRAFT, SLICE = 1, 2
 ROOT_BYTES: Final = 32
-MOST_BYTES: Final = 16 * 1024 * 1024  # from which on the slices of old blocks are forgotten
+MAX_BYTES: Final = 16 * 1024 * 1024  # above it the slices of earlier blocks are dropped
 
 
 @dataclass(slots=True)
-class Promise:
-    """What was published of a block: its draft, its transactions, the last slice's receipts."""
+class PreconfirmedBlock:
+    """A block that was published in slices: its draft, its transactions, its last receipts root."""
 
     payload_id: bytes
     draft: Header
@@ -40,10 +40,10 @@ class Promise:
 
 
 class SliceJournal:
-    """Slices, of which those of the newest block count; belongs to the builder's thread."""
+    """Published slices, of which those of the newest block count; for the builder's thread."""
 
     def __init__(self, directory: Path, label: bytes) -> None:
-        self.file = FramedFile(directory / FILE_NAME, label)
+        self.file = RecordFile(directory / FILE_NAME, label)
 
     def keep(self, pending: PendingBlock) -> None:
         """A slice is going to be published. Empty ones promise nothing.
@@ -52,7 +52,7 @@ class SliceJournal:
         for the disk, and only when a block begins.
         """
         if pending.slice_index == 0:
-            if self.file.size > MOST_BYTES:
+            if self.file.size > MAX_BYTES:
                 self.file.clear()
             self.file.append(DRAFT, pending.payload_id + pending.header.rlp())
         new = pending.transactions[pending.first_new :]
@@ -60,14 +60,14 @@ class SliceJournal:
             raws = rlp.encode([transaction.raw for transaction in new])
             self.file.append(SLICE, pending.header.receipts_root + raws)
 
-    def promise(self) -> Promise | None:
-        """What was published last; None when there is nothing."""
-        found: Promise | None = None
+    def newest(self) -> PreconfirmedBlock | None:
+        """The block of the slices that were published last; None when there are none."""
+        found: PreconfirmedBlock | None = None
         for record in self.file.records():
             payload = record.payload
             if record.kind == DRAFT:
                 header = Header.decode(payload[PAYLOAD_ID_SIZE:])
-                found = Promise(payload[:PAYLOAD_ID_SIZE], header)
+                found = PreconfirmedBlock(payload[:PAYLOAD_ID_SIZE], header)
             elif found is not None:
                 found.receipts_root = payload[:ROOT_BYTES]
                 raws = rlp.decode(payload[ROOT_BYTES:])
@@ -75,30 +75,33 @@ class SliceJournal:
         return found
 
 
-def kept_promise(chain: Chain, promise: Promise) -> tuple[Block, BlockResult] | None:
-    """The sealed block of what was promised; None where that is no child of the head or is empty.
+def seal_preconfirmed(
+    chain: Chain, preconfirmed: PreconfirmedBlock
+) -> tuple[Block, BlockResult] | None:
+    """Seal a block with the pre-confirmed transactions.
 
-    FastevmError when it cannot be executed as it was.
+    None when it has none or is no child of the head. FastevmError when its execution gives another
+    result than before.
     """
     head = chain.head
-    if promise.draft.parent_hash != head.hash or not promise.transactions:
+    if preconfirmed.draft.parent_hash != head.hash or not preconfirmed.transactions:
         return None
     draft = replace(
-        promise.draft,
+        preconfirmed.draft,
         gas_used=0,
-        blob_gas_used=None if promise.draft.blob_gas_used is None else 0,
+        blob_gas_used=None if preconfirmed.draft.blob_gas_used is None else 0,
     )
-    maker = BlockMaker(
+    sliced = SlicedBlock(
         chain,
         chain.layer_of(head.hash),
         draft,
         chain.schedule_for_child(head, draft.timestamp),
         ancestors=chain.ancestors(head.hash),
-        payload_id=promise.payload_id,
+        payload_id=preconfirmed.payload_id,
     )
-    for raw in promise.transactions:
-        maker.add(Transaction.decode(raw))
-    block, result = maker.seal()
-    if block.header.receipts_root != promise.receipts_root:
-        raise FastevmError("the receipts are not those that were published")
+    for raw in preconfirmed.transactions:
+        sliced.add(Transaction.decode(raw))
+    block, result = sliced.seal()
+    if block.header.receipts_root != preconfirmed.receipts_root:
+        raise FastevmError("the receipts root differs from the published one")
     return block, result

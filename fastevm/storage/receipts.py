@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from fastevm.storage.framed import StorageError
+from fastevm.storage.record_file import StorageError
 from fastevm.types import EMPTY_BLOOM, Log, Receipt
 
 WORD_BYTES: Final = 32

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from fastevm.storage.bodies import pack_body
-from fastevm.storage.framed import Record, framed, read_record
+from fastevm.storage.block_record import pack_body
+from fastevm.storage.record_file import Record, encode_record, read_record
 from fastevm.types import Block, Receipt
 
 BLOCK: Final = 1
@@ -37,14 +37,14 @@ class ScratchFile:
         return start
 
     def put(self, data: bytes, start: int) -> None:
-        """Write bytes at a place, as a whole or not at all."""
+        """Write bytes at a position, as a whole or not at all."""
         written = os.pwrite(self.descriptor, data, start)
         if written != len(data):
             raise OSError(f"{written} of {len(data)} bytes written to a temporary file")
         self.size = max(self.size, start + len(data))
 
     def read(self, start: int, size: int) -> bytes:
-        """The bytes at a place; fewer where the file ends."""
+        """The bytes at a position; fewer where the file ends."""
         return os.pread(self.descriptor, size, start)
 
 
@@ -56,12 +56,12 @@ class ScratchBlocks:
         self._file: ScratchFile | None = None  # most chains never need one
 
     def keep(self, block: Block, receipts: Sequence[Receipt]) -> int:
-        """Write a block with its receipts; the place to read it from."""
+        """Write a block with its receipts; the position to read it from."""
         if self._file is None:
             self._file = ScratchFile(self._directory)
-        return self._file.append(framed(BLOCK, pack_body(block, receipts)))
+        return self._file.append(encode_record(BLOCK, pack_body(block, receipts)))
 
-    def read(self, place: int) -> Record:
-        """The record at a place; OSError or StorageError when it is not there."""
+    def read(self, position: int) -> Record:
+        """The record at a position; OSError or StorageError when it is not there."""
         assert self._file is not None
-        return read_record(self._file.descriptor, place, "the temporary file of old blocks")
+        return read_record(self._file.descriptor, position, "the temporary file of old blocks")

@@ -1,4 +1,4 @@
-"""Following another node: its canonical blocks and its pre-confirmed slices."""
+"""Sync with another node: its canonical blocks and its pre-confirmed slices."""
 
 from fastevm.sync.feed_hub import SlowReader
 

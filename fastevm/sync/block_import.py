@@ -1,4 +1,4 @@
-"""Makes the upstream node's canonical chain ours: forwards, onto other branches, or not at all."""
+"""Imports the upstream's canonical chain: new blocks, reorganisations, another genesis."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from threading import RLock
 from typing import Any, NamedTuple
 
 from fastevm.chain.chain import Chain
-from fastevm.chain.metrics import Meters
+from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import InvalidBlock, StateUnavailableError
 from fastevm.execution.decoding import decode_block
 from fastevm.sync.upstream import Upstream, UpstreamError
 from fastevm.types import Block
+from fastevm.wire.blocks import block_from_json
 from fastevm.wire.client.messages import METHOD_NOT_FOUND, RpcRefusal
-from fastevm.wire.upstream_blocks import block_from_json
 
 log = logging.getLogger(__name__)
 
 FETCH_AHEAD = 16  # blocks asked for at once
-MAX_BRANCH = 512  # blocks replaced at once; a longer branch is taken step by step
-SYNCING_BLOCKS = 3  # behind the upstream's head, from which on this node says so
+MAX_BRANCH = 512  # blocks replaced at once; a longer branch is imported step by step
+SYNCING_BLOCKS = 3  # behind the upstream's head; from here on the node reports syncing
 
 
 class ForeignChain(UpstreamError):
-    """The upstream node's chain is not a continuation of ours, nor of any part that we keep."""
+    """The upstream's chain has no block in common with ours whose state is kept."""
 
 
 class SyncState(NamedTuple):
-    """Block numbers of a node that catches up: where it began, where it is, where it will end."""
+    """The progress of a sync in block numbers (as ``eth_syncing``)."""
 
     starting: int
     current: int
@@ -37,10 +37,10 @@ class SyncState(NamedTuple):
 
 
 class BlockImport:
-    """Fetches blocks and adds them.
+    """Fetches blocks from the upstream and adds them.
 
-    ``add_block`` verifies and keeps a block, ``lock`` guards additions to the chain; both are used
-    in other threads than the event loop's.
+    ``add_block`` verifies and keeps a block, ``lock`` guards additions to the chain. Both are used
+    in worker threads.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class BlockImport:
         *,
         add_block: Callable[[Block], Any],
         lock: RLock,
-        meters: Meters,
+        metrics: MetricsRegistry,
     ) -> None:
-        self.chain, self.upstream, self.meters = chain, upstream, meters
+        self.chain, self.upstream, self.metrics = chain, upstream, metrics
         self.raw_blocks = True
         self._add_block, self._lock = add_block, lock
         self._starting: int | None = None
@@ -60,7 +60,7 @@ class BlockImport:
 
     @property
     def sync_state(self) -> SyncState | None:
-        """How far catching up has come; None when there is nothing to catch up with."""
+        """The progress of the sync; None when the node is in sync."""
         starting = self._starting
         if starting is None:
             return None
@@ -82,24 +82,24 @@ class BlockImport:
             )
 
     async def follow_head(self) -> None:
-        """Make the upstream's head ours, or come nearer to it."""
+        """Import the upstream's head and the blocks before it, at most one branch at a time."""
         head = await self.upstream.call("eth_getBlockByNumber", "latest", False)
         number, block_hash = int(head["number"], 16), bytes.fromhex(head["hash"][2:])
-        self.meters.set("upstream_head_number", number)
+        self.metrics.set("upstream_head_number", number)
         if block_hash == self.chain.head.hash:
             return
         self._note_distance(number)
         try:
             await self._catch_up(number, block_hash)
         except InvalidBlock:
-            self.meters.count("upstream_invalid_blocks_total")
+            self.metrics.count("upstream_invalid_blocks_total")
             raise
         finally:
             self._starting = None
 
     def _note_distance(self, number: int) -> None:
         behind = number - self.chain.head.number
-        self.meters.set("upstream_behind_blocks", max(0, behind))
+        self.metrics.set("upstream_behind_blocks", max(0, behind))
         self._highest = number
         self._starting = self.chain.head.number if behind >= SYNCING_BLOCKS else None
 
@@ -112,7 +112,7 @@ class BlockImport:
             if left > MAX_BRANCH:
                 await asyncio.to_thread(self._set_head, self._kept(fork))
             if not await self._add_from(fork + 1, number):
-                return  # it moved on meanwhile: the next round sees its new head
+                return  # the upstream's head moved; the next call imports it
         if self.chain.block_by_hash(block_hash) is not None:
             await asyncio.to_thread(self._set_head, block_hash)
 
@@ -125,7 +125,7 @@ class BlockImport:
                     return False
                 if self.chain.block_by_hash(block.hash) is None:
                     await asyncio.to_thread(self._add_block, block)
-                    self.meters.count("upstream_blocks_total")
+                    self.metrics.count("upstream_blocks_total")
             first = end + 1
         return True
 

@@ -1,16 +1,16 @@
-"""The order of a feed's messages: what a receiver may do with the next one."""
+"""The sequence of a feed's messages: gaps, duplicates, restarts, and slices that come early."""
 
 from collections.abc import Iterator
 from enum import Enum
 
 from fastevm.wire.feed import FeedSlice
 
-EARLY_BLOCKS = 6  # how far ahead of the canonical head a block may begin before its parent is here
+EARLY_BLOCKS = 6  # ahead of the canonical head, that may begin before their parent is here
 EARLY_SLICES = 64  # of one block
 
 
 class Verdict(Enum):
-    """What a message is after the last accepted one; the names are those of the metrics."""
+    """The relation of a message to the last accepted one; the values are labels of a metric."""
 
     NEXT = "next"
     FIRST = "first"
@@ -23,10 +23,11 @@ class Verdict(Enum):
     MISSING_FIRST = "missing_first"
 
 
-def judge(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
-    """Place ``new`` after ``latest``, the message accepted last (None: there is no pending state).
+def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
+    """The verdict on ``new`` after ``latest``, the last accepted message.
 
-    After RESTART, GAP, INVALID_BLOCK and PREDECESSOR all pending state is void.
+    ``latest`` is None where there is no pending state. RESTART, GAP, INVALID_BLOCK and PREDECESSOR
+    invalidate all pending state.
     """
     if latest is None:
         return Verdict.START if new.index == 0 else Verdict.MISSING_FIRST
@@ -45,7 +46,7 @@ def judge(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
 
 
 class EarlySlices:
-    """Messages whose parent block is not here yet, without gaps from index 0 of each block."""
+    """Messages whose parent block is not here yet; of each block from index 0 without gaps."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, list[FeedSlice]] = {}
@@ -54,7 +55,10 @@ class EarlySlices:
         return sum(map(len, self._blocks.values()))
 
     def keep(self, new: FeedSlice, head: int) -> bool:
-        """Keep a message while the canonical head is ``head``; whether that was possible."""
+        """Keep a message until its parent comes; False for one that may not be kept.
+
+        ``head``: the number of the canonical head.
+        """
         if not head < new.block_number <= head + EARLY_BLOCKS:
             return False
         kept = self._blocks.setdefault(new.block_number, [])
@@ -68,12 +72,12 @@ class EarlySlices:
         return True
 
     def take(self, number: int) -> Iterator[FeedSlice]:
-        """The messages of a block, in order; they are gone then, as are those of earlier blocks."""
+        """Remove and return the messages of a block in order; drop those of earlier blocks."""
         found = self._blocks.pop(number, [])
         for old in [known for known in self._blocks if known < number]:
             del self._blocks[old]
         return iter(found)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all messages."""
         self._blocks.clear()

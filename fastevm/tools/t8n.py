@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from fastevm.chain.config import MAINNET_DEPOSIT_CONTRACT
-from fastevm.chain.dao import drained
+from fastevm.chain.dao_fork import apply_dao_fork
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, UnknownForkError
 from fastevm.execution.result import BlockResult
 from fastevm.execution.roots import ordered_root
@@ -95,7 +95,7 @@ def transitioned(options: Options, folder: Path) -> Transition:
     view = StateView(
         header=header,
         block_hash=header.parent_hash,
-        layer=drained(layer) if dao else layer,
+        layer=apply_dao_fork(layer) if dao else layer,
         ancestors=env.ancestors(),
         schedule=schedule,
         config=Rules(options["state.chainid"]),

@@ -1,4 +1,4 @@
-"""What a transaction must be before the pool looks at it: the rules that need no account."""
+"""Admission to the pool: the rules of a transaction by itself, and the funds of its sender."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +8,15 @@ from fastevm.execution.sidecar import BlobSidecar
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_rules import check_transaction
 from fastevm.spec.schedule import ForkSchedule
+from fastevm.txpool.blob_validation import check_sidecar
 from fastevm.txpool.kzg import TrustedSetup
-from fastevm.txpool.pooled import BLOB_TX, refuse
-from fastevm.txpool.sidecars import check_sidecar
+from fastevm.txpool.pooled_transaction import (
+    BLOB_TX,
+    EXECUTABLE,
+    PooledTransaction,
+    SenderQueue,
+    refuse,
+)
 
 ETHER = 10**18
 MIN_TIP = 1  # wei
@@ -18,7 +24,7 @@ MIN_BLOB_FEE_CAP = 1  # wei
 MAX_BYTES = 128 * 1024
 MAX_BLOB_TX_BYTES = 1024 * 1024  # without the blobs
 
-# The words of a pool where a block's differ: by the rule's code.
+# Messages of go-ethereum's pool where its block processor words a rule differently, by code.
 POOL_TEXTS = {
     "intrinsic_gas": "intrinsic gas too low: gas {have}, minimum needed {want}",
     "floor_gas": "insufficient gas for floor data gas cost: gas {have}, minimum needed {want}",
@@ -42,9 +48,9 @@ def check_pooled(
 ) -> None:
     """Raise InvalidTransaction when no block under ``schedule`` could hold the transaction.
 
-    The rules stand in the order in which nodes report them. ``gas_limit`` is that of the head
-    block, ``fee_cap`` (wei, 0: none) the most that a transaction may offer for its gas, ``setup``
-    what the blobs' proofs are checked with.
+    The rules are checked in the order of go-ethereum, so that the same one is reported.
+    ``gas_limit``: of the head block. ``fee_cap``: the most that a transaction may offer for its
+    gas, in wei; 0 for no cap. ``setup``: checks the proofs of blobs.
     """
     rules = schedule.parameters
     _check_fee_cap(transaction, fee_cap)
@@ -97,7 +103,7 @@ def _check_sizes(transaction: Transaction, rules: Mapping[str, Any]) -> None:
 
 
 def _check_rules(transaction: Transaction, schedule: ForkSchedule, chain_id: int) -> None:
-    """The rules of the fork, in the words of a pool."""
+    """The rules of the fork, with the messages of a pool."""
     try:
         check_transaction(transaction, schedule, chain_id=chain_id)
     except InvalidTransaction as error:
@@ -110,3 +116,27 @@ def _check_rules(transaction: Transaction, schedule: ForkSchedule, chain_id: int
 
 def _refuse_price(code: str, details: str) -> None:
     refuse(code, f"transaction gas price below minimum: {details}")
+
+
+def check_funds(
+    queue: SenderQueue, balance: int, new: PooledTransaction, old: PooledTransaction | None
+) -> None:
+    """Raise InvalidTransaction unless the account covers the transaction.
+
+    The balance must also cover all executable transactions of the sender together. ``old``: the
+    transaction that ``new`` replaces.
+    """
+    text = "insufficient funds for gas * price + value: balance"
+    if new.cost > balance:
+        over = new.cost - balance
+        refuse("insufficient_funds", f"{text} {balance}, tx cost {new.cost}, overshot {over}")
+    queued, added = queue.cost, new.cost
+    if old is not None and old.subpool is EXECUTABLE:
+        added -= old.cost
+    over = queued + added - balance
+    if over > 0:
+        kind, price = ("tx bumped", added) if old is not None else ("tx cost", new.cost)
+        refuse(
+            "insufficient_funds",
+            f"{text} {balance}, queued cost {queued}, {kind} {price}, overshot {over}",
+        )

@@ -1,81 +1,109 @@
-"""The transaction pool: what waits to be included, by sender and nonce.
+"""The transaction pool: transactions by sender and nonce until a canonical block includes them.
 
-A transaction enters when it could pay and its nonce is not used up. Those that follow the account's
-nonce without a gap are executable, the rest is queued. The builder asks for the best executable one
-again and again and confirms or refuses it; a confirmed one stays known until its block is
-canonical, and comes back if that never happens.
+The pool takes a transaction when its sender covers the cost and its nonce is unused. Transactions
+that follow the account's nonce without a gap are executable, the others are queued. The builder
+takes the best executable one, includes it and confirms it, or drops it. A confirmed transaction
+stays known until its block is canonical; it is executable again if the block is given up.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from threading import RLock
+from typing import Protocol
 
 from fastevm.errors import InvalidTransaction
 from fastevm.execution.sidecar import BlobSidecar
 from fastevm.execution.transaction import Transaction
-from fastevm.txpool.pooled import (
+from fastevm.txpool.admission import check_funds
+from fastevm.txpool.eviction import EvictionHeap
+from fastevm.txpool.ordering import OrderedByPrice
+from fastevm.txpool.pooled_transaction import (
     BLOB_TX,
     EXECUTABLE,
-    LEFT,
+    NO_SUBPOOL,
     QUEUED,
-    Accounts,
-    Pooled,
-    PoolLimits,
-    Sender,
+    PooledTransaction,
+    SenderQueue,
+    Subpool,
     authorities_of,
-    check_funds,
-    check_replacement,
     refuse,
 )
-from fastevm.txpool.ranking import Cheapest, Offers
+from fastevm.txpool.replacement import check_replacement
 
 Content = Mapping[bytes, Mapping[int, Transaction]]
 
 
-class TransactionPool:
-    """Waiting transactions; every method may be called from any thread.
+@dataclass(frozen=True, slots=True)
+class PoolLimits:
+    """Bounds of the pool, in transactions.
 
-    ``accounts`` is the newest state, pre-confirmed transactions included; see ``settle``.
+    ``executable`` and ``queued`` bound the two subpools, ``*_per_sender`` one sender's share of
+    them. ``blob_transactions`` bounds those with blobs (each holds up to 768 KiB), ``sidecars``
+    those of included transactions, which a reorganisation may bring back.
+    """
+
+    executable: int = 20_480
+    queued: int = 4_096
+    executable_per_sender: int = 4_096
+    queued_per_sender: int = 256
+    blob_transactions: int = 64
+    blob_transactions_per_sender: int = 16
+    sidecars: int = 64
+
+
+class Accounts(Protocol):
+    """What the pool reads of a state."""
+
+    def balance(self, address: bytes) -> int: ...
+    def nonce(self, address: bytes) -> int: ...
+    def code(self, address: bytes) -> bytes: ...
+
+
+class TransactionPool:
+    """Transactions of all senders; every method may be called from any thread.
+
+    ``accounts``: the newest state, with pre-confirmed transactions; see ``settle``.
     """
 
     def __init__(self, accounts: Accounts, limits: PoolLimits | None = None) -> None:
         self.limits = limits or PoolLimits()
         self._lock = RLock()
         self._accounts = accounts
-        self._by_hash: dict[bytes, Pooled] = {}
-        self._senders: dict[bytes, Sender] = {}
-        self._confirmed: dict[bytes, Pooled] = {}
-        self._kept_blobs: dict[bytes, Pooled] = {}
+        self._by_hash: dict[bytes, PooledTransaction] = {}
+        self._queues: dict[bytes, SenderQueue] = {}
+        self._confirmed: dict[bytes, PooledTransaction] = {}
+        self._sidecars: dict[bytes, PooledTransaction] = {}
         self._authorities: dict[bytes, int] = {}
-        self._stale: set[bytes] = set()
+        self._changed: set[bytes] = set()  # accounts whose nonces the next state may change
         self._arrivals = 0
         self._blob_count = 0
-        self._offers = Offers()
-        self._executable, self._queued = Cheapest(EXECUTABLE), Cheapest(QUEUED)
+        self._ordered = OrderedByPrice()
+        self._executable, self._queued = EvictionHeap(EXECUTABLE), EvictionHeap(QUEUED)
 
     def __len__(self) -> int:
         return len(self._by_hash)
 
     @property
     def executable_count(self) -> int:
-        """How many transactions could be included now."""
+        """The number of executable transactions."""
         return self._executable.count
 
     @property
     def queued_count(self) -> int:
-        """How many wait behind a gap."""
+        """The number of queued transactions."""
         return self._queued.count
 
     @property
     def confirmed_count(self) -> int:
-        """How many are pre-confirmed and not canonical yet."""
+        """The number of pre-confirmed transactions whose block is not canonical yet."""
         return len(self._confirmed)
 
-    # --- for those who submit and ask -------------------------------------------------------------
+    # --- submission and queries -------------------------------------------------------------------
 
     def add(self, transaction: Transaction, sidecar: BlobSidecar | None = None) -> None:
-        """Take a transaction whose stateless rules were checked.
+        """Add a transaction that `check_pooled` accepted.
 
-        Raises InvalidTransaction (``already_known``, ``nonce_too_low``, ``insufficient_funds``,
+        InvalidTransaction (``already_known``, ``nonce_too_low``, ``insufficient_funds``,
         ``replacement_underpriced``, ``underpriced`` ...); nothing has changed then.
         """
         address = transaction.sender
@@ -85,95 +113,98 @@ class TransactionPool:
             if transaction.hash in self._by_hash or transaction.hash in self._confirmed:
                 refuse("already_known", "already known")
             self._arrivals += 1
-            new = Pooled(transaction, address, self._arrivals, sidecar)
-            sender = self._senders.get(address) or Sender(self._accounts.nonce(address))
-            old = sender.waiting.get(new.nonce)
+            new = PooledTransaction(transaction, address, self._arrivals, sidecar)
+            sender = self._queues.get(address) or SenderQueue(self._accounts.nonce(address))
+            old = sender.by_nonce.get(new.nonce)
             self._check(sender, new, old)
             if old is not None:
                 self._take_out(sender, old)
-            self._senders.setdefault(address, sender)
+            self._queues.setdefault(address, sender)
             self._insert(sender, new)
 
     def find(self, tx_hash: bytes) -> Transaction | None:
-        """The transaction with this hash: waiting, or pre-confirmed and not yet canonical."""
+        """The transaction with this hash: in the pool, or pre-confirmed and not yet canonical."""
         pooled = self._by_hash.get(tx_hash) or self._confirmed.get(tx_hash)
         return None if pooled is None else pooled.transaction
 
     def sidecar(self, tx_hash: bytes) -> BlobSidecar | None:
-        """The blobs of a waiting transaction, or of one included lately."""
-        for place in (self._by_hash, self._confirmed, self._kept_blobs):
-            if tx_hash in place:
-                return place[tx_hash].sidecar
+        """The sidecar of a transaction in the pool, or of one included lately."""
+        for pooled in (self._by_hash, self._confirmed, self._sidecars):
+            if tx_hash in pooled:
+                return pooled[tx_hash].sidecar
         return None
 
     def next_nonce(self, address: bytes) -> int:
-        """The nonce after all that is included and all that waits without a gap."""
+        """The nonce after all included and all executable transactions of the account."""
         with self._lock:
-            sender = self._senders.get(address)
+            sender = self._queues.get(address)
             return self._accounts.nonce(address) if sender is None else sender.frontier
 
     def executable(self) -> Content:
-        """By sender and nonce: what follows the account's nonce without a gap."""
+        """The executable transactions, by sender and nonce."""
         return self._content(EXECUTABLE)
 
     def queued(self) -> Content:
-        """By sender and nonce: what waits behind a gap."""
+        """The queued transactions, by sender and nonce."""
         return self._content(QUEUED)
 
     def hashes(self) -> set[bytes]:
-        """All that wait, and all that are pre-confirmed and not yet canonical."""
+        """The hashes of all in the pool and of all pre-confirmed and not yet canonical."""
         with self._lock:
             return {*self._by_hash, *self._confirmed}
 
     def drop(self, tx_hash: bytes) -> bool:
-        """Forget a waiting transaction; whether it was here."""
+        """Remove a transaction; whether it was in the pool."""
         with self._lock:
             pooled = self._by_hash.get(tx_hash)
             if pooled is not None:
-                self._forget(pooled)
+                self._remove(pooled)
             return pooled is not None
 
-    # --- for the builder --------------------------------------------------------------------------
+    # --- block building ---------------------------------------------------------------------------
 
     def open_slice(self, base_fee: int) -> None:
-        """Offer everything that is executable at this base fee (wei per gas)."""
+        """Order all executable transactions by effective tip at this base fee (wei per gas)."""
         with self._lock:
-            stale = len(self._offers) > 2 * len(self._senders) + 64
-            if base_fee == self._offers.base_fee and not stale:
-                self._offers.restore()
+            stale = len(self._ordered) > 2 * len(self._queues) + 64
+            if base_fee == self._ordered.base_fee and not stale:
+                self._ordered.restore()
                 return
-            heads = (sender.waiting.get(sender.nonce) for sender in self._senders.values())
-            self._offers.rebuild(base_fee, [head for head in heads if head is not None])
+            heads = (sender.by_nonce.get(sender.nonce) for sender in self._queues.values())
+            self._ordered.rebuild(base_fee, [head for head in heads if head is not None])
 
-    def best(self) -> Pooled | None:
-        """The next to include: highest effective tip, then first come. Confirm or refuse it."""
+    def best(self) -> PooledTransaction | None:
+        """The next transaction to include; the caller confirms it, drops it or sets it aside."""
         with self._lock:
-            while (pooled := self._offers.pop()) is not None:
-                if pooled.side == EXECUTABLE and self._senders[pooled.sender].nonce == pooled.nonce:
+            while (pooled := self._ordered.pop()) is not None:
+                if (
+                    pooled.subpool is EXECUTABLE
+                    and self._queues[pooled.sender].nonce == pooled.nonce
+                ):
                     return pooled
         return None
 
-    def put_aside(self, pooled: Pooled) -> None:
-        """It does not fit now: its sender waits until the next slice opens."""
+    def set_aside(self, pooled: PooledTransaction) -> None:
+        """The transaction does not fit; its sender is skipped until the next ``open_slice``."""
         with self._lock:
-            self._offers.put_aside(pooled)
+            self._ordered.set_aside(pooled)
 
-    def confirm(self, pooled: Pooled) -> None:
-        """It is part of the block under construction: the sender's next one is offered."""
+    def confirm(self, pooled: PooledTransaction) -> None:
+        """The transaction is in the block under construction; the sender's next one is offered."""
         with self._lock:
             self._confirmed[pooled.hash] = pooled
-            self._passed(pooled.sender, pooled.nonce, pooled.authorities)
+            self._use_nonce(pooled.sender, pooled.nonce, pooled.authorities)
 
     def settle(self, accounts: Accounts) -> None:
-        """A new state was published that holds all confirmed transactions."""
+        """Use a new state, which holds all confirmed transactions."""
         with self._lock:
             self._accounts = accounts
-            stale, self._stale = self._stale, set()
+            stale, self._changed = self._changed, set()
             for address in stale:
                 self._renumber(address)
 
     def sealed(self, transactions: Iterable[Transaction]) -> None:
-        """The block that was built here is canonical."""
+        """The block that was built with these transactions is canonical."""
         with self._lock:
             for transaction in transactions:
                 self._include(transaction)
@@ -184,10 +215,10 @@ class TransactionPool:
         included: Iterable[Transaction] = (),
         returned: Iterable[Transaction] = (),
     ) -> None:
-        """The canonical chain moved: blocks with ``included`` joined, with ``returned`` left it.
+        """The canonical chain changed: blocks with ``included`` joined, with ``returned`` left it.
 
-        ``accounts`` is the state to build on from now on. What was confirmed for a block that is
-        given up waits again, as far as it is still valid.
+        ``accounts``: the state to build on. Transactions that were confirmed for a block that is
+        given up are added again where they are still valid.
         """
         with self._lock:
             here = set()
@@ -197,15 +228,17 @@ class TransactionPool:
             given_up, self._confirmed = self._confirmed, {}
             for key, pooled in given_up.items():
                 if pooled.sidecar is not None:
-                    self._kept_blobs[key] = pooled
+                    self._sidecars[key] = pooled
             back = [*returned, *(pooled.transaction for pooled in given_up.values())]
-            self._stale.update(one.sender for one in back if one.sender is not None)
+            self._changed.update(one.sender for one in back if one.sender is not None)
             self.settle(accounts)
             self._reenter(one for one in back if one.hash not in here)
 
     # --- inside: rules ----------------------------------------------------------------------------
 
-    def _check(self, sender: Sender, new: Pooled, old: Pooled | None) -> None:
+    def _check(
+        self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
+    ) -> None:
         has_blobs = new.transaction.type == BLOB_TX
         if new.nonce < sender.nonce:
             text = f"nonce too low: next nonce {sender.nonce}, tx nonce {new.nonce}"
@@ -215,15 +248,17 @@ class TransactionPool:
             refuse("nonce_too_high", text)
         check_funds(sender, self._accounts.balance(new.sender), new, old)
         self._check_delegation(sender, new, old)
-        if sender.waiting and sender.has_blobs != has_blobs:
+        if sender.by_nonce and sender.has_blobs != has_blobs:
             refuse("address_reserved", "address already reserved")
         if old is not None:
             check_replacement(old, new)
         else:
-            self._check_room(sender, new)
+            self._check_capacity(sender, new)
 
-    def _check_delegation(self, sender: Sender, new: Pooled, old: Pooled | None) -> None:
-        """One transaction in flight where the account's code may change its nonce (EIP-7702)."""
+    def _check_delegation(
+        self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
+    ) -> None:
+        """Raise where a delegated account would have more than one transaction (EIP-7702)."""
         if new.sender in self._authorities or self._accounts.code(new.sender):
             if not sender.executable_count and new.nonce != sender.nonce:
                 refuse("delegated_gap", "gapped-nonce tx from delegated accounts")
@@ -233,45 +268,45 @@ class TransactionPool:
                     "in-flight transaction limit reached for delegated accounts",
                 )
         for authority in new.authorities:
-            known = self._senders.get(authority)
-            if known is not None and (len(known.waiting) > 1 or known.has_blobs):
+            known = self._queues.get(authority)
+            if known is not None and (len(known.by_nonce) > 1 or known.has_blobs):
                 refuse("authority_reserved", "authority already reserved")
 
-    def _check_room(self, sender: Sender, new: Pooled) -> None:
-        """Below the limits, or who pays least makes room for one that pays more."""
+    def _check_capacity(self, sender: SenderQueue, new: PooledTransaction) -> None:
+        """Evict the lowest price where the pool is full; raise when ``new`` does not pay more."""
         limits, fits = self.limits, new.nonce <= sender.frontier
         if new.transaction.type == BLOB_TX:
-            if len(sender.waiting) >= limits.blob_transactions_per_sender:
+            if len(sender.by_nonce) >= limits.blob_transactions_per_sender:
                 _refuse_account(sender)
             if self._blob_count >= limits.blob_transactions:
                 refuse("pool_full", "txpool is full")
-        part, limit = self._executable, limits.executable
+        subpool, limit = self._executable, limits.executable
         own, own_limit = sender.executable_count, limits.executable_per_sender
         if not fits:
-            part, limit = self._queued, limits.queued
+            subpool, limit = self._queued, limits.queued
             own, own_limit = sender.queued_count, limits.queued_per_sender
         if own >= own_limit:
             _refuse_account(sender)
-        if part.count < limit:
+        if subpool.count < limit:
             return
-        lowest = part.lowest()
-        if lowest is None or (new.tip, new.cap) <= (lowest.tip, lowest.cap):
+        lowest = subpool.lowest()
+        if lowest is None or (new.tip_cap, new.fee_cap) <= (lowest.tip_cap, lowest.fee_cap):
             refuse("underpriced", "transaction underpriced")
         if lowest.sender == new.sender:
-            # Its own last one would have to go, and leave this one behind a gap.
+            # Evicting the sender's last transaction would leave this one behind a gap.
             refuse("pool_full", "txpool is full")
         self._evict(lowest)
 
-    def _evict(self, lowest: Pooled) -> None:
-        # Only a sender's last transaction can go without leaving a gap behind it.
-        sender = self._senders[lowest.sender]
-        last = max(sender.waiting) if lowest.side == QUEUED else sender.frontier - 1
-        self._forget(sender.waiting[last])
+    def _evict(self, lowest: PooledTransaction) -> None:
+        # Only a sender's last transaction leaves no gap behind it.
+        sender = self._queues[lowest.sender]
+        last = max(sender.by_nonce) if lowest.subpool is QUEUED else sender.frontier - 1
+        self._remove(sender.by_nonce[last])
 
     # --- inside: moving ---------------------------------------------------------------------------
 
-    def _insert(self, sender: Sender, new: Pooled) -> None:
-        sender.waiting[new.nonce] = new
+    def _insert(self, sender: SenderQueue, new: PooledTransaction) -> None:
+        sender.by_nonce[new.nonce] = new
         self._by_hash[new.hash] = new
         self._blob_count += new.transaction.type == BLOB_TX
         for authority in new.authorities:
@@ -279,9 +314,9 @@ class TransactionPool:
         if new.nonce < sender.frontier:
             self._move(sender, new, EXECUTABLE)
             if new.nonce == sender.nonce:
-                self._offers.push(new)
+                self._ordered.push(new)
             return
-        if new.nonce > sender.frontier:  # else it is the next one, and nothing kept it waiting
+        if new.nonce > sender.frontier:
             self._move(sender, new, QUEUED)
         self._promote(sender)
         while self._executable.count > self.limits.executable:
@@ -289,37 +324,37 @@ class TransactionPool:
             assert lowest is not None
             self._evict(lowest)
 
-    def _promote(self, sender: Sender) -> None:
-        """Make executable what follows the frontier."""
-        while (pooled := sender.waiting.get(sender.frontier)) is not None:
+    def _promote(self, sender: SenderQueue) -> None:
+        """Make the transactions executable that follow the frontier without a gap."""
+        while (pooled := sender.by_nonce.get(sender.frontier)) is not None:
             self._move(sender, pooled, EXECUTABLE)
             if sender.frontier == sender.nonce:
-                self._offers.push(pooled)
+                self._ordered.push(pooled)
             sender.frontier += 1
 
-    def _demote(self, sender: Sender, first: int) -> None:
-        """Queue again what is executable from this nonce on."""
+    def _demote(self, sender: SenderQueue, first: int) -> None:
+        """Queue the executable transactions from nonce ``first`` on."""
         for nonce in range(first, sender.frontier):
-            pooled = sender.waiting.get(nonce)
+            pooled = sender.by_nonce.get(nonce)
             if pooled is not None:
                 self._move(sender, pooled, QUEUED)
         sender.frontier = min(sender.frontier, first)
 
-    def _move(self, sender: Sender, pooled: Pooled, side: int) -> None:
-        if pooled.side == EXECUTABLE:
-            sender.spent -= pooled.cost
-            self._executable.leave(pooled, side)
-        elif pooled.side == QUEUED:
-            self._queued.leave(pooled, side)
-        if side == EXECUTABLE:
-            sender.spent += pooled.cost
-            self._executable.enter(pooled)
-        elif side == QUEUED:
-            self._queued.enter(pooled)
+    def _move(self, sender: SenderQueue, pooled: PooledTransaction, subpool: Subpool) -> None:
+        if pooled.subpool is EXECUTABLE:
+            sender.cost -= pooled.cost
+            self._executable.remove(pooled, subpool)
+        elif pooled.subpool is QUEUED:
+            self._queued.remove(pooled, subpool)
+        if subpool is EXECUTABLE:
+            sender.cost += pooled.cost
+            self._executable.add(pooled)
+        elif subpool is QUEUED:
+            self._queued.add(pooled)
 
-    def _take_out(self, sender: Sender, pooled: Pooled) -> None:
-        self._move(sender, pooled, LEFT)
-        del sender.waiting[pooled.nonce]
+    def _take_out(self, sender: SenderQueue, pooled: PooledTransaction) -> None:
+        self._move(sender, pooled, NO_SUBPOOL)
+        del sender.by_nonce[pooled.nonce]
         del self._by_hash[pooled.hash]
         self._blob_count -= pooled.transaction.type == BLOB_TX
         for authority in pooled.authorities:
@@ -327,87 +362,89 @@ class TransactionPool:
             if not self._authorities[authority]:
                 del self._authorities[authority]
 
-    def _forget(self, pooled: Pooled) -> None:
-        sender, was_executable = self._senders[pooled.sender], pooled.side == EXECUTABLE
+    def _remove(self, pooled: PooledTransaction) -> None:
+        sender, was_executable = self._queues[pooled.sender], pooled.subpool is EXECUTABLE
         self._take_out(sender, pooled)
-        if was_executable:  # what follows it waits behind the gap now
+        if was_executable:  # those that follow are behind a gap now
             self._demote(sender, pooled.nonce)
-        if not sender.waiting and pooled.sender not in self._stale:
-            del self._senders[pooled.sender]
+        if not sender.by_nonce and pooled.sender not in self._changed:
+            del self._queues[pooled.sender]
 
-    def _passed(self, address: bytes, nonce: int, authorities: frozenset[bytes]) -> None:
-        """A transaction took its nonce; the state that says so comes with ``settle``."""
-        self._stale.add(address)
-        self._stale |= authorities
-        sender = self._senders.get(address)
+    def _use_nonce(self, address: bytes, nonce: int, authorities: frozenset[bytes]) -> None:
+        """A nonce is used; the state with the new nonce comes with ``settle``."""
+        self._changed.add(address)
+        self._changed |= authorities
+        sender = self._queues.get(address)
         if sender is None:
-            sender = self._senders[address] = Sender(nonce)
+            sender = self._queues[address] = SenderQueue(nonce)
         self._set_nonce(sender, max(sender.nonce, nonce + 1))
 
     def _include(self, transaction: Transaction) -> None:
-        """A canonical block holds it."""
+        """A canonical block includes the transaction."""
         confirmed = self._confirmed.pop(transaction.hash, None)
         if confirmed is None:
             confirmed = self._by_hash.get(transaction.hash)
             assert transaction.sender is not None
-            self._passed(transaction.sender, transaction.nonce, authorities_of(transaction))
+            self._use_nonce(transaction.sender, transaction.nonce, authorities_of(transaction))
         if confirmed is not None and confirmed.sidecar is not None:
-            self._kept_blobs[transaction.hash] = confirmed
-            while len(self._kept_blobs) > self.limits.sidecars:
-                del self._kept_blobs[next(iter(self._kept_blobs))]
+            self._sidecars[transaction.hash] = confirmed
+            while len(self._sidecars) > self.limits.sidecars:
+                del self._sidecars[next(iter(self._sidecars))]
 
-    def _set_nonce(self, sender: Sender, nonce: int) -> None:
-        """Forget what is below ``nonce`` and see anew what is executable."""
-        waiting = sender.waiting
+    def _set_nonce(self, sender: SenderQueue, nonce: int) -> None:
+        """Remove the transactions below ``nonce`` and find the executable ones again."""
+        waiting = sender.by_nonce
         if nonce < sender.nonce:
             self._demote(sender, sender.nonce)
             sender.nonce = sender.frontier = nonce
         elif nonce > sender.nonce:
-            if nonce == sender.nonce + 1:  # nearly always: the transaction that was included
-                passed = [sender.nonce]
+            if nonce == sender.nonce + 1:  # the usual case
+                used_nonces = [sender.nonce]
             else:
                 few = nonce - sender.nonce <= len(waiting)
-                passed = [*range(sender.nonce, nonce)] if few else [n for n in waiting if n < nonce]
-            for used in passed:
+                used_nonces = (
+                    [*range(sender.nonce, nonce)] if few else [n for n in waiting if n < nonce]
+                )
+            for used in used_nonces:
                 if used in waiting:
                     self._take_out(sender, waiting[used])
             sender.nonce, sender.frontier = nonce, max(sender.frontier, nonce)
             head = waiting.get(nonce)
-            if head is not None and head.side == EXECUTABLE:
-                self._offers.push(head)
+            if head is not None and head.subpool is EXECUTABLE:
+                self._ordered.push(head)
         self._promote(sender)
 
     def _renumber(self, address: bytes) -> None:
-        sender = self._senders.get(address)
+        sender = self._queues.get(address)
         if sender is None:
             return
         nonce = self._accounts.nonce(address)
         if nonce != sender.nonce:
             self._set_nonce(sender, nonce)
-        if not sender.waiting:
-            del self._senders[address]
+        if not sender.by_nonce:
+            del self._queues[address]
 
     def _reenter(self, transactions: Iterable[Transaction]) -> None:
-        """Add those that are still valid, after the state they lost."""
+        """Add the transactions again that are still valid."""
         for transaction in transactions:
-            kept = self._kept_blobs.pop(transaction.hash, None)
+            kept = self._sidecars.pop(transaction.hash, None)
             try:
                 self.add(transaction, None if kept is None else kept.sidecar)
             except InvalidTransaction:
-                continue  # used up or unpayable on the new branch
+                continue  # nonce or funds do not fit on the new branch
 
-    def _content(self, side: int) -> dict[bytes, dict[int, Transaction]]:
+    def _content(self, subpool: Subpool) -> dict[bytes, dict[int, Transaction]]:
         with self._lock:
             content = {
                 address: {
                     nonce: pooled.transaction
-                    for nonce, pooled in sorted(sender.waiting.items())
-                    if pooled.side == side
+                    for nonce, pooled in sorted(sender.by_nonce.items())
+                    if pooled.subpool is subpool
                 }
-                for address, sender in self._senders.items()
+                for address, sender in self._queues.items()
             }
         return {address: by_nonce for address, by_nonce in content.items() if by_nonce}
 
 
-def _refuse_account(sender: Sender) -> None:
-    refuse("account_limit", f"account limit exceeded: pooled {len(sender.waiting)} txs")
+def _refuse_account(sender: SenderQueue) -> None:
+    refuse("account_limit", f"account limit exceeded: pooled {len(sender.by_nonce)} txs")

@@ -1,4 +1,4 @@
-"""Transactions that are about to be submitted: decoded, and their senders recovered together."""
+"""Predecoding: raw transactions decoded ahead, with the senders recovered several at a time."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -8,16 +8,15 @@ from fastevm.execution.senders import recover_senders
 from fastevm.execution.sidecar import BLOB_TX_TYPE, BlobSidecar, decode_pooled
 from fastevm.execution.transaction import Transaction
 
-MOST_FORESEEN = 64  # transactions at once: about a millisecond
-MOST_KEPT = 2_048  # of those that have not come yet; the oldest go
+MAX_PREDECODED_AT_ONCE = 64  # transactions: about a millisecond
+MAX_PREDECODED = 2_048  # not taken yet; the oldest are dropped
 
 
-class Foreseen:
-    """The newest transactions of which it was said that they would come.
+class PredecodedTransactions:
+    """A cache of decoded transactions that are submitted soon; for any thread.
 
-    Eight signatures side by side take a quarter of the time that each takes alone, but only who
-    sees many transactions at once can put them side by side. What is foreseen is not checked, and
-    may come or not. Every method may be called from any thread.
+    Recovering eight senders side by side takes a quarter of the time per signature. Nothing else is
+    checked here, and a predecoded transaction need not be submitted.
     """
 
     def __init__(self) -> None:
@@ -26,25 +25,28 @@ class Foreseen:
     def __len__(self) -> int:
         return len(self._decoded)
 
-    def expect(self, raws: Sequence[bytes]) -> None:
-        """Prepare these canonical bytes, MOST_FORESEEN at most; what is no transaction is left."""
+    def predecode(self, raws: Sequence[bytes]) -> None:
+        """Decode these canonical bytes, MAX_PREDECODED_AT_ONCE at most.
+
+        Bytes that are no transaction are left out.
+        """
         decoded: dict[bytes, Transaction] = {}
-        for raw in raws[:MOST_FORESEEN]:
+        for raw in raws[:MAX_PREDECODED_AT_ONCE]:
             if raw[:1] == bytes([BLOB_TX_TYPE]):
-                continue  # comes with its blobs, and takes much longer than its signature
+                continue  # checking its blobs takes much longer than its signature
             try:
                 decoded[raw] = Transaction.decode(raw)
             except TransactionDecodeError:
-                continue  # said when it is submitted
+                continue  # reported when it is submitted
         recover_senders(decoded.values(), threads=1)
         self._decoded |= decoded
-        for raw in list(islice(self._decoded, max(0, len(self._decoded) - MOST_KEPT))):
+        for raw in list(islice(self._decoded, max(0, len(self._decoded) - MAX_PREDECODED))):
             self._decoded.pop(raw, None)
 
     def take(self, raw: bytes) -> tuple[Transaction, BlobSidecar | None]:
-        """The transaction of these bytes and its sidecar, decoded now if it was not foreseen.
+        """The transaction of these bytes and its sidecar, decoded now if it was not before.
 
-        Raises TransactionDecodeError.
+        TransactionDecodeError.
         """
         transaction = self._decoded.pop(raw, None)
         return decode_pooled(raw) if transaction is None else (transaction, None)

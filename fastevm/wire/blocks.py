@@ -1,15 +1,30 @@
-"""Blocks, headers, uncles and withdrawals as JSON values, with the members that each fork has.
+"""Blocks, headers, uncles and withdrawals as JSON, written and read, with each fork's members.
 
 Shapes are those of deployed nodes: quantities without leading zeros, no ``totalDifficulty``.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
-from fastevm.types import Block, Header, Withdrawal
+from fastevm.types import EMPTY_LIST_HASH, Block, Header, Withdrawal
 from fastevm.wire.text.hex import hex_bytes, quantity
-from fastevm.wire.transactions import mined_transaction_json
+from fastevm.wire.text.members import read_bytes, read_number
+from fastevm.wire.transactions import mined_transaction_json, transaction_from_json
 
 Json = dict[str, Any]
+
+# Header field -> JSON member, where the member is not the field's name in camel case.
+HEADER_MEMBERS: Final = {
+    "ommers_hash": "sha3Uncles",
+    "coinbase": "miner",
+    "receipts_root": "receiptsRoot",
+    "logs_bloom": "logsBloom",
+}
+HEADER_BYTES: Final = {
+    "parent_hash", "ommers_hash", "coinbase", "state_root", "transactions_root", "receipts_root",
+    "logs_bloom", "extra_data", "mix_hash", "nonce", "withdrawals_root",
+    "parent_beacon_block_root", "requests_hash",
+}  # fmt: skip
 
 
 def header_json(header: Header, block_hash: bytes) -> Json:
@@ -88,3 +103,54 @@ def uncle_json(ommer: Header) -> Json:
     answer["size"] = quantity(Block(ommer).size)
     answer["uncles"] = []
     return answer
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def block_from_json(found: Mapping[str, Any]) -> Block:
+    """A post-merge block with full transaction objects; ValueError names a wrong member.
+
+    ValueError too when the block does not hash to its ``hash``.
+    """
+    header = Header(**_header_fields(found))
+    if header.ommers_hash != EMPTY_LIST_HASH:
+        raise ValueError("block: its uncles are not in the JSON")
+    withdrawals = found.get("withdrawals")
+    block = Block(
+        header,
+        tuple(transaction_from_json(one) for one in found.get("transactions") or ()),
+        withdrawals=None if withdrawals is None else tuple(map(_read_withdrawal, withdrawals)),
+    )
+    if block.hash != read_bytes(found.get("hash"), "hash", 32):
+        raise ValueError(f"block {header.number}: its header does not hash to its hash")
+    return block
+
+
+def _header_fields(found: Mapping[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name in Header.__dataclass_fields__:
+        if name.startswith("_"):
+            continue
+        first, *rest = name.split("_")
+        member = HEADER_MEMBERS.get(name) or first + "".join(part.title() for part in rest)
+        value = found.get(member)
+        if value is None:
+            continue
+        fields[name] = (
+            read_bytes(value, member) if name in HEADER_BYTES else read_number(value, member)
+        )
+    return fields
+
+
+def _read_withdrawal(found: Mapping[str, Any]) -> Withdrawal:
+    return Withdrawal(
+        index=_read_number(found, "index"),
+        validator_index=_read_number(found, "validatorIndex"),
+        address=read_bytes(found["address"], "withdrawals", 20),
+        amount=_read_number(found, "amount"),
+    )
+
+
+def _read_number(found: Mapping[str, Any], name: str) -> int:
+    return read_number(found.get(name), name)

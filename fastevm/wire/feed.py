@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from fastevm.builder.pending import PendingBlock
+from fastevm.builder.pending_block import PendingBlock
 from fastevm.errors import FastevmError
 from fastevm.types import EMPTY_ROOT, ZERO_HASH, Header
 from fastevm.wire.text.hex import hex_bytes

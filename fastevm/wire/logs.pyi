@@ -1,7 +1,7 @@
 # Types of the writer of logs.
 from typing import final
 
-from fastevm.logindex.records import BlockLogs, LogQuery
+from fastevm.logindex.block_logs import BlockLogs, LogQuery
 
 @final
 class LogWriter:

@@ -3,7 +3,7 @@
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from fastevm.logindex.records cimport (
+from fastevm.logindex.block_logs cimport (
     ADDRESS_SIZE,
     MARK_BITS,
     TOPIC_SIZE,

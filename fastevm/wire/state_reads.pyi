@@ -1,4 +1,4 @@
-"""Plain reads of the newest state, from the text of a request to the text of its answer."""
+"""Reads of the newest state, from the text of a request to the text of its answer."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -13,25 +13,25 @@ class Read(Enum):
     CODE = 4
     STORAGE = 5
 
-class PlainReads:
-    """Reads a body, then answers it. Not for several threads at once.
+class StateReads:
+    """Parses a body, then answers it. Not for several threads at once.
 
-    Plain is a JSON-RPC 2.0 request, or a batch of at most ``limit``, of ``methods`` alone, each
-    with an id, all its params and the tag ``latest`` or ``pending``. What such a request means is
-    what the method's handler says; tests hold both against each other.
+    A body is a JSON-RPC 2.0 request or a batch of at most ``limit``, of ``methods`` alone, each
+    with an id, all its params and the tag ``latest`` or ``pending``. The answers are those of the
+    methods' handlers; tests compare both.
     """
 
     wants_pending: bool
     def __init__(self, methods: Mapping[str, Read], limit: int) -> None: ...
     def read(self, body: bytes) -> bool:
-        """Understand a body; False for what is not plain, and the body is not kept."""
+        """Parse a body; False for any other form, and the body is not kept."""
 
     def answer(
         self, latest: object, pending: object, number: int, chain_id: int, limit: int
     ) -> bytes | None:
         """The answer to the body that was read last, from the layers of both blocks.
 
-        None to leave it to others: it would have more than ``limit`` bytes, or there are no layers.
+        None where it would have more than ``limit`` bytes or there are no layers.
         """
 
     def counts_by_method(self) -> list[tuple[str, int]]:

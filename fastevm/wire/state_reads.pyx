@@ -1,7 +1,7 @@
-"""Plain reads of the newest state, from the text of a request to the text of its answer.
+"""Reads of the newest state (``eth_getBalance`` and the like), from request text to answer text.
 
-A wallet's and an indexer's most frequent requests are batches of such calls. They are read into C
-values, looked up and written in three short passes; what is of any other form is left to others.
+Wallets and indexers send batches of such calls. They are parsed into C values, looked up and
+written without Python objects. A body with any other call or form takes the Python path.
 """
 
 from enum import Enum
@@ -71,11 +71,11 @@ cdef enum Member:
     PARAMS = 3
 
 cdef enum:
-    KEPT = 1 << 20            # bytes of an answer whose memory is used again
+    KEPT = 1 << 20            # bytes of the largest answer whose memory is kept
 
 
-# One call, as far as it is understood. The texts lie in the body.
-cdef struct Plain:
+# One parsed call. The texts lie in the body.
+cdef struct Call:
     const char* id
     size_t id_size
     const char* params        # where the array begins; NULL when there is none
@@ -92,8 +92,8 @@ cdef struct Name:
 
 # --- reading ---
 
-# A JSON number or string as nearly everybody's ids are: digits, or text without escapes.
-cdef bint take_id(Cursor* c, Plain* call) noexcept nogil:
+# An id of digits, or a string without escapes.
+cdef bint take_id(Cursor* c, Call* call) noexcept nogil:
     cdef const char* text = NULL
     cdef size_t size = 0, i
     skip_space(c)
@@ -135,7 +135,7 @@ cdef bint take_tag(Cursor* c, bint* is_pending) noexcept nogil:
 
 
 # The parameters of a call whose method is known.
-cdef bint take_params(Cursor* c, Plain* call) noexcept nogil:
+cdef bint take_params(Cursor* c, Call* call) noexcept nogil:
     if not take(c, c'['):
         return False
     if call.kind != BLOCK_NUMBER and call.kind != CHAIN_ID:
@@ -148,7 +148,7 @@ cdef bint take_params(Cursor* c, Plain* call) noexcept nogil:
     return take(c, c']')
 
 
-# Over an array of strings, numbers and names; what nests is odd.
+# Skip an array of strings, numbers and names; False for nested values.
 cdef bint skip_params(Cursor* c) noexcept nogil:
     cdef const char* text = NULL
     cdef size_t size = 0
@@ -173,15 +173,15 @@ cdef bint take_version(Cursor* c) noexcept nogil:
     return take_text(c, &text, &size) and size == 3 and memcmp(text, b"2.0", 3) == 0
 
 
-cdef class PlainReads:
-    """Reads a body, then answers it; see the stub."""
+cdef class StateReads:
+    """Parses a body, then answers it; see the stub."""
 
-    cdef Plain* calls
+    cdef Call* calls
     cdef size_t limit, count
     cdef Name[KINDS] names
     cdef list methods            # (name, what it reads), which own the texts of `names`
     cdef size_t[KINDS] counts
-    cdef bytes body              # what `calls` point into
+    cdef bytes body              # which `calls` point into
     cdef bint is_batch
     cdef readonly bint wants_pending
     cdef JsonText text
@@ -190,7 +190,7 @@ cdef class PlainReads:
         cdef bytes name
         cdef int kind
         self.limit = limit
-        self.calls = <Plain*>calloc(self.limit, sizeof(Plain))
+        self.calls = <Call*>calloc(self.limit, sizeof(Call))
         if self.calls == NULL:
             raise MemoryError
         memset(self.names, 0, sizeof(self.names))
@@ -206,7 +206,7 @@ cdef class PlainReads:
         json_free(&self.text)
 
     def read(self, body: bytes) -> bool:
-        """Understand a body; False for what is not plain, and the body is not kept."""
+        """Parse a body; False for any other form, and the body is not kept."""
         cdef Cursor c = Cursor(
             PyBytes_AS_STRING(body), PyBytes_AS_STRING(body) + PyBytes_GET_SIZE(body)
         )
@@ -230,7 +230,7 @@ cdef class PlainReads:
 
     # One request object. The method is most often before the params, and need not be.
     cdef bint take_call(self, Cursor* c) noexcept:
-        cdef Plain* call = &self.calls[self.count]
+        cdef Call* call = &self.calls[self.count]
         cdef Key key = Key(NULL, 0, 0)
         cdef size_t members = 0
         cdef Step step
@@ -258,7 +258,7 @@ cdef class PlainReads:
         self.wants_pending = self.wants_pending or call.of_pending
         return True
 
-    cdef bint take_member(self, Cursor* c, Key* key, Plain* call) noexcept:
+    cdef bint take_member(self, Cursor* c, Key* key, Call* call) noexcept:
         if is_key(key, b"jsonrpc"):
             return once(key, JSONRPC) and take_version(c)
         if is_key(key, b"id"):
@@ -285,7 +285,7 @@ cdef class PlainReads:
     def answer(
         self, latest: object, pending: object, number: int, chain_id: int, limit: int
     ) -> bytes | None:
-        """The answer to the body that was read last; None to leave it to others. See the stub."""
+        """The answer to the body that was read last; None for the Python path. See the stub."""
         cdef uint64_t head = number, chain = chain_id
         cdef size_t room = limit, i
         cdef Reader[2] readers
@@ -318,7 +318,7 @@ cdef class PlainReads:
         return answer
 
     cdef void write(
-        self, const Plain* call, const Reader* reader, uint64_t number, uint64_t chain_id
+        self, const Call* call, const Reader* reader, uint64_t number, uint64_t chain_id
     ) noexcept:
         cdef JsonText* t = &self.text
         cdef AccountData account
@@ -344,9 +344,9 @@ cdef class PlainReads:
         ]
 
 
-# What is read of an account; of one that is not there all is zero.
+# The value that a call reads of an account; all are zero where there is no account.
 cdef void write_of_account(
-    JsonText* t, const Plain* call, const Reader* reader, const AccountData* account
+    JsonText* t, const Call* call, const Reader* reader, const AccountData* account
 ) noexcept nogil:
     cdef Word value
     if call.kind == BALANCE:

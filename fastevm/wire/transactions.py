@@ -1,13 +1,16 @@
-"""Transactions as JSON values: in a block, or in the pool.
+"""Transactions as JSON, written and read: in a block, or in the pool.
 
 Shapes are those of deployed nodes: r and s are quantities, the ``gasPrice`` of a mined transaction
 is what it paid per gas, an unprotected legacy transaction has no ``chainId``.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from fastevm.execution.transaction import Transaction
 from fastevm.types import Block
 from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
+from fastevm.wire.text.members import read_bytes, read_number
 
 LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
 DYNAMIC_FEES: Final = frozenset((DYNAMIC_FEE, BLOB, SET_CODE))
@@ -93,3 +96,64 @@ def _price(transaction: Any, base_fee: int | None) -> int:
     if base_fee is None or transaction.type not in DYNAMIC_FEES:
         return int(transaction.max_fee_per_gas)
     return int(transaction.effective_gas_price(base_fee))
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def transaction_from_json(found: Mapping[str, Any]) -> Transaction:
+    """A signed transaction of any type; ValueError when it does not hash to its hash."""
+    kind = read_number(found.get("type") or "0x0", "type")
+    fields: dict[str, Any] = {
+        "type": kind,
+        "nonce": _read_number(found, "nonce"),
+        "gas_limit": _read_number(found, "gas"),
+        "to": None if found.get("to") is None else read_bytes(found["to"], "to", 20),
+        "value": _read_number(found, "value"),
+        "data": read_bytes(found.get("input", "0x"), "input"),
+        "v": _read_number(found, "v"),
+        "r": _read_number(found, "r"),
+        "s": _read_number(found, "s"),
+    }
+    if found.get("chainId") is not None:
+        fields["chain_id"] = _read_number(found, "chainId")
+    if kind < 2:
+        fields["gas_price"] = _read_number(found, "gasPrice")
+    else:
+        fields["max_fee_per_gas"] = _read_number(found, "maxFeePerGas")
+        fields["max_priority_fee_per_gas"] = _read_number(found, "maxPriorityFeePerGas")
+    transaction = Transaction.build(**fields, **_read_lists(found, kind))
+    if transaction.hash != read_bytes(found.get("hash"), "hash", 32):
+        raise ValueError(f"transaction {found.get('hash')}: it does not hash to its hash")
+    return transaction
+
+
+def _read_lists(found: Mapping[str, Any], kind: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if kind >= 1:
+        fields["access_list"] = [
+            (
+                read_bytes(entry["address"], "accessList", 20),
+                [read_bytes(key, "accessList", 32) for key in entry["storageKeys"]],
+            )
+            for entry in found.get("accessList") or ()
+        ]
+    if kind == 3:
+        fields["max_fee_per_blob_gas"] = _read_number(found, "maxFeePerBlobGas")
+        fields["blob_versioned_hashes"] = [
+            read_bytes(one, "blobVersionedHashes", 32) for one in found["blobVersionedHashes"]
+        ]
+    if kind == 4:
+        fields["authorization_list"] = [
+            (
+                _read_number(one, "chainId"),
+                read_bytes(one["address"], "authorizationList", 20),
+                *(_read_number(one, name) for name in ("nonce", "yParity", "r", "s")),
+            )
+            for one in found["authorizationList"]
+        ]
+    return fields
+
+
+def _read_number(found: Mapping[str, Any], name: str) -> int:
+    return read_number(found.get(name), name)

@@ -31,7 +31,7 @@ from fastevm.rpc.methods import METHODS
 from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
 from fastevm.rpc.subscriptions.topics import Turn
 from fastevm.simulate import Patience
-from fastevm.wire.state_reads import PlainReads
+from fastevm.wire.state_reads import StateReads
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -62,7 +62,7 @@ class Dispatcher:
         reads = {
             method.name: method.reads for method in METHODS.values() if method.reads is not None
         }
-        self.reads = PlainReads(reads, context.limits.batch_items)
+        self.reads = StateReads(reads, context.limits.batch_items)
         self.gathering = Gathering(context, self._gathered)
         self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
 

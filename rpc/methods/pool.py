@@ -23,7 +23,7 @@ WAITING: Final = 1_000_000  # what a wait weighs
 BLOB_TYPE: Final = b"\x03"  # whose proofs take milliseconds
 
 
-def foresee_transactions(context: Context, calls: list[list[Any]]) -> None:
+def predecode_transactions(context: Context, calls: list[list[Any]]) -> None:
     """Let the node prepare the transactions of several calls together."""
     if not context.node.submits_at_once:
         weigh(WAITING)
@@ -31,10 +31,10 @@ def foresee_transactions(context: Context, calls: list[list[Any]]) -> None:
     for params in calls:
         with suppress(DecodeError, IndexError):  # said when the call is made
             raws.append(decode_bytes(params[0]))
-    context.node.foresee(raws)
+    context.node.predecode(raws)
 
 
-@method("eth_sendRawTransaction", DATA, place=Place.SMALL, ahead=foresee_transactions)
+@method("eth_sendRawTransaction", DATA, place=Place.SMALL, ahead=predecode_transactions)
 def send_raw_transaction(context: Context, raw: bytes) -> str:
     """Submit a signed transaction and return its hash; it waits for the next pre-confirmed slice.
 

@@ -11,7 +11,7 @@ import pytest
 from fastevm.bench.processes import NodeProcess, Refused, wait_for
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.node.node import DEV_CHAIN_ID as CHAIN_ID
+from fastevm.node.from_genesis import DEV_CHAIN_ID as CHAIN_ID
 
 KEY = dev_accounts(1)[0].private_key
 BOB = "0x" + "b0" * 20

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fastevm.chain.chain import Chain, HeadChange
+from fastevm.chain.chain import Chain
+from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.retention import ChainLimits
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
 from fastevm.execution.validation import transactions_root

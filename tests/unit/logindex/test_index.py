@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastevm.chain.chain import HeadChange
+from fastevm.chain.fork_choice import HeadChange
 from fastevm.logindex import LogIndex, LogLimits, LogQuery
 from fastevm.logindex.index import PAGE_BLOCKS
 from fastevm.primitives.bloom import bloom_of

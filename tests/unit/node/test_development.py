@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fastevm.chain.retention import LEAST_STATES, ChainLimits
+from fastevm.chain.retention import MIN_STATES, ChainLimits
 from fastevm.errors import StateUnavailableError
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.development import MAX_MINED, MAX_SNAPSHOTS, Development
-from fastevm.node.node import DEV_CHAIN_ID
+from fastevm.node.from_genesis import DEV_CHAIN_ID
 from fastevm.storage import DataDirectory
 
 BOB = b"\xb0" * 20
@@ -165,12 +165,12 @@ def test_going_back_needs_no_state_that_the_chain_keeps(tmp_path: Path) -> None:
         control(node).mine()
     number, head = control(node).snapshot(), node.chain.head
     control(node).amend({BOB_NAME: {"nonce": "0x9"}})
-    control(node).mine(LEAST_STATES + 20)
+    control(node).mine(MIN_STATES + 20)
     with pytest.raises(StateUnavailableError):
         node.chain.layer_of(head.hash)
     with pytest.raises(StateUnavailableError):
         node.chain.set_head(head.hash)
-    assert node.chain.head.number == head.number + LEAST_STATES + 20
+    assert node.chain.head.number == head.number + MIN_STATES + 20
     assert control(node).revert(number)
     for _ in range(3):
         assert node.chain.head.hash == head.hash

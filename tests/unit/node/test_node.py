@@ -9,7 +9,7 @@ from fastevm.builder import PendingBlock
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Node, dev_node
-from fastevm.node.node import DEV_BALANCE, DEV_CHAIN_ID
+from fastevm.node.from_genesis import DEV_BALANCE, DEV_CHAIN_ID
 
 BOB = b"\xb0" * 20
 PATIENCE = 10.0  # seconds to wait for what should take a fraction of one

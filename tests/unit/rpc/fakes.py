@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from fastevm.chain.chain import HeadChange
+from fastevm.chain.fork_choice import HeadChange
 from fastevm.execution.decoding import decode_block
 from fastevm.primitives import rlp
 from fastevm.simulate import (
@@ -207,7 +207,7 @@ class FakeNode:
         for listener in self.transaction_listeners:
             listener(transaction)
 
-    def foresee(self, raws: Sequence[bytes]) -> None:
+    def predecode(self, raws: Sequence[bytes]) -> None:
         self.foreseen.append(list(raws))
 
     def submit(self, raw: bytes) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fastevm.node import Mining, dev_node
-from fastevm.node.node import dev_genesis
+from fastevm.node.from_genesis import dev_genesis
 from fastevm.rpc import command
 from fastevm.rpc.limits import Limits
 

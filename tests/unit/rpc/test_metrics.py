@@ -44,7 +44,7 @@ def test_the_numbers_of_node_and_listener_do_not_collide() -> None:
     metrics = Metrics()
     metrics.count("eth_call", 0.1)
     metrics.count_error("eth_call", -32000)
-    node.meters.count("slices_total")
+    node.metrics_registry.count("slices_total")
     freshness = Freshness(node, metrics, limit=5)
     text = metrics.render({**node.metrics(), **freshness.gauges(), "head_number": 1})
     assert families(text)["fastevm_slices_total"] == "counter"

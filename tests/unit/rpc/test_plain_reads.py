@@ -11,7 +11,7 @@ import pytest
 
 from fastevm.rpc.dispatch.registry import METHODS
 from fastevm.state.layer import Layer
-from fastevm.wire.state_reads import PlainReads, Read
+from fastevm.wire.state_reads import Read, StateReads
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeNode, FakePending, chain_of, header
@@ -51,7 +51,7 @@ def plain(node: FakeNode, make_caller: MakeCaller) -> Caller:
 def oracle(node: FakeNode, make_caller: MakeCaller) -> Respond:
     """The answers of the handlers."""
     caller = make_caller(node)
-    caller.dispatcher.reads = PlainReads({}, 1)
+    caller.dispatcher.reads = StateReads({}, 1)
     return caller.dispatcher.answer
 
 
@@ -163,7 +163,7 @@ async def test_reads_are_counted_by_method(plain: Caller) -> None:
 
 
 def test_a_method_that_is_not_there_is_not_read() -> None:
-    reads = PlainReads({"eth_chainId": Read.CHAIN_ID}, 1)
+    reads = StateReads({"eth_chainId": Read.CHAIN_ID}, 1)
     for name in ("", "eth_blockNumber", "eth_chainI", "eth_chainIdd"):
         assert not reads.read(b'{"jsonrpc":"2.0","id":1,"method":"%b"}' % name.encode())
     assert reads.read(b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}')

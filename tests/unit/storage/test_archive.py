@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from fastevm.chain.chain import Chain
-from fastevm.chain.retention import LEAST_BLOCKS, ChainLimits
+from fastevm.chain.retention import MIN_BLOCKS, ChainLimits
 from fastevm.errors import BlockUnavailableError, StateUnavailableError, UnknownBlockError
-from fastevm.node.node import Mining, Node, dev_node
+from fastevm.node.from_genesis import dev_node
+from fastevm.node.node import Mining, Node
 from fastevm.storage import Archive, DataDirectory, ScratchBlocks
 from fastevm.storage import archive as archive_module
-from fastevm.storage.blocks import BlockJournal
+from fastevm.storage.block_journal import BlockJournal
 from fastevm.types import Block
 
 from ..chain.blocks import build, grow, new_chain, payment
@@ -113,7 +114,7 @@ def test_an_old_state_goes_and_an_old_block_stays() -> None:
 def test_gas_bounds_what_is_kept() -> None:
     """Full blocks leave memory and lose their states sooner than empty ones."""
     chain = archived(limits=ChainLimits(block_gas=1, state_gas=1))
-    grow(chain, LEAST_BLOCKS + 3, transactions=())
+    grow(chain, MIN_BLOCKS + 3, transactions=())
     assert chain.archive is not None
     assert not chain.archive.numbers, "what used no gas stays"
     for nonce in range(2):
@@ -154,7 +155,7 @@ def test_another_block_in_its_place_is_no_answer() -> None:
     grow(chain, 6)
     assert isinstance(chain.archive, Archive)
     first = chain.archive.store.read(0)
-    chain.archive.store.read = lambda place: first  # type: ignore[method-assign]
+    chain.archive.store.read = lambda position: first  # type: ignore[method-assign]
     with pytest.raises(BlockUnavailableError, match="another one lies in its place"):
         chain.block_by_number(3)
 

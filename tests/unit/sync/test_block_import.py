@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fastevm.chain.chain import Chain
-from fastevm.chain.metrics import Meters
+from fastevm.chain.metrics import MetricsRegistry
 from fastevm.chain.retention import ChainLimits
 from fastevm.errors import InvalidBlock
 from fastevm.sync import block_import as importing
@@ -49,9 +49,9 @@ class Pair:
         self.theirs = upstream or new_chain()
         self.ours = new_chain(limits=limits)
         self.upstream = FakeUpstream(self.theirs)
-        self.meters = Meters()
+        self.metrics = MetricsRegistry()
         self.blocks = BlockImport(
-            self.ours, self.upstream, add_block=self.ours.add, lock=RLock(), meters=self.meters
+            self.ours, self.upstream, add_block=self.ours.add, lock=RLock(), metrics=self.metrics
         )
 
     async def follow(self) -> None:
@@ -73,7 +73,7 @@ def branch_off(chain: Chain, number: int, count: int) -> None:
 async def test_missing_blocks_are_fetched_in_their_order(pair: Pair) -> None:
     grow(pair.theirs, 40)
     await pair.follow()
-    assert pair.meters.get("upstream_blocks_total") == 40
+    assert pair.metrics.get("upstream_blocks_total") == 40
     pair.upstream.asked.clear()
     await pair.follow()
     assert pair.upstream.asked == ["eth_getBlockByNumber"]
@@ -90,7 +90,7 @@ async def test_who_catches_up_says_how_far_it_is(pair: Pair) -> None:
     assert seen[1] == SyncState(2, 2, 32)
     assert SyncState(2, 18, 32) in seen
     assert pair.blocks.sync_state is None
-    assert pair.meters.get("upstream_behind_blocks") == 30
+    assert pair.metrics.get("upstream_behind_blocks") == 30
 
 
 @pytest.mark.parametrize(("fork", "length"), [(9, 1), (5, 5), (5, 2), (0, 1), (3, 30)])
@@ -171,5 +171,5 @@ async def test_a_block_that_breaks_a_rule_is_counted_and_not_taken(pair: Pair) -
     grow(pair.theirs, 1)
     with pytest.raises(InvalidBlock, match="state_root"):
         await pair.blocks.follow_head()
-    assert pair.meters.get("upstream_invalid_blocks_total") == 1
+    assert pair.metrics.get("upstream_invalid_blocks_total") == 1
     assert pair.ours.head == head

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastevm.sync.feed_sequence import EARLY_BLOCKS, EarlySlices, Verdict, judge
+from fastevm.sync.feed_sequence import EARLY_BLOCKS, EarlySlices, Verdict, classify
 from fastevm.wire.feed import FeedSlice
 
 
@@ -43,12 +43,12 @@ def message(
     ],
 )
 def test_a_message_after_slice_five_of_block_100(new: FeedSlice, verdict: Verdict) -> None:
-    assert judge(message(100, 5), new) is verdict
+    assert classify(message(100, 5), new) is verdict
 
 
 def test_without_pending_state_only_a_first_slice_begins() -> None:
-    assert judge(None, message(100, 0)) is Verdict.START
-    assert judge(None, message(100, 1)) is Verdict.MISSING_FIRST
+    assert classify(None, message(100, 0)) is Verdict.START
+    assert classify(None, message(100, 1)) is Verdict.MISSING_FIRST
 
 
 def test_early_messages_come_out_in_order() -> None:

@@ -8,8 +8,7 @@ from fastevm.errors import InvalidTransaction
 from fastevm.execution.transaction import Transaction, sign_authorization
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.state.layer import Layer
-from fastevm.txpool.pool import TransactionPool
-from fastevm.txpool.pooled import PoolLimits
+from fastevm.txpool.pool import PoolLimits, TransactionPool
 
 ACCOUNTS = dev_accounts(4)
 RICH = 10**20
@@ -186,14 +185,14 @@ def test_a_cap_near_the_base_fee_lowers_the_offer() -> None:
     assert [one.sender for one in taken(pool, 95)] == [ACCOUNTS[1].address, ACCOUNTS[0].address]
 
 
-def test_who_was_put_aside_is_offered_again_in_the_next_slice() -> None:
+def test_a_transaction_that_was_set_aside_is_offered_again_in_the_next_slice() -> None:
     pool = pool_on()
     pool.add(signed(0))
     pool.add(signed(1))
     pool.open_slice(0)
     pooled = pool.best()
     assert pooled is not None
-    pool.put_aside(pooled)
+    pool.set_aside(pooled)
     assert pool.best() is None
     assert [one.nonce for one in taken(pool)] == [0, 1]
 

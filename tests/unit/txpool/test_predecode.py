@@ -1,4 +1,4 @@
-"""Transactions that were foreseen are the same as those that were not."""
+"""Predecoded transactions are the same as those that were not predecoded."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import TransactionDecodeError
 from fastevm.execution.sidecar import BLOB_TX_TYPE
 from fastevm.execution.transaction import Transaction
-from fastevm.txpool.predecode import MOST_FORESEEN, MOST_KEPT, Foreseen
+from fastevm.txpool.predecode import MAX_PREDECODED, MAX_PREDECODED_AT_ONCE, PredecodedTransactions
 
 KEY = b"\x01" * 32
 
@@ -16,37 +16,37 @@ def raw(nonce: int) -> bytes:
     return plain.sign(KEY).raw
 
 
-def test_what_was_foreseen_comes_with_its_sender_and_once() -> None:
-    foreseen, group = Foreseen(), [raw(nonce) for nonce in range(9)]
-    foreseen.expect(group)
+def test_a_predecoded_transaction_has_its_sender_and_is_taken_once() -> None:
+    cache, group = PredecodedTransactions(), [raw(nonce) for nonce in range(9)]
+    cache.predecode(group)
     for one in group:
-        first, sidecar = foreseen.take(one)
-        again, _ = foreseen.take(one)
+        first, sidecar = cache.take(one)
+        again, _ = cache.take(one)
         assert first.raw == one and first.sender == public_key_address(KEY) and sidecar is None
         assert again == first and again is not first
 
 
 def test_one_group_does_not_push_out_another() -> None:
-    foreseen = Foreseen()
-    foreseen.expect([raw(0), raw(1)])
-    foreseen.expect([raw(2)])
-    assert len(foreseen) == 3
-    foreseen.take(raw(1))
-    assert len(foreseen) == 2
+    cache = PredecodedTransactions()
+    cache.predecode([raw(0), raw(1)])
+    cache.predecode([raw(2)])
+    assert len(cache) == 3
+    cache.take(raw(1))
+    assert len(cache) == 2
 
 
 def test_what_is_no_transaction_is_said_when_it_is_taken() -> None:
-    foreseen = Foreseen()
-    foreseen.expect([b"", b"\xc0", bytes([BLOB_TX_TYPE]), raw(0)])
-    assert len(foreseen) == 1
+    cache = PredecodedTransactions()
+    cache.predecode([b"", b"\xc0", bytes([BLOB_TX_TYPE]), raw(0)])
+    assert len(cache) == 1
     with pytest.raises(TransactionDecodeError):
-        foreseen.take(b"\xc0")
+        cache.take(b"\xc0")
 
 
 def test_no_more_is_kept_than_its_limits() -> None:
-    foreseen = Foreseen()
-    foreseen.expect([raw(nonce) for nonce in range(MOST_FORESEEN + 1)])
-    assert len(foreseen) == MOST_FORESEEN
-    for first in range(0, MOST_KEPT, MOST_FORESEEN):
-        foreseen.expect([raw(1_000 + first + i) for i in range(MOST_FORESEEN)])
-    assert len(foreseen) == MOST_KEPT
+    cache = PredecodedTransactions()
+    cache.predecode([raw(nonce) for nonce in range(MAX_PREDECODED_AT_ONCE + 1)])
+    assert len(cache) == MAX_PREDECODED_AT_ONCE
+    for first in range(0, MAX_PREDECODED, MAX_PREDECODED_AT_ONCE):
+        cache.predecode([raw(1_000 + first + i) for i in range(MAX_PREDECODED_AT_ONCE)])
+    assert len(cache) == MAX_PREDECODED

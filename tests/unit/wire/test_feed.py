@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from fastevm.execution.requests import requests_hash
 from fastevm.execution.roots import ordered_root
-from fastevm.node.node import Mining, dev_node
+from fastevm.node.from_genesis import dev_node
+from fastevm.node.node import Mining
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
 from fastevm.types import Header

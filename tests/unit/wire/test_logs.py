@@ -13,8 +13,8 @@ from fastevm.types import Log
 from fastevm.wire.logs import LogWriter
 from fastevm.wire.receipts import ReceiptWriter
 
+from ..logindex.test_block_logs import ADDRESSES, HASH, TOPICS, packed, transactions
 from ..logindex.test_index import receipt
-from ..logindex.test_records import ADDRESSES, HASH, TOPICS, packed, transactions
 
 EVERYTHING = LogQuery()
 PLENTY = 10**9

@@ -1,12 +1,12 @@
 """The DAO fork's move of ether."""
 
-from fastevm.chain.dao import DRAINED_ACCOUNTS, REFUND_CONTRACT, drained
+from fastevm.chain.dao_fork import DRAINED_ACCOUNTS, REFUND_CONTRACT, apply_dao_fork
 from fastevm.state.layer import Layer
 
 
 def test_all_ether_of_the_list_goes_to_the_refund_contract():
     first, last, other = DRAINED_ACCOUNTS[0], DRAINED_ACCOUNTS[-1], b"\x01" * 20
-    layer = drained(
+    layer = apply_dao_fork(
         Layer.of(
             {
                 first: {"balance": 5, "nonce": 1},

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from fastevm.chain.chain import Chain
 from fastevm.errors import FastevmError
-from fastevm.storage.bodies import block_of, pack_body, receipts_of
-from fastevm.storage.framed import FramedFile, Record, StorageError
-from fastevm.storage.snapshot import Snapshot
+from fastevm.storage.block_record import block_of, pack_body, receipts_of
+from fastevm.storage.record_file import Record, RecordFile, StorageError
+from fastevm.storage.state_snapshot import Snapshot
 from fastevm.types import Block, Receipt
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class BlockJournal:
 
     def __init__(self, directory: Path, label: bytes, *, flush: bool) -> None:
         """``flush``: wait for the disk after every record."""
-        self.file = FramedFile(directory / FILE_NAME, label)
+        self.file = RecordFile(directory / FILE_NAME, label)
         self.flush = flush
         self._replayed: Record | None = None  # what is being played back is written already
 
@@ -53,9 +53,9 @@ class BlockJournal:
         if self._replayed is None:
             self._write(AMENDMENT, block_hash + json.dumps(accounts).encode())
 
-    def read(self, place: int) -> Record:
+    def read(self, position: int) -> Record:
         """The record that begins there; OSError or StorageError when none does."""
-        return self.file.read(place)
+        return self.file.read(position)
 
     def replay(
         self, chain: Chain, snapshot: Snapshot | None = None, progress: Progress | None = None
@@ -96,22 +96,22 @@ class BlockJournal:
 
     def _adopt(self, chain: Chain, snapshot: Snapshot, progress: Progress | None) -> int:
         """Give the chain its blocks up to the snapshot's, unexecuted; how many there are."""
-        places: dict[bytes, tuple[bytes, int]] = {}
+        positions: dict[bytes, tuple[bytes, int]] = {}
         for record in self.file.records():
             if record.kind == BLOCK and record.end <= snapshot.journal_size:
                 header = block_of(record.payload).header
-                places[header.hash] = (header.parent_hash, record.start)
+                positions[header.hash] = (header.parent_hash, record.start)
         branch, block_hash = [], snapshot.block_hash
         while block_hash != chain.genesis.hash:
-            if block_hash not in places:
+            if block_hash not in positions:
                 raise StorageError(f"{self.file.path} does not lead to the snapshot's block")
-            block_hash, place = places[block_hash]
-            branch.append(place)
+            block_hash, position = positions[block_hash]
+            branch.append(position)
         told = 0
-        for place in reversed(branch):
-            payload = self.read(place).payload
-            layer = snapshot.layer if place == branch[0] else None
-            chain.adopt(block_of(payload), receipts_of(payload), layer, place)
+        for position in reversed(branch):
+            payload = self.read(position).payload
+            layer = snapshot.layer if position == branch[0] else None
+            chain.adopt(block_of(payload), receipts_of(payload), layer, position)
             told += len(payload)
             if progress is not None:
                 progress(chain.head.number, told, self.file.size)

@@ -1,4 +1,4 @@
-"""The blobs of a transaction against its versioned hashes: counts, form, hashes and proofs."""
+"""Checks of a blob transaction's sidecar: its version, its counts, its hashes, its proofs."""
 
 from hashlib import sha256
 
@@ -6,7 +6,7 @@ from fastevm.execution.sidecar import CELL_PROOF_VERSION, BlobSidecar
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.txpool.kzg import TrustedSetup
-from fastevm.txpool.pooled import refuse
+from fastevm.txpool.pooled_transaction import refuse
 
 CELLS_PER_BLOB = 128
 HASH_VERSION = b"\x01"  # first byte of a versioned hash (EIP-4844)
@@ -20,8 +20,8 @@ def check_sidecar(
 ) -> None:
     """Raise InvalidTransaction when the sidecar (EIP-4844, EIP-7594) does not prove the hashes.
 
-    Since Osaka every cell has a proof, before it every blob. Proofs are looked at last, for they
-    cost milliseconds.
+    Since Osaka there is a proof for every cell, before it one for every blob. Proofs are checked
+    last because they take milliseconds.
     """
     hashes = transaction.blob_versioned_hashes
     if sidecar is None:

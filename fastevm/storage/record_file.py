@@ -1,4 +1,4 @@
-"""An append-only file of records, each framed by its size and a checksum.
+"""An append-only file of records, each encode_record by its size and a checksum.
 
 A process that dies at any moment leaves whole records and at most one torn one at the end, which
 the next reader cuts off. A record is in the file (though perhaps not on the disk, see ``sync``)
@@ -45,7 +45,7 @@ class Record(NamedTuple):
         return self.end - len(self.payload) - _FRAME.size
 
 
-class FramedFile:
+class RecordFile:
     """Records of one file. ``label`` (any bytes) tells whose they are and must not change.
 
     One thread may append; ``sync`` may run in another. :class:`StorageError` for a file that is
@@ -68,7 +68,7 @@ class FramedFile:
     def append(self, kind: int, payload: bytes) -> int:
         """Add a record; where it begins. OSError (a full disk, say) leaves the file as it was."""
         start = self.size
-        self._write(framed(kind, payload))
+        self._write(encode_record(kind, payload))
         return start
 
     def read(self, start: int) -> Record:
@@ -103,7 +103,7 @@ class FramedFile:
 
     def rewrite(self, records: Iterable[tuple[int, bytes]]) -> None:
         """Put other records in the place of all: afterwards there are the old ones or the new."""
-        fresh = FramedFile(self.path.with_name(self.path.name + NEW_SUFFIX), self.label)
+        fresh = RecordFile(self.path.with_name(self.path.name + NEW_SUFFIX), self.label)
         fresh.clear()  # one that was begun and never finished
         for kind, payload in records:
             fresh.append(kind, payload)
@@ -152,7 +152,7 @@ class FramedFile:
         self.size = at
 
 
-def framed(kind: int, payload: bytes) -> bytes:
+def encode_record(kind: int, payload: bytes) -> bytes:
     """A record as it lies in a file; StorageError when it is too large."""
     if len(payload) > MAX_RECORD_BYTES:
         raise StorageError(f"a record of {len(payload)} bytes, limit {MAX_RECORD_BYTES}")

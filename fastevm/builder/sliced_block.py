@@ -1,4 +1,4 @@
-"""A block under construction, slice by slice; knows neither clock nor pool."""
+"""A block under construction that is closed slice by slice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from fastevm.builder.pending import PendingBlock
+from fastevm.builder.pending_block import PendingBlock
 from fastevm.chain.chain import Chain
 from fastevm.execution.block import BlockBuilder
 from fastevm.execution.draft import draft_header
@@ -24,10 +24,10 @@ EXTRA_DATA = b"fastevm"
 PAYLOAD_ID_SIZE = 8
 
 
-class BlockMaker:
-    """Runs transactions on a state and shows what there is so far.
+class SlicedBlock:
+    """Executes transactions on a state; each closed slice is an immutable pending block.
 
-    ``cancel`` may come from any thread; everything else belongs to one.
+    ``cancel`` may be called from any thread, everything else from one.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class BlockMaker:
     ) -> None:
         self.payload_id, self.previous = payload_id, previous
         self.index = -1
-        self._shown = 0
+        self._sliced = 0  # transactions in closed slices
         self._builder = BlockBuilder(
             layer,
             draft,
@@ -57,7 +57,7 @@ class BlockMaker:
 
     @property
     def header(self) -> Header:
-        """The draft."""
+        """The header so far; roots and gas are those of the draft."""
         return self._builder.header
 
     @property
@@ -76,19 +76,19 @@ class BlockMaker:
         return len(self._builder.transactions)
 
     def add(self, transaction: Transaction) -> Receipt:
-        """Run a transaction; InvalidTransaction changes nothing."""
+        """Execute a transaction; InvalidTransaction changes nothing."""
         return self._builder.add(transaction)
 
     def cancel(self) -> None:
-        """Stop the transaction under way; it is refused as ``cancelled``."""
+        """Stop the transaction under way: it raises InvalidTransaction with code ``cancelled``."""
         self._builder.cancel()
 
     def resume(self) -> None:
-        """Go on after ``cancel``."""
+        """Accept transactions again after ``cancel``."""
         self._builder.resume()
 
-    def slice(self) -> PendingBlock:
-        """Close a slice: the block so far, as one immutable value."""
+    def close_slice(self) -> PendingBlock:
+        """Close a slice: the block so far as an immutable value."""
         self.index += 1
         builder = self._builder
         transactions = builder.transactions
@@ -103,7 +103,7 @@ class BlockMaker:
             changes["requests_hash"] = requests_hash(())
         if self.header.blob_gas_used is not None:
             changes["blob_gas_used"] = builder.blob_gas_used
-        first, self._shown = self._shown, len(transactions)
+        first, self._sliced = self._sliced, len(transactions)
         return PendingBlock(
             header=replace(self.header, **changes),
             layer=builder.snapshot(),
@@ -117,7 +117,7 @@ class BlockMaker:
         )
 
     def finish(self) -> BlockResult:
-        """End the block without a state root: what a child can be executed on."""
+        """End the block without a state root; a child can be executed on its layer."""
         return self._builder.finish(state_root=False)
 
     def seal(self) -> tuple[Block, BlockResult]:
@@ -126,14 +126,14 @@ class BlockMaker:
 
 
 def payload_id(parent_hash: bytes, timestamp: int, attempt: int) -> bytes:
-    """Eight bytes that no other attempt at a block of this parent has."""
+    """Eight bytes that differ for each attempt at a block on this parent."""
     seed = parent_hash + timestamp.to_bytes(8, "big") + attempt.to_bytes(8, "big")
     return keccak256(seed)[:PAYLOAD_ID_SIZE]
 
 
-def child_maker(
+def open_child_block(
     chain: Chain, *, timestamp: int, coinbase: bytes, attempt: int, extra_data: bytes = EXTRA_DATA
-) -> BlockMaker:
+) -> SlicedBlock:
     """Begin a child of the head at ``timestamp`` (seconds)."""
     parent = chain.head
     schedule = chain.schedule_for_child(parent.header, timestamp)
@@ -145,7 +145,7 @@ def child_maker(
         extra_data=extra_data,
         prev_randao=keccak256(parent.hash + timestamp.to_bytes(8, "big")),
     )
-    return BlockMaker(
+    return SlicedBlock(
         chain,
         chain.layer_of(parent.hash),
         draft,

@@ -1,6 +1,6 @@
-"""Logs of a finished run: packed at once, made into values only when somebody reads them.
+"""Logs of a finished run as packed bytes, unpacked into values on first access.
 
-A log as a value costs more than a LOG costs to execute, and most callers read none.
+Making a value of a log takes longer than executing LOG, and most callers read none.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE

@@ -1,7 +1,7 @@
-"""Pre-confirmed state from a feed: its slices are executed here on top of canonical blocks.
+"""Executes the slices of a feed on top of the canonical head: the follower's pending block.
 
-Whatever does not fit (a gap, another block than announced, a result that differs) makes the pending
-state go away, and ``pending`` means ``latest`` until the feed begins a block that fits again.
+A gap, another block than announced or a result that differs withdraws the pending block. Then
+``pending`` reads ``latest`` until the feed begins a block that fits.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import RLock
 
-from fastevm.builder.block_maker import BlockMaker
-from fastevm.builder.pending import PendingBlock
-from fastevm.chain.chain import Chain, HeadChange
-from fastevm.chain.metrics import Meters
+from fastevm.builder.pending_block import PendingBlock
+from fastevm.builder.sliced_block import SlicedBlock
+from fastevm.chain.chain import Chain
+from fastevm.chain.fork_choice import HeadChange
+from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
 from fastevm.execution.fees import next_excess_blob_gas
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
-from fastevm.sync.feed_sequence import EarlySlices, Verdict, judge
+from fastevm.sync.feed_sequence import EarlySlices, Verdict, classify
 from fastevm.types import EMPTY_ROOT, ZERO_HASH, Block, Header
 from fastevm.wire.feed import FeedBase, FeedSlice
 
@@ -28,37 +29,40 @@ log = logging.getLogger(__name__)
 
 MAX_DEPTH = 3  # pending blocks above the canonical head
 
-VOID = {Verdict.RESTART, Verdict.GAP, Verdict.INVALID_BLOCK, Verdict.PREDECESSOR}
+INVALIDATING = {Verdict.RESTART, Verdict.GAP, Verdict.INVALID_BLOCK, Verdict.PREDECESSOR}
 
 Publish = Callable[[PendingBlock | None, bool], None]
 
 
 class Divergence(FastevmError):
-    """What was executed here is not what the feed says."""
+    """The execution of a slice gave another result than the feed announced."""
 
 
 @dataclass(slots=True)
-class _Followed:
-    """A pending block and the messages that made it."""
+class _FollowedBlock:
+    """A pending block and its messages."""
 
     base: FeedBase
     ancestors: list[bytes]
-    maker: BlockMaker
+    sliced: SlicedBlock
     messages: list[FeedSlice]
     pending: PendingBlock
     finished: Layer | None = None
 
 
-class Follower:
-    """Keeps the pending blocks of a feed in step with a chain.
+class FeedFollower:
+    """Keeps the pending blocks of a feed consistent with a chain.
 
-    ``publish(pending, tell)`` gets each new snapshot, or None; ``tell`` is False when it only moved
-    to another base and has no new slice. ``lock`` is the one that guards additions to the chain.
+    ``publish(pending, notify)`` is called with each new pending block, or None. ``notify`` is False
+    when the block moved to another parent and has no new slice. ``lock`` guards additions to the
+    chain.
     """
 
-    def __init__(self, chain: Chain, publish: Publish, *, lock: RLock, meters: Meters) -> None:
-        self.chain, self.publish, self.lock, self.meters = chain, publish, lock, meters
-        self._blocks: list[_Followed] = []
+    def __init__(
+        self, chain: Chain, publish: Publish, *, lock: RLock, metrics: MetricsRegistry
+    ) -> None:
+        self.chain, self.publish, self.lock, self.metrics = chain, publish, lock, metrics
+        self._blocks: list[_FollowedBlock] = []
         self._early = EarlySlices()
         self._received: FeedSlice | None = None
         chain.on_head(self._head_moved)
@@ -69,45 +73,45 @@ class Follower:
         return self._blocks[-1].messages[-1] if self._blocks else None
 
     def receive(self, message: FeedSlice) -> Verdict:
-        """Take in the next message of the feed."""
+        """Process the next message of the feed."""
         with self.lock:
-            self.meters.count("feed_messages_received_total")
-            # The same message again is a repetition even where nothing is pending.
+            self.metrics.count("feed_messages_received_total")
+            # The same message again is a duplicate even where nothing is pending.
             repeated, self._received = message == self._received, message
-            verdict = Verdict.DUPLICATE if repeated else judge(self.latest, message)
-            self.meters.count(f'feed_sequence_total{{verdict="{verdict.value}"}}')
+            verdict = Verdict.DUPLICATE if repeated else classify(self.latest, message)
+            self.metrics.count(f'feed_sequence_total{{verdict="{verdict.value}"}}')
             if verdict is Verdict.DUPLICATE:
                 return verdict
-            if verdict in VOID:
+            if verdict in INVALIDATING:
                 self.withdraw(verdict.value)
-            self._place(message)
+            self._process(message)
             return verdict
 
     def withdraw(self, reason: str) -> None:
-        """There is no pending state any more."""
+        """Drop all pending blocks."""
         with self.lock:
             self._early.clear()
             if self._blocks:
                 log.info("pending state withdrawn: %s", reason)
-                self.meters.count("pending_withdrawn_total")
+                self.metrics.count("pending_withdrawn_total")
                 self._blocks.clear()
                 self.publish(None, False)
 
     # --- slices -----------------------------------------------------------------------------------
 
-    def _place(self, message: FeedSlice) -> None:
-        """Execute a message where its parent is here, keep it where that may still come."""
+    def _process(self, message: FeedSlice) -> None:
+        """Execute a message whose parent is here; keep one whose parent may still come."""
         head = self.chain.head
         if message.block_number <= head.number:
-            self.meters.count("feed_stale_total")
+            self.metrics.count("feed_stale_total")
         elif self._blocks and message.index:
             self._extend(message)
         elif message.base is not None and self._has_parent(message.base):
             self._start(message, message.base)
         elif self._early.keep(message, head.number):
-            self.meters.count("feed_early_total")
+            self.metrics.count("feed_early_total")
         else:
-            self.meters.count("feed_ignored_total")
+            self.metrics.count("feed_ignored_total")
 
     def _has_parent(self, base: FeedBase) -> bool:
         if self._blocks:
@@ -128,7 +132,7 @@ class Follower:
     def _extend(self, message: FeedSlice) -> None:
         block = self._blocks[-1]
         try:
-            block.pending = self._executed(block.maker, message)
+            block.pending = self._executed(block.sliced, message)
         except (FastevmError, ValueError) as error:
             self._diverged(error)
         else:
@@ -137,24 +141,24 @@ class Follower:
 
     def _diverged(self, error: Exception) -> None:
         log.warning("the feed cannot be followed: %s", error)
-        self.meters.count("feed_divergence_total")
+        self.metrics.count("feed_divergence_total")
         self.withdraw(str(error))
 
-    def _begin(self, message: FeedSlice, base: FeedBase) -> _Followed:
+    def _begin(self, message: FeedSlice, base: FeedBase) -> _FollowedBlock:
         """The first slice of a block, on the pending block before it or on the canonical head."""
         chain = self.chain
         if self._blocks:
             before = self._blocks[-1]
             if before.finished is None:
-                before.finished = before.maker.finish().layer
+                before.finished = before.sliced.finish().layer
             parent, layer, previous = before.pending.header, before.finished, before.pending
-            # The parent's own hash is not known here: the feed names it.
+            # Only the feed knows the hash of a parent that is pending itself.
             ancestors = [base.parent_hash, *before.ancestors]
         else:
             parent, layer, previous = chain.head.header, chain.layer_of(chain.head.hash), None
             ancestors = chain.ancestors(chain.head.hash)
         schedule = chain.config.activations.at(base.block_number, base.timestamp, after_merge=True)
-        maker = BlockMaker(
+        sliced = SlicedBlock(
             chain,
             layer,
             draft_of(base, parent, schedule),
@@ -163,17 +167,17 @@ class Follower:
             payload_id=message.payload_id,
             previous=previous,
         )
-        pending = self._executed(maker, message)
-        return _Followed(base, ancestors, maker, [message], pending)
+        pending = self._executed(sliced, message)
+        return _FollowedBlock(base, ancestors, sliced, [message], pending)
 
-    def _executed(self, maker: BlockMaker, message: FeedSlice) -> PendingBlock:
-        """Run a slice and compare with what the feed says of it."""
+    def _executed(self, sliced: SlicedBlock, message: FeedSlice) -> PendingBlock:
+        """Execute a slice; Divergence when gas, receipts or blob gas differ from the message."""
         for raw in message.transactions:
             try:
-                maker.add(Transaction.decode(raw))
+                sliced.add(Transaction.decode(raw))
             except (InvalidTransaction, TransactionDecodeError) as error:
                 raise Divergence(f"slice {message.id}: {error}") from error
-        pending = maker.slice()
+        pending = sliced.close_slice()
         header = pending.header
         for name, found, expected in (
             ("gas used", header.gas_used, message.gas_used),
@@ -192,57 +196,57 @@ class Follower:
             self._drain()
 
     def _reconcile(self, change: HeadChange) -> None:
-        """Drop what is canonical now, and move the rest onto the new head."""
+        """Drop the pending blocks that are canonical now; execute the others on the new head."""
         if not self._blocks:
             return
         canonical = {block.number: block for block in change.added}
         for block in self._blocks:
             found = canonical.get(block.base.block_number)
             if found is not None and not agrees(block.pending, found):
-                self.meters.count("reconcile_mismatch_total")
+                self.metrics.count("reconcile_mismatch_total")
         head = self.chain.head
         rest = [one for one in self._blocks if one.base.block_number > head.number]
         self._blocks.clear()
         if rest and rest[0].base.parent_hash == head.hash:
             self._rebuild(rest)
         elif rest:
-            self.meters.count("pending_withdrawn_total")
+            self.metrics.count("pending_withdrawn_total")
         else:
-            self.meters.count("reconcile_catch_up_total")
+            self.metrics.count("reconcile_catch_up_total")
         self.publish(self._blocks[-1].pending if self._blocks else None, False)
 
-    def _rebuild(self, rest: list[_Followed]) -> None:
+    def _rebuild(self, rest: list[_FollowedBlock]) -> None:
         try:
             for block in rest:
                 fresh = self._begin(block.messages[0], block.base)
                 self._blocks.append(fresh)
                 for message in block.messages[1:]:
-                    fresh.pending = self._executed(fresh.maker, message)
+                    fresh.pending = self._executed(fresh.sliced, message)
                     fresh.messages.append(message)
                 shown = replace(fresh.pending, published=block.pending.published)
                 fresh.pending = replace(shown, first_new=block.pending.first_new)
         except (FastevmError, ValueError) as error:
             log.warning("pending blocks could not be moved onto the new head: %s", error)
-            self.meters.count("feed_divergence_total")
+            self.metrics.count("feed_divergence_total")
             self._blocks.clear()
         else:
-            self.meters.count("reconcile_rebased_total")
+            self.metrics.count("reconcile_rebased_total")
 
     def _drain(self) -> None:
-        """Execute the messages that waited for this head."""
+        """Execute the early messages of the block after this head."""
         if self._blocks:
             return
         for message in self._early.take(self.chain.head.number + 1):
-            if judge(self.latest, message) not in (Verdict.START, Verdict.NEXT):
+            if classify(self.latest, message) not in (Verdict.START, Verdict.NEXT):
                 break
             if message.base is not None and not self._has_parent(message.base):
                 break
-            self.meters.count("feed_drained_total")
-            self._place(message)
+            self.metrics.count("feed_drained_total")
+            self._process(message)
 
 
 def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
-    """The draft of the block that a feed has begun on ``parent``."""
+    """The draft header of the block that a feed began on ``parent``."""
     rules = schedule.parameters
     has_blobs = bool(rules["has_blobs"])
     return Header(
@@ -265,7 +269,7 @@ def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
 
 
 def agrees(pending: PendingBlock, block: Block) -> bool:
-    """Whether a canonical block is what was pre-confirmed: transactions, receipts and gas."""
+    """Whether a canonical block has the pre-confirmed transactions, receipts and gas."""
     header = block.header
     return (
         header.gas_used == pending.header.gas_used

@@ -1,9 +1,10 @@
 """A node that makes slices step by step, and one that follows it, without clock and network."""
 
-from fastevm.builder.pending import PendingBlock
+from fastevm.builder.pending_block import PendingBlock
 from fastevm.execution.transaction import Transaction
-from fastevm.node.node import DEV_CHAIN_ID, Mining, Node, dev_node
-from fastevm.sync.follower import Follower
+from fastevm.node.from_genesis import DEV_CHAIN_ID, dev_node
+from fastevm.node.node import Mining, Node
+from fastevm.sync.feed_follower import FeedFollower
 from fastevm.types import Block
 from fastevm.wire.feed import FeedSlice, slice_of
 
@@ -31,8 +32,8 @@ class Source:
         """The message of a slice with these transactions."""
         for raw in raws:
             self.node.submit(raw)
-        assert self.producer.maker is not None
-        self.producer.fill(self.producer.maker.header.gas_limit)
+        assert self.producer.open_block is not None
+        self.producer.fill(self.producer.open_block.header.gas_limit)
         return self._message(self.producer.close_slice())
 
     def seal(self) -> Block:
@@ -65,11 +66,11 @@ class Sink:
         self.node: Node = dev_node(accounts=3, mining=Mining.NEVER, timestamp=GENESIS_TIME)
         self.told: list[tuple[int, int, int]] = []
         self.node.on_slice(self._told)
-        self.follower = Follower(
+        self.follower = FeedFollower(
             self.node.chain,
             self.node.followed,
             lock=self.node.producer.lock,
-            meters=self.node.meters,
+            metrics=self.node.metrics_registry,
         )
 
     def receive(self, *messages: FeedSlice) -> None:
@@ -93,7 +94,7 @@ class Sink:
 
     def count(self, name: str) -> float:
         """A metric."""
-        return self.node.meters.get(name)
+        return self.node.metrics_registry.get(name)
 
     def _told(self, pending: PendingBlock, first_new: int) -> None:
         self.told.append((pending.header.number, pending.slice_index, first_new))

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from fastevm.storage.framed import FramedFile
+from fastevm.storage.record_file import RecordFile
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class PoolJournal:
     """
 
     def __init__(self, directory: Path, label: bytes) -> None:
-        self.file = FramedFile(directory / FILE_NAME, label)
+        self.file = RecordFile(directory / FILE_NAME, label)
         self._lock = Lock()
         self._kept_bytes = 0
 
@@ -39,7 +39,7 @@ class PoolJournal:
             if self.file.size > max(LEAST_COMPACTION_BYTES, 2 * self._kept_bytes):
                 self._rewrite(is_waiting)
 
-    def tidy(self, is_waiting: IsWaiting) -> None:
+    def compact(self, is_waiting: IsWaiting) -> None:
         """Keep only what still waits."""
         with self._lock:
             self._rewrite(is_waiting)

@@ -1,4 +1,4 @@
-"""The DAO fork (EIP-779): an irregular move of the ether of many accounts to one contract."""
+"""The DAO fork (EIP-779): the balances of 116 accounts move to the refund contract."""
 
 from fastevm.state.layer import Layer
 
@@ -70,10 +70,10 @@ _DRAINED = bytes.fromhex(
 DRAINED_ACCOUNTS = tuple(_DRAINED[at : at + 20] for at in range(0, len(_DRAINED), 20))
 
 
-def drained(layer: Layer) -> Layer:
-    """The state after the move, which happens before the first transaction of the fork's block.
+def apply_dao_fork(layer: Layer) -> Layer:
+    """The state after the move, before the first transaction of the fork's block.
 
-    Every account of the list comes to exist, as in the clients that executed it first.
+    Every account of the list exists afterwards, as in the clients that executed the block first.
     """
     balances = {address: layer.balance(address) for address in DRAINED_ACCOUNTS}
     moved = sum(balances.values())

@@ -9,10 +9,10 @@ import pytest
 from fastevm.chain.chain import Chain
 from fastevm.errors import StateUnavailableError
 from fastevm.node import Mining, Node, dev_node
-from fastevm.storage import DataDirectory, snapshot
-from fastevm.storage.snapshot import DEPTH, Snapshotter
+from fastevm.storage import DataDirectory, state_snapshot
+from fastevm.storage.state_snapshot import DEPTH, Snapshotter
 
-from .test_directory import BOB, Home, payment, picture
+from .test_data_directory import BOB, Home, payment, picture
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_a_snapshot_that_does_not_fit_costs_only_time(
     if damage == "cut":
         file.write_bytes(file.read_bytes()[:-3])
     else:
-        snapshots = snapshot.SnapshotFile(home.path, label)
+        snapshots = state_snapshot.SnapshotFile(home.path, label)
         found = snapshots.read()
         block_hash = before[3][0].hash if damage == "other" else b"\x01" * 32
         snapshots.write(found._replace(block_hash=block_hash))
@@ -157,7 +157,7 @@ def test_going_back_behind_the_snapshot_is_played_back_in_full(home: Home) -> No
 def test_snapshots_are_written_when_enough_gas_was_used(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "SNAPSHOT_GAS", 30 * snapshot.BLOCK_GAS)
+    monkeypatch.setattr(state_snapshot, "SNAPSHOT_GAS", 30 * state_snapshot.BLOCK_GAS)
     node = home.open()
     node.mine(DEPTH + 40)
     deadline = time.monotonic() + 20
@@ -179,7 +179,7 @@ def test_a_snapshot_that_cannot_be_written_is_counted(
         raise OSError("no space left")
 
     monkeypatch.setattr(node.directory.snapshots, "write", full)
-    snapshotter(node).count(snapshot.SNAPSHOT_GAS)
+    snapshotter(node).count(state_snapshot.SNAPSHOT_GAS)
     deadline = time.monotonic() + 20
     while not node.metrics().get("snapshot_failures_total"):
         assert time.monotonic() < deadline

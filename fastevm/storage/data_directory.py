@@ -14,14 +14,14 @@ from threading import Event, Thread
 from typing import Any, Final
 
 from fastevm.chain.chain import Chain
-from fastevm.chain.metrics import Meters
+from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError
 from fastevm.storage.archive import Archive
-from fastevm.storage.blocks import BlockJournal, Progress
-from fastevm.storage.framed import FramedFile, StorageError, replace_file
+from fastevm.storage.block_journal import BlockJournal, Progress
+from fastevm.storage.pool_journal import PoolJournal
 from fastevm.storage.preconfirmed import SliceJournal
-from fastevm.storage.snapshot import SnapshotFile, Snapshotter
-from fastevm.storage.waiting import PoolJournal
+from fastevm.storage.record_file import RecordFile, StorageError, replace_file
+from fastevm.storage.state_snapshot import SnapshotFile, Snapshotter
 
 log = logging.getLogger(__name__)
 
@@ -61,9 +61,9 @@ class DataDirectory:
         self._lock = _locked(path)
         self._closed = Event()
         self._flusher: Thread | None = None
-        self._files: tuple[FramedFile, ...] = ()
+        self._files: tuple[RecordFile, ...] = ()
         self.snapshotter: Snapshotter | None = None
-        self.meters = Meters()
+        self.metrics = MetricsRegistry()
 
     @property
     def genesis(self) -> dict[str, Any] | None:
@@ -125,11 +125,11 @@ class DataDirectory:
         chain.archive = Archive(self.blocks, self.path)
         return chain
 
-    def report_to(self, meters: Meters) -> None:
-        """Count in the meters of a node from now on."""
-        self.meters = meters
+    def report_to(self, metrics: MetricsRegistry) -> None:
+        """Count in the metrics of a node from now on."""
+        self.metrics = metrics
         if self.snapshotter is not None:
-            self.snapshotter.meters = meters
+            self.snapshotter.metrics = metrics
 
     def values(self) -> dict[str, float]:
         """Sizes, by the names of the metrics."""
@@ -189,14 +189,14 @@ class DataDirectory:
                     self._sync(file)
                     flushed[file] = size
 
-    def _sync(self, file: FramedFile) -> None:
+    def _sync(self, file: RecordFile) -> None:
         started = time.monotonic()
         try:
             file.sync()
         except OSError as error:
             log.error("%s could not be flushed to the disk: %s", file.path, error)
-            self.meters.count("datadir_flush_failures_total")
-        self.meters.set("datadir_flush_seconds", time.monotonic() - started)
+            self.metrics.count("datadir_flush_failures_total")
+        self.metrics.set("datadir_flush_seconds", time.monotonic() - started)
 
 
 def _locked(path: Path) -> int:

@@ -12,11 +12,11 @@ from fastevm import simulate
 from fastevm.errors import InvalidTransaction
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
-from fastevm.node.node import DEV_CHAIN_ID
+from fastevm.node.from_genesis import DEV_CHAIN_ID
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Listener, Server
-from fastevm.sync import following
-from fastevm.sync.following import Backoff
+from fastevm.sync import service
+from fastevm.sync.service import Backoff
 from fastevm.wire.feed import decode
 
 PATIENCE = 15.0
@@ -74,7 +74,7 @@ def follower_of(publisher: Publisher, upstream: str | None = None) -> Node:
         mining=Mining.NEVER,
     )
     node.follow(upstream or publisher.url, publisher.feed, poll_ms=30)
-    node.following.first_pause = 0.1
+    node.sync.first_pause = 0.1
     return node
 
 
@@ -132,11 +132,11 @@ async def test_what_the_upstream_refuses_is_refused(publisher: Publisher, follow
 
 
 async def test_every_fault_is_counted_and_survived(publisher: Publisher, follower: Node) -> None:
-    hub, builder, meters = publisher.node.feed, publisher.node.producer, follower.meters
+    hub, builder, metrics = publisher.node.feed, publisher.node.producer, follower.metrics_registry
     await eventually(lambda: follower.pending() is not None)
 
     def verdict(name: str) -> float:
-        return meters.get(f'feed_sequence_total{{verdict="{name}"}}')
+        return metrics.get(f'feed_sequence_total{{verdict="{name}"}}')
 
     async def seen(*names: str) -> None:
         await eventually(lambda: any(verdict(name) for name in names))
@@ -157,7 +157,7 @@ async def test_every_fault_is_counted_and_survived(publisher: Publisher, followe
     await seen("restart")
     async with asyncio.timeout(2 * PATIENCE):
         # Again while it shows nothing: a slow follower may not have been told of that slice.
-        while not meters.get("reconcile_mismatch_total"):
+        while not metrics.get("reconcile_mismatch_total"):
             builder.faults.seal_without_last = True
             await eventually(lambda: follower.pending() is not None)
             await asyncio.to_thread(publisher.node.submit, publisher.payment())
@@ -168,7 +168,7 @@ async def test_every_fault_is_counted_and_survived(publisher: Publisher, followe
 
 async def test_a_websocket_upstream_announces_its_heads(publisher: Publisher) -> None:
     node = follower_of(publisher, publisher.url.replace("http", "ws"))
-    node.following.poll_seconds = 30.0
+    node.sync.poll_seconds = 30.0
     await node.start()
     try:
         await eventually(lambda: node.chain.head.number >= 3)
@@ -182,7 +182,7 @@ async def test_blocks_without_raw_form_are_rebuilt_from_json(publisher: Publishe
         await asyncio.to_thread(publisher.node.submit, publisher.payment())
     await eventually(lambda: publisher.node.chain.head.number >= 2)
     node = follower_of(publisher)
-    node.following.blocks.raw_blocks = False
+    node.sync.block_import.raw_blocks = False
     await node.start()
     try:
         await eventually(lambda: same_chain(publisher.node, node))
@@ -203,7 +203,7 @@ async def test_a_publisher_that_restarts_is_followed_again(publisher: Publisher)
         try:
             await eventually(lambda: same_chain(again.node, node))
             await eventually(lambda: node.pending() is not None)
-            assert node.meters.get("feed_reconnects_total") >= 1
+            assert node.metrics_registry.get("feed_reconnects_total") >= 1
         finally:
             await again.server.stop()
     finally:
@@ -214,8 +214,8 @@ async def test_a_publisher_that_restarts_is_followed_again(publisher: Publisher)
 async def test_a_feed_that_answers_no_ping_is_connected_again(
     publisher: Publisher, monkeypatch: pytest.MonkeyPatch, speaks: bool
 ) -> None:
-    monkeypatch.setattr(following, "PING_SECONDS", 0.2)
-    monkeypatch.setattr(following, "SILENCE_SECONDS", 60.0 if speaks else 0.3)
+    monkeypatch.setattr(service, "PING_SECONDS", 0.2)
+    monkeypatch.setattr(service, "SILENCE_SECONDS", 60.0 if speaks else 0.3)
     connections = []
 
     async def mute(request: web.Request) -> web.WebSocketResponse:
@@ -234,12 +234,12 @@ async def test_a_feed_that_answers_no_ping_is_connected_again(
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     node = follower_of(publisher)
-    node.following.feed_url = f"ws://127.0.0.1:{runner.addresses[0][1]}/feed"
+    node.sync.feed_url = f"ws://127.0.0.1:{runner.addresses[0][1]}/feed"
     await node.start()
     try:
         await eventually(lambda: len(connections) >= 3)
-        assert node.meters.get("feed_reconnects_total") >= 2
-        assert bool(node.meters.get("feed_decode_errors_total")) == speaks
+        assert node.metrics_registry.get("feed_reconnects_total") >= 2
+        assert bool(node.metrics_registry.get("feed_decode_errors_total")) == speaks
         assert node.pending() is None
     finally:
         await node.stop()
@@ -260,7 +260,7 @@ async def test_a_reader_that_stops_reading_is_cut_off_and_nobody_else_notices(
             assert message.type is aiohttp.WSMsgType.BINARY
             decode(message.data)
             fast += 1
-    assert publisher.node.meters.get("feed_slow_readers_total") == 1
+    assert publisher.node.metrics_registry.get("feed_slow_readers_total") == 1
     slow.close()
 
 

@@ -7,7 +7,7 @@ import pytest
 from fastevm.execution.transaction import Transaction
 from fastevm.types import Block
 
-from ..chain.feeding import BOB, LOGGER_INIT, Sink, Source
+from .feeding import BOB, LOGGER_INIT, Sink, Source
 
 # Stores BLOCKHASH(NUMBER - 1) in slot 0, behind a constructor that returns these seven bytes.
 PARENT_HASH_KEEPER = bytes.fromhex("6660014303405f55" + "5f5260076019f3")
@@ -33,7 +33,7 @@ def test_a_slice_is_visible_when_it_arrives(source: Source, sink: Sink) -> None:
     assert pending.layer.balance(BOB) == 5
     assert [one.hash for one in pending.transactions] == [Transaction.decode(raw).hash]
     assert pending.receipts[0].status == 1
-    assert pending.header == source.producer.maker.slice().header
+    assert pending.header == source.producer.open_block.close_slice().header
 
 
 def test_a_snapshot_never_changes(source: Source, sink: Sink) -> None:

@@ -1,21 +1,21 @@
-"""Files of framed records: whole ones come back, torn ones are cut off, foreign files refused."""
+"""Record files: whole records are read, a torn one at the end is cut off, others are refused."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from fastevm.storage.framed import FramedFile, StorageError, replace_file
+from fastevm.storage.record_file import RecordFile, StorageError, replace_file
 
 LABEL = b"a chain"
 RECORDS = [(1, b"one"), (2, b""), (1, bytes(range(9)))]
 
 
-def opened(path: Path) -> FramedFile:
-    return FramedFile(path, LABEL)
+def opened(path: Path) -> RecordFile:
+    return RecordFile(path, LABEL)
 
 
-def content(file: FramedFile) -> list[tuple[int, bytes]]:
+def content(file: RecordFile) -> list[tuple[int, bytes]]:
     return [(record.kind, record.payload) for record in file.records()]
 
 
@@ -86,7 +86,7 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path, text: bytes) -
 
 def test_another_label_is_refused(path: Path) -> None:
     with pytest.raises(StorageError):
-        FramedFile(path, b"b chain")
+        RecordFile(path, b"b chain")
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

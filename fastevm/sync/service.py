@@ -1,7 +1,7 @@
-"""Follows another node: its canonical blocks over JSON-RPC, its slices over the feed.
+"""The sync service of a follower: canonical blocks over JSON-RPC, slices over the feed.
 
-Both connections come and go on their own: what is missing is fetched, what cannot be followed makes
-``pending`` mean ``latest``. The upstream node is the authority on what is canonical.
+The two connections are independent and are opened again when they break. The upstream decides what
+is canonical; a feed that cannot be followed leaves no pending block.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from threading import RLock
 from typing import Any
 
 from fastevm.chain.chain import Chain
-from fastevm.chain.metrics import Meters
+from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError
 from fastevm.sync.block_import import BlockImport, ForeignChain
-from fastevm.sync.follower import Follower
+from fastevm.sync.feed_follower import FeedFollower
 from fastevm.sync.upstream import Upstream, UpstreamError
 from fastevm.types import Block
 from fastevm.wire.feed import MAX_MESSAGE_BYTES, FeedError, decode
@@ -26,19 +26,19 @@ from fastevm.wire.feed import MAX_MESSAGE_BYTES, FeedError, decode
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0  # seconds between attempts to connect
-PING_SECONDS = 1.0  # an idle feed is pinged; a pong must come within half of it
-SILENCE_SECONDS = 5.0  # a feed without messages for so long is connected again
+PING_SECONDS = 1.0  # between pings on an idle feed; a pong must come within half of it
+SILENCE_SECONDS = 5.0  # without a message the feed is connected again
 
 
 class Backoff:
-    """Pauses that double, until something worked."""
+    """Pauses between attempts that double until one succeeds."""
 
     def __init__(self, first: float = FIRST_PAUSE, longest: float = LONGEST_PAUSE) -> None:
         self.first, self.longest = first, longest
         self._next = first
 
     def reset(self) -> None:
-        """It worked."""
+        """An attempt succeeded."""
         self._next = self.first
 
     def pause(self) -> float:
@@ -47,53 +47,52 @@ class Backoff:
         return pause
 
 
-class Following:
-    """The two tasks of a node that follows; ``start`` and ``stop`` belong to its event loop.
+class SyncService:
+    """The two tasks of a follower; ``start`` and ``stop`` run on its event loop.
 
-    ``on_foreign(text)`` is called when the upstream turns out to be on another chain, again and
-    again: attempts go on.
+    ``on_foreign(text)`` is called after every attempt that finds the upstream on another chain.
     """
 
     def __init__(
         self,
         chain: Chain,
-        follower: Follower,
+        follower: FeedFollower,
         *,
         add_block: Callable[[Block], Any],
         lock: RLock,
-        meters: Meters,
+        metrics: MetricsRegistry,
         upstream_url: str,
         feed_url: str | None = None,
         poll_seconds: float = 0.2,
         first_pause: float = FIRST_PAUSE,
     ) -> None:
-        self.chain, self.follower, self.meters = chain, follower, meters
+        self.chain, self.follower, self.metrics = chain, follower, metrics
         self.feed_url, self.poll_seconds = feed_url, poll_seconds
         self.first_pause = first_pause
         self.upstream = Upstream(upstream_url, on_head=self._head_announced)
-        self.blocks = BlockImport(
-            chain, self.upstream, add_block=add_block, lock=lock, meters=meters
+        self.block_import = BlockImport(
+            chain, self.upstream, add_block=add_block, lock=lock, metrics=metrics
         )
         self.on_foreign: Callable[[str], None] | None = None
-        self._heard = time.monotonic()
+        self._in_sync_at = time.monotonic()
         self._announced = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def upstream_age(self) -> float:
-        """Seconds since the upstream's head was ours, or since the start."""
-        return time.monotonic() - self._heard
+        """Seconds since this node last had the upstream's head, or since the start."""
+        return time.monotonic() - self._in_sync_at
 
     async def start(self) -> None:
-        """Begin to follow; nothing is waited for."""
+        """Start the tasks; returns at once."""
         self._loop = asyncio.get_running_loop()
         self._tasks.append(asyncio.create_task(self._forever(self._follow_blocks, "upstream")))
         if self.feed_url is not None:
             self._tasks.append(asyncio.create_task(self._forever(self._follow_feed, "feed")))
 
     async def stop(self) -> None:
-        """Disconnect."""
+        """Stop the tasks and close the connections."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -101,14 +100,17 @@ class Following:
         await self.upstream.close()
 
     def forward(self, raw: bytes) -> None:
-        """Send a transaction on, from another thread; RpcRefusal or UpstreamError."""
+        """Submit a transaction to the upstream, from another thread.
+
+        RpcRefusal or UpstreamError.
+        """
         if self._loop is None:
             raise UpstreamError("the upstream node is not connected")
         call = self.upstream.call("eth_sendRawTransaction", "0x" + raw.hex())
         asyncio.run_coroutine_threadsafe(call, self._loop).result()
 
     async def _forever(self, attempt: Callable[[Backoff], Awaitable[None]], name: str) -> None:
-        import aiohttp  # takes long to load, and only a node that follows another needs it
+        import aiohttp  # slow to import, and only a follower needs it
 
         backoff = Backoff(self.first_pause)
         while True:
@@ -118,8 +120,8 @@ class Following:
                 log.warning("%s: %s", name, error or type(error).__name__)
             except Exception:
                 log.exception("%s failed", name)
-            self.meters.set(f"{name}_connected", 0)
-            self.meters.count(f"{name}_reconnects_total")
+            self.metrics.set(f"{name}_connected", 0)
+            self.metrics.count(f"{name}_reconnects_total")
             await asyncio.sleep(backoff.pause())
 
     # --- the feed ---------------------------------------------------------------------------------
@@ -135,9 +137,9 @@ class Following:
                     self.feed_url, heartbeat=PING_SECONDS, max_msg_size=MAX_MESSAGE_BYTES
                 ) as socket,
             ):
-                self.meters.set("feed_connected", 1)
+                self.metrics.set("feed_connected", 1)
                 while True:
-                    # a timeout of `receive` would begin anew with every pong
+                    # a timeout of `receive` would restart with every pong
                     async with asyncio.timeout(SILENCE_SECONDS):
                         message = await socket.receive()
                     if message.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
@@ -152,7 +154,7 @@ class Following:
             self.follower.receive(decode(frame))
         except FeedError as error:
             log.warning("feed: %s", error)
-            self.meters.count("feed_decode_errors_total")
+            self.metrics.count("feed_decode_errors_total")
 
     # --- canonical blocks -------------------------------------------------------------------------
 
@@ -161,29 +163,29 @@ class Following:
 
     async def _follow_blocks(self, backoff: Backoff) -> None:
         try:
-            await self.blocks.check_identity()
-            self.meters.set("upstream_connected", 1)
+            await self.block_import.check_identity()
+            self.metrics.set("upstream_connected", 1)
             while True:
                 self._announced.clear()
-                await self.blocks.follow_head()
-                self._heard = time.monotonic()
-                self.meters.set("upstream_foreign", 0)
+                await self.block_import.follow_head()
+                self._in_sync_at = time.monotonic()
+                self.metrics.set("upstream_foreign", 0)
                 backoff.reset()
                 with contextlib.suppress(TimeoutError):
                     # not wait_for: before Python 3.12 it can swallow a cancellation
                     async with asyncio.timeout(self.poll_seconds):
                         await self._announced.wait()
         except ForeignChain as error:
-            self.meters.count("upstream_foreign_total")
-            self.meters.set("upstream_foreign", 1)
+            self.metrics.count("upstream_foreign_total")
+            self.metrics.set("upstream_foreign", 1)
             await asyncio.to_thread(self.follower.withdraw, "the upstream is on another chain")
             if self.on_foreign is not None:
                 self.on_foreign(str(error))
             raise
 
 
-async def first_block(url: str, number: int = 0) -> dict[str, Any]:
-    """The JSON of an upstream's block, asked for until it answers."""
+async def fetch_block(url: str, number: int = 0) -> dict[str, Any]:
+    """A block of the upstream as JSON; retries until the upstream answers."""
     upstream, backoff = Upstream(url), Backoff()
     try:
         while True:

@@ -12,9 +12,16 @@ from fastevm.builder import PendingBlock
 from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
-from fastevm.node.node import DEV_CHAIN_ID
-from fastevm.storage import DataDirectory, Fsync, StorageError, directory, preconfirmed, waiting
-from fastevm.storage.framed import FramedFile
+from fastevm.node.from_genesis import DEV_CHAIN_ID
+from fastevm.storage import (
+    DataDirectory,
+    Fsync,
+    StorageError,
+    data_directory,
+    pool_journal,
+    preconfirmed,
+)
+from fastevm.storage.record_file import RecordFile
 
 BOB = b"\xb0" * 20
 FAST = {"block_time_ms": 400, "slice_interval_ms": 50}
@@ -144,7 +151,7 @@ def test_what_waited_waits_again_and_what_was_included_does_not(home: Home) -> N
 def test_the_pool_is_tidied_up_when_its_file_has_grown(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LEAST_COMPACTION_BYTES", 1_000)
+    monkeypatch.setattr(pool_journal, "LEAST_COMPACTION_BYTES", 1_000)
     node = home.open()
     for nonce in range(20):
         node.submit(payment(node, nonce))
@@ -215,14 +222,14 @@ def test_a_slice_that_cannot_be_written_down_is_not_published_and_the_node_goes_
 def test_a_disk_that_cannot_be_flushed_is_counted(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(directory, "FLUSH_SECONDS", 0.01)
+    monkeypatch.setattr(data_directory, "FLUSH_SECONDS", 0.01)
 
-    def broken(file: FramedFile) -> None:
+    def broken(file: RecordFile) -> None:
         raise OSError("input/output error")
 
     node = home.open()
     with monkeypatch.context() as patch:
-        patch.setattr(FramedFile, "sync", broken)
+        patch.setattr(RecordFile, "sync", broken)
         node.mine()
         deadline = time.monotonic() + 20
         while not node.metrics().get("datadir_flush_failures_total"):
@@ -268,7 +275,7 @@ def test_a_promise_is_kept_only_once_and_never_on_another_parent(home: Home) -> 
     node.producer.seal()
     assert home.reopen().chain.head.number == 1
     node = home.node
-    promise = node.directory.slices.promise()
+    promise = node.directory.slices.newest()
     assert promise.draft.number == 1
     assert "promises_kept_total" not in node.metrics()
 
@@ -276,7 +283,7 @@ def test_a_promise_is_kept_only_once_and_never_on_another_parent(home: Home) -> 
 def test_the_slices_of_old_blocks_are_forgotten_now_and_then(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(preconfirmed, "MOST_BYTES", 5_000)
+    monkeypatch.setattr(preconfirmed, "MAX_BYTES", 5_000)
     node = home.open()
     for _ in range(20):
         published_block(node, 0)
@@ -299,7 +306,7 @@ def test_a_promise_that_cannot_be_kept_is_reported(
     def broken(*arguments: object) -> None:
         raise FastevmError("it came out otherwise")
 
-    monkeypatch.setattr("fastevm.node.node.kept_promise", broken)
+    monkeypatch.setattr("fastevm.node.node.seal_preconfirmed", broken)
     again = home.reopen()
     assert again.metrics()["promises_broken_total"] == 1
     assert len(again.pool) == 2
@@ -366,7 +373,7 @@ def test_an_abandoned_chain_is_put_aside(home: Home) -> None:
 
 def test_chains_are_not_abandoned_without_end(home: Home) -> None:
     opened = DataDirectory(home.path)
-    for _ in range(directory.MOST_ABANDONED):
+    for _ in range(data_directory.MOST_ABANDONED):
         opened.abandon()
     with pytest.raises(StorageError, match="abandoned chains already"):
         opened.abandon()

@@ -1,4 +1,4 @@
-"""The pre-confirmed block: what the builder publishes every slice and ``pending`` serves."""
+"""The pre-confirmed block: the builder publishes one with every slice; ``pending`` reads it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ SliceListener = Callable[["PendingBlock", int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingBlock:
-    """The block under construction as of one slice; immutable, so one reference is one consistent
-    state.
+    """The block under construction as of one slice, immutable.
 
     ``header`` has gas used, receipts root and bloom of the transactions so far; its state root is
-    zero, so its hash is provisional. ``slice_index`` counts from 0 in each block, whose slices have
-    the ``payload_id`` (8 bytes) in common; the slice's own transactions begin at ``first_new``.
-    ``published`` is the monotonic time of publication in seconds. ``previous`` is an earlier
-    pending block that is complete but not canonical yet, as a follower may have for a moment.
+    zero, so its hash is provisional. ``slice_index`` counts from 0 in each block. All slices of a
+    block have its ``payload_id`` (8 bytes). ``first_new``: index of the slice's first transaction.
+    ``published``: monotonic time in seconds. ``previous``: on a follower, the pending block before
+    this one, complete but not canonical yet.
     """
 
     header: Header
@@ -38,26 +37,27 @@ class PendingBlock:
     previous: PendingBlock | None = None
 
     def chain(self) -> Iterator[PendingBlock]:
-        """The retained pending blocks, oldest first, this one last."""
+        """The pending blocks above the canonical chain, oldest first, this one last."""
         if self.previous is not None:
             yield from self.previous.chain()
         yield self
 
 
-class Listeners:
-    """Callbacks for slices; one that fails is reported and does not keep the others from theirs."""
+class SliceListeners:
+    """Callbacks for slices; a failing one is logged, and the others are called."""
 
     def __init__(self) -> None:
         self._listeners: list[SliceListener] = []
 
     def add(self, listener: SliceListener) -> None:
-        """Call ``listener(pending, first_new_index)`` after every publication, on the builder's
-        thread: it must only hand over.
+        """Call ``listener(pending, first_new_index)`` after every publication.
+
+        It runs on the builder's thread and must return at once.
         """
         self._listeners.append(listener)
 
-    def tell(self, pending: PendingBlock) -> None:
-        """Tell everybody about a slice."""
+    def notify(self, pending: PendingBlock) -> None:
+        """Call all listeners."""
         for listener in self._listeners:
             try:
                 listener(pending, pending.first_new)

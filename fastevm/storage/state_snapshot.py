@@ -13,12 +13,13 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Final, NamedTuple
 
-from fastevm.chain.chain import Chain, HeadChange
-from fastevm.chain.metrics import Meters
+from fastevm.chain.chain import Chain
+from fastevm.chain.fork_choice import HeadChange
+from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError
 from fastevm.state.layer import Layer
 from fastevm.state.shipping import pack_layer, unpack_layer
-from fastevm.storage.framed import FramedFile, StorageError
+from fastevm.storage.record_file import RecordFile, StorageError
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class SnapshotFile:
     """At most one snapshot, replaced as a whole."""
 
     def __init__(self, directory: Path, label: bytes) -> None:
-        self.file = FramedFile(directory / FILE_NAME, label)
+        self.file = RecordFile(directory / FILE_NAME, label)
 
     def write(self, snapshot: Snapshot) -> None:
         """Put a snapshot in the place of the one before; OSError leaves that."""
@@ -75,9 +76,9 @@ class Snapshotter:
     ``journal_size`` gives the size of the blocks' journal, which is read before the head is.
     """
 
-    def __init__(self, chain: Chain, target: SnapshotFile, journal: FramedFile) -> None:
+    def __init__(self, chain: Chain, target: SnapshotFile, journal: RecordFile) -> None:
         self.chain, self.target, self.journal = chain, target, journal
-        self.meters = Meters()
+        self.metrics = MetricsRegistry()
         self._gas, self._earliest = 0, 0.0
         self._wanted, self._closed = Event(), False
         self._thread = Thread(target=self._run, name="fastevm-snapshots", daemon=True)
@@ -120,8 +121,8 @@ class Snapshotter:
         self.target.write(Snapshot(block_hash, size, layer))
         took = time.monotonic() - started
         self._earliest = time.monotonic() + LEAST_PAUSE * took
-        self.meters.set("snapshot_number", block.number)
-        self.meters.set("snapshot_seconds", took)
+        self.metrics.set("snapshot_number", block.number)
+        self.metrics.set("snapshot_seconds", took)
         return True
 
     def _head_moved(self, change: HeadChange) -> None:
@@ -138,4 +139,4 @@ class Snapshotter:
                 self.write()
             except (OSError, FastevmError) as error:
                 log.error("no snapshot could be written: %s", error)
-                self.meters.count("snapshot_failures_total")
+                self.metrics.count("snapshot_failures_total")

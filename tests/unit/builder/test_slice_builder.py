@@ -7,11 +7,11 @@ from itertools import groupby, pairwise
 import pytest
 
 from fastevm.builder.cadence import Cadence, aligned_anchor
-from fastevm.builder.pending import PendingBlock
+from fastevm.builder.pending_block import PendingBlock
 from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
-from fastevm.node.node import DEV_CHAIN_ID, DEV_GAS_LIMIT
+from fastevm.node.from_genesis import DEV_CHAIN_ID, DEV_GAS_LIMIT
 from fastevm.types import Block, Receipt
 from fastevm.wire.feed import slice_of
 
@@ -109,7 +109,7 @@ def test_slices_come_at_their_times_and_errors_do_not_add_up(live: Watched) -> N
     ends = [slices[-1].published for slices in live.whole_blocks()]
     spans = [b - a for a, b in pairwise(ends)]
     assert abs(sum(spans) / len(spans) - 0.5) < 0.1
-    assert live.node.meters.lateness_ms.count > 0
+    assert live.node.metrics_registry.lateness_ms.count > 0
 
 
 def test_sealed_blocks_are_what_was_published(live: Watched) -> None:
@@ -205,7 +205,7 @@ def test_a_transaction_that_runs_into_the_deadline_is_stopped_and_waits(manual: 
     assert spent < 0.5
     assert len(pending.transactions) <= 2
     if len(pending.transactions) == 1:
-        assert node.meters.get("transactions_postponed_total") == 1
+        assert node.metrics_registry.get("transactions_postponed_total") == 1
         assert len(step(manual).transactions) == 2
 
 
@@ -213,18 +213,18 @@ def test_a_transaction_that_gets_no_time_stays(manual: Watched) -> None:
     node = manual.node
     manual.submit()
     node.producer.begin(0)
-    add, taken = node.producer.maker.add, []
+    add, taken = node.producer.open_block.add, []
 
     def too_late(transaction: Transaction) -> Receipt:
         """The deadline comes before anything runs, as on a machine that is busy elsewhere."""
         taken.append(transaction)
         raise InvalidTransaction("cancelled", "the run was cancelled")
 
-    node.producer.maker.add = too_late
+    node.producer.open_block.add = too_late
     for _ in range(20):
-        assert node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + 5.0, patience=0.05) == 0
+        assert node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + 5.0, cpu_limit=0.05) == 0
         node.producer.close_slice()
-    node.producer.maker.add = add
+    node.producer.open_block.add = add
     assert len(taken) == 20
     assert len(step(manual).transactions) == 1
 
@@ -233,7 +233,7 @@ def test_an_endless_transaction_never_makes_a_slice_late(live: Watched) -> None:
     for who in range(4):
         live.submit(who, to=None, value=0, data=ENDLESS, gas_limit=16_000_000)
     live.wait(lambda: len(live.node.pool) == 0)
-    lateness = live.node.meters.lateness_ms
+    lateness = live.node.metrics_registry.lateness_ms
     assert lateness.quantile(0.5) < 20
 
 
@@ -285,7 +285,7 @@ def test_a_longer_branch_takes_over_and_transactions_come_back(live: Watched) ->
     live.wait(lambda: chain.locate(kept) is not None)
     block, _ = chain.locate(kept)
     assert block.number > branch[-1].number
-    assert live.node.meters.get("reorganisations_total") == 1
+    assert live.node.metrics_registry.get("reorganisations_total") == 1
 
 
 def test_a_restarted_block_has_another_payload_and_loses_nothing(live: Watched) -> None:

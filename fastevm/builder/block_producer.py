@@ -1,0 +1,255 @@
+"""Builds blocks from the pool: begins a block, fills its slices, seals it; knows no due times."""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import RLock
+
+from fastevm.builder.block_clock import BlockClock
+from fastevm.builder.deadline import DeadlineTimer
+from fastevm.builder.pending_block import PendingBlock
+from fastevm.builder.sliced_block import SlicedBlock, open_child_block
+from fastevm.chain.chain import Chain
+from fastevm.chain.fork_choice import HeadChange
+from fastevm.chain.metrics import FAULTS, MetricsRegistry
+from fastevm.errors import InvalidTransaction
+from fastevm.txpool.pool import TransactionPool
+from fastevm.txpool.pooled_transaction import PooledTransaction
+from fastevm.types import Block
+
+log = logging.getLogger(__name__)
+
+NEVER = math.inf
+MIN_TRANSACTION_GAS = 21_000
+
+# Refusals after which a transaction stays in the pool: a later block may include it.
+RETRYABLE = {
+    "nonce_too_high",
+    "fee_cap_too_low",
+    "blob_fee_cap_too_low",
+    "block_gas_limit",
+    "too_many_blobs",
+}
+
+
+@dataclass(slots=True)
+class BuilderFaults:
+    """Fault injection for tests of followers: each switch makes one wrong block."""
+
+    restart_block: bool = False
+    seal_without_last: bool = False
+
+
+class BlockProducer:
+    """One block under construction on the head of a chain.
+
+    ``lock`` guards the block under construction and every addition to the chain. ``publish`` is
+    called with each new pending block and must return at once.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        publish: Callable[[PendingBlock], None],
+        *,
+        coinbase: bytes,
+        metrics: MetricsRegistry | None = None,
+    ) -> None:
+        self.chain, self.pool, self.publish = chain, pool, publish
+        self.coinbase = coinbase
+        self.metrics = metrics or MetricsRegistry()
+        self.lock = RLock()
+        self.faults = BuilderFaults()
+        self.deadline_timer = DeadlineTimer()
+        self.clock = BlockClock()
+        self.attempt = 0
+        self.exhausted = False
+        self.open_block: SlicedBlock | None = None
+        self._sealing = False
+        chain.on_head(self._head_moved)
+
+    # --- one block --------------------------------------------------------------------------------
+
+    def begin(self, timestamp: int) -> PendingBlock:
+        """Begin a child of the head; its first slice, empty, for the caller to publish.
+
+        ``timestamp``: of the block by the system's clock, in seconds. The producer's clock adds its
+        offset, and the timestamp is at least that of the parent plus the configured step.
+        """
+        least = self.chain.head.header.timestamp + self.chain.config.least_timestamp_step
+        self.attempt += 1
+        self.open_block = open_child_block(
+            self.chain,
+            timestamp=max(least, self.clock.take_timestamp(timestamp)),
+            coinbase=self.coinbase,
+            attempt=self.attempt,
+        )
+        return self.close_slice()
+
+    def fill(self, gas_budget: int, deadline: float = NEVER, cpu_limit: float = NEVER) -> int:
+        """Add the best transactions of the pool within the gas; how many were added.
+
+        ``gas_budget``: of the whole block so far. A transaction that still runs at ``deadline``
+        (monotonic seconds) is stopped and tried again in the next slice. A transaction that ran for
+        more than ``cpu_limit`` seconds of CPU as the first of its slices leaves the pool: it would
+        stop every slice. CPU time counts because a busy machine may reach the deadline without
+        running anything.
+        """
+        block, pool = self._current_block(), self.pool
+        pool.open_slice(block.header.base_fee_per_gas or 0)
+        added, gas_used = 0, block.gas_used
+        self.exhausted = False
+        with self._stopped_at(deadline):
+            while gas_used + MIN_TRANSACTION_GAS <= gas_budget and time.monotonic() < deadline:
+                pooled = pool.best()
+                if pooled is None:
+                    return added
+                if gas_used + pooled.transaction.gas_limit > gas_budget:
+                    pool.set_aside(pooled)
+                    continue
+                if self._include(pooled, NEVER if added else cpu_limit):
+                    added += 1
+                    gas_used = block.gas_used
+        self.exhausted = time.monotonic() >= deadline
+        return added
+
+    def close_slice(self) -> PendingBlock:
+        """Close a slice: the block so far, whose state the pool uses from now on."""
+        pending = self._current_block().close_slice()
+        self.pool.settle(pending.layer)
+        return pending
+
+    def seal(self) -> Block:
+        """Compute the roots and make the block canonical; no block is under construction then."""
+        block = self._current_block()
+        if self.faults.seal_without_last and block.count:
+            self.faults.seal_without_last = False
+            self.metrics.count(FAULTS.format("seal_without_last"))
+            block = self._without_last(block)
+        sealed, result = block.seal()
+        self.open_block = None
+        self._sealing = True
+        try:
+            self.chain.append(sealed, result)
+        finally:
+            self._sealing = False
+        self.pool.sealed(sealed.transactions)
+        if self.pool.confirmed_count:
+            self.abandon()  # an injected fault left transactions out of the block
+        return sealed
+
+    def mine(
+        self, count: int = 1, *, timestamp: int | None = None, interval: int | None = None
+    ) -> list[Block]:
+        """Build and seal ``count`` blocks at once from what the pool holds.
+
+        ``timestamp`` (seconds): of the first block, not below what its parent allows. ``interval``:
+        seconds between the timestamps; the clock continues from the last one.
+        """
+        blocks: list[Block] = []
+        with self.lock:
+            if timestamp is not None or (interval is not None and count):
+                self.seal_open_block()
+            if timestamp is not None:
+                self.clock.set_next(timestamp)
+            for _ in range(count):
+                if interval is not None and (blocks or timestamp is None):
+                    self.clock.set_next(self.chain.head.header.timestamp + interval)
+                blocks.append(self._mine_one())
+            if interval is not None and blocks:
+                self.clock.set_now(blocks[-1].header.timestamp)
+        return blocks
+
+    def seal_open_block(self) -> None:
+        """Seal the block under construction if it has transactions, else drop it."""
+        with self.lock:
+            if self.open_block is not None and self.open_block.count:
+                self.seal()
+            self.open_block = None
+
+    def restart(self) -> None:
+        """Drop the block under construction, to begin again with the head and the time of now."""
+        with self.lock:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Drop the block under construction; its transactions are executable again."""
+        self.open_block = None
+        head = self.chain.head
+        self.pool.reset(self.chain.layer_of(head.hash))
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _mine_one(self) -> Block:
+        self.begin(int(time.time()))
+        self.fill(self._current_block().header.gas_limit)
+        self.close_slice()
+        return self.seal()
+
+    def _current_block(self) -> SlicedBlock:
+        assert self.open_block is not None, "no block was begun"
+        return self.open_block
+
+    def _include(self, pooled: PooledTransaction, cpu_limit: float) -> bool:
+        transaction = pooled.transaction
+        started = 0.0 if cpu_limit == NEVER else time.thread_time()
+        try:
+            self._current_block().add(transaction)
+        except InvalidTransaction as error:
+            if cpu_limit != NEVER:
+                pooled.cpu_seconds += time.thread_time() - started
+            if error.code == "cancelled" and pooled.cpu_seconds <= cpu_limit:
+                self.metrics.count("transactions_postponed_total")
+                self.pool.set_aside(pooled)
+            elif error.code in RETRYABLE:
+                self.pool.set_aside(pooled)
+            else:
+                log.debug("transaction 0x%s left the pool: %s", transaction.hash.hex(), error)
+                self.metrics.count("transactions_refused_total")
+                self.pool.drop(transaction.hash)
+            return False
+        self.pool.confirm(pooled)
+        return True
+
+    @contextmanager
+    def _stopped_at(self, deadline: float) -> Iterator[None]:
+        block = self._current_block()
+        block.resume()
+        if deadline == NEVER or not self.pool.executable_count:
+            yield
+            return
+        self.deadline_timer.arm(deadline, block.cancel)
+        try:
+            yield
+        finally:
+            self.deadline_timer.disarm()
+            block.resume()
+
+    def _without_last(self, block: SlicedBlock) -> SlicedBlock:
+        """The block without its last transaction (an injected fault)."""
+        transactions = block.close_slice().transactions
+        other = open_child_block(
+            self.chain,
+            timestamp=block.header.timestamp,
+            coinbase=self.coinbase,
+            attempt=self.attempt,
+        )
+        for transaction in transactions[:-1]:
+            other.add(transaction)
+        return other
+
+    def _head_moved(self, change: HeadChange) -> None:
+        """Update the pool when imported blocks changed the canonical chain."""
+        with self.lock:
+            if self._sealing:
+                return
+            self.open_block = None
+            included = [one for block in change.added for one in block.transactions]
+            returned = [one for block in change.removed for one in block.transactions]
+            layer = self.chain.layer_of(self.chain.head.hash)
+            self.pool.reset(layer, included, returned)
+            self.metrics.count("reorganisations_total", bool(change.removed))

@@ -1,0 +1,120 @@
+"""Nodes from a genesis: of a genesis file, or of the development chain."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastevm.builder.sliced_block import EXTRA_DATA
+from fastevm.chain.chain import Chain
+from fastevm.chain.config import (
+    DEFAULT_BLOCK_TIME_MS,
+    DEFAULT_SLICE_INTERVAL_MS,
+    ChainConfig,
+)
+from fastevm.chain.genesis import genesis_block
+from fastevm.chain.retention import ChainLimits
+from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.node.dev_accounts import ETHER, DevAccount, dev_accounts
+from fastevm.node.node import Mining, Node
+from fastevm.storage import Archive, DataDirectory, ScratchBlocks
+from fastevm.storage.block_journal import Progress
+from fastevm.wire.text.members import read_number
+
+DEV_CHAIN_ID = 31_337
+DEV_BALANCE = 10_000 * ETHER
+DEV_GAS_LIMIT = 60_000_000
+DEV_BASE_FEE = 10**9
+DEV_FORKS = (
+    "homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock",
+    "constantinopleBlock", "petersburgBlock", "istanbulBlock", "berlinBlock", "londonBlock",
+    "mergeNetsplitBlock", "shanghaiTime", "cancunTime", "pragueTime", "osakaTime",
+)  # fmt: skip
+
+
+def dev_genesis(
+    accounts: Sequence[DevAccount], *, chain_id: int = DEV_CHAIN_ID, timestamp: int | None = None
+) -> dict[str, Any]:
+    """A genesis in geth's format: the newest rules, funded accounts, the system contracts."""
+    forks = dict.fromkeys(DEV_FORKS, 0)
+    alloc = {"0x" + account.address.hex(): {"balance": hex(DEV_BALANCE)} for account in accounts}
+    return {
+        "config": {"chainId": chain_id, "terminalTotalDifficulty": 0, **forks},
+        "alloc": alloc | SYSTEM_CONTRACTS,
+        "difficulty": "0x0",
+        "gasLimit": hex(DEV_GAS_LIMIT),
+        "baseFeePerGas": hex(DEV_BASE_FEE),
+        "timestamp": hex(int(time.time()) if timestamp is None else timestamp),
+        "extraData": "0x" + EXTRA_DATA.hex(),
+    }
+
+
+def dev_node(
+    *,
+    accounts: int = 10,
+    chain_id: int = DEV_CHAIN_ID,
+    block_time_ms: int = DEFAULT_BLOCK_TIME_MS,
+    slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
+    mining: Mining = Mining.CADENCE,
+    timestamp: int | None = None,
+    directory: DataDirectory | None = None,
+    **options: Any,
+) -> Node:
+    """A node on a development chain, which builds blocks by itself.
+
+    ``accounts`` accounts of the well-known test mnemonic hold 10,000 ether each. ``timestamp`` of
+    the first block in seconds: now, or that of the chain in ``directory``. Further options as of
+    :func:`genesis_node`. ValueError for a configuration that no chain can have.
+    """
+    funded = dev_accounts(accounts)
+    stored = None if directory is None else directory.genesis
+    if timestamp is None and stored is not None:
+        timestamp = read_number(stored.get("timestamp", 0), "timestamp")
+    genesis = dev_genesis(funded, chain_id=chain_id, timestamp=timestamp)
+    return genesis_node(
+        genesis,
+        accounts=funded,
+        mining=mining,
+        block_time_ms=block_time_ms,
+        slice_interval_ms=slice_interval_ms,
+        directory=directory,
+        **options,
+    )
+
+
+def genesis_node(
+    genesis: Mapping[str, Any],
+    *,
+    accounts: Sequence[DevAccount] = (),
+    produce_blocks: bool = False,
+    mining: Mining | None = None,
+    block_time_ms: int = DEFAULT_BLOCK_TIME_MS,
+    slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
+    directory: DataDirectory | None = None,
+    progress: Progress | None = None,
+    limits: ChainLimits | None = None,
+    **options: Any,
+) -> Node:
+    """A node on the chain of a genesis file (geth's format); ValueError names a wrong member.
+
+    ``produce_blocks``: the same as ``mining=Mining.CADENCE``. The chain in ``directory`` is
+    restored, with ``progress(blocks, bytes, all_bytes)`` after each record, and kept there.
+    StorageError (a ValueError) when the directory holds another chain. Further options as of
+    :class:`Node`.
+    """
+    config = ChainConfig.from_genesis(
+        genesis, block_time_ms=block_time_ms, slice_interval_ms=slice_interval_ms
+    )
+    block, layer = genesis_block(genesis, config)
+    if mining is None:
+        mining = Mining.CADENCE if produce_blocks else Mining.NEVER
+
+    def fresh() -> Chain:
+        return Chain(config, block, layer, limits=limits)
+
+    if directory is None:
+        chain = fresh()
+        chain.archive = Archive(ScratchBlocks())
+    else:
+        directory.claim(genesis, block.hash, config.chain_id)
+        chain = directory.restore(fresh, progress)
+    return Node(chain, accounts=accounts, mining=mining, directory=directory, **options)
