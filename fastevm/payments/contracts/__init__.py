@@ -1,9 +1,10 @@
 """Contracts of payments, written for this project: sources, compiled artifacts, and their loader.
 
 ``artifact("Token")`` is an EIP-3009 token with a pause and a block list; ``MemoToken``,
-``Checkout``, ``MemoCheckout``, ``Payout`` and ``Wallet`` (ERC-1271) stand beside it. They are for
-tests and demonstrations, with the interfaces and reasons of deployed contracts. `build` compiles
-them anew.
+``Checkout``, ``MemoCheckout``, ``Payout`` and ``Wallet`` (ERC-1271) stand beside it, and an escrow
+(``AuthCaptureEscrow``) with its collectors. They are for tests and demonstrations, with the
+interfaces and reasons of deployed contracts. `build` compiles them anew.
+``SignatureValidator`` is sent as the data of a call and needs no address.
 
     token = artifact("Token")
     address = evm.deploy(token.initcode("Dollar", "USD", 6, admin), sender=admin).created_address
@@ -20,7 +21,11 @@ from fastevm.payments.contracts.abi import Abi, AbiError, Decoded, Entry
 __all__ = ["CONTRACTS", "Abi", "AbiError", "Artifact", "Decoded", "Entry", "artifact"]
 
 # What can be deployed; interfaces, libraries and parts of a contract have no artifact.
-CONTRACTS = ("Token", "MemoToken", "Checkout", "MemoCheckout", "Payout", "Wallet")
+CONTRACTS = (
+    "Token", "MemoToken", "Checkout", "MemoCheckout", "Payout", "Wallet", "WalletFactory",
+    "SignatureValidator", "Multicall", "AuthCaptureEscrow", "TokenStore",
+    "ERC3009PaymentCollector", "OperatorRefundCollector",
+)  # fmt: skip
 
 
 class Artifact(Abi):
@@ -38,6 +43,8 @@ class Artifact(Abi):
 
     def initcode(self, *arguments: Any) -> bytes:
         """The data of a transaction that creates the contract. Raises AbiError."""
+        if not arguments and not any(one.kind == "constructor" for one in self.entries):
+            return self.bytecode
         return self.bytecode + self.entry("constructor", "").words(arguments)
 
 

@@ -86,6 +86,14 @@ BUILT_IN_ERRORS = (
 )
 
 
+def _type(told: Mapping[str, Any]) -> str:
+    """A type as signatures have it: a struct is its members in parentheses."""
+    kind: str = told["type"]
+    if not kind.startswith("tuple"):
+        return kind
+    return f"({','.join(_type(one) for one in told['components'])})" + kind.removeprefix("tuple")
+
+
 class Abi:
     """An interface, from the list that compilers print."""
 
@@ -94,8 +102,8 @@ class Abi:
             Entry(
                 entry["type"],
                 entry.get("name", ""),
-                tuple((i["name"], i["type"], i.get("indexed", False)) for i in entry["inputs"]),
-                tuple(output["type"] for output in entry.get("outputs", ())),
+                tuple((i["name"], _type(i), i.get("indexed", False)) for i in entry["inputs"]),
+                tuple(_type(output) for output in entry.get("outputs", ())),
             )
             for entry in entries
             if "inputs" in entry

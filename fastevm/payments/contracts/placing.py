@@ -22,6 +22,25 @@ class Caller(Protocol):
         ...
 
 
+class Places(Protocol):
+    """Where a deployment of the escrow is."""
+
+    @property
+    def escrow(self) -> str:
+        """The escrow."""
+        ...
+
+    @property
+    def erc3009_collector(self) -> str:
+        """The collector of authorizations."""
+        ...
+
+    @property
+    def refund_collector(self) -> str:
+        """The collector of refunds."""
+        ...
+
+
 async def place_token(
     node: Caller, place: str, *, name: str, symbol: str, decimals: int, admin: str
 ) -> None:
@@ -60,3 +79,28 @@ def _short_text(text: str) -> int:
     if len(raw) >= SHORTEST_TEXT:
         raise ValueError(f"{text!r}: expected fewer than {SHORTEST_TEXT} bytes")
     return int.from_bytes(raw.ljust(32, b"\0"), "big") | 2 * len(raw)
+
+
+async def place_contract(node: Caller, place: str, initcode: bytes) -> None:
+    """Write what creation code makes to an address, as if it had been created there.
+
+    The creation code runs as the address's own code, so that what it remembers of itself fits.
+    """
+    await place_code(node, place, initcode)
+    code = await node.call("eth_call", {"to": place}, "pending")
+    await place_code(node, place, bytes.fromhex(code[2:]))
+
+
+async def place_escrow(node: Caller, deployment: Places, store: str, multicall: str) -> None:
+    """Write the escrow and its collectors to the addresses of a deployment.
+
+    ``store`` is where the implementation of its token stores goes.
+    """
+    escrow = deployment.escrow
+    await place_contract(node, multicall, artifact("Multicall").initcode())
+    await place_contract(node, store, artifact("TokenStore").initcode(escrow))
+    await place_contract(node, escrow, artifact("AuthCaptureEscrow").initcode(store))
+    collector = artifact("ERC3009PaymentCollector").initcode(escrow, multicall)
+    await place_contract(node, deployment.erc3009_collector, collector)
+    refunds = artifact("OperatorRefundCollector").initcode(escrow)
+    await place_contract(node, deployment.refund_collector, refunds)

@@ -1,0 +1,188 @@
+"""The escrow of authorized payments (AuthCaptureEscrow): its terms, their hashes, and its calls.
+
+A payer's authorization goes to a token collector, and its nonce is the hash of the terms: receiver,
+fees and deadlines are signed with it. Only the operator can capture, void and refund. The contract
+keeps the hash only: whoever wants to move the money must have kept the terms.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple
+
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from fastevm.payments.authorization import address
+from fastevm.payments.calls import call_data
+from fastevm.payments.errors import InvalidTerms
+from fastevm.payments.node import NodeClient
+
+ZERO: Final = "0x" + "00" * 20
+INFO: Final = (
+    "(address,address,address,address,uint120,uint48,uint48,uint48,uint16,uint16,address,uint256)"
+)
+TYPEHASH: Final = bytes.fromhex("ae68ac7ce30c86ece8196b61a7c486d8f0061f575037fbd34e7fe4e2820c6591")
+WHOLE: Final = 10_000  # basis points
+AMOUNT_BITS: Final = 120
+TIME_BITS: Final = 48
+
+
+class Deployment(NamedTuple):
+    """An escrow and its collectors. ``fee_in_bps``: version 1.0 takes fees as basis points."""
+
+    escrow: str
+    erc3009_collector: str
+    permit2_collector: str
+    refund_collector: str
+    fee_in_bps: bool = False
+
+
+V1_1: Final = Deployment(
+    "0xf96815976523E00e65Be8f34cA5e64b4f41EB19c",
+    "0x8612dfdc421f80336cd14E8EF9cb1E765dB5ab88",
+    "0xD69831Aed5bfe262067ec4c751f4F830EcdD446e",
+    "0x7a03443724d14798c4AB4622F1DAAcA761Fea486",
+)
+V1_0: Final = Deployment(
+    "0xBdEA0D1bcC5966192B070Fdf62aB4EF5b4420cff",
+    "0x0E3dF9510de65469C4518D7843919c0b8C7A7757",
+    "0x992476B9Ee81d52a5BdA0622C333938D0Af0aB26",
+    "0x934907bffd0901b6A21e398B9C53A4A38F02fa5d",
+    fee_in_bps=True,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentInfo:
+    """The terms of a hold. Amounts in units of the token, times in seconds, fees in basis points.
+
+    ``operator`` moves the money to ``receiver``, never elsewhere. It is collected before
+    ``pre_approval_expiry``, captured before ``authorization_expiry``, after which the payer can
+    take back what is left, and refunded before ``refund_expiry``.
+    """
+
+    operator: str
+    payer: str
+    receiver: str
+    token: str
+    max_amount: int
+    pre_approval_expiry: int
+    authorization_expiry: int
+    refund_expiry: int
+    min_fee_bps: int = 0
+    max_fee_bps: int = 0
+    fee_receiver: str = ZERO
+    salt: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("operator", "payer", "receiver", "token", "fee_receiver"):
+            object.__setattr__(self, name, address(getattr(self, name), name))
+        for name, bits in (
+            ("max_amount", AMOUNT_BITS),
+            ("pre_approval_expiry", TIME_BITS),
+            ("authorization_expiry", TIME_BITS),
+            ("refund_expiry", TIME_BITS),
+            ("salt", 256),
+        ):
+            if not 0 <= getattr(self, name) < 1 << bits:
+                raise InvalidTerms(f"{name}: expected 0 to 2**{bits} - 1")
+        if not self.pre_approval_expiry <= self.authorization_expiry <= self.refund_expiry:
+            raise InvalidTerms("expiries: expected pre-approval <= authorization <= refund")
+        if not 0 <= self.min_fee_bps <= self.max_fee_bps <= WHOLE:
+            raise InvalidTerms(f"fees: expected 0 <= min <= max <= {WHOLE} basis points")
+
+    def values(self) -> tuple[Any, ...]:
+        """The members in the order of the struct."""
+        return (
+            self.operator, self.payer, self.receiver, self.token, self.max_amount,
+            self.pre_approval_expiry, self.authorization_expiry, self.refund_expiry,
+            self.min_fee_bps, self.max_fee_bps, self.fee_receiver, self.salt,
+        )  # fmt: skip
+
+    def hash(self, chain_id: int, escrow: str) -> bytes:
+        """What the escrow knows the payment by."""
+        return _hash(self.values(), chain_id, escrow)
+
+    def nonce(self, chain_id: int, escrow: str) -> bytes:
+        """The nonce of the payer's authorization: the hash without the payer."""
+        operator, _, *rest = self.values()
+        return _hash((operator, ZERO, *rest), chain_id, escrow)
+
+    def to_json(self) -> str:
+        """To be kept with the order."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "PaymentInfo":
+        """What :meth:`to_json` wrote; InvalidTerms."""
+        try:
+            return cls(**json.loads(text))
+        except (TypeError, ValueError):
+            raise InvalidTerms("expected the terms of a hold as JSON") from None
+
+    def fee_range(self, amount: int) -> tuple[int, int]:
+        """The least and the most fee of a capture of ``amount``."""
+        return amount * self.min_fee_bps // WHOLE, amount * self.max_fee_bps // WHOLE
+
+
+def _hash(values: tuple[Any, ...], chain_id: int, escrow: str) -> bytes:
+    terms = keccak(encode(["bytes32", INFO], [TYPEHASH, values]))
+    return keccak(encode(["uint256", "address", "bytes32"], [chain_id, escrow, terms]))
+
+
+def authorize_data(info: PaymentInfo, collector: str, signature: bytes) -> bytes:
+    """``authorize``: collect the whole amount by the payer's signature, and hold it."""
+    signed = f"authorize({INFO},uint256,address,bytes)"
+    return call_data_of(signed, info.values(), info.max_amount, collector, signature)
+
+
+def capture_data(info: PaymentInfo, amount: int, fee: int, place: Deployment) -> bytes:
+    """``capture``: pay a part to the receiver, less the fee in units of the token."""
+    if place.fee_in_bps:
+        bps = fee * WHOLE // amount if amount else 0
+        signed = f"capture({INFO},uint256,uint16,address)"
+        return call_data_of(signed, info.values(), amount, bps, info.fee_receiver)
+    signed = f"capture({INFO},uint256,uint256,address)"
+    return call_data_of(signed, info.values(), amount, fee, info.fee_receiver)
+
+
+def void_data(info: PaymentInfo) -> bytes:
+    """``void``: give everything back that is held."""
+    return call_data_of(f"void({INFO})", info.values())
+
+
+def reclaim_data(info: PaymentInfo) -> bytes:
+    """``reclaim``: the payer takes back what is held after the authorization's expiry."""
+    return call_data_of(f"reclaim({INFO})", info.values())
+
+
+def refund_data(info: PaymentInfo, amount: int, collector: str) -> bytes:
+    """``refund``: give back what was captured, out of the operator's own tokens."""
+    signed = f"refund({INFO},uint256,address,bytes)"
+    return call_data_of(signed, info.values(), amount, collector, b"")
+
+
+def call_data_of(signed: str, *arguments: Any) -> bytes:
+    """Call data of a function whose first parameter is the struct of terms."""
+    rest = signed[signed.index(INFO) + len(INFO) + 1 : -1]
+    types = [INFO, *(rest.split(",") if rest else [])]
+    return keccak(text=signed)[:4] + encode(types, arguments)
+
+
+class Held(NamedTuple):
+    """What the escrow says of a payment, in units of the token."""
+
+    collected: bool
+    capturable: int
+    refundable: int
+
+
+async def held(node: NodeClient, escrow: str, key: bytes, block: str = "pending") -> Held:
+    """``paymentState`` of a payment's hash; NodeRefusal, NodeUnreachable."""
+    data = call_data("paymentState(bytes32)", key)
+    told = await node.call("eth_call", {"to": escrow, "data": "0x" + data.hex()}, block)
+    words = bytes.fromhex(told[2:]).ljust(96, b"\0")
+    collected, capturable, refundable = (
+        int.from_bytes(words[at : at + 32], "big") for at in (0, 32, 64)
+    )
+    return Held(bool(collected), capturable, refundable)
