@@ -14,7 +14,7 @@ help:
 	@echo "make test         build and run all tests (ARGS='-k trie' passes options to pytest)"
 	@echo "make lint         ruff, mypy and cython-lint"
 	@echo "make conformance  every official test under ../shared/fixtures"
-	@echo "make bench        time everything beside the peers, write bench/report/ (ARGS='--match op/*')"
+	@echo "make bench        time everything beside the peers, write build/report/ (ARGS='--match op/*')"
 	@echo "                  ARGS=--node: the node over HTTP beside anvil, which npm brings"
 	@echo "make peers        environments for the engines that benchmarks and tests compare with"
 	@echo "make ecosystem    published clients that disagree with our pins, each in its environment, tried"
@@ -98,7 +98,7 @@ fuzz: $(VENV)/.test $(VENV)/.peers build
 	$(BIN)/python -m tests.differential.fuzz --seconds $(SECONDS) $(ARGS)
 
 bench: build
-	$(BIN)/python -m fastevm bench --report bench/report $(ARGS)
+	$(BIN)/python -m fastevm bench --report build/report $(ARGS)
 
 guard: build
 	$(BIN)/python -m fastevm.bench.guard $(ARGS)

@@ -9,24 +9,22 @@ seeing it in a slice of the feed, and how long trivial requests take meanwhile.
 import argparse
 import asyncio
 import json
-import os
-import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 
-from fastevm.bench.figures import aim
-from fastevm.bench.processes import numbers_of
+from fastevm.bench.node.launch import fastevm_node, numbers_of
+from fastevm.bench.report.figures import aim
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
+from fastevm.wire.client.asynchronous import AsyncJsonRpcClient
+from fastevm.wire.client.messages import RpcRefusal
 
-ROOT = Path(__file__).parent.parent
 CHAIN_ID = 31_337
-START_SECONDS = 30.0
+SIMULATION_SECONDS = 60.0  # that one request may take
 DRAIN_SECONDS = 3.0
 SENDERS = 10
 SPINNER = "0x" + "00" * 19 + "cc"
@@ -65,25 +63,25 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def simulation(rounds: int) -> dict[str, Any]:
-    """A request of two blocks with two heavy calls each."""
+    """A payload of two blocks with two heavy calls each."""
     call = {"to": SPINNER, "input": "0x" + rounds.to_bytes(32, "big").hex()}
     block = {"calls": [call, call]}
     first = block | {"stateOverrides": {SPINNER: {"code": SPIN}}}
-    payload = {"blockStateCalls": [first, block]}
-    params = [payload, "pending"]
-    return {"jsonrpc": "2.0", "id": 1, "method": "eth_simulateV1", "params": params}
+    return {"blockStateCalls": [first, block]}
 
 
 async def simulate(url: str, watch: Watch, until: float, rounds: int) -> None:
     """Send simulations over one connection, one after the other."""
-    request = simulation(rounds)
-    async with aiohttp.ClientSession() as session:
+    payload = simulation(rounds)
+    async with AsyncJsonRpcClient(url, timeout=SIMULATION_SECONDS) as client:
         while time.monotonic() < until:
-            async with session.post(url, json=request) as response:
-                answer = json.loads(await response.read())
-            results = answer.get("result")
-            good = results and all(c["status"] == "0x1" for b in results for c in b["calls"])
-            watch.simulations += bool(good)
+            try:
+                blocks = await client.call("eth_simulateV1", payload, "pending")
+            except RpcRefusal:
+                blocks = []
+            calls = [call for block in blocks for call in block["calls"]]
+            good = bool(calls) and all(call["status"] == "0x1" for call in calls)
+            watch.simulations += good
             watch.failures += not good
 
 
@@ -92,12 +90,12 @@ async def send(url: str, watch: Watch, until: float, rate: float) -> None:
     accounts = dev_accounts(SENDERS)
     number, started = 0, time.monotonic()
     pending: set[asyncio.Task[None]] = set()
-    async with aiohttp.ClientSession() as session:
+    async with AsyncJsonRpcClient(url) as client:
         while (now := time.monotonic()) < until:
             while started + number / rate <= now:
                 key = accounts[number % SENDERS].private_key
                 raw = payment(key, number // SENDERS)
-                task = asyncio.create_task(submit(session, url, raw, watch))
+                task = asyncio.create_task(submit(client, raw, watch))
                 pending.add(task)
                 task.add_done_callback(pending.discard)
                 number += 1
@@ -118,26 +116,25 @@ def payment(key: bytes, nonce: int) -> Transaction:
     ).sign(key)
 
 
-async def submit(
-    session: aiohttp.ClientSession, url: str, transaction: Transaction, watch: Watch
-) -> None:
+async def submit(client: AsyncJsonRpcClient, transaction: Transaction, watch: Watch) -> None:
     """Submit one transaction; its time counts from before the request."""
     raw = "0x" + transaction.raw.hex()
     watch.sent[raw] = started = time.monotonic()
-    request = {"jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction", "params": [raw]}
-    async with session.post(url, json=request) as response:
-        answer = json.loads(await response.read())
+    try:
+        await client.call("eth_sendRawTransaction", raw)
+    except RpcRefusal:
+        watch.failures += 1
     watch.answered.append(time.monotonic() - started)
-    watch.failures += "error" in answer
 
 
 async def ask(url: str, watch: Watch, until: float) -> None:
     """Ask for the block number again and again over one connection."""
-    request = {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
-    async with aiohttp.ClientSession() as session:
+    async with AsyncJsonRpcClient(url) as client:
         while (started := time.monotonic()) < until:
-            async with session.post(url, json=request) as response:
-                watch.failures += b'"result"' not in await response.read()
+            try:
+                await client.call("eth_blockNumber")
+            except RpcRefusal:
+                watch.failures += 1
             watch.trivial.append(time.monotonic() - started)
             await asyncio.sleep(TRIVIAL_EVERY)
 
@@ -213,25 +210,6 @@ def spread(seconds: list[float]) -> dict[str, float]:
     return {name: round(1000 * percentile(seconds, share), 1) for name, share in shares}
 
 
-def start_node(port: int, extra: list[str]) -> "subprocess.Popen[bytes]":
-    """A development node of its own process on the loopback interface."""
-    command = [sys.executable, "-m", "fastevm.rpc", "--port", str(port), "-q", *extra]
-    return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
-
-
-async def ready(url: str) -> None:
-    """Wait until the node answers."""
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            await metrics(url)
-        except aiohttp.ClientError:
-            await asyncio.sleep(0.1)
-        else:
-            return
-    raise SystemExit("the node did not start")
-
-
 def main() -> int:
     """Run and print JSON; 1 when an aim was missed."""
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.cadence", description=__doc__)
@@ -239,17 +217,10 @@ def main() -> int:
     parser.add_argument("--connections", type=int, default=16, help="with simulations (16)")
     parser.add_argument("--rate", type=float, default=200.0, help="transactions per second (200)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of a simulated call's loop")
-    parser.add_argument("--port", type=int, default=18_645)
     parser.add_argument("node", nargs="*", help="more options for the node, after --")
     options = parser.parse_args()
-    url = f"http://127.0.0.1:{options.port}"
-    node = start_node(options.port, options.node)
-    try:
-        asyncio.run(ready(url))
-        found = asyncio.run(measure(url, options))
-    finally:
-        node.terminate()
-        node.wait(10)
+    with fastevm_node(*options.node) as node:
+        found = asyncio.run(measure(node.url, options))
     print(json.dumps(found, indent=2))
     return 0 if all(row["met"] for row in aims(found)) else 1
 

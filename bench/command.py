@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fastevm.bench import cases, document, engines, node, report
-from fastevm.bench.load import LoadError
-from fastevm.bench.measures import blocks, border, growth, threads
+from fastevm.bench.engines import call_overhead, engine, state_growth, threads, token_block
+from fastevm.bench.engines.runner import QUICK, THOROUGH, Runner
+from fastevm.bench.node import suite
+from fastevm.bench.node.load import LoadError
 from fastevm.bench.options import add_arguments
-from fastevm.bench.runner import QUICK, THOROUGH, Runner
+from fastevm.bench.programs import cases
+from fastevm.bench.report import document, page
+from fastevm.errors import FastevmError
 
 __all__ = ["add_arguments", "run"]
 
@@ -26,23 +29,23 @@ def run(arguments: argparse.Namespace) -> int:
     except (OSError, ValueError, KeyError) as error:
         print(f"fastevm bench: {error}", file=sys.stderr)
         return 2
-    running, missing = engines.start(arguments.peers.split(","))
+    running, missing = engine.start(arguments.peers.split(","))
     for name, reason in missing.items():
         progress(f"{name} is left out: {reason}")
     try:
         effort = QUICK if arguments.quick else THOROUGH
         figures = Runner(running, effort, progress).measure(chosen)
     finally:
-        for engine in running:
-            engine.close()
+        for one in running:
+            one.close()
     found = document.build(chosen, figures, running, missing, arguments.quick)
     if arguments.report is not None and not arguments.quick:
         found["measures"] = measure_the_rest(arguments.large)
         transfers = found["measures"]["blocks"]
-        transfers |= blocks.calls_alone(transfers, found["cases"])
-        found["aims"] += border.aims(found["measures"]["border"])
+        transfers |= token_block.calls_alone(transfers, found["cases"])
+        found["aims"] += call_overhead.aims(found["measures"]["border"])
     if arguments.report is not None:
-        report.write(arguments.report, found)
+        page.write(arguments.report, found)
     if arguments.json is not None:
         write_json(arguments.json, found)
     if arguments.json != Path("-"):
@@ -55,27 +58,27 @@ def run(arguments: argparse.Namespace) -> int:
 def run_node(arguments: argparse.Namespace) -> int:
     """Measure the node beside anvil; 2 when it cannot be started."""
     try:
-        found = node.measure(progress, arguments.quick)
-    except (LoadError, OSError) as error:
+        found = suite.measure(progress, arguments.quick)
+    except (LoadError, FastevmError, OSError) as error:
         print(f"fastevm bench: {error}", file=sys.stderr)
         return 2
     if arguments.report is not None:
-        report.write(arguments.report, node_found=found)
+        page.write(arguments.report, node_found=found)
     if arguments.json is not None:
         write_json(arguments.json, found)
     if arguments.json != Path("-"):
-        print(node.table(found))
+        print(suite.table(found))
     return 0
 
 
 def measure_the_rest(large: bool) -> dict[str, Any]:
     """What a case file cannot say."""
-    progress("border, blocks, threads, growth")
+    progress("calls from Python, blocks, threads, growth of the state")
     return {
-        "border": border.measure(),
-        "blocks": blocks.measure(),
+        "border": call_overhead.measure(),
+        "blocks": token_block.measure(),
         "threads": threads.measure(),
-        "growth": growth.measure(large),
+        "growth": state_growth.measure(large),
     }
 
 
@@ -89,5 +92,5 @@ def write_json(place: Path, found: dict[str, object]) -> None:
 
 
 def progress(text: str) -> None:
-    """Say how far things are, where it is in nobody's way."""
+    """Print to standard error how far the run is."""
     print(text, file=sys.stderr, flush=True)

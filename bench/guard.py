@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import re
 import shutil
@@ -20,7 +19,8 @@ import tempfile
 from pathlib import Path
 
 import fastevm.evm
-from fastevm.bench.programs import GUARDED
+from fastevm.bench.options import child_environment
+from fastevm.bench.programs.loops import GUARDED
 
 BASELINE = Path(__file__).parent / "baseline.json"
 TOLERANCE = 1.05
@@ -79,10 +79,10 @@ def count_in_process() -> dict[str, int]:
             "--collect-atstart=no", f"--toggle-collect={symbol}", f"--dump-after={symbol}",
             "--error-exitcode=97", sys.executable, "-m", "fastevm.bench.guard", "--run",
         ]  # fmt: skip
-        environment = dict(os.environ, PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1")
+        fixed = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = child_environment() | fixed
         done = subprocess.run(
-            command, cwd=BASELINE.parent.parent, env=environment, capture_output=True, text=True,
-            timeout=SECONDS, check=False,
+            command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False,
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"callgrind failed: {done.stderr[-800:]}")

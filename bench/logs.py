@@ -18,13 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fastevm.bench.content import EMITTER, deployment, receipt_of, shown, signed, submit
-from fastevm.bench.figures import aim
-from fastevm.bench.load import Load, LoadError, Sample, batch_of, body_of, http, summary
-from fastevm.bench.measures import logs as in_process
-from fastevm.bench.nodes import NodeProcess, start_anvil, start_fastevm
-from fastevm.bench.programs import word
+from fastevm.bench.node import log_index as in_process
+from fastevm.bench.node.compared import ComparedNode, start_anvil, start_fastevm
+from fastevm.bench.node.content import EMITTER, deployment, receipt_of, shown, signed, submit
+from fastevm.bench.node.load import LoadError, Sample, http, summary
+from fastevm.bench.programs.loops import word
+from fastevm.bench.report.figures import aim
 from fastevm.node.dev_accounts import dev_accounts
+from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.wire.client.messages import request_body
 
 MANY: Final = 16  # connections
 
@@ -49,10 +51,11 @@ class Question:
 class Side:
     """A node that holds the logs."""
 
-    def __init__(self, node: NodeProcess) -> None:
+    def __init__(self, node: ComparedNode) -> None:
         self.node = node
         self.loads = {count: node.load(count) for count in (1, MANY)}
-        self.address = fill(self.loads[1])
+        self.client = node.client()
+        self.address = fill(self.client)
 
     def questions(self) -> list[Question]:
         """All logs, the 200 of one topic, and none."""
@@ -69,41 +72,42 @@ class Side:
 
     def check(self, question: Question) -> None:
         """LoadError when the answer is not what it should be."""
-        found = self.loads[1].ask("eth_getLogs", [question.wanted])
+        found = self.client.call("eth_getLogs", question.wanted)
         if len(found) != question.logs:
             name = self.node.name
             raise LoadError(f"{name} gives {len(found)} logs, not {question.logs}")
 
     def run(self, question: Question, connections: int, seconds: float) -> Sample:
         """Ask over and over."""
-        request = http(body_of("eth_getLogs", [question.wanted]))
+        request = http(request_body("eth_getLogs", [question.wanted]))
         return self.loads[connections].run([request], seconds=seconds)
 
     def close(self) -> None:
         """Close the connections and end the node."""
         for load in self.loads.values():
             load.close()
+        self.client.close()
         self.node.stop()
 
 
-def fill(load: Load) -> str:
+def fill(client: JsonRpcClient) -> str:
     """Put the logs into the chain of a node that makes blocks when told to; their address."""
     key = dev_accounts(1)[0].private_key
     deployed = signed(key, 0, data=deployment(EMITTER, {}), gas_limit=1_000_000)
-    submit(load, [deployed])
-    mine(load, 1)
-    address = str(receipt_of(load, shown(deployed.hash))["contractAddress"])
+    submit(client, [deployed])
+    mine(client, 1)
+    address = str(receipt_of(client, shown(deployed.hash))["contractAddress"])
     for number in range(TRANSACTIONS):
         data = word(LOGS_OF_TRANSACTION) + word(number % TOPICS)
         to = bytes.fromhex(address[2:])
-        submit(load, [signed(key, 1 + number, to=to, data=data, gas_limit=200_000)])
-        mine(load, BLOCKS_OF_TRANSACTION)
+        submit(client, [signed(key, 1 + number, to=to, data=data, gas_limit=200_000)])
+        mine(client, BLOCKS_OF_TRANSACTION)
     return address
 
 
-def mine(load: Load, blocks: int) -> None:
+def mine(client: JsonRpcClient, blocks: int) -> None:
     """Have blocks made."""
-    load.run([http(batch_of([body_of("evm_mine", [])] * blocks))], items=blocks)
+    client.batch([("evm_mine", [])] * blocks)
 
 
 Found = dict[str, dict[str, dict[str, float]]]  # question and connections -> node -> figures

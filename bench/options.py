@@ -5,8 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import Final
 
-ROOT = Path(__file__).parents[1]
+import fastevm
+
+HERE: Final = Path(__file__).parent
+ROOT: Final = Path(fastevm.__file__).parents[1]  # the folder that the package is imported from
+DEFAULT_CASES: Final = HERE / "programs" / "cases.json"
+PEER_NAMES: Final = ("pyrevm", "py-evm")
 
 
 def found_first(*places: Path) -> Path:
@@ -14,12 +20,15 @@ def found_first(*places: Path) -> Path:
     return next((place for place in places if place.exists()), places[0])
 
 
-# Beside the repository: that of the working directory, or that of this file.
-SHARED = Path(
+# The official tests: beside the working directory or beside the repository.
+SHARED: Final = Path(
     os.environ.get("FASTEVM_SHARED") or found_first(Path("../shared"), ROOT.parent / "shared")
 )
-DEFAULT_CASES = SHARED / "bench" / "cases.json"
-PEER_NAMES = ("pyrevm", "py-evm")
+
+
+def child_environment() -> dict[str, str]:
+    """The environment of a process that imports the same fastevm as this one."""
+    return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from fastevm import Layer, simulate_many
-from fastevm.bench.figures import aim
+from fastevm.bench.options import DEFAULT_CASES, ROOT, found_first
+from fastevm.bench.report.figures import aim
 
-PEER_ENVIRONMENT = Path(__file__).parents[1] / ".venv-pyrevm"
-CASES = Path(__file__).parents[1].parent / "shared/bench/cases.json"
+PEER_ENVIRONMENT = found_first(Path(".venv-pyrevm"), ROOT / ".venv-pyrevm")
 TRANSFER = "erc20/transfer"
 GAS = 200_000
 BUNDLES = 20_000
@@ -157,7 +157,7 @@ def compare_threads(bundles: int, rounds: int) -> dict[str, float]:
     found = measured(contenders, rounds, 1)
     return {
         "simulation": found["1"] / found["2"],
-        "plain hashing": found["hashing 1"] / found["hashing 2"],
+        "hashing": found["hashing 1"] / found["hashing 2"],
     }
 
 
@@ -183,7 +183,9 @@ def time_empty(bundles: int, rounds: int) -> float:
     return measured({"empty": run}, rounds, len(payloads))["empty"]
 
 
-def measure(cases: Path = CASES, bundles: int = BUNDLES, rounds: int = ROUNDS) -> dict[str, Any]:
+def measure(
+    cases: Path = DEFAULT_CASES, bundles: int = BUNDLES, rounds: int = ROUNDS
+) -> dict[str, Any]:
     """All figures: microseconds of bundles, and what a second thread gives."""
     return {
         "transfer": compare_transfers(cases, bundles, rounds),
@@ -218,7 +220,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.simulate", description=__doc__)
     parser.add_argument("--bundles", type=int, default=BUNDLES)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--cases", type=Path, default=CASES)
+    parser.add_argument("--cases", type=Path, default=DEFAULT_CASES)
     options = parser.parse_args(argv)
     print(table(measure(options.cases, options.bundles, options.rounds)))
     return 0

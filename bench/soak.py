@@ -19,10 +19,11 @@ from threading import Event, Thread
 from typing import Any
 
 from fastevm.bench.cadence import CHAIN_ID, SENDERS
-from fastevm.bench.faulty import BLOCK_FAULTS
-from fastevm.bench.processes import NodeProcess, Refused, wait_for
+from fastevm.bench.node.faulty_node import BLOCK_FAULTS
+from fastevm.bench.node.launch import NodeProcess, fastevm_node, wait_for
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
+from fastevm.wire.client.messages import RpcRefusal, RpcUnreachable
 
 DRAIN_SECONDS = 60.0
 SETTLE_SECONDS = 1.0  # after a fault before the follower's metrics are read
@@ -76,13 +77,13 @@ class Soak:
         interval = str(options.slice_interval)
         times = ("--block-time", str(options.block_time), "--slice-interval", interval)
         files = ("--datadir", str(home / "builder"))
-        self.builder = NodeProcess(
-            *times, *files, module=("fastevm.bench.faulty",), log=home / "builder.err"
+        self.builder = fastevm_node(
+            *times, *files, module=("fastevm.bench.node.faulty_node",), log=home / "builder.err"
         )
         self.builder.start()
         files = ("--datadir", str(home / "follower"))
         source = ("--upstream-url", self.builder.url, "--preconf-url", self.builder.feed)
-        self.follower = NodeProcess(*times, *files, *source, log=home / "follower.err")
+        self.follower = fastevm_node(*times, *files, *source, log=home / "follower.err")
         self.follower.start()
         self.load = Load()
         self.tallies: dict[str, Tally] = {name: Tally() for name in SIGNS}
@@ -139,11 +140,11 @@ class Soak:
                     self.builder.ask("eth_sendRawTransaction", "0x" + raw.hex())
                 )
                 nonces[who] += 1
-            except Refused as error:
+            except RpcRefusal as error:
                 text = str(error)
                 self.load.refused[text] = self.load.refused.get(text, 0) + 1
                 nonces.pop(who, None)
-            except OSError:  # it is being started again
+            except RpcUnreachable:  # it is being started again
                 nonces.clear()
                 started += RETRY_SECONDS
                 self.load.stop.wait(RETRY_SECONDS)
@@ -186,9 +187,8 @@ class Soak:
         interval = self.options.slice_interval / 1000
         value: Any = True if kind in BLOCK_FAULTS else 1
         line = json.dumps({kind: 1.5 * interval if kind == "delay" else value})
-        assert self.builder.process is not None and self.builder.process.stdin is not None
-        self.builder.process.stdin.write(line.encode() + b"\n")
-        self.builder.process.stdin.flush()
+        self.builder.standard_input.write(line.encode() + b"\n")
+        self.builder.standard_input.flush()
         wait_for(
             lambda: self.builder.metrics().get(made, 0) > count,
             DRAIN_SECONDS,

@@ -3,8 +3,16 @@
 import pytest
 
 import fastevm
-from fastevm.bench.assembly import assemble
-from fastevm.bench.programs import CALLER, GUARDED, HELPER, PROGRAM, TOKEN, balance_slot, transfer
+from fastevm.bench.programs.assembly import assemble
+from fastevm.bench.programs.loops import (
+    CALLER,
+    GUARDED,
+    HELPER,
+    PROGRAM,
+    TOKEN,
+    balance_slot,
+    transfer,
+)
 
 
 def test_words_become_bytes():

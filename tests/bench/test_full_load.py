@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastevm.bench.full_load import (
+from fastevm.bench.node.full_load import (
     FLAT_BYTES,
     NOISE_BYTES,
     WARM_TRANSACTIONS,
@@ -14,7 +14,7 @@ from fastevm.bench.full_load import (
     growth,
     verdict,
 )
-from fastevm.bench.load import LoadError
+from fastevm.bench.node.load import LoadError
 
 
 def moments(each: float, count: int = 64, step: int = 1_000, trimmed: int = 0) -> list[Moment]:

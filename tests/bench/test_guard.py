@@ -3,7 +3,7 @@
 import pytest
 
 from fastevm.bench import guard
-from fastevm.bench.programs import GUARDED
+from fastevm.bench.programs.loops import GUARDED
 
 
 def test_the_baseline_knows_every_guarded_program():

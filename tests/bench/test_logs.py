@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fastevm.bench import logs as beside
-from fastevm.bench.measures import logs
+from fastevm.bench.node import log_index as logs
 from fastevm.logindex import LogIndex, LogLimits, LogQuery
 
 SPARE = 5  # machines and their neighbours differ

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from fastevm import EVM
-from fastevm.bench import cadence, node, report, rpc, sending
-from fastevm.bench.content import ANSWER, deployment
-from fastevm.bench.load import LoadError, Sample, batch_of, body_of, http, size_of
+from fastevm.bench import cadence, rpc
+from fastevm.bench.node import sending, suite
+from fastevm.bench.node.content import ANSWER, deployment
+from fastevm.bench.node.load import LoadError, Sample, batch_of, http, size_of
+from fastevm.bench.report import page
+from fastevm.wire.client.messages import request_body
 
 FIGURES = {"cpu_us": 10.0, "per_second": 1000.0, "p50_us": 20.0, "p99_us": 40.0, "failures": 0}
 
@@ -34,7 +37,7 @@ def found(own: float, other: float) -> dict[str, Any]:
         "simulate": {"transfer": {"own": 5.0}, "threads": {"simulation": 1.9}, "empty": 0.4},
         "cadence": {"missed": 0},
     }
-    return document | {"aims": node.start_aims(document["start"]) + rpc.aims(document["rpc"])}
+    return document | {"aims": suite.start_aims(document["start"]) + rpc.aims(document["rpc"])}
 
 
 def test_the_size_of_an_answer_is_in_its_head() -> None:
@@ -46,7 +49,7 @@ def test_the_size_of_an_answer_is_in_its_head() -> None:
 
 
 def test_requests_are_whole() -> None:
-    body = batch_of([body_of("eth_chainId", []), body_of("eth_blockNumber", [], 2)])
+    body = batch_of([request_body("eth_chainId", []), request_body("eth_blockNumber", [], 2)])
     head, _, rest = http(body).partition(b"\r\n\r\n")
     assert rest == body
     assert f"Content-Length: {len(body)}".encode() in head
@@ -82,16 +85,16 @@ def test_aims_speak_of_cpu_and_ask_more_of_batches() -> None:
 
 
 def test_the_page_keeps_what_another_run_found(tmp_path: Path) -> None:
-    report.write(tmp_path, node_found=found(15.0, 10.0))
-    page = (tmp_path / "index.html").read_text()
-    assert "storage, batches of 100" in page
-    assert "<svg" in page
-    report.write(tmp_path)
-    assert (tmp_path / "index.html").read_text() == page
+    page.write(tmp_path, node_found=found(15.0, 10.0))
+    text = (tmp_path / "index.html").read_text()
+    assert "storage, batches of 100" in text
+    assert "<svg" in text
+    page.write(tmp_path)
+    assert (tmp_path / "index.html").read_text() == text
 
 
 def test_the_table_names_what_is_missed() -> None:
-    text = node.table(found(15.0, 10.0) | {"logs": {"process": {}, "http": {}}})
+    text = suite.table(found(15.0, 10.0) | {"logs": {"process": {}, "http": {}}})
     assert "2 of 4 aims met" in text
 
 

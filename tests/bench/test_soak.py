@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fastevm.bench.processes import ROOT
+from fastevm.bench.options import ROOT
 from fastevm.bench.soak import SIGNS, failures
 
 GOOD: dict[str, Any] = {

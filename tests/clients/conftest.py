@@ -1,32 +1,19 @@
 """A development node in a process of its own, as any client finds it."""
 
-import re
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-START_LIMIT = 10.0  # seconds
+from fastevm.bench.node.launch import fastevm_node
 
 
 @pytest.fixture(scope="module", params=["preconf", "geth"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a node with short blocks, once in each dialect."""
-    command = [sys.executable, "-m", "fastevm", "node", "--port", "0", "--block-time", "300"]
-    command += ["--slice-interval", "50", "--dialect", request.param]
-    node = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    options = ("--block-time", "300", "--slice-interval", "50", "--dialect", request.param)
+    node = fastevm_node(*options)
+    node.start()
     try:
-        assert node.stdout is not None
-        started = time.monotonic()
-        found = None
-        while found is None:
-            assert time.monotonic() - started < START_LIMIT
-            found = re.search(r"Listening on (\S+)", node.stdout.readline())
-        yield f"http://{found[1]}"
+        yield node.url
     finally:
-        node.terminate()
-        assert node.wait(10) == 0
+        assert node.stop() == 0

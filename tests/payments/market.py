@@ -13,7 +13,7 @@ from eth_account.messages import encode_typed_data
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from fastevm import simulate
+from fastevm.bench.node.launch import server_of
 from fastevm.builder import BlockAttributes, assemble_block
 from fastevm.node import Mining, Node, dev_node
 from fastevm.payments import (
@@ -34,8 +34,7 @@ from fastevm.payments import (
 )
 from fastevm.payments.calls import capture_data
 from fastevm.payments.contracts import artifact
-from fastevm.rpc.dialect import DIALECTS
-from fastevm.rpc.transport.server import Listener, Server
+from fastevm.rpc.transport.server import Server
 from fastevm.types import Block
 
 CHAIN_ID = 31_337
@@ -275,7 +274,7 @@ async def market(folder: Path, *, live: bool = False, **options: Any) -> Market:
         node = dev_node(block_time_ms=1500, slice_interval_ms=100, **options)
     else:
         node = dev_node(mining=Mining.MANUAL, timestamp=START - 10, **options)
-    server = Server(node, simulate, [Listener(DIALECTS["preconf"], port=0)], threads=2)
+    server = server_of(node, threads=2)
     await server.start()
     made = Market(node, server, folder)
     made.open()

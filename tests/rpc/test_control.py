@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
+from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
 
-from .conftest import LiveServer
 from .test_dev_node import RECEIVER, SENDER, Client
 
 
 @pytest.fixture
 def still() -> Iterator[Client]:
-    server = LiveServer(dev_node(mining=Mining.MANUAL))
+    server = ServerThread(dev_node(mining=Mining.MANUAL))
     server.start()
     yield Client(server.url("preconf"))
     server.stop()
@@ -21,7 +21,7 @@ def still() -> Iterator[Client]:
 
 @pytest.fixture
 def elsewhere() -> Iterator[Client]:
-    server = LiveServer(dev_node(mining=Mining.NEVER))
+    server = ServerThread(dev_node(mining=Mining.NEVER))
     server.start()
     yield Client(server.url("preconf"))
     server.stop()

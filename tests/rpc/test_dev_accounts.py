@@ -6,9 +6,9 @@ import pytest
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
+from fastevm.bench.node.launch import ServerThread
 from fastevm.node import dev_node
 
-from .conftest import LiveServer
 from .test_dev_node import Client
 
 RECEIVER = "0x" + "22" * 20
@@ -17,7 +17,7 @@ RECEIVER = "0x" + "22" * 20
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     """Return a client of a chain whose blocks take half a second."""
-    live = LiveServer(dev_node(block_time_ms=500, slice_interval_ms=50))
+    live = ServerThread(dev_node(block_time_ms=500, slice_interval_ms=50))
     live.start()
     yield Client(live.url("preconf"))
     live.stop()

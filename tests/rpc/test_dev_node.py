@@ -11,9 +11,8 @@ import pytest
 from eth_account import Account
 from eth_utils import to_checksum_address
 
+from fastevm.bench.node.launch import ServerThread
 from fastevm.node import dev_node
-
-from .conftest import LiveServer
 
 CHAIN_ID = 31_337
 KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
@@ -86,7 +85,7 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    server = LiveServer(dev_node(block_time_ms=1000, slice_interval_ms=100))
+    server = ServerThread(dev_node(block_time_ms=1000, slice_interval_ms=100))
     server.start()
     yield Client(server.url("preconf"))
     server.stop()

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from eth_utils import to_checksum_address
 
+from fastevm.bench.node.launch import ServerThread
 from fastevm.chain.retention import ChainLimits
 from fastevm.node import Mining, Node, dev_node
 from fastevm.rpc.dispatch.workers import SMALL_WEIGHT
 
-from .conftest import LiveServer
 from .test_dev_node import RECEIVER, Client
 from .test_watching import LOGGER_INIT
 
@@ -19,7 +19,7 @@ from .test_watching import LOGGER_INIT
 def small() -> Iterator[tuple[Client, Node]]:
     limits = ChainLimits(blocks=2, states=3)
     node = dev_node(mining=Mining.MANUAL, limits=limits)
-    server = LiveServer(node)
+    server = ServerThread(node)
     server.start()
     yield Client(server.url("preconf")), node
     server.stop()

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 from eth_utils import to_checksum_address
 
+from fastevm.bench.node.launch import ServerThread
 from fastevm.node import dev_node
 
-from .conftest import LiveServer
 from .test_dev_node import RECEIVER, SENDER, Client
 
 # NUMBER, TIMESTAMP and BASEFEE as three words
@@ -21,7 +21,7 @@ COUNTER_INIT = f"0x70{COUNTER}5f526011600ff3"
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     """A node whose blocks take so long that none ends in between."""
-    server = LiveServer(dev_node(block_time_ms=60_000, slice_interval_ms=50))
+    server = ServerThread(dev_node(block_time_ms=60_000, slice_interval_ms=50))
     server.start()
     client = Client(server.url("preconf"))
     if time.time() % 60 > 40:  # blocks end with the minute

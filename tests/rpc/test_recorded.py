@@ -7,16 +7,17 @@ import urllib.request
 
 import pytest
 
+from fastevm.bench.node.launch import ServerThread
 from fastevm.conformance.rpc import run_directory
 
-from .conftest import RECORDED, LiveServer
+from .conftest import RECORDED
 
 TESTS = RECORDED / "tests"
 METHODS = sorted(folder.name for folder in TESTS.iterdir() if folder.is_dir())
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_recorded_answers(live: LiveServer, method: str) -> None:
+def test_recorded_answers(live: ServerThread, method: str) -> None:
     # the cases share the node's state, so the methods run in the order of their names
     output = io.StringIO()
     report = run_directory(TESTS, live.url("geth"), methods=[method], output=output)
@@ -25,7 +26,7 @@ def test_recorded_answers(live: LiveServer, method: str) -> None:
     assert report.messages == []
 
 
-def test_an_answer_of_twenty_megabytes_comes_in_time(live: LiveServer) -> None:
+def test_an_answer_of_twenty_megabytes_comes_in_time(live: ServerThread) -> None:
     body = json.dumps(
         {
             "jsonrpc": "2.0",

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from fastevm.bench.node.launch import ServerThread
 from fastevm.execution.transaction import sign_authorization
 
-from .conftest import LiveServer
 from .simulating import RICH, A, B, C, blocks, header_hash, one_block, refusal
 
 CHAIN_ID = 0xC72DD9D5E883E
@@ -17,7 +17,7 @@ SLOT_WORD = "0x" + "00" * 31 + "07"
 
 
 @pytest.fixture(scope="module")
-def geth(live: LiveServer) -> str:
+def geth(live: ServerThread) -> str:
     """The address of the listener in geth's dialect."""
     return live.url("geth")
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from fastevm import keccak256
+from fastevm.bench.node.launch import ServerThread
 
-from .conftest import RECORDED, LiveServer
+from .conftest import RECORDED
 from .simulating import A, C, ask, blocks, header_hash, one_block
 
 REQUESTS = {
@@ -27,7 +28,7 @@ TIMES_OF_THEIR_OWN = frozenset(
 )
 
 
-def answers(live: LiveServer, name: str) -> tuple[Any, Any]:
+def answers(live: ServerThread, name: str) -> tuple[Any, Any]:
     """The answers of both dialects."""
     request = REQUESTS[name]
     payload, *block = request["params"]
@@ -36,7 +37,7 @@ def answers(live: LiveServer, name: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("name", sorted(set(REQUESTS) - TIMES_OF_THEIR_OWN))
-def test_both_dialects_agree_on_what_neither_changes(live: LiveServer, name: str) -> None:
+def test_both_dialects_agree_on_what_neither_changes(live: ServerThread, name: str) -> None:
     preconf, geth = answers(live, name)
     assert ("error" in preconf) == ("error" in geth)
     if "error" in geth:
@@ -54,7 +55,7 @@ def test_both_dialects_agree_on_what_neither_changes(live: LiveServer, name: str
 
 @pytest.mark.parametrize("name", sorted(REQUESTS))
 def test_the_hash_is_that_of_the_header_shown_and_parents_are_chained(
-    live: LiveServer, name: str
+    live: ServerThread, name: str
 ) -> None:
     preconf, _ = answers(live, name)
     parent = None
@@ -67,7 +68,7 @@ def test_the_hash_is_that_of_the_header_shown_and_parents_are_chained(
 
 
 def test_a_failed_call_has_a_text_for_an_error_and_returns_its_revert_data(
-    live: LiveServer,
+    live: ServerThread,
 ) -> None:
     reason = (
         bytes.fromhex("08c379a0")
@@ -100,14 +101,14 @@ def test_a_failed_call_has_a_text_for_an_error_and_returns_its_revert_data(
     assert {c["returnData"] for c in geth} == {"0x"}
 
 
-def test_blocks_follow_each_other_by_the_block_time_of_the_chain(live: LiveServer) -> None:
+def test_blocks_follow_each_other_by_the_block_time_of_the_chain(live: ServerThread) -> None:
     payload = {"blockStateCalls": [{}, {"blockOverrides": {"number": "0x39"}}]}
     seconds = live.server.node.config.block_time_ms // 1000
     times = [int(block["timestamp"], 16) for block in blocks(live.url("preconf"), payload)]
     assert times == [540 + seconds * step for step in (1, 2, 3)]
 
 
-def test_the_hash_covers_the_zero_root_that_later_blocks_see(live: LiveServer) -> None:
+def test_the_hash_covers_the_zero_root_that_later_blocks_see(live: ServerThread) -> None:
     # BLOCKHASH(NUMBER - 1)
     call = {"from": A, "to": C}
     state = {C: {"code": "0x60014303405f5260205ff3"}}

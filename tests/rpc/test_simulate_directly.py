@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from fastevm.bench.node.launch import ServerThread
 from fastevm.simulate import read_request
 
-from .conftest import LiveServer
 from .simulating import A, B, C, ask
 from .test_simulate_dialects import REQUESTS
 
@@ -114,7 +114,7 @@ def goes_directly(payload: Any) -> bool:
     return read_request(json.dumps([payload]).encode()) is not None
 
 
-def check(live: LiveServer, payload: Any, block: Any = "latest") -> Any:
+def check(live: ServerThread, payload: Any, block: Any = "latest") -> Any:
     """Both ways in both dialects; the answer of the last."""
     assert not goes_directly(payload | {"nobodyKnowsIt": 1})
     for dialect in ("preconf", "geth"):
@@ -124,7 +124,7 @@ def check(live: LiveServer, payload: Any, block: Any = "latest") -> Any:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_random_requests_get_the_same_answer_both_ways(live: LiveServer, part: int) -> None:
+def test_random_requests_get_the_same_answer_both_ways(live: ServerThread, part: int) -> None:
     accepted = failed = 0
     for seed in range(part, PAYLOADS, 4):
         payload = payload_of(seed)
@@ -138,7 +138,7 @@ def test_random_requests_get_the_same_answer_both_ways(live: LiveServer, part: i
 
 
 @pytest.mark.parametrize("name", sorted(REQUESTS))
-def test_recorded_requests_get_the_same_answer_both_ways(live: LiveServer, name: str) -> None:
+def test_recorded_requests_get_the_same_answer_both_ways(live: ServerThread, name: str) -> None:
     payload, *block = REQUESTS[name]["params"]
     if not goes_directly(payload):
         pytest.skip("not of the usual form")
@@ -150,7 +150,7 @@ def test_most_recorded_requests_are_of_the_usual_form() -> None:
     assert sum(map(goes_directly, payloads)) >= len(payloads) // 2
 
 
-def test_a_base_whose_excess_blob_gas_prices_blobs_gives_the_same_fees(live: LiveServer) -> None:
+def test_a_base_whose_excess_blob_gas_prices_blobs_gives_the_same_fees(live: ServerThread) -> None:
     # BLOBBASEFEE in a chain of blocks
     state = {C: {"code": "0x4a5f5260205ff3"}}
     entry = {"calls": [{"from": A, "to": C, "gas": "0xffff"}]}

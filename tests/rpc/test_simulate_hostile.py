@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import LiveServer
+from fastevm.bench.node.launch import ServerThread
+
 from .simulating import RICH, A, B, C, ask, blocks, one_block, post, refusal
 
 SECONDS = 8.0  # the deadline of a request is 5 seconds
@@ -33,7 +34,7 @@ def in_time() -> Any:
 
 
 @pytest.fixture(params=["geth", "preconf"])
-def url(live: LiveServer, request: pytest.FixtureRequest) -> str:
+def url(live: ServerThread, request: pytest.FixtureRequest) -> str:
     return live.url(request.param)
 
 

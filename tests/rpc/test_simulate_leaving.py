@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from fastevm.bench.node.launch import ServerThread
 from fastevm.rpc.limits import Limits
 
-from .conftest import LiveServer, recorded_node
+from .conftest import recorded_node
 from .simulating import A, C, one_block
 
 ENDLESS = one_block(
@@ -24,9 +25,9 @@ SOON = 3.0
 
 
 @pytest.fixture
-def patient() -> Iterator[LiveServer]:
+def patient() -> Iterator[ServerThread]:
     """A server that lets a request run as long as it likes."""
-    server = LiveServer(
+    server = ServerThread(
         recorded_node(), limits=Limits(call_gas=0, call_time=LONG, request_time=LONG)
     )
     server.start()
@@ -34,7 +35,7 @@ def patient() -> Iterator[LiveServer]:
     server.stop()
 
 
-def wait_until(server: LiveServer, jobs: int) -> float:
+def wait_until(server: ServerThread, jobs: int) -> float:
     """Seconds until so many jobs run."""
     started = time.monotonic()
     while server.server.workers.in_flight != jobs and time.monotonic() - started < SOON:
@@ -43,7 +44,7 @@ def wait_until(server: LiveServer, jobs: int) -> float:
     return time.monotonic() - started
 
 
-def wait_for_rest(server: LiveServer) -> None:
+def wait_for_rest(server: ServerThread) -> None:
     """Until no thread of the workers runs anything."""
     started = time.monotonic()
     while server.server.workers._running and time.monotonic() - started < SOON:
@@ -51,7 +52,7 @@ def wait_for_rest(server: LiveServer) -> None:
     assert not server.server.workers._running
 
 
-def sent(server: LiveServer, method: str, params: list[Any]) -> socket.socket:
+def sent(server: ServerThread, method: str, params: list[Any]) -> socket.socket:
     """A connection that has asked something."""
     url = urlsplit(server.url("preconf"))
     call = {"id": 1, "jsonrpc": "2.0", "method": method, "params": params}
@@ -64,7 +65,7 @@ def sent(server: LiveServer, method: str, params: list[Any]) -> socket.socket:
 
 @pytest.mark.parametrize("extra", [{}, {"returnCallTree": False}, {"nobodyKnowsIt": 1}])
 def test_a_simulation_ends_with_its_connection(
-    patient: LiveServer, extra: dict[str, object]
+    patient: ServerThread, extra: dict[str, object]
 ) -> None:
     with sent(patient, "eth_simulateV1", [ENDLESS | extra, "latest"]):
         wait_until(patient, 1)
@@ -74,7 +75,7 @@ def test_a_simulation_ends_with_its_connection(
     wait_for_rest(patient)
 
 
-def test_calls_that_last_go_to_the_lane_of_simulations(patient: LiveServer) -> None:
+def test_calls_that_last_go_to_the_lane_of_simulations(patient: ServerThread) -> None:
     call = {"from": A, "to": C, "gas": hex(2**62)}
     params = [call, "latest", {C: {"code": "0x5b5f56"}}]
     workers = patient.server.workers

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, LiveServer
+from fastevm.bench.node.launch import ServerThread
+
+from .conftest import ROOT
 
 SECONDS = 4.0
 CONNECTIONS = 16
@@ -79,7 +81,7 @@ def heavy_load(url: str) -> Iterator[None]:
         load.wait()
 
 
-def attempt(live: LiveServer, method: str) -> list[str]:
+def attempt(live: ServerThread, method: str) -> list[str]:
     """What was too late under load; the figures are printed."""
     beats = Heartbeat(live.loop)
     with heavy_load(live.url("geth")):
@@ -101,7 +103,7 @@ def attempt(live: LiveServer, method: str) -> list[str]:
 
 
 @pytest.mark.parametrize("method", ["eth_blockNumber", "eth_call"])
-def test_small_requests_are_answered_while_heavy_ones_run(live: LiveServer, method: str) -> None:
+def test_small_requests_are_answered_while_heavy_ones_run(live: ServerThread, method: str) -> None:
     told: list[str] = []
     for _ in range(ATTEMPTS):
         faults = attempt(live, method)

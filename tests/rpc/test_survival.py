@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from fastevm.bench.processes import NodeProcess, Refused, wait_for
+from fastevm.bench.node.launch import NodeProcess, fastevm_node, wait_for
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.from_genesis import DEV_CHAIN_ID as CHAIN_ID
+from fastevm.wire.client.messages import RpcRefusal
 
 KEY = dev_accounts(1)[0].private_key
 BOB = "0x" + "b0" * 20
@@ -28,8 +29,8 @@ class Pair:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.nonce = 0
-        self.builder = NodeProcess(*TIMES, "--datadir", str(path / "builder"))
-        self.follower = NodeProcess(
+        self.builder = fastevm_node(*TIMES, "--datadir", str(path / "builder"))
+        self.follower = fastevm_node(
             *TIMES, "--datadir", str(path / "follower"),
             "--upstream-url", self.builder.url, "--preconf-url", self.builder.feed,
         )  # fmt: skip
@@ -158,7 +159,7 @@ def test_killed_again_and_again_under_load_nothing_that_was_answered_is_lost(pai
 @pytest.fixture
 def upstream() -> Iterator[NodeProcess]:
     """A node that keeps nothing: when it starts again it begins a new chain."""
-    node = NodeProcess(*TIMES)
+    node = fastevm_node(*TIMES)
     try:
         node.start()
         yield node
@@ -181,7 +182,7 @@ def first_block(node: NodeProcess) -> str:
 def test_a_follower_starts_over_when_its_upstream_began_anew(
     upstream: NodeProcess, tmp_path: Path
 ) -> None:
-    follower = NodeProcess(
+    follower = fastevm_node(
         *TIMES, "--datadir", str(tmp_path),
         "--upstream-url", upstream.url, "--preconf-url", upstream.feed,
     )  # fmt: skip
@@ -203,7 +204,7 @@ def test_a_follower_that_shall_not_start_over_ends_with_an_error(
 ) -> None:
     errors = tmp_path / "errors"
     source = ("--upstream-url", upstream.url)
-    follower = NodeProcess(*TIMES, *source, "--foreign-chain", "stop", log=errors)
+    follower = fastevm_node(*TIMES, *source, "--foreign-chain", "stop", log=errors)
     try:
         follower.start()
         begin_anew(upstream)
@@ -216,12 +217,12 @@ def test_a_follower_that_shall_not_start_over_ends_with_an_error(
 
 def test_two_nodes_do_not_share_a_directory(pair: Pair, tmp_path: Path) -> None:
     errors = tmp_path / "errors"
-    second = NodeProcess("--datadir", str(tmp_path / "builder"), log=errors)
+    second = fastevm_node("--datadir", str(tmp_path / "builder"), log=errors)
     try:
         with pytest.raises(RuntimeError, match="ended with 1"):
             second.start()
     finally:
         second.stop()
     assert "is in use by another node (process" in errors.read_text()
-    with pytest.raises(Refused):
+    with pytest.raises(RpcRefusal):
         pair.builder.ask("eth_noSuchMethod")

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from .conftest import RECORDED, LiveServer
+from fastevm.bench.node.launch import ServerThread
+
+from .conftest import RECORDED
 
 CREATION = "0xc1d605c6612a5fe84dc95810030bfe5b1d327652b381bc695e28f50d13b2b09e"
 EMITTER = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"
@@ -15,7 +17,7 @@ UNKNOWN = "0x" + "00" * 31 + "01"
 CALL = {"from": SENDER, "to": EMITTER, "input": "0x010203040506"}
 
 
-def ask(live: LiveServer, method: str, *params: Any) -> dict[str, Any]:
+def ask(live: ServerThread, method: str, *params: Any) -> dict[str, Any]:
     """Return the whole answer of the listener that speaks as go-ethereum does."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
     headers = {"Content-Type": "application/json"}
@@ -25,7 +27,7 @@ def ask(live: LiveServer, method: str, *params: Any) -> dict[str, Any]:
     return answer
 
 
-def fault(live: LiveServer, method: str, *params: Any) -> tuple[int, str]:
+def fault(live: ServerThread, method: str, *params: Any) -> tuple[int, str]:
     error = ask(live, method, *params)["error"]
     return error["code"], error["message"]
 
@@ -38,13 +40,13 @@ RECORDED_TRACES = sorted(
 
 
 @pytest.mark.parametrize("path", RECORDED_TRACES, ids=lambda path: path.stem)
-def test_recorded_traces_are_equal_in_every_value(live: LiveServer, path: Any) -> None:
+def test_recorded_traces_are_equal_in_every_value(live: ServerThread, path: Any) -> None:
     lines = [line.strip() for line in path.read_text().splitlines() if line[:2] in (">>", "<<")]
     request, wanted = (json.loads(line[2:]) for line in lines)
     assert ask(live, request["method"], *request["params"]) == wanted
 
 
-def test_blocks_by_hash_and_by_number_give_the_same(live: LiveServer) -> None:
+def test_blocks_by_hash_and_by_number_give_the_same(live: ServerThread) -> None:
     number = "0x32"
     block_hash = ask(live, "eth_getBlockByNumber", number, False)["result"]["hash"]
     for config in ({}, {"tracer": "callTracer"}, {"tracer": "prestateTracer"}):
@@ -55,7 +57,7 @@ def test_blocks_by_hash_and_by_number_give_the_same(live: LiveServer) -> None:
         assert one == by_number[-1]["result"]
 
 
-def test_the_gas_of_call_trees_is_that_of_the_receipts(live: LiveServer) -> None:
+def test_the_gas_of_call_trees_is_that_of_the_receipts(live: ServerThread) -> None:
     for number in ("0x1", "0x8", "0x24", "0x32", "0x36"):
         receipts = ask(live, "eth_getBlockReceipts", number)["result"]
         config = {"tracer": "callTracer", "tracerConfig": {"withLog": True}}
@@ -68,7 +70,7 @@ def test_the_gas_of_call_trees_is_that_of_the_receipts(live: LiveServer) -> None
             assert logs == [(log["topics"], log["logIndex"]) for log in receipt["logs"]]
 
 
-def test_a_difference_of_states_is_what_the_state_says(live: LiveServer) -> None:
+def test_a_difference_of_states_is_what_the_state_says(live: ServerThread) -> None:
     config = {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}}
     traces = ask(live, "debug_traceBlockByNumber", "0x36", config)["result"]
     for address, account in traces[-1]["result"]["post"].items():
@@ -77,7 +79,7 @@ def test_a_difference_of_states_is_what_the_state_says(live: LiveServer) -> None
             assert found == hex(account["nonce"])
 
 
-def test_a_call_sees_its_overrides(live: LiveServer) -> None:
+def test_a_call_sees_its_overrides(live: ServerThread) -> None:
     config = {
         "tracer": "callTracer",
         "stateOverrides": {EMITTER: {"code": "0x4360005260206000f3"}},
@@ -88,7 +90,7 @@ def test_a_call_sees_its_overrides(live: LiveServer) -> None:
     assert trace["gas"] == hex(50_000_000)
 
 
-def test_a_call_after_some_transactions_of_a_block(live: LiveServer) -> None:
+def test_a_call_after_some_transactions_of_a_block(live: ServerThread) -> None:
     block = ask(live, "eth_getBlockByNumber", "0x1", True)["result"]
     sender = block["transactions"][0]["from"]
     config = {"tracer": "prestateTracer"}
@@ -102,7 +104,7 @@ def test_a_call_after_some_transactions_of_a_block(live: LiveServer) -> None:
     assert nonces == [sum(mine[:index]) for index in range(len(mine))]
 
 
-def test_what_cannot_be_traced(live: LiveServer) -> None:
+def test_what_cannot_be_traced(live: ServerThread) -> None:
     assert fault(live, "debug_traceTransaction", UNKNOWN) == (-32000, "transaction not found")
     missing = f"block {UNKNOWN} not found"
     assert fault(live, "debug_traceBlockByHash", UNKNOWN) == (-32000, missing)
@@ -140,19 +142,19 @@ def test_what_cannot_be_traced(live: LiveServer) -> None:
     ],
 )
 def test_what_cannot_be_asked_for(
-    live: LiveServer, config: dict[str, Any], code: int, words: str
+    live: ServerThread, config: dict[str, Any], code: int, words: str
 ) -> None:
     assert fault(live, "debug_traceTransaction", CREATION, config) == (code, words)
 
 
-def test_an_access_list_of_a_failing_call_has_an_error(live: LiveServer) -> None:
+def test_an_access_list_of_a_failing_call_has_an_error(live: ServerThread) -> None:
     overrides = {EMITTER: {"code": "0x60015460006000fd"}}
     answer = ask(live, "eth_createAccessList", CALL, "latest", overrides)["result"]
     assert answer["error"] == "execution reverted"
     assert answer["accessList"] == [{"address": EMITTER, "storageKeys": [UNKNOWN]}]
 
 
-def test_an_access_list_of_a_refused_call_is_refused(live: LiveServer) -> None:
+def test_an_access_list_of_a_refused_call_is_refused(live: ServerThread) -> None:
     code, message = fault(live, "eth_createAccessList", CALL | {"value": "0x" + "f" * 30})
     assert code == -32000
     assert message.startswith("failed to apply transaction: 0x")

@@ -10,12 +10,11 @@ import pytest
 from eth_account import Account
 from eth_utils import to_checksum_address
 
-from fastevm import simulate
+from fastevm.bench.node.launch import server_of
 from fastevm.builder import BlockAttributes, assemble_block
 from fastevm.node import Mining, Node, dev_node
-from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.limits import Limits
-from fastevm.rpc.transport.server import Listener, Server
+from fastevm.rpc.transport.server import Server
 from fastevm.types import Block
 
 from .sockets import SocketClient
@@ -82,8 +81,7 @@ class Stand:
 
 
 async def stand_on(node: Node, **limits: Any) -> Stand:
-    listeners = [Listener(DIALECTS["preconf"], port=0)]
-    server = Server(node, simulate, listeners, limits=Limits(**limits), threads=2)
+    server = server_of(node, limits=Limits(**limits), threads=2)
     await server.start()
     return Stand(node, server, aiohttp.ClientSession())
 

@@ -16,9 +16,7 @@ def files(
         path
         for top in under
         for path in (ROOT / top).rglob("*")
-        if path.suffix in suffixes
-        and "__pycache__" not in path.parts
-        and "report" not in path.parts
+        if path.suffix in suffixes and "__pycache__" not in path.parts
     )
 
 

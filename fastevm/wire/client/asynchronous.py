@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 ERROR_STATUS: Final = 400  # HTTP statuses from here on are failures
 HEARTBEAT_SECONDS: Final = 5.0  # between pings; a pong must come within half of it
+CLOSE_SECONDS: Final = 1.0  # that the node has to answer a closing handshake
 UNREAD_LIMIT: Final = 1_024  # notifications; then the socket is not read until one is taken
 
 
@@ -175,7 +176,15 @@ class WebSocketClient:
             yield next_note.result()
 
     async def close(self) -> None:
-        """Close the connection; whoever waits for an answer gets RpcUnreachable."""
+        """Take leave and close the connection; who waits for an answer gets RpcUnreachable."""
+        if self._socket is not None and not self._socket.closed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await self._socket.close()
+        await self.drop()
+
+    async def drop(self) -> None:
+        """Close the connection without a closing handshake."""
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.cancel()

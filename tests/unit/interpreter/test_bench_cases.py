@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 
+from fastevm.bench.options import DEFAULT_CASES
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of
 from fastevm.testing.interpreter import Harness
 
-from .shared_data import SHARED
-
-FILE = SHARED / "bench" / "cases.json"
 OUTPUT_CUT = 256
 STOPPED = 1
 
 
 @cache
 def data() -> dict[str, Any]:
-    return json.loads(FILE.read_text()) if FILE.exists() else {"env": {}, "cases": []}
+    return json.loads(DEFAULT_CASES.read_text())
 
 
 def harness_of(case: Mapping[str, Any]) -> Harness:
@@ -37,7 +35,6 @@ def check(case: Mapping[str, Any], calldata: str, gas: int, expected: Mapping[st
     assert outcome.output[:OUTPUT_CUT] == bytes_of(expected["output"])[:OUTPUT_CUT]
 
 
-@pytest.mark.skipif(not FILE.exists(), reason="needs the shared benchmark cases")
 def test_there_are_cases() -> None:
     assert len(data()["cases"]) == 87
 

@@ -8,13 +8,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from fastevm import simulate
+from fastevm.bench.node.launch import server_of
 from fastevm.errors import InvalidTransaction
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.from_genesis import DEV_CHAIN_ID
-from fastevm.rpc.dialect import DIALECTS
-from fastevm.rpc.transport.server import Listener, Server
 from fastevm.sync import service
 from fastevm.sync.service import Backoff
 from fastevm.wire.feed import decode
@@ -31,8 +29,7 @@ class Publisher:
         self.node = dev_node(
             accounts=3, block_time_ms=500, slice_interval_ms=50, timestamp=self.timestamp
         )
-        listener = Listener(DIALECTS["preconf"], "127.0.0.1", port)
-        self.server = Server(self.node, simulate, [listener], threads=1)
+        self.server = server_of(self.node, port=port, threads=1)
         self.nonce = 0
 
     @property

@@ -8,10 +8,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from fastevm.bench.node.launch import server_of
 from fastevm.execution.transaction import Transaction
-from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.limits import Limits
-from fastevm.rpc.transport.server import Listener, Server
+from fastevm.rpc.transport.server import Server
 from fastevm.types import Block, Log, Receipt
 from fastevm.wire.text.hex import hex_bytes
 
@@ -54,8 +54,8 @@ async def make_stand() -> AsyncIterator[Any]:
 
     async def make(**limits: Any) -> Stand:
         node = FakeNode(chain_of(3))
-        listeners = [Listener(DIALECTS["preconf"], port=0), Listener(DIALECTS["geth"], port=0)]
-        server = Server(node, FakeSimulator(), listeners, limits=Limits(**limits), threads=1)
+        options = {"simulator": FakeSimulator(), "limits": Limits(**limits), "threads": 1}
+        server = server_of(node, "preconf", "geth", **options)
         await server.start()
         stands.append(Stand(node, server, aiohttp.ClientSession()))
         return stands[-1]

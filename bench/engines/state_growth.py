@@ -8,11 +8,13 @@ import statistics
 import subprocess
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import fastevm
-from fastevm.bench.measures.clock import cpu_seconds, seconds_of
-from fastevm.bench.programs import (
+from fastevm.bench.engines.clock import cpu_seconds, seconds_of
+from fastevm.bench.options import child_environment
+from fastevm.bench.programs.loops import (
     CALLER,
     FUNDS,
     GAS,
@@ -22,14 +24,12 @@ from fastevm.bench.programs import (
     WRITE_SLOTS,
     word,
 )
-from fastevm.testing.persistent_map import in_use
 
 SIZES = (2**10, 2**14, 2**17, 2**20)
 LARGE_SIZES = (*SIZES, 2**23)  # a few gigabytes, a few minutes
 TOUCHED = 1000
 ROUNDS = 9
 CHUNK = 2**14
-ROOT = Path(__file__).parents[2]
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -91,6 +91,7 @@ def middle_of_writes(machine: fastevm.EVM, slots: int) -> tuple[float, float]:
 
 def measure_size(slots: int) -> dict[str, float]:
     """The figures for one size: nanoseconds, except where named otherwise."""
+    in_use = import_module("fastevm.testing.persistent_map").in_use
     before, records = resident(), in_use()["record_bytes"]
     layer = layer_with(slots)
     in_map = in_use()["record_bytes"] - records
@@ -119,8 +120,8 @@ def measure(large: bool = False) -> list[dict[str, float]]:
     found = []
     for slots in LARGE_SIZES if large else SIZES:
         done = subprocess.run(
-            [sys.executable, "-m", "fastevm.bench.measures.growth", str(slots)],
-            cwd=ROOT, capture_output=True, text=True, check=True,
+            [sys.executable, "-m", "fastevm.bench.engines.state_growth", str(slots)],
+            env=child_environment(), capture_output=True, text=True, check=True,
         )  # fmt: skip
         found.append(json.loads(done.stdout))
     return found

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Thread
 
-from fastevm.bench.measures.clock import wall_seconds
-from fastevm.bench.programs import GUARDED, Program, word
+from fastevm.bench.engines.clock import wall_seconds
+from fastevm.bench.programs.loops import GUARDED, Program, word
 
 RUNS = 20
 LOOPS = 40_000

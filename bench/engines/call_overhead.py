@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 import fastevm
-from fastevm.bench.figures import aim
-from fastevm.bench.measures.clock import seconds_of
-from fastevm.bench.programs import (
+from fastevm.bench.engines.clock import seconds_of
+from fastevm.bench.programs.loops import (
     BALANCE_OF,
     CALLER,
     HELPER,
@@ -18,6 +17,7 @@ from fastevm.bench.programs import (
     transfer,
     word,
 )
+from fastevm.bench.report.figures import aim
 
 LIMITS = {"empty call, 20-byte addresses": 1.2, "empty call, hex addresses": 1.6}
 

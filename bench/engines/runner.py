@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fastevm.bench.cases import Case
-from fastevm.bench.engines import Engine, PeerError, Prepared
+from fastevm.bench.engines.engine import Engine, PeerError, Prepared
+from fastevm.bench.programs.cases import Case
 
 Report = Callable[[str], None]
 

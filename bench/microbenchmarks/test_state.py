@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 import fastevm
-from fastevm.bench.measures.growth import layer_with, visit
-from fastevm.bench.programs import CALLER, GAS, HELPER, PROGRAM
+from fastevm.bench.engines.state_growth import layer_with, visit
+from fastevm.bench.programs.loops import CALLER, GAS, HELPER, PROGRAM
 
 SIZES = [2**10, 2**14, 2**17]
 TOUCHED = 200

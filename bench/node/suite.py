@@ -1,4 +1,4 @@
-"""``fastevm bench --node``: everything that is measured of the node, one document, one page."""
+"""``fastevm bench --node``: everything that is measured of the node, as one document."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from html import escape
 from typing import Any, Final
 
-from fastevm.bench import logs, rpc, sending, simulate
+from fastevm.bench import logs, rpc, simulate
 from fastevm.bench.cadence import aims as cadence_aims
-from fastevm.bench.document import machine
-from fastevm.bench.drawing import bars
-from fastevm.bench.figures import aim
-from fastevm.bench.load import LoadError
-from fastevm.bench.nodes import ROOT, NodeProcess, start_anvil, start_fastevm
+from fastevm.bench.node import sending
+from fastevm.bench.node.compared import ComparedNode, start_anvil, start_fastevm
+from fastevm.bench.node.load import LoadError
+from fastevm.bench.options import child_environment
+from fastevm.bench.report.document import machine
+from fastevm.bench.report.figures import aim
 
 STARTS: Final = 5
 MEGABYTE: Final = 2**20
@@ -53,7 +53,7 @@ def measure(progress: Progress, quick: bool = False) -> dict[str, Any]:
 
 def starts(progress: Progress, count: int) -> dict[str, dict[str, Any]]:
     """Seconds to the first answer and megabytes then, medians, for each node."""
-    rows: dict[str, list[NodeProcess]] = {}
+    rows: dict[str, list[ComparedNode]] = {}
     for number in range(count):
         progress(f"start {number + 1} of {count}")
         for start in (start_fastevm, start_anvil):
@@ -97,7 +97,9 @@ def cadence(progress: Progress) -> dict[str, Any]:
     """What `bench.cadence` finds, in a process of its own."""
     progress("cadence under load")
     command = [sys.executable, "-m", "fastevm.bench.cadence", "--seconds", str(CADENCE_SECONDS)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=child_environment(), capture_output=True, text=True, check=False
+    )
     try:
         found = dict(json.loads(done.stdout))
     except ValueError:
@@ -122,74 +124,3 @@ def table(found: dict[str, Any]) -> str:
         for row in missed
     ]
     return "\n".join(lines)
-
-
-# --- the page ---
-
-
-def sections(found: dict[str, Any], table_of: Callable[..., str]) -> list[str]:
-    """The parts of a page; ``table_of`` makes a table of a head and rows."""
-    names = ", ".join(f"{name} ({row['version']})" for name, row in found["start"].items())
-    parts = [
-        "<h2>The node</h2>",
-        f"<p class=note>{escape(found['time'])}: {escape(names)}; in turns on the loopback "
-        "interface, medians. CPU is that of the server for one call.</p>",
-        table_of(
-            ("node", "s to the first answer", "MB then"),
-            ([name, row["seconds"], row["megabytes"]] for name, row in found["start"].items()),
-        ),
-        "<h2>Requests</h2>",
-        comparison({
-            f"{case}, {mode}": by_node
-            for case, by_mode in found["rpc"].items()
-            for mode, by_node in by_mode.items()
-        }, table_of),
-        "<h2>Transactions</h2>",
-        comparison(transactions(found["sending"]), table_of),
-        "<h2>Logs</h2>",
-        comparison(found["logs"]["http"], table_of),
-        table_of(("in the process", ""), found["logs"]["process"].items()),
-        "<h2>Simulation in the process</h2>",
-        table_of(("a transfer in a bundle", "us"), found["simulate"]["transfer"].items()),
-        table_of(("two threads for one", "times"), found["simulate"]["threads"].items()),
-    ]  # fmt: skip
-    if found["cadence"] is not None:
-        rows = ((name, json.dumps(value)) for name, value in found["cadence"].items())
-        parts += ["<h2>Cadence under load</h2>", table_of(("figure", ""), rows)]
-    return parts
-
-
-def transactions(found: sending.Found) -> dict[str, dict[str, dict[str, float]]]:
-    """Accepted and included as two cases."""
-    return {
-        f"{what}, {mode}": {
-            node: {"cpu_us": row[f"{what}_cpu_us"], "per_second": row[f"{what}_per_second"]}
-            for node, row in by_node.items()
-        }
-        for mode, by_node in found.items()
-        for what in ("accepted", "included")
-    }
-
-
-def comparison(found: dict[str, dict[str, dict[str, float]]], table_of: Callable[..., str]) -> str:
-    """A table of both nodes, and bars of how many times anvil's CPU is ours."""
-    columns = [
-        (node, figure)
-        for figure in ("cpu_us", "per_second", "p50_us", "p99_us")
-        for node in ("fastevm", "anvil")
-        if any(figure in by_node.get(node, {}) for by_node in found.values())
-    ]
-    head = ("case", *(f"{node} {figure.replace('_', ' ')}" for node, figure in columns))
-    text = table_of(
-        head,
-        (
-            (name, *(by_node.get(node, {}).get(figure, "") for node, figure in columns))
-            for name, by_node in found.items()
-        ),
-    )
-    ratios = [
-        (name, by_node["anvil"]["cpu_us"] / max(by_node["fastevm"]["cpu_us"], 0.01))
-        for name, by_node in found.items()
-        if "anvil" in by_node
-    ]
-    return text + (bars("CPU time of anvil by CPU time of fastevm", ratios) if ratios else "")

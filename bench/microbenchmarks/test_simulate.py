@@ -3,7 +3,15 @@
 import pytest
 
 from fastevm import Layer
-from fastevm.bench.programs import CALLER, FUNDS, HELPER, PROGRAM, TOKEN, balance_slot, transfer
+from fastevm.bench.programs.loops import (
+    CALLER,
+    FUNDS,
+    HELPER,
+    PROGRAM,
+    TOKEN,
+    balance_slot,
+    transfer,
+)
 from fastevm.simulate import (
     AccountOverride,
     BlockStateCalls,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastevm.bench.programs import GUARDED
+from fastevm.bench.programs.loops import GUARDED
 
 
 @pytest.mark.parametrize("program", GUARDED, ids=[program.name for program in GUARDED])

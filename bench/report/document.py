@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fastevm.bench.cases import Case
-from fastevm.bench.engines import Engine, python_version
-from fastevm.bench.figures import MICROSECONDS, absolute_aims, group_aims, groups_of, summary
-from fastevm.bench.runner import Figures
+from fastevm.bench.engines.engine import Engine, python_version
+from fastevm.bench.engines.runner import Figures
+from fastevm.bench.programs.cases import Case
+from fastevm.bench.report.figures import MICROSECONDS, absolute_aims, group_aims, groups_of, summary
 
 FORMAT = 1
 

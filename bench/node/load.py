@@ -7,7 +7,6 @@ none is expected, is a failure.
 
 from __future__ import annotations
 
-import json
 import re
 import select
 import socket
@@ -16,9 +15,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any, Final
+from typing import Final
 
-HOST: Final = "127.0.0.1"
+from fastevm.bench.node.launch import HOST
+
 RECEIVED_AT_ONCE: Final = 1 << 18  # bytes
 SILENCE_LIMIT: Final = 30.0  # seconds without any answer
 POLL_SECONDS: Final = 1.0
@@ -30,12 +30,6 @@ _LENGTH: Final = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 
 class LoadError(Exception):
     """A server that closes, is silent or answers what is no HTTP."""
-
-
-def body_of(method: str, params: Any, number: int = 1) -> bytes:
-    """One JSON-RPC request."""
-    request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-    return json.dumps(request, separators=(",", ":")).encode()
 
 
 def batch_of(bodies: Sequence[bytes]) -> bytes:
@@ -215,15 +209,3 @@ class Load:
             return False
         connection.send(request)
         return True
-
-    def ask(self, method: str, params: Any = ()) -> Any:
-        """One call over one of the connections; its result. LoadError for an error."""
-        connection = next(iter(self.connections.values()))
-        connection.send(http(body_of(method, list(params))))
-        answer = None
-        while answer is None:
-            answer = connection.receive()
-        found = json.loads(answer.partition(b"\r\n\r\n")[2])
-        if "error" in found:
-            raise LoadError(f"{method}: {found['error']}")
-        return found["result"]

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fastevm import keccak256
-from fastevm.bench.content import WAIT_SECONDS, shown, signed, submit
-from fastevm.bench.figures import aim
-from fastevm.bench.load import LoadError, batch_of, body_of, http
-from fastevm.bench.nodes import BLOCK_TIME, NodeProcess, start_anvil, start_fastevm
+from fastevm.bench.node.compared import BLOCK_TIME, ComparedNode, start_anvil, start_fastevm
+from fastevm.bench.node.content import WAIT_SECONDS, shown, signed, submit
+from fastevm.bench.node.load import LoadError, batch_of, http
+from fastevm.bench.report.figures import aim
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
+from fastevm.wire.client.messages import request_body
 
 SENDERS: Final = 256
 FUNDS: Final = 10**18
@@ -55,9 +56,10 @@ def senders() -> list[Sender]:
 class Sending:
     """One node that takes transactions, and where its senders stand."""
 
-    def __init__(self, node: NodeProcess) -> None:
+    def __init__(self, node: ComparedNode) -> None:
         self.node = node
         self.load = node.load(CONNECTIONS)
+        self.client = node.client()
         self.senders = senders()
         self.sent = 0
         self.rounds = 0
@@ -68,7 +70,7 @@ class Sending:
         """Give each sender ether."""
         accounts = dev_accounts(10)
         nonces = [
-            int(self.load.ask("eth_getTransactionCount", [shown(a.address), "latest"]), 16)
+            int(self.client.call("eth_getTransactionCount", shown(a.address), "latest"), 16)
             for a in accounts
         ]
         funding = [
@@ -78,12 +80,12 @@ class Sending:
             )
             for i, sender in enumerate(self.senders)
         ]  # fmt: skip
-        submit(self.load, funding)
+        submit(self.client, funding)
         wait_for(lambda: self.balance(self.senders[-1].address) == FUNDS, WAIT_SECONDS)
 
     def balance(self, address: bytes) -> int:
         """In canonical blocks."""
-        return int(self.load.ask("eth_getBalance", [shown(address), "latest"]), 16)
+        return int(self.client.call("eth_getBalance", shown(address), "latest"), 16)
 
     def transfers(self, count: int, target: bytes) -> list[Transaction]:
         """The next transactions, of all senders in turn."""
@@ -98,15 +100,16 @@ class Sending:
         self.rounds += 1
         target = keccak256(b"target" + self.rounds.to_bytes(4, "big"))[:20]
         bodies = [
-            body_of("eth_sendRawTransaction", [shown(t.raw)]) for t in self.transfers(count, target)
+            request_body("eth_sendRawTransaction", [shown(t.raw)])
+            for t in self.transfers(count, target)
         ]
         requests = (
             [http(body) for body in bodies]
             if items == 1
             else [http(batch_of(bodies[i : i + items])) for i in range(0, count, items)]
         )
-        head = self.load.ask("eth_blockNumber")
-        wait_for(lambda: self.load.ask("eth_blockNumber") != head, WAIT_SECONDS)
+        head = self.client.call("eth_blockNumber")
+        wait_for(lambda: self.client.call("eth_blockNumber") != head, WAIT_SECONDS)
         before, started = self.load.cpu(), time.perf_counter()
         sample = self.load.run(requests, items=items)
         wait_for(lambda: self.balance(target) == count, INCLUSION_SECONDS)
@@ -122,6 +125,7 @@ class Sending:
     def close(self) -> None:
         """End the node."""
         self.load.close()
+        self.client.close()
         self.node.stop()
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from fastevm.bench.cases import load
-from fastevm.bench.engines import call_for, outcome_of
+from fastevm.bench.engines.engine import call_for, outcome_of
 from fastevm.bench.options import DEFAULT_CASES
+from fastevm.bench.programs.cases import load
 
 CASES = load(DEFAULT_CASES) if DEFAULT_CASES.exists() else []
 

@@ -6,8 +6,8 @@ import os
 from functools import partial
 
 from fastevm import Layer, Transaction
-from fastevm.bench.measures.clock import cpu_seconds, wall_seconds
-from fastevm.bench.programs import PROGRAM, TOKEN, balance_slot, transfer
+from fastevm.bench.engines.clock import cpu_seconds, wall_seconds
+from fastevm.bench.programs.loops import PROGRAM, TOKEN, balance_slot, transfer
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.execution.block import BlockBuilder, execute_block
 from fastevm.execution.draft import draft_header

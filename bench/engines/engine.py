@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import fastevm
-from fastevm.bench.cases import Case, Outcome
-from fastevm.bench.options import ROOT, found_first
+from fastevm.bench.options import HERE, ROOT, found_first
 from fastevm.bench.peers.protocol import call_of, data, number, storage
+from fastevm.bench.programs.cases import Case, Outcome
 
-PEERS = Path(__file__).parent / "peers"
+PEERS = HERE / "peers"
 
 
 class PeerError(Exception):

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import fastevm
-from fastevm.bench.assembly import assemble, push
-from fastevm.bench.load import Load, LoadError, batch_of, body_of, http
-from fastevm.bench.nodes import CHAIN_ID
+from fastevm.bench.node.compared import CHAIN_ID
+from fastevm.bench.node.load import LoadError
 from fastevm.bench.options import DEFAULT_CASES
-from fastevm.bench.programs import balance_slot, transfer, word
+from fastevm.bench.programs.assembly import assemble, push
+from fastevm.bench.programs.loops import balance_slot, transfer, word
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
+from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.wire.client.messages import RpcRefusal
 
 TOKEN_CASE: Final = "erc20/balanceOf"
 FUNDS: Final = 10**24  # of the token, for each account
@@ -75,24 +77,19 @@ class Content:
     transactions: tuple[str, ...]
 
 
-def submit(load: Load, transactions: Sequence[Transaction]) -> None:
+def submit(client: JsonRpcClient, transactions: Sequence[Transaction]) -> None:
     """Send transactions in one batch; LoadError if one is refused."""
-    bodies = [body_of("eth_sendRawTransaction", [shown(t.raw)]) for t in transactions]
-    connection = next(iter(load.connections.values()))
-    connection.send(http(batch_of(bodies)))
-    answer = None
-    while answer is None:
-        answer = connection.receive()
-    for entry in json.loads(answer.partition(b"\r\n\r\n")[2]):
-        if "error" in entry:
-            raise LoadError(f"a transaction was refused: {entry['error']}")
+    calls = [("eth_sendRawTransaction", [shown(t.raw)]) for t in transactions]
+    for answer in client.batch(calls):
+        if isinstance(answer, RpcRefusal):
+            raise LoadError(f"a transaction was refused: {answer}")
 
 
-def receipt_of(load: Load, tx_hash: str) -> dict[str, Any]:
+def receipt_of(client: JsonRpcClient, tx_hash: str) -> dict[str, Any]:
     """The receipt of a transaction once it is mined."""
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
-        found = load.ask("eth_getTransactionReceipt", [tx_hash])
+        found = client.call("eth_getTransactionReceipt", tx_hash)
         if found is not None and int(found["blockHash"], 16):
             if int(found["status"], 16) != 1:
                 raise LoadError(f"a transaction failed: {found}")
@@ -108,7 +105,7 @@ def token_code() -> bytes:
     return bytes.fromhex(case["pre"][case["to"]]["code"][2:])
 
 
-def prepare(load: Load) -> Content:
+def prepare(client: JsonRpcClient) -> Content:
     """Deploy the contracts from the first account and put transfers into one block."""
     accounts = dev_accounts(10)
     key = accounts[0].private_key
@@ -122,20 +119,20 @@ def prepare(load: Load) -> Content:
         signed(key, nonce, data=deployment(code, storage), gas_limit=5_000_000)
         for nonce, (code, storage) in enumerate(codes)
     ]
-    submit(load, deployed)
+    submit(client, deployed)
     token, answer, emitter = (
-        str(receipt_of(load, shown(t.hash))["contractAddress"]) for t in deployed
+        str(receipt_of(client, shown(t.hash))["contractAddress"]) for t in deployed
     )
-    head = load.ask("eth_blockNumber")
-    while load.ask("eth_blockNumber") == head:  # a fresh block has room for all of them
+    head = client.call("eth_blockNumber")
+    while client.call("eth_blockNumber") == head:  # a fresh block has room for all of them
         time.sleep(LOOK_EVERY)
     to = bytes.fromhex(token[2:])
     sent = [
         signed(key, len(codes) + i, to=to, data=transfer(word(i + 1)[12:], 5), gas_limit=100_000)
         for i in range(TRANSFERS)
     ]
-    submit(load, sent)
-    receipts = [receipt_of(load, shown(t.hash)) for t in sent]
+    submit(client, sent)
+    receipts = [receipt_of(client, shown(t.hash)) for t in sent]
     last = receipts[-1]
     if any(receipt["blockHash"] != last["blockHash"] for receipt in receipts):
         raise LoadError("the transfers are not in one block")

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Final
 
 from fastevm import keccak256
-from fastevm.bench.figures import aim
-from fastevm.bench.programs import word
+from fastevm.bench.programs.loops import word
+from fastevm.bench.report.figures import aim
 from fastevm.logindex import LogIndex, LogLimits, LogQuery
 from fastevm.logindex.index import BLOOM_SIZE
 from fastevm.primitives.bloom import bloom_of

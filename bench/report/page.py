@@ -9,8 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from fastevm.bench import node
-from fastevm.bench.drawing import bars, lines
+from fastevm.bench.report import node_sections
+from fastevm.bench.report.drawing import bars, lines
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem;
@@ -58,7 +58,7 @@ def page(found: dict[str, Any] | None, node_found: dict[str, Any] | None = None)
     if found is not None:
         parts += engines(found)
     if node_found is not None:
-        parts += node.sections(node_found, table)
+        parts += node_sections.sections(node_found, table)
         parts += ["<h2>Aims of the node</h2>", aims(node_found["aims"])]
     return "\n".join(parts) + "\n"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from fastevm.bench.cases import Case
-from fastevm.bench.runner import Figures
+from fastevm.bench.engines.runner import Figures
+from fastevm.bench.programs.cases import Case
 
 MICROSECONDS = 1e6
 

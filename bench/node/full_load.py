@@ -10,20 +10,18 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-import aiohttp
-
-from fastevm.bench.load import HOST, Load, LoadError, Sample, batch_of, body_of, http
-from fastevm.bench.sending import INCLUSION_SECONDS, Sending, wait_for
-
-if TYPE_CHECKING:
-    from fastevm.bench.rpc import Side
+from fastevm.bench.node.load import LoadError, batch_of, http
+from fastevm.bench.node.requests import Side, turns
+from fastevm.bench.node.sending import INCLUSION_SECONDS, Sending, wait_for
+from fastevm.wire.client.asynchronous import WebSocketClient
+from fastevm.wire.client.messages import RpcRefusal, request_body
 
 MEGABYTE: Final = 2**20
 RATE: Final = 200  # transactions per second
@@ -46,8 +44,9 @@ HOSTILE: Final = tuple(
     http(body)
     for body in (
         b"{", b"[]", b"[1,2,3]", b'{"jsonrpc":"2.0","id":1,"method":"eth_nothing"}',
-        body_of("eth_call", [{"to": "0x12"}, "latest"]), body_of("eth_getBalance", [1, 2, 3]),
-        batch_of([body_of("eth_getStorageAt", ["0x", "x"])] * 100),
+        request_body("eth_call", [{"to": "0x12"}, "latest"]),
+        request_body("eth_getBalance", [1, 2, 3]),
+        batch_of([request_body("eth_getStorageAt", ["0x", "x"])] * 100),
     )
 )  # fmt: skip
 
@@ -122,7 +121,7 @@ class Stream:
             if self.stop.wait(max(0.0, due - time.monotonic())):
                 break
             bodies = [
-                body_of("eth_sendRawTransaction", ["0x" + t.raw.hex()])
+                request_body("eth_sendRawTransaction", ["0x" + t.raw.hex()])
                 for t in self.sending.transfers(SENT_AT_ONCE, TARGET)
             ]
             sample = self.sending.load.run([http(batch_of(bodies))], items=SENT_AT_ONCE)
@@ -130,10 +129,10 @@ class Stream:
 
 
 class FullLoad:
-    """The load on one side; ``turns`` asks it everything once."""
+    """The load on one node."""
 
-    def __init__(self, side: Side, turns: Callable[[Side], Iterable[Sample]]) -> None:
-        self.side, self.node, self.turns = side, side.node, turns
+    def __init__(self, side: Side) -> None:
+        self.side, self.node = side, side.node
         self.failures = self.calls = self.filters = 0
         self.moments: list[Moment] = []
 
@@ -166,52 +165,50 @@ class FullLoad:
             sending.load.close()
 
     def _cycle(self) -> None:
-        for sample in self.turns(self.side):
+        for sample in turns(self.side):
             self.failures += sample.failures
             self.calls += sample.calls
         load = self.node.load(PASSING)
         load.run(HOSTILE, may_fail=True)
-        self._poll(load)
         load.close()
+        self._poll()
         asyncio.run(self._listen())
 
-    def _poll(self, load: Load) -> None:
+    def _poll(self) -> None:
         """Filters that are installed, polled and, most of them, removed."""
         for method, params in (
             ("eth_newFilter", [{"address": self.side.content.emitter}]),
             ("eth_newBlockFilter", []),
             ("eth_newPendingTransactionFilter", []),
         ):
-            name = load.ask(method, params)
-            load.ask("eth_getFilterChanges", [name])
+            client = self.side.client
+            name = client.call(method, *params)
+            client.call("eth_getFilterChanges", name)
             self.filters += 1
             if self.filters % EXPIRING:
-                load.ask("eth_uninstallFilter", [name])
+                client.call("eth_uninstallFilter", name)
 
     async def _listen(self) -> None:
-        """Subscribers that listen for a moment; half of them leave without a word."""
-        url = f"http://{HOST}:{self.node.port}"
-        async with aiohttp.ClientSession() as session:
-            await asyncio.gather(*(self._subscribe(session, url, n) for n in range(SUBSCRIBERS)))
+        """Subscribers that listen for a moment; half of them leave without a handshake."""
+        url = self.node.url.replace("http", "ws", 1)
+        await asyncio.gather(*(self._subscribe(url, number) for number in range(SUBSCRIBERS)))
 
-    async def _subscribe(self, session: aiohttp.ClientSession, url: str, number: int) -> None:
-        socket = await session.ws_connect(url)
+    async def _subscribe(self, url: str, number: int) -> None:
+        socket = WebSocketClient(url, timeout=INCLUSION_SECONDS)
+        await socket.open()
         for kind in KINDS:
-            params: list[Any] = [kind, {}] if kind == "logs" else [kind]
-            await socket.send_bytes(body_of("eth_subscribe", params))
-            answer = await socket.receive_json(timeout=INCLUSION_SECONDS)
-            self.failures += "error" in answer
-        until = time.monotonic() + LISTEN_SECONDS
-        while (left := until - time.monotonic()) > 0:
             try:
-                await socket.receive(timeout=left)
-            except TimeoutError:
-                break
-        if number % 2:
-            await socket.close()
+                await socket.call("eth_subscribe", kind, *([{}] if kind == "logs" else []))
+            except RpcRefusal:
+                self.failures += 1
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LISTEN_SECONDS):
+                async for _ in socket.notifications():
+                    pass
+        await (socket.close() if number % 2 else socket.drop())
 
     def _line(self, elapsed: float, stream: Stream) -> str:
-        blocks = int(self.side.loads[1].ask("eth_blockNumber"), 16)
+        blocks = int(self.side.client.call("eth_blockNumber"), 16)
         return (
             f"{elapsed:8.0f} s{self.node.memory() / MEGABYTE:9.1f} MB{self.calls:13,} calls"
             f"{blocks:7} blocks{stream.sending.sent:9} transactions"

@@ -1,0 +1,232 @@
+"""Runs nodes: in a process of their own, in a thread of this one, or on this event loop.
+
+The one way in which tests and benchmarks start a node. Ports are free ones of the loopback
+interface.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, Final, Self
+
+from fastevm import simulate
+from fastevm.bench.options import child_environment
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.transport.server import Listener, Server
+from fastevm.wire.client.blocking import JsonRpcClient, call_once
+from fastevm.wire.client.messages import RpcUnreachable
+
+HOST: Final = "127.0.0.1"
+START_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 10.0
+ANSWER_SECONDS: Final = 30.0
+PAUSE_SECONDS: Final = 0.005  # between attempts to reach a node that starts
+
+
+class NodeProcess:
+    """A node in a process of its own, to be asked, killed and started again on the same port.
+
+    ``command`` without ``--port``. ``log``: the file that its standard error is added to.
+    """
+
+    def __init__(self, command: Sequence[str], *, log: Path | None = None) -> None:
+        self.port = free_port()
+        self.url = f"http://{HOST}:{self.port}"
+        self.feed = f"ws://{HOST}:{self.port}/feed"
+        self.command = [*command, "--port", str(self.port)]
+        self.log = log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> float:
+        """Start it and wait for the first answer; the seconds that took.
+
+        RuntimeError when the process ends, TimeoutError when it does not answer.
+        """
+        started = time.monotonic()
+        errors = None if self.log is None else self.log.open("ab")
+        try:
+            self.process = subprocess.Popen(
+                self.command, env=child_environment(), stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL, stderr=errors,
+            )  # fmt: skip
+        finally:
+            if errors is not None:
+                errors.close()
+        try:
+            wait_for(self.answers, START_SECONDS, "the node did not start")
+        except BaseException:
+            self.kill()
+            raise
+        return time.monotonic() - started
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def standard_input(self) -> IO[bytes]:
+        """Where it reads from."""
+        assert self.process is not None and self.process.stdin is not None
+        return self.process.stdin
+
+    def kill(self) -> None:
+        """End it with SIGKILL: it finishes nothing."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int | None:
+        """End it with SIGTERM, after ten seconds with SIGKILL; its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def answers(self) -> bool:
+        """Whether it serves requests. RuntimeError when the process has ended."""
+        if self.process is not None and self.process.poll() is not None:
+            raise RuntimeError(f"the node ended with {self.process.returncode}")
+        try:
+            self.ask("eth_blockNumber")
+        except RpcUnreachable:
+            return False
+        return True
+
+    def client(self) -> JsonRpcClient:
+        """A connection to it, for one thread."""
+        return JsonRpcClient(self.url, timeout=ANSWER_SECONDS)
+
+    def ask(self, method: str, *params: Any) -> Any:
+        """The result of one call, from any thread. RpcRefusal or RpcUnreachable."""
+        return call_once(self.url, method, *params, timeout=ANSWER_SECONDS)
+
+    def metrics(self) -> dict[str, float]:
+        """Its own numbers, by name without the prefix ``fastevm_``. OSError."""
+        with urllib.request.urlopen(self.url + "/metrics", timeout=ANSWER_SECONDS) as response:
+            return numbers_of(response.read().decode())
+
+    def memory(self) -> int:
+        """Bytes of resident memory."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) * 1024
+
+    def _end(self, number: signal.Signals) -> int | None:
+        process, self.process = self.process, None
+        if process is None:
+            return None
+        if process.poll() is None:
+            process.send_signal(number)
+        try:
+            return process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+        finally:
+            if process.stdin is not None:
+                process.stdin.close()
+
+
+def fastevm_node(
+    *options: str, module: Sequence[str] = ("fastevm.rpc",), log: Path | None = None
+) -> NodeProcess:
+    """A node of this build, not started; ``options`` are those of ``fastevm node``."""
+    return NodeProcess([sys.executable, "-m", *module, "-q", *options], log=log)
+
+
+class ServerThread:
+    """A server of a node of this process, on an event loop in a thread of its own.
+
+    It has a listener for every dialect.
+    """
+
+    def __init__(self, node: Any, *, limits: Limits | None = None) -> None:
+        self.server = server_of(node, *DIALECTS, limits=limits)
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+
+    def start(self) -> None:
+        """Serve; ``url`` then knows the address of each dialect."""
+        self.thread.start()
+        asyncio.run_coroutine_threadsafe(self.server.start(), self.loop).result(START_SECONDS)
+
+    def stop(self) -> None:
+        """Stop serving."""
+        asyncio.run_coroutine_threadsafe(self.server.stop(), self.loop).result(START_SECONDS)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(START_SECONDS)
+        self.loop.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def url(self, dialect: str = "preconf") -> str:
+        """The address that speaks ``dialect``."""
+        return self.server.urls[list(DIALECTS).index(dialect)]
+
+    def client(self, dialect: str = "preconf") -> JsonRpcClient:
+        """A connection to it, for one thread."""
+        return JsonRpcClient(self.url(dialect), timeout=ANSWER_SECONDS)
+
+
+def server_of(
+    node: Any, *dialects: str, port: int = 0, simulator: Any = simulate, **options: Any
+) -> Server:
+    """A server for this event loop, not started, with a listener for each dialect.
+
+    Without dialects it has one listener for preconf. ``options`` are those of ``Server``.
+    """
+    listeners = [Listener(DIALECTS[name], HOST, port) for name in dialects or ("preconf",)]
+    return Server(node, simulator, listeners, **options)
+
+
+def numbers_of(metrics: str) -> dict[str, float]:
+    """Prometheus text as numbers by name, without the prefix ``fastevm_``."""
+    found = {}
+    for line in metrics.splitlines():
+        name, _, value = line.rpartition(" ")
+        if name and not line.startswith("#"):
+            found[name.removeprefix("fastevm_")] = float(value)
+    return found
+
+
+def wait_for(condition: Callable[[], Any], seconds: float, complaint: str) -> Any:
+    """The first true value of ``condition``; TimeoutError with ``complaint`` when it takes longer.
+
+    OSError and RpcUnreachable of ``condition`` count as not yet.
+    """
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            value = condition()
+        except (OSError, RpcUnreachable):
+            value = None
+        if value:
+            return value
+        time.sleep(PAUSE_SECONDS)
+    raise TimeoutError(complaint)
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
