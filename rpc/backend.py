@@ -127,7 +127,8 @@ class Node(Protocol):
     ``slice_cadence_ms``: milliseconds from slice to slice; None when ``pending()`` does not renew
     itself. ``sync_state``: the numbers of the blocks where a node that catches up began, is, and
     will end. ``upstream_age``: seconds since a node that follows had the head of its upstream.
-    ``development``: control over a chain that builds its own blocks, as `fastevm.chain` has it.
+    ``building_fails``: the last slice ended with an error. ``development``: control over a chain
+    that builds its own blocks, as `fastevm.node` has it.
 
     Listeners of events are called on any thread and must only hand over; those of slices get the
     index of the first new transaction too.
@@ -147,6 +148,8 @@ class Node(Protocol):
     def sync_state(self) -> tuple[int, int, int] | None: ...
     @property
     def upstream_age(self) -> float | None: ...
+    @property
+    def building_fails(self) -> bool: ...
     @property
     def development(self) -> Any | None: ...
     @property

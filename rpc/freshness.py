@@ -54,7 +54,7 @@ class Freshness:
         age = self.node.upstream_age
         if age is not None and 0 < self.upstream_limit < age:
             return False
-        if self.node.sync_state is not None:
+        if self.node.sync_state is not None or self.node.building_fails:
             return False
         if self.node.slice_cadence_ms is None:
             return True

@@ -1,6 +1,9 @@
 """The timestamps of blocks: the system's clock, unless a developer changed it."""
 
 import time
+from typing import Final
+
+MAX_TIMESTAMP: Final = 2**62  # seconds; far below 2**64, so that later blocks have timestamps too
 
 
 class BlockClock:
@@ -13,6 +16,12 @@ class BlockClock:
     def now(self) -> int:
         """The current time in seconds."""
         return int(time.time()) + self.offset
+
+    @staticmethod
+    def check(timestamp: int) -> None:
+        """ValueError for a timestamp above MAX_TIMESTAMP."""
+        if timestamp > MAX_TIMESTAMP:
+            raise ValueError(f"timestamp {timestamp}, limit {MAX_TIMESTAMP}")
 
     def take_timestamp(self, system_time: int) -> int:
         """The timestamp of a block that begins now; a timestamp that was set is used up.

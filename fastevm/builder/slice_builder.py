@@ -19,6 +19,7 @@ from fastevm.types import Block
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0  # pause after an unexpected error
+ERROR_LOG_SECONDS = 1.0  # between two log lines about errors
 THREAD_PRIORITY = -10  # of the builder's thread, where the system permits it
 MISSED_MS = 50.0  # a slice that is published later than this counts as missed
 
@@ -35,9 +36,11 @@ class SliceBuilder(BlockProducer):
         super().__init__(*args, **options)
         self.thread: threading.Thread | None = None
         self.stopping = False
+        self.fails = False  # the last slice ended with an error
         self._wake = threading.Event()
         self._collector = Collector()
         self._block = -1
+        self._error_logged = -ERROR_LOG_SECONDS
         self.metrics.count("slices_missed_total", 0)
         config = self.chain.config
         self._cadence = Cadence(config.block_time_ms, config.slice_interval_ms, time.monotonic())
@@ -109,13 +112,26 @@ class SliceBuilder(BlockProducer):
         while not self.stopping:
             try:
                 self._slice(tick)
-            except Exception:
-                log.exception("a slice failed; the block begins again")
-                self.metrics.count("slice_failures_total")
-                time.sleep(min(RETRY_SECONDS, self._cadence.interval))
-                with self.lock:
-                    self.abandon()
+            except Exception as error:
+                self._fail(error)
+            else:
+                self.fails = False
             tick = self._next_tick(tick.number)
+
+    def _fail(self, error: Exception) -> None:
+        """Count and log an error, at most one line a second, and drop the block."""
+        self.fails = True
+        self.metrics.count("slice_failures_total")
+        now = time.monotonic()
+        if now - self._error_logged >= ERROR_LOG_SECONDS:
+            self._error_logged = now
+            log.error("a slice failed, the block is begun again: %s", error, exc_info=error)
+        time.sleep(min(RETRY_SECONDS, self._cadence.interval))
+        try:
+            with self.lock:
+                self.abandon()
+        except Exception as second:  # the next slice fails with it and is reported
+            log.debug("the block could not be dropped: %s", second)
 
     def _next_tick(self, number: int) -> Tick:
         first = number < 0

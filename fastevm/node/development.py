@@ -79,11 +79,14 @@ class Development:
     ) -> list[Block]:
         """Build blocks now, as :meth:`BlockProducer.mine`.
 
-        ValueError for too many blocks or a timestamp before the newest block's.
+        ValueError for too many blocks, a timestamp before the newest block's or above
+        MAX_TIMESTAMP.
         """
         if count > MAX_MINED:
             raise ValueError(f"{count} blocks at once, limit {MAX_MINED}")
         with self.producer.lock:
+            first = self.chain.head.header.timestamp if timestamp is None else timestamp
+            self.producer.clock.check(first + count * (interval or 0))
             if timestamp is not None:
                 self._check_time(timestamp)
                 self.producer.seal_open_block()
@@ -91,8 +94,12 @@ class Development:
             return self.producer.mine(count, timestamp=timestamp, interval=interval)
 
     def increase_time(self, seconds: int) -> int:
-        """Advance the clock; its offset to the system's clock then, in seconds."""
+        """Advance the clock; its offset to the system's clock then, in seconds.
+
+        ValueError for a time above MAX_TIMESTAMP.
+        """
         with self.producer.lock:
+            self.producer.clock.check(self.producer.clock.now() + seconds)
             self.producer.seal_open_block()
             self.producer.clock.offset += seconds
             self.producer.restart()
@@ -101,7 +108,7 @@ class Development:
     def set_next_timestamp(self, timestamp: int) -> None:
         """Give the next block this timestamp, and continue from there.
 
-        ValueError for a timestamp before the newest block's.
+        ValueError for a timestamp before the newest block's or above MAX_TIMESTAMP.
         """
         with self.producer.lock:
             self._check_time(timestamp)
@@ -165,6 +172,7 @@ class Development:
             return found
 
     def _check_time(self, timestamp: int) -> None:
+        self.producer.clock.check(timestamp)
         head = self.chain.head.header
         block = self.producer.open_block
         newest = block.header if block is not None and block.count else head

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fastevm.builder.block_clock import BlockClock
 from fastevm.builder.sliced_block import EXTRA_DATA
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import (
@@ -107,6 +108,8 @@ def genesis_node(
     block, layer = genesis_block(genesis, config)
     if mining is None:
         mining = Mining.CADENCE if produce_blocks else Mining.NEVER
+    if mining is not Mining.NEVER:
+        BlockClock.check(block.header.timestamp)
 
     def fresh() -> Chain:
         return Chain(config, block, layer, limits=limits)

@@ -128,6 +128,11 @@ class Node:
         """Seconds since a follower last had the head of its upstream; None for other nodes."""
         return None if self.sync is None else self.sync.upstream_age
 
+    @property
+    def building_fails(self) -> bool:
+        """Whether the last slice that this node should have built ended with an error."""
+        return self.builder is not None and self.builder.fails
+
     def pending(self) -> PendingBlock | None:
         """The newest pre-confirmed block; None when there is none."""
         return self._pending

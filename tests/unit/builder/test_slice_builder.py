@@ -332,3 +332,27 @@ def test_ticks_that_have_passed_are_skipped_and_counted() -> None:
 def test_blocks_end_on_multiples_of_their_time() -> None:
     anchor = aligned_anchor(2000, wall=1_000_001.5, monotonic=50.0)
     assert anchor == pytest.approx(48.5)
+
+
+def test_errors_are_counted_logged_once_a_second_and_building_recovers(
+    live: Watched, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = live.node.builder
+    fill = builder.fill
+
+    def broken(*arguments: object, **options: object) -> int:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(builder, "fill", broken)
+    deadline = time.monotonic() + 20
+    while live.node.metrics().get("slice_failures_total", 0) < 6:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert live.node.building_fails
+    lines = [one for one in caplog.records if "out of order" in one.getMessage()]
+    seconds = lines[-1].created - lines[0].created
+    assert 1 <= len(lines) <= seconds + 1.1
+    monkeypatch.setattr(builder, "fill", fill)
+    while live.node.building_fails:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fastevm.builder.block_clock import MAX_TIMESTAMP
 from fastevm.chain.retention import MIN_STATES, ChainLimits
 from fastevm.errors import StateUnavailableError
 from fastevm.execution.transaction import Transaction
@@ -235,3 +236,44 @@ def test_a_dropped_transaction_is_gone(node: Node) -> None:
 
 def test_a_node_that_makes_no_blocks_has_no_such_control() -> None:
     assert dev_node(accounts=1, mining=Mining.NEVER).development is None
+
+
+@pytest.mark.parametrize("seconds", [2**63, 2**64 - 1, 10**40])
+def test_a_clock_beyond_the_limit_is_refused_and_blocks_are_built_on(
+    living: Node, seconds: int
+) -> None:
+    with pytest.raises(ValueError, match="limit 4611686018427387904"):
+        control(living).increase_time(seconds)
+    with pytest.raises(ValueError, match="limit"):
+        control(living).set_next_timestamp(seconds)
+    with pytest.raises(ValueError, match="limit"):
+        control(living).mine(timestamp=seconds)
+    with pytest.raises(ValueError, match="limit"):
+        control(living).mine(2, interval=seconds)
+    promised(living, 1)
+    assert not living.building_fails
+    assert not living.metrics().get("slice_failures_total")
+
+
+def test_the_latest_clock_still_builds_blocks(living: Node) -> None:
+    control(living).set_next_timestamp(MAX_TIMESTAMP)
+    promised(living, 1)
+    control(living).mine(3)
+    assert living.chain.head.header.timestamp >= MAX_TIMESTAMP
+    assert not living.metrics().get("slice_failures_total")
+
+
+def test_a_genesis_beyond_the_limit_is_refused() -> None:
+    with pytest.raises(ValueError, match="limit"):
+        dev_node(accounts=1, timestamp=2**64 - 1)
+
+
+def test_amounts_at_their_limits_leave_the_chain_building(living: Node) -> None:
+    highest = {"balance": hex(2**256 - 1), "nonce": hex(2**64 - 1)}
+    control(living).amend({"0x" + bytes(20).hex(): highest, BOB_NAME: highest})
+    promised(living, 2)
+    control(living).mine()
+    promised_later = living.submit(payment(living, 2))
+    control(living).mine()
+    assert living.chain.head.transactions[-1].hash == promised_later
+    assert not living.metrics().get("slice_failures_total")

@@ -56,12 +56,9 @@ def test_a_submitted_transaction_is_pending_then_canonical(node: Node) -> None:
 
 
 def test_pending_is_the_child_of_the_head_and_empty_slices_are_published(node: Node) -> None:
-    seen = set()
-    deadline = time.monotonic() + 1.0
-    while time.monotonic() < deadline:
-        pending = node.pending()
-        seen.add((pending.header.number, pending.slice_index))
-        time.sleep(0.005)
+    seen = []
+    node.on_slice(lambda pending, _: seen.append((pending.header.number, pending.slice_index)))
+    eventually(lambda: len({number for number, _ in seen}) >= 3)
     first = min(number for number, _ in seen)
     assert {index for number, index in seen if number == first + 1} >= {1, 2, 3, 4, 5, 6}
 

@@ -177,6 +177,7 @@ class FakeNode:
     submits_at_once: bool = True
     sync_state: tuple[int, int, int] | None = None
     upstream_age: float | None = None
+    building_fails: bool = False
     development: Any | None = None
     slice_listeners: list[Callable[[Any, int], None]] = field(default_factory=list)
     transaction_listeners: list[Callable[[Any], None]] = field(default_factory=list)

@@ -49,6 +49,11 @@ def test_an_old_slice_is_not_served_and_the_node_is_not_ready(node: FakeNode) ->
     assert freshness.gauges()["pending_served"] == 0
 
 
+def test_a_node_whose_last_slice_failed_is_not_ready(node: FakeNode) -> None:
+    node.building_fails = True
+    assert not freshness_of(node).ready()
+
+
 def test_no_slice_at_all_is_not_ready_where_there_should_be_some(node: FakeNode) -> None:
     node.pending_block = None
     assert freshness_of(node).pending() is None
