@@ -9,9 +9,10 @@ import json
 import sys
 import threading
 import time
-from http.client import HTTPConnection
 from typing import Any
-from urllib.parse import urlsplit
+
+from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.wire.client.messages import request_body
 
 A, B, C = ("0x" + byte * 20 for byte in ("a1", "b0", "c0"))
 TIMEOUT = 60.0
@@ -36,30 +37,13 @@ PROBES: dict[str, list[Any]] = {
 }
 
 
-def body(method: str, params: list[Any]) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-
-
-class Client:
-    """One connection."""
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self.connection = HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT)
-
-    def send(self, content: bytes) -> bytes:
-        """Send a body and return the answer's."""
-        self.connection.request("POST", "/", content, {"Content-Type": "application/json"})
-        return self.connection.getresponse().read()
-
-
 def keep_busy(url: str, until: float, first: int) -> None:
     """Send one heavy request after the other."""
-    client = Client(url)
+    client = JsonRpcClient(url, timeout=TIMEOUT)
     for payload in itertools.islice(itertools.cycle(HEAVY), first % len(HEAVY), None):
         if time.monotonic() > until:
             return
-        client.send(body("eth_simulateV1", [payload, "latest"]))
+        client.send(request_body("eth_simulateV1", [payload, "latest"]))
 
 
 def heavy(url: str, seconds: float, connections: int) -> None:
@@ -76,7 +60,8 @@ def heavy(url: str, seconds: float, connections: int) -> None:
 
 def probe(url: str, seconds: float, method: str) -> None:
     """Send small requests and print their times in milliseconds as JSON."""
-    client, content, times = Client(url), body(method, PROBES[method]), []
+    client, times = JsonRpcClient(url, timeout=TIMEOUT), []
+    content = request_body(method, PROBES[method])
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         started = time.perf_counter()

@@ -1,10 +1,11 @@
 """What the tests of eth_simulateV1 share: asking a live node, and hashing the header it shows."""
 
 import json
-import urllib.request
 from typing import Any
 
 from fastevm.types import Header
+from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.wire.client.messages import request_body
 
 A, B, C = ("0x" + byte * 20 for byte in ("a1", "b0", "c0"))
 RICH = {A: {"balance": hex(10**30)}}
@@ -39,17 +40,13 @@ NUMBERS = {
 
 def post(url: str, body: bytes) -> Any:
     """The parsed answer to a body."""
-    headers = {"Content-Type": "application/json"}
-    with urllib.request.urlopen(
-        urllib.request.Request(url, body, headers), timeout=TIMEOUT
-    ) as response:
-        return json.loads(response.read())
+    with JsonRpcClient(url, timeout=TIMEOUT) as client:
+        return json.loads(client.send(body))
 
 
 def ask(url: str, payload: Any, block: Any = "latest") -> Any:
     """The whole answer of eth_simulateV1."""
-    call = {"jsonrpc": "2.0", "id": 1, "method": "eth_simulateV1", "params": [payload, block]}
-    return post(url, json.dumps(call).encode())
+    return post(url, request_body("eth_simulateV1", [payload, block]))
 
 
 def blocks(url: str, payload: Any) -> Any:

@@ -3,7 +3,6 @@
 import json
 import re
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +12,8 @@ from eth_utils import to_checksum_address
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import dev_node
+from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.wire.client.messages import request_body
 
 CHAIN_ID = 31_337
 KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
@@ -27,15 +28,11 @@ class Client:
     """Calls one dialect of a live server."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
-        self.headers = {"Content-Type": "application/json"}
+        self.client = JsonRpcClient(url, timeout=5)
 
     def ask(self, method: str, *params: Any) -> Any:
         """Return the whole answer."""
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        request = urllib.request.Request(self.url, json.dumps(body).encode(), self.headers)
-        with urllib.request.urlopen(request, timeout=5) as response:
-            return json.load(response)
+        return json.loads(self.client.send(request_body(method, params)))
 
     def result(self, method: str, *params: Any) -> Any:
         """Return the result of a call that succeeds."""

@@ -3,12 +3,12 @@
 import io
 import json
 import time
-import urllib.request
 
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.conformance.rpc import run_directory
+from fastevm.wire.client.messages import request_body
 
 from .conftest import RECORDED
 
@@ -27,19 +27,10 @@ def test_recorded_answers(live: ServerThread, method: str) -> None:
 
 
 def test_an_answer_of_twenty_megabytes_comes_in_time(live: ServerThread) -> None:
-    body = json.dumps(
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "eth_getLogs",
-            "params": [{"fromBlock": "0x1", "toBlock": "0x3"}],
-        }
-    ).encode()
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(live.url("geth"), body, headers)
+    body = request_body("eth_getLogs", [{"fromBlock": "0x1", "toBlock": "0x3"}])
     started = time.monotonic()
-    with urllib.request.urlopen(request, timeout=5) as response:
-        raw = response.read()
+    with live.client("geth") as client:
+        raw = client.send(body)
     assert time.monotonic() - started < 5
     assert len(raw) > 20_000_000
     large = [log for log in json.loads(raw)["result"] if len(log["data"]) == 2 + 2 * 190_000]

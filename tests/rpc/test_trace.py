@@ -1,12 +1,12 @@
 """Traces and access lists over the wire: recorded values to the letter, and every error."""
 
 import json
-import urllib.request
 from typing import Any
 
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.wire.client.messages import request_body
 
 from .conftest import RECORDED
 
@@ -19,11 +19,8 @@ CALL = {"from": SENDER, "to": EMITTER, "input": "0x010203040506"}
 
 def ask(live: ServerThread, method: str, *params: Any) -> dict[str, Any]:
     """Return the whole answer of the listener that speaks as go-ethereum does."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(live.url("geth"), json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=20) as response:
-        answer: dict[str, Any] = json.loads(response.read())
+    with live.client("geth") as client:
+        answer: dict[str, Any] = json.loads(client.send(request_body(method, params)))
     return answer
 
 
