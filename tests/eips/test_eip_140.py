@@ -24,6 +24,6 @@ def test_it_gives_output_and_keeps_the_rest_of_the_gas():
 
 def test_it_undoes_what_was_written():
     evm = machine(AFTER, {CONTRACT: {"code": REVERTING}})
-    assert not evm.transact(CONTRACT, sender=SENDER).success
+    assert evm.transact(CONTRACT, sender=SENDER).error == "execution reverted"
     assert evm.storage(CONTRACT, 0) == 0
     assert evm.nonce(SENDER) == 1

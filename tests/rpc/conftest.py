@@ -10,11 +10,13 @@ import pytest
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Node, genesis_node
+from fastevm.rpc.limits import Limits
 from fastevm.txpool.kzg import TrustedSetup, find_trusted_setup
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))
 RECORDED = SHARED / "rpc-compat"
+LONG = 60.0  # seconds that a request may run on a patient server
 
 
 @cache
@@ -38,4 +40,12 @@ def recorded_node() -> Node:
 def live() -> Iterator[ServerThread]:
     """Return a live server of the recorded chain, shared by a module's tests."""
     with ServerThread(recorded_node()) as server:
+        yield server
+
+
+@pytest.fixture
+def patient() -> Iterator[ServerThread]:
+    """A server that lets a request run as long as it likes."""
+    limits = Limits(call_gas=0, call_time=LONG, request_time=LONG)
+    with ServerThread(recorded_node(), limits=limits) as server:
         yield server

@@ -1,11 +1,9 @@
-"""Clients in a process of their own: heavy simulations, or small requests whose times they print.
+"""Clients in a process of their own that keep heavy simulations running on a server.
 
-python -m tests.rpc.load heavy URL SECONDS CONNECTIONS
-python -m tests.rpc.load probe URL SECONDS METHOD
+python -m tests.rpc.load URL SECONDS CONNECTIONS
 """
 
 import itertools
-import json
 import sys
 import threading
 import time
@@ -31,10 +29,6 @@ HEAVY: list[dict[str, Any]] = [
     one_block("0x5b611000" + "5f2050" + "5f56", 1),  # hashes until the gas is gone
     one_block("0x61c3505ff3", 20),  # outputs of 50,000 bytes
 ]
-PROBES: dict[str, list[Any]] = {
-    "eth_blockNumber": [],
-    "eth_call": [{"from": A, "to": B}, "latest"],
-}
 
 
 def keep_busy(url: str, until: float, first: int) -> None:
@@ -58,28 +52,5 @@ def heavy(url: str, seconds: float, connections: int) -> None:
     time.sleep(max(until - time.monotonic(), 0))
 
 
-def probe(url: str, seconds: float, method: str) -> None:
-    """Send small requests and print their times in milliseconds as JSON."""
-    client, times = JsonRpcClient(url, timeout=TIMEOUT), []
-    content = request_body(method, PROBES[method])
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        started = time.perf_counter()
-        answer = json.loads(client.send(content))
-        times.append((time.perf_counter() - started) * 1000)
-        if "result" not in answer:
-            raise SystemExit(f"{method}: {answer}")
-        time.sleep(0.005)
-    print(json.dumps(times))
-
-
-def main(arguments: list[str]) -> None:
-    kind, url, seconds, last = arguments
-    if kind == "heavy":
-        heavy(url, float(seconds), int(last))
-    else:
-        probe(url, float(seconds), last)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    heavy(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))

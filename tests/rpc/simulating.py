@@ -1,8 +1,12 @@
 """What the tests of eth_simulateV1 share: asking a live node, and hashing the header it shows."""
 
 import json
+import socket
+import time
 from typing import Any
+from urllib.parse import urlsplit
 
+from fastevm.bench.node.launch import ServerThread
 from fastevm.types import Header
 from fastevm.wire.client.blocking import JsonRpcClient
 from fastevm.wire.client.messages import request_body
@@ -10,6 +14,7 @@ from fastevm.wire.client.messages import request_body
 A, B, C = ("0x" + byte * 20 for byte in ("a1", "b0", "c0"))
 RICH = {A: {"balance": hex(10**30)}}
 TIMEOUT = 20.0
+SOON = 10.0  # seconds in which what should happen at once must happen
 
 MEMBERS = {
     "parent_hash": "parentHash",
@@ -69,6 +74,13 @@ def one_block(*calls: Any, state: Any = None, block: Any = None, **flags: Any) -
     return {"blockStateCalls": [entry], **flags}
 
 
+ENDLESS = one_block(
+    {"from": A, "to": C},
+    state={C: {"code": "0x5b5f56"}},
+    block={"gasLimit": hex(2**62)},
+)
+
+
 def header_hash(shown: dict[str, Any]) -> str:
     """Keccak-256 of the header whose members a block object shows."""
     fields: dict[str, Any] = {
@@ -80,3 +92,31 @@ def header_hash(shown: dict[str, Any]) -> str:
         if member in shown:
             fields[name] = int(shown[member], 16)
     return "0x" + Header(**fields).hash.hex()
+
+
+def wait_until(server: ServerThread, jobs: int) -> float:
+    """Seconds until so many jobs run."""
+    started = time.monotonic()
+    while server.server.workers.in_flight != jobs and time.monotonic() - started < SOON:
+        time.sleep(0.01)
+    assert server.server.workers.in_flight == jobs
+    return time.monotonic() - started
+
+
+def wait_for_rest(server: ServerThread) -> None:
+    """Until no thread of the workers runs anything."""
+    started = time.monotonic()
+    while server.server.workers._running and time.monotonic() - started < SOON:
+        time.sleep(0.01)
+    assert not server.server.workers._running
+
+
+def sent(server: ServerThread, method: str, params: list[Any]) -> socket.socket:
+    """A connection that has asked something."""
+    url = urlsplit(server.url("preconf"))
+    call = {"id": 1, "jsonrpc": "2.0", "method": method, "params": params}
+    body = json.dumps(call).encode()
+    head = f"POST / HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
+    client = socket.create_connection((url.hostname, url.port))
+    client.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    return client

@@ -13,7 +13,7 @@ from fastevm.wire.client.messages import RpcUnreachable, request_body
 
 from .simulating import RICH, A, B, C, ask, blocks, one_block, post, refusal
 
-SECONDS = 8.0  # the deadline of a request is 5 seconds
+SECONDS = 8.0  # of CPU, at most; the deadline of a request is 5 seconds
 MEGABYTES = 400  # what the whole process may grow by over all of these requests
 SELF_CALL = "0x5f5f5f5f5f305af15000"
 
@@ -28,9 +28,9 @@ def bounded_memory() -> Any:
 
 @pytest.fixture(autouse=True)
 def in_time() -> Any:
-    started = time.monotonic()
+    started = time.process_time()
     yield
-    assert time.monotonic() - started < SECONDS
+    assert time.process_time() - started < SECONDS
 
 
 @pytest.fixture(params=["geth", "preconf"])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import threading
 import time
 from typing import Any
 
@@ -179,12 +180,13 @@ async def test_work_beyond_the_queue_limit_is_refused_at_once(
 
 
 async def test_the_loop_goes_on_while_workers_work(caller: Caller, handler: Any) -> None:
-    handler("test_slow", lambda context: time.sleep(0.2))
-    slow = asyncio.create_task(caller.ask("test_slow"))
-    started = time.perf_counter()
+    hold = threading.Event()
+    handler("test_slow", lambda context: hold.wait(10))
+    slow = asyncio.create_task(caller.result("test_slow"))
     await caller.result("eth_chainId")
-    assert time.perf_counter() - started < 0.1
-    await slow
+    assert not slow.done()
+    hold.set()
+    assert await slow is True
 
 
 async def test_a_batch_is_answered_in_order_without_notifications(caller: Caller) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from fastevm.rpc.errors import RpcError
 from fastevm.simulate import SimulationError, simulate
 
 C = b"\xc0" * 20
+PATIENCE = 30.0  # seconds to wait for what should take a fraction of one
 LOOPING = Layer.of({C: {"code": bytes.fromhex("5b5f56")}})
 
 
@@ -23,9 +23,19 @@ def workers() -> Any:
     made.close()
 
 
-def run_forever() -> None:
-    """A simulation that only its deadline or its caller ends."""
-    simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=20.0)
+class Endless:
+    """A simulation that only its caller ends: its deadline is longer than a test waits."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+
+    def __call__(self) -> None:
+        self.begun.set()
+        simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=10 * PATIENCE)
+
+    async def has_begun(self) -> None:
+        while not self.begun.is_set():
+            await asyncio.sleep(0.01)
 
 
 async def test_heavy_jobs_leave_a_thread_for_light_ones(workers: Workers) -> None:
@@ -51,15 +61,14 @@ async def test_a_job_beyond_the_limit_is_refused(workers: Workers) -> None:
 
 
 async def test_a_waiter_that_leaves_stops_its_simulation(workers: Workers) -> None:
-    job = asyncio.create_task(workers.run(run_forever, heavy=True))
-    await asyncio.sleep(0.1)
-    started = time.monotonic()
+    endless = Endless()
+    job = asyncio.create_task(workers.run(endless, heavy=True))
+    await endless.has_begun()
     job.cancel()
     with pytest.raises(asyncio.CancelledError):
         await job
-    # the only thread for heavy jobs is free again
-    assert await workers.run(lambda: 3, heavy=True) == 3
-    assert time.monotonic() - started < 2
+    async with asyncio.timeout(PATIENCE):  # the only thread for heavy jobs is free again
+        assert await workers.run(lambda: 3, heavy=True) == 3
 
 
 async def test_a_job_that_waits_for_nobody_is_never_run(workers: Workers) -> None:
@@ -85,14 +94,15 @@ async def test_an_error_reaches_the_waiter(workers: Workers) -> None:
 
 
 def test_closing_stops_what_runs() -> None:
-    async def main() -> float:
-        workers = Workers(threads=2, queue_limit=8)
-        job = asyncio.create_task(workers.run(run_forever, heavy=True))
-        await asyncio.sleep(0.1)
-        started = time.monotonic()
-        workers.close()
-        with pytest.raises(SimulationError):
-            await job
-        return time.monotonic() - started
+    endless = Endless()
 
-    assert asyncio.run(main()) < 2
+    async def main() -> None:
+        workers = Workers(threads=2, queue_limit=8)
+        job = asyncio.create_task(workers.run(endless, heavy=True))
+        await endless.has_begun()
+        workers.close()
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(SimulationError):
+                await job
+
+    asyncio.run(main())
