@@ -98,6 +98,15 @@ class Market:
             (block,) = self.node.mine(1, timestamp=self.now)
         return block
 
+    def begin(self) -> None:
+        """Begin a block whose slices come on demand, and publish the first one."""
+        self.node.producer.publish(self.node.producer.begin(self.now + 1))
+
+    def close_slice(self) -> None:
+        """Publish a slice with what the pool holds."""
+        self.node.producer.fill(self.node.chain.head.header.gas_limit)
+        self.node.producer.publish(self.node.producer.close_slice())
+
     def warp(self, timestamp: int) -> None:
         """Make a block with just this timestamp."""
         self.mine(seconds=timestamp - self.node.chain.head.header.timestamp)
