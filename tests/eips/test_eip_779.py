@@ -6,7 +6,7 @@ execution changes.
 
 from dataclasses import replace
 
-from fastevm.chain.dao import DRAINED_ACCOUNTS, REFUND_CONTRACT, drained
+from fastevm.chain.dao_fork import DRAINED_ACCOUNTS, REFUND_CONTRACT, apply_dao_fork
 from fastevm.execution.block import BlockBuilder
 
 from .support import (
@@ -30,7 +30,7 @@ def fork_block(chain):
     head = chain.head
     draft = replace(child_header(AFTER, head.header), extra_data=MARK)
     builder = BlockBuilder(
-        drained(chain.layer_of(head.hash)),
+        apply_dao_fork(chain.layer_of(head.hash)),
         draft,
         chain.schedule_for_child(head, draft.timestamp),
         chain_id=1,

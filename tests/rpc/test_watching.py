@@ -395,7 +395,7 @@ async def test_one_who_stops_reading_delays_neither_the_others_nor_the_slices() 
     transport = bad.socket._conn.transport  # type: ignore[union-attr]
     transport.pause_reading()
     told_before = stand.server.metrics.get("slices_told_total")
-    made_before = node.meters.get("slices_total")
+    made_before = node.metrics_registry.get("slices_total")
     sent, told = [], 0
     while len(sent) < 300:
         sent += [await caller.result("eth_sendRawTransaction", stand.log()) for _ in range(10)]
@@ -403,7 +403,7 @@ async def test_one_who_stops_reading_delays_neither_the_others_nor_the_slices() 
             _, result = await good.note()
             told += "status" in result
     assert told == 300
-    made = node.meters.get("slices_total") - made_before
+    made = node.metrics_registry.get("slices_total") - made_before
     assert stand.server.metrics.get("slices_told_total") - told_before > made / 2
     await stand.http.close()
     await stand.server.stop()
