@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+SHARED := $(or $(FASTEVM_SHARED),../shared)
 
 SECONDS ?= 600
 
@@ -13,7 +14,7 @@ help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
 	@echo "make test         build and run all tests (ARGS='-k trie' passes options to pytest)"
 	@echo "make lint         ruff, mypy and cython-lint"
-	@echo "make conformance  every official test under ../shared/fixtures"
+	@echo "make conformance  every official test below FASTEVM_SHARED (default ../shared)"
 	@echo "make bench        time everything beside the peers, write build/report/ (ARGS='--match op/*')"
 	@echo "                  ARGS=--node: the node over HTTP beside anvil, which npm brings"
 	@echo "make peers        environments for the engines that benchmarks and tests compare with"
@@ -58,7 +59,7 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 conformance: $(VENV)/.test build
-	$(BIN)/python -m fastevm conformance all ../shared/fixtures $(ARGS)
+	$(BIN)/python -m fastevm conformance all $(SHARED)/fixtures $(ARGS)
 
 # The peers' pins disagree with ours and with each other. coincurve is what makes py-evm's signatures
 # fast; it takes it where it finds it.
@@ -120,7 +121,7 @@ THREADED_TESTS ?= tests/metamorphic/test_threads.py tests/unit/execution/test_se
 # A test takes ten times as long there as it may elsewhere: no deadlines for examples.
 UNHURRIED = --capture=sys -p no:cacheprovider --hypothesis-profile=ci
 UNDER_CHECKS = PYCRYPTODOME_DISABLE_DEEPBIND=1 PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
-	FASTEVM_SHARED=$${FASTEVM_SHARED:-$(abspath ../shared)} FASTEVM_PEERS=$(CURDIR)
+	FASTEVM_SHARED=$(abspath $(SHARED)) FASTEVM_PEERS=$(CURDIR)
 
 define checked_build
 mkdir -p build/checked-$(1)

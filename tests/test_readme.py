@@ -1,23 +1,114 @@
 """Every command of the README does what it says."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
-import time
-import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from fastevm.bench.node.launch import NodeProcess
+
+from .shared_data import RECORDED, ROOT
+from .unit.conformance.made import counting, state_test
+from .unit.tools.support import alloc, env_of, transaction
+
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.S)
 SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
+CONSOLE = [line for kind, text in BLOCKS if kind == "console" for line in text.splitlines()]
 COMMANDS = [line.split("  #")[0].strip() for line in SHELL]
+
+# Commands that another test runs, or that take too long for one.
+ELSEWHERE = {
+    "make node": "builds; `fastevm node` is run here",
+    "make test": "runs this test",
+    "python -m examples.merchant": "tests/examples/test_merchant_command.py",
+    "fastevm bench --node --quick": "takes minutes; tests/bench/test_node.py has its parts",
+}
 
 
 def fastevm(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "fastevm", *arguments]
+
+
+def run(command: list[str], folder: Path) -> str:
+    """What a command prints that ends well."""
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def commands_of(beginning: str) -> list[str]:
+    return [command for command in COMMANDS if command.startswith(beginning)]
+
+
+def prints_a_table(command: str, folder: Path) -> None:
+    assert len(run([sys.executable, *command.split()[1:]], folder).splitlines()) > 5
+
+
+def serves(command: str, folder: Path) -> None:
+    for name in ("genesis.json", "chain.rlp"):
+        shutil.copy(RECORDED / name, folder)
+    words = [str(folder / word) if "." in word else word for word in command.split()]
+    node = NodeProcess(fastevm(*words[1:], "-q"))
+    node.start()
+    assert node.ask("eth_chainId").startswith("0x")
+    assert node.stop() == 0
+
+
+def passes_official_tests(command: str, folder: Path) -> None:
+    pre_and_post = counting(43_106, 43_106)
+    (folder / "TESTS").mkdir()
+    (folder / "TESTS/one.json").write_text(json.dumps({"one": state_test("Berlin", *pre_and_post)}))
+    assert "1 passed" in run(fastevm(*command.split()[1:]), folder)
+
+
+def asks_a_node(command: str, folder: Path) -> None:
+    case = RECORDED / "tests/eth_chainId"
+    shutil.copytree(case, folder / "RECORDED/eth_chainId")
+    node = NodeProcess(
+        fastevm("node", "--dialect", "geth", "--genesis", str(RECORDED / "genesis.json"))
+    )
+    node.start()
+    try:
+        assert "1 passed" in run(fastevm(*command.split()[1:-1], node.url), folder)
+    finally:
+        node.stop()
+
+
+def traces_a_state_test(command: str, folder: Path) -> None:
+    test = state_test("Berlin", *counting(43_106, 43_106))
+    (folder / "test.json").write_text(json.dumps({"one": test}))
+    assert '"pass": true' in run(fastevm(*command.split()[1:]), folder)
+
+
+def makes_a_transition(command: str, folder: Path) -> None:
+    files = {"alloc": alloc(), "env": env_of("cancun"), "txs": [transaction()]}
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    run(fastevm(*command.split()[1:]), folder)
+    assert len(json.loads((folder / "result.json").read_text())["receipts"]) == 1
+
+
+def times_a_program(command: str, folder: Path) -> None:
+    words = [*command.split()[1:], "--match", "empty/*", "--peers", ""]
+    assert "empty/stop" in run(fastevm(*words), folder)
+
+
+RUNS: dict[str, Callable[[str, Path], None]] = {
+    "python -m fastevm.spec": prints_a_table,
+    "fastevm node": serves,
+    "fastevm conformance all": passes_official_tests,
+    "fastevm conformance rpc": asks_a_node,
+    "fastevm statetest": traces_a_state_test,
+    "fastevm t8n": makes_a_transition,
+    "fastevm bench": times_a_program,
+}
 
 
 def test_every_make_target_exists() -> None:
@@ -29,46 +120,46 @@ def test_every_make_target_exists() -> None:
 
 
 @pytest.mark.parametrize("code", [text for kind, text in BLOCKS if kind == "python"])
-def test_the_python_examples_run(code: str) -> None:
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def test_the_python_examples_run(code: str, tmp_path: Path) -> None:
+    run([sys.executable, "-c", code], tmp_path)
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("python -m fastevm")])
-def test_the_spec_commands_print_tables(command: str) -> None:
-    arguments = [sys.executable, *command.split()[1:]]
-    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) > 5
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ELSEWHERE])
+def test_a_command_does_what_it_says(command: str, tmp_path: Path) -> None:
+    (beginning,) = (name for name in RUNS if command.startswith(name))
+    RUNS[beginning](command, tmp_path)
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("fastevm conformance")])
-def test_the_conformance_commands_are_understood(command: str) -> None:
-    words = command.split()
-    done = subprocess.run(fastevm(*words[1:3], "--help"), cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    for option in (word for word in words if word.startswith("--")):
-        assert option in done.stdout
+def test_the_excuses_are_commands_of_the_readme() -> None:
+    assert ELSEWHERE.keys() <= set(COMMANDS)
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("fastevm node")])
-def test_the_node_commands_serve(command: str) -> None:
-    shared = ROOT.parent / "shared/rpc-compat"
-    words = [str(shared / w) if w in ("genesis.json", "chain.rlp") else w for w in command.split()]
-    node = subprocess.Popen(
-        fastevm(*words[1:], "--port", "0"), cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
+def test_a_follower_finds_the_leader_as_the_console_shows(tmp_path: Path) -> None:
+    commands = [line.removeprefix("$ ").split() for line in CONSOLE if line.startswith("$ fastevm")]
+    leader_words, follower_words = commands
+    leader = NodeProcess(fastevm(*in_folder(leader_words, tmp_path), "-q"))
+    leader.start()
+    port = f"127.0.0.1:{leader.port}"
+    words = [word.replace("127.0.0.1:8545", port) for word in in_folder(follower_words, tmp_path)]
+    at = words.index("--port")
+    follower = NodeProcess(fastevm(*words[:at], *words[at + 2 :], "-q"))
     try:
-        assert node.stdout is not None
-        started, url = time.monotonic(), None
-        while url is None:
-            assert time.monotonic() - started < 10
-            found = re.search(r"Listening on (\S+)", node.stdout.readline())
-            url = found and f"http://{found[1]}"
-        body = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
-        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=5) as answer:
-            assert b'"result":"0x' in answer.read()
+        follower.start()
+        first = leader.ask("eth_getBlockByNumber", "0x0", False)
+        assert follower.ask("eth_getBlockByNumber", "0x0", False) == first
     finally:
-        node.terminate()
-        assert node.wait(10) == 0
+        follower.stop()
+        leader.stop()
+
+
+def in_folder(words: list[str], folder: Path) -> list[str]:
+    """A command's words without the program, its data directory below ``folder``."""
+    at = words.index("--datadir") + 1
+    return [*words[1:at], str(folder / words[at]), *words[at + 1 :]]
+
+
+def test_no_path_of_the_readme_is_missing_in_a_clone() -> None:
+    named = re.findall(r"`((?:fastevm|rpc|bench|tests|examples)/[\w./]+|[A-Z]+\.md)`", README)
+    assert named
+    for path in named:
+        assert (ROOT / path).exists(), path

@@ -4,7 +4,6 @@ The whole of them runs by ``fastevm conformance all``.
 """
 
 import json
-import os
 import random
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,9 +14,8 @@ from typing import Any
 import pytest
 
 from fastevm.conformance.sources import test_files as files_of
+from tests.shared_data import SHARED
 
-ROOT = Path(__file__).parents[2]
-SHARED = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))
 SEED = 0xE57
 SHARE = 5  # of a large suite, one file in five of each directory
 SMALL = 250  # files up to which a suite runs whole

@@ -1,10 +1,8 @@
 """The recorded chain: 54 blocks through every fork, and what a flipped byte makes of it."""
 
 import json
-import os
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +13,8 @@ from fastevm.chain.genesis import genesis_block
 from fastevm.errors import InvalidBlock
 from fastevm.execution.fees import next_base_fee
 from fastevm.primitives import rlp
+from tests.shared_data import RECORDED
 
-RECORDED = Path(
-    os.environ.get("FASTEVM_SHARED", Path(__file__).parents[3] / "shared"), "rpc-compat"
-)
 HEAD = "d226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
 SAMPLES_PER_BLOCK = 40
 

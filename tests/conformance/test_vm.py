@@ -11,7 +11,7 @@ from fastevm.conformance.sources import test_files as archived_files
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
 from fastevm.testing.interpreter import Harness, Outcome
-from tests.unit.interpreter.shared_data import SHARED
+from tests.shared_data import SHARED
 
 ARCHIVE = SHARED / "fixtures" / "legacy_vm_tests.tar.zst"
 STOPPED = 1

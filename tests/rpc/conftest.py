@@ -1,10 +1,8 @@
 """A live node with the recorded chain, served on a port of its own."""
 
 import json
-import os
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -12,10 +10,8 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Node, genesis_node
 from fastevm.rpc.limits import Limits
 from fastevm.txpool.kzg import TrustedSetup, find_trusted_setup
+from tests.shared_data import RECORDED
 
-ROOT = Path(__file__).parents[2]
-SHARED = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))
-RECORDED = SHARED / "rpc-compat"
 LONG = 60.0  # seconds that a request may run on a patient server
 
 

@@ -1,8 +1,6 @@
 """Genesis files: what they mean, what may be missing, and which error names a wrong member."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +9,8 @@ from fastevm.chain.genesis import genesis_block, genesis_state
 from fastevm.execution.requests import requests_hash
 from fastevm.spec.activation import Activations
 from fastevm.types import EMPTY_ROOT
+from tests.shared_data import SHARED
 
-SHARED = Path(os.environ.get("FASTEVM_SHARED", Path(__file__).parents[4] / "shared"))
 BLOCK_FORKS = (
     "homestead eip150 eip155 eip158 byzantium constantinople petersburg istanbul berlin london"
 )

@@ -1,6 +1,5 @@
 """The official difficulty vectors, every one of them, and what they leave open."""
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from fastevm.conformance.fields import number_of
 from fastevm.conformance.sources import test_files as archive_files
 from fastevm.execution.difficulty import next_difficulty
 from fastevm.spec.schedule import schedule_for
+from tests.shared_data import SHARED
 
-SHARED = Path(os.environ.get("FASTEVM_SHARED", Path(__file__).parents[4] / "shared"))
 ARCHIVE = SHARED / "fixtures" / "difficulty_tests.tar.zst"
 NO_OMMERS = 0x1DCC4DE8DEC75D7AAB85B567B6CCD41AD312451B948A7413F0A142FD40D49347
 # The glaciers moved the bomb only: their vectors stand under the name of a neighbour.

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-ROOT = Path(__file__).parents[3]
+from tests.shared_data import SHARED
+
 ARCHIVE = Path("fixtures", "precompile_vectors.tar.zst")
 
 
@@ -27,7 +27,7 @@ class Vector:
 
 def shared_file(relative: Path) -> Path:
     """A file of the shared test data: ``FASTEVM_SHARED``, or the folder beside the repository."""
-    path = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared")) / relative
+    path = SHARED / relative
     if not path.is_file():
         pytest.skip(f"no {relative} in the shared test data")
     return path

@@ -1,10 +1,8 @@
 """A node in memory whose blocks, states and receipts a test puts together by hand."""
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,10 +19,8 @@ from fastevm.simulate import (
 )
 from fastevm.state.layer import Layer
 from fastevm.types import Block, Header, Receipt
+from tests.shared_data import RECORDED
 
-ROOT = Path(__file__).parents[3]
-SHARED = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))
-RECORDED = SHARED / "rpc-compat"
 RECORDED_CHAIN_ID = 0xC72DD9D5E883E
 
 

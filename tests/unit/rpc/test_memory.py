@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from .fakes import ROOT
+from tests.shared_data import ROOT
 
 SCRIPT = """
 import resource

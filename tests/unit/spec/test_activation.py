@@ -1,8 +1,6 @@
 """Which rules hold at which block: mainnet, genesis configurations, test networks."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +9,8 @@ from fastevm.spec import forks as f
 from fastevm.spec.activation import MAINNET, Activations, activations_named
 from fastevm.spec.blobs import BlobParameters, read_blob_schedule
 from fastevm.spec.schedule import schedule_for
+from tests.shared_data import SHARED
 
-SHARED = Path(os.environ.get("FASTEVM_SHARED", Path(__file__).parents[4] / "shared"))
 ALL_BLOCKS = {fork.config_key: 0 for fork in f.FORKS if fork.config_key.endswith("Block")}
 ALL_BLOCKS["eip155Block"] = 0
 BLOBS = {"target": 2, "max": 4, "baseFeeUpdateFraction": 1000}

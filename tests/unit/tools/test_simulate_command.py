@@ -2,16 +2,14 @@
 
 import argparse
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from fastevm.tools.simulate import add_arguments, run
 from fastevm.wire.client.messages import RpcRefusal
+from tests.shared_data import RECORDED
 
-ROOT = Path(__file__).parents[3]
-RECORDED = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared")) / "rpc-compat"
 CHAIN = ["--genesis", str(RECORDED / "genesis.json"), "--import", str(RECORDED / "chain.rlp")]
 
 

@@ -3,7 +3,6 @@
 import gc
 import io
 import json
-import os
 import random
 import tarfile
 import tracemalloc
@@ -19,10 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from fastevm.trie.trie import EMPTY_ROOT, Trie, ordered_root
+from tests.shared_data import SHARED
 
 from .reference import keccak256, root_of
 
-SHARED = Path(os.environ.get("FASTEVM_SHARED", Path(__file__).parents[4] / "shared"))
 VECTORS = SHARED / "fixtures/trie_tests.tar.zst"
 
 
