@@ -20,8 +20,20 @@ ERC1271_MAGIC: Final = bytes.fromhex("1626ba7e")
 
 def call_data(signature: str, *arguments: Any) -> bytes:
     """The selector of ``name(types)`` and the encoded arguments."""
-    types = signature[signature.index("(") + 1 : -1]
-    return keccak(text=signature)[:4] + encode(types.split(",") if types else [], arguments)
+    types = _parameters(signature[signature.index("(") + 1 : -1])
+    return keccak(text=signature)[:4] + encode(types, arguments)
+
+
+def _parameters(text: str) -> list[str]:
+    """Types between commas; those inside a struct's parentheses belong to it."""
+    types, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            types.append("")
+        else:
+            types[-1] += letter
+    return types if text else []
 
 
 def capture_data(authorization: Authorization, signature: Signature) -> bytes:

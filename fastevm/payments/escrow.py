@@ -133,7 +133,7 @@ def _hash(values: tuple[Any, ...], chain_id: int, escrow: str) -> bytes:
 def authorize_data(info: PaymentInfo, collector: str, signature: bytes) -> bytes:
     """``authorize``: collect the whole amount by the payer's signature, and hold it."""
     signed = f"authorize({INFO},uint256,address,bytes)"
-    return call_data_of(signed, info.values(), info.max_amount, collector, signature)
+    return call_data(signed, info.values(), info.max_amount, collector, signature)
 
 
 def capture_data(info: PaymentInfo, amount: int, fee: int, place: Deployment) -> bytes:
@@ -141,32 +141,25 @@ def capture_data(info: PaymentInfo, amount: int, fee: int, place: Deployment) ->
     if place.fee_in_bps:
         bps = fee * WHOLE // amount if amount else 0
         signed = f"capture({INFO},uint256,uint16,address)"
-        return call_data_of(signed, info.values(), amount, bps, info.fee_receiver)
+        return call_data(signed, info.values(), amount, bps, info.fee_receiver)
     signed = f"capture({INFO},uint256,uint256,address)"
-    return call_data_of(signed, info.values(), amount, fee, info.fee_receiver)
+    return call_data(signed, info.values(), amount, fee, info.fee_receiver)
 
 
 def void_data(info: PaymentInfo) -> bytes:
     """``void``: give everything back that is held."""
-    return call_data_of(f"void({INFO})", info.values())
+    return call_data(f"void({INFO})", info.values())
 
 
 def reclaim_data(info: PaymentInfo) -> bytes:
     """``reclaim``: the payer takes back what is held after the authorization's expiry."""
-    return call_data_of(f"reclaim({INFO})", info.values())
+    return call_data(f"reclaim({INFO})", info.values())
 
 
 def refund_data(info: PaymentInfo, amount: int, collector: str) -> bytes:
     """``refund``: give back what was captured, out of the operator's own tokens."""
     signed = f"refund({INFO},uint256,address,bytes)"
-    return call_data_of(signed, info.values(), amount, collector, b"")
-
-
-def call_data_of(signed: str, *arguments: Any) -> bytes:
-    """Call data of a function whose first parameter is the struct of terms."""
-    rest = signed[signed.index(INFO) + len(INFO) + 1 : -1]
-    types = [INFO, *(rest.split(",") if rest else [])]
-    return keccak(text=signed)[:4] + encode(types, arguments)
+    return call_data(signed, info.values(), amount, collector, b"")
 
 
 class Held(NamedTuple):

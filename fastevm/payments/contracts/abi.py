@@ -163,6 +163,13 @@ class Abi:
             )
         return None
 
+    def error_name(self, selector: bytes) -> str | None:
+        """The name of the error with a selector; None if this interface has none."""
+        found = (one.name for one in self.entries if one.kind == "error")
+        return next(
+            (name for name in found if self.entry("error", name).selector == selector), None
+        )
+
     def decode_log(self, topics: Sequence[bytes], data: bytes) -> Decoded | None:
         """The event of a log; None if it is not one of this interface."""
         for entry in self.entries:

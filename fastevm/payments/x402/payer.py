@@ -9,6 +9,7 @@ its outcome is known: signing afresh would pay twice.
 """
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -17,10 +18,12 @@ import aiohttp
 
 from fastevm.payments.authorization import Authorization, Domain, Kind, Terms, address
 from fastevm.payments.errors import PaymentError
+from fastevm.payments.escrow import V1_0, V1_1, PaymentInfo
 from fastevm.payments.policy import KeySigner
 from fastevm.payments.signatures import sign
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.messages import (
+    AUTH_CAPTURE,
     EXACT,
     Json,
     Malformed,
@@ -72,7 +75,8 @@ class Payer:
                 offer = Requirements.read(one, version)
             except Malformed:
                 continue  # of a chain or a kind that is not known here
-            if offer.scheme == EXACT and offer.amount <= self.most.get(offer.asset, -1):
+            served = offer.scheme in (EXACT, AUTH_CAPTURE)
+            if served and offer.amount <= self.most.get(offer.asset, -1):
                 return self._presented(offer, required, version)
         raise NothingToPay("no offer is in an asset and below a limit of this payer")
 
@@ -89,8 +93,10 @@ class Payer:
         return Presented("X-PAYMENT", encode_header(told))
 
     def payload(self, offer: Requirements) -> Json:
-        """A signed payload of the scheme ``exact``."""
+        """A signed payload of the offer's scheme."""
         domain = Domain(offer.extra["name"], offer.extra["version"], offer.chain_id, offer.asset)
+        if offer.scheme == AUTH_CAPTURE:
+            return self._hold(offer, domain)
         terms = Terms(
             payer=self.address,
             recipient=offer.pay_to,
@@ -98,7 +104,38 @@ class Payer:
             valid_after=0,
             valid_before=int(self._clock()) + offer.max_timeout,
         )
-        made = Authorization(domain, terms, Kind.TRANSFER)
+        return self._signed(Authorization(domain, terms, Kind.TRANSFER))
+
+    def _hold(self, offer: Requirements, domain: Domain) -> Json:
+        """An authorization for the escrow's collector, whose nonce is the hash of the terms."""
+        extra, expires = offer.extra, int(self._clock()) + offer.max_timeout
+        place = V1_0 if extra.get("authCaptureEscrow") == V1_0.escrow else V1_1
+        info = PaymentInfo(
+            operator=extra["captureAuthorizer"],
+            payer=self.address,
+            receiver=offer.pay_to,
+            token=offer.asset,
+            max_amount=offer.amount,
+            pre_approval_expiry=expires,
+            authorization_expiry=extra["captureDeadline"],
+            refund_expiry=extra["refundDeadline"],
+            min_fee_bps=extra["minFeeBps"],
+            max_fee_bps=extra["maxFeeBps"],
+            fee_receiver=extra["feeRecipient"],
+            salt=secrets.randbits(256),
+        )
+        terms = Terms(
+            payer=self.address,
+            recipient=place.erc3009_collector,
+            value=offer.amount,
+            valid_after=0,
+            valid_before=expires,
+            nonce=info.nonce(offer.chain_id, place.escrow),
+        )
+        signed = self._signed(Authorization(domain, terms, Kind.RECEIVE))
+        return {**signed, "salt": f"0x{info.salt:064x}"}
+
+    def _signed(self, made: Authorization) -> Json:
         signature = sign(made, self._key)
         return {
             "signature": "0x" + signature.secret_bytes.hex(),

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from fastevm.payments.x402 import reasons
+from fastevm.payments.x402.auth_capture import dated, dated_as
 from fastevm.payments.x402.facilitator import Engine
 from fastevm.payments.x402.grants import Grant, Grants, MemoryGrants, Phase, Reply, Turns
 from fastevm.payments.x402.messages import (
@@ -113,7 +114,9 @@ class Paywall:
             return _json(400, {"error": reasons.INVALID_PAYLOAD, "message": str(error)})
         if payment is None:
             return self.required(request, sale, MISSING[2])
-        offer = next((one for one in sale.offers if payment.chooses(one)), None)
+        now = int(time.time())
+        given = (dated_as(one, payment, now) for one in sale.offers)
+        offer = next((one for one in given if payment.chooses(one)), None)
         if offer is None:
             return self.required(request, sale, reasons.INVALID_REQUIREMENTS)
         key = key_of(payment, offer)
@@ -134,7 +137,8 @@ class Paywall:
         """The 402 that asks for a payment."""
         url = f"{self.resource_url}{request.path}" if self.resource_url else request.url
         resource = Resource(url=url, description=sale.description, mime_type=sale.mime_type)
-        header, body = payment_required(sale.offers, resource, error)
+        offers = [dated(one, int(time.time())) for one in sale.offers]
+        header, body = payment_required(offers, resource, error)
         headers = [("PAYMENT-REQUIRED", header), ("Cache-Control", "no-store")]
         return _json(402, body, [*headers, *([receipt] if receipt else [])])
 

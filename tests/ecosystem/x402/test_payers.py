@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from fastevm.payments.escrow import V1_1, PaymentInfo, held
 from fastevm.payments.x402 import Facilitator, Paywall, Sale, payment_middleware
+from fastevm.payments.x402.auth_capture import AuthCapture
 from fastevm.payments.x402.messages import decode_header
 
 from ...payments.x402.street import PRICE, Served, Street, street
@@ -57,13 +59,13 @@ async def pay(payer: str, key: bytes, *arguments: str) -> list[dict[str, Any]]:
 
 
 @asynccontextmanager
-async def shop(town: Street, facilitator: Any) -> AsyncIterator[str]:
+async def shop(town: Street, facilitator: Any, offer: Any = None) -> AsyncIterator[str]:
     """A shop of one paid answer."""
 
     async def weather(request: web.Request) -> web.Response:
         return web.json_response({"weather": "sunny"})
 
-    sale = Sale([town.offer()], description="The weather", mime_type="application/json")
+    sale = Sale([offer or town.offer()], description="The weather", mime_type="application/json")
     wall = Paywall(facilitator, {"GET /weather": sale})
     app = web.Application(middlewares=[payment_middleware(wall)])
     app.router.add_get("/weather", weather)
@@ -85,5 +87,26 @@ async def test_a_published_payer_pays_and_gets_its_answer(tmp_path: Path, payer:
         receipt = decode_header(told["receipt"])
         assert receipt["success"] and receipt["payer"] == town.payer.address
         assert await town.balance(town.shop.address) == before + PRICE
+    finally:
+        await town.close()
+
+
+async def test_the_published_auth_capture_client_fills_the_escrow(tmp_path: Path) -> None:
+    town = await street(tmp_path)
+    try:
+        lane = town.lane()
+        before = await town.balance(town.payer.address)
+        async with (
+            Facilitator([lane], [AuthCapture()]) as facilitator,
+            shop(town, facilitator, town.hold(lane.account)) as url,
+        ):
+            (told,) = await pay("npm @x402/fetch 2", bytes(town.payer.key), url, "auth-capture")
+        assert told["status"] == 200, told
+        (order,) = lane.store.orders()
+        info = PaymentInfo.from_json(order.reference)
+        key = info.hash(town.token.domain.chain_id, V1_1.escrow)
+        assert await held(town.client, V1_1.escrow, key) == (True, PRICE, 0)
+        assert info.receiver == town.shop.address
+        assert await town.balance(town.payer.address) == before - PRICE
     finally:
         await town.close()

@@ -11,16 +11,19 @@ from eth_account import Account
 from fastevm import simulate
 from fastevm.node import Node, dev_node
 from fastevm.payments import KeySigner, NodeClient, Policy, Vault, open_store
-from fastevm.payments.contracts.placing import give_tokens, place_token
+from fastevm.payments.contracts.placing import give_tokens, place_escrow, place_token
+from fastevm.payments.escrow import V1_1
 from fastevm.payments.tokens import Token, known
 from fastevm.payments.x402 import Lane, Payer, Payment, Requirements, Rules
 from fastevm.payments.x402.messages import Json
+from fastevm.payments.x402.wrapped import MULTICALL
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Listener, Server
 
 CHAIN_ID = 84_532  # Base Sepolia
 FUNDS = 1_000_000_000
 PRICE = 10_000
+STORE = "0x5701E05701E05701E05701e05701e05701E05701"  # the escrow's token stores are its clones
 KEY = b"\x07" * 32
 
 
@@ -84,6 +87,22 @@ class Street:
         payload = {**self.buyer().payload(offer), **changes}
         return read_payment(offer, payload, version)
 
+    def hold(self, operator: str, **changes: Any) -> Requirements:
+        """An offer whose money waits in the escrow; the operator captures it later."""
+        extra = {
+            "name": "USDC",
+            "version": "2",
+            "captureAuthorizer": operator,
+            "captureDeadlineSeconds": 3_600,
+            "refundDeadlineSeconds": 86_400,
+            "feeRecipient": "0x" + "00" * 20,
+            "minFeeBps": 0,
+            "maxFeeBps": 0,
+            "captureMode": "deferred",
+        }
+        extra |= changes.pop("extra", {})
+        return self.offer(scheme="auth-capture", extra=extra, **changes)
+
     async def balance(self, of: str) -> int:
         data = "0x70a08231" + of[2:].lower().rjust(64, "0")
         return int(await self.client.call("eth_call", {"to": usdc(), "data": data}, "pending"), 16)
@@ -114,6 +133,7 @@ async def street(folder: Path, *, block_ms: int = 1_000, slice_ms: int = 100) ->
     await place_token(
         client, usdc(), name="USDC", symbol="USDC", decimals=6, admin=accounts[0].address
     )
+    await place_escrow(client, V1_1, STORE, MULTICALL)
     for account in accounts:
         await give_tokens(client, usdc(), account.address, FUNDS)
     await client.call("evm_mine")
