@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
+from tests.shared_data import ROOT
 
-from .conftest import ROOT
 from .simulating import ENDLESS, A, B, post, sent, wait_for_rest, wait_until
 
 CONNECTIONS = 16
