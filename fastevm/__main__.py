@@ -33,6 +33,9 @@ COMMANDS: Final = {
     "node": Command(
         "start a JSON-RPC node (a development chain by default)", "fastevm.rpc.command"
     ),
+    "db": Command(
+        "verify, repair, export or import a data directory", "fastevm.node.database_command"
+    ),
     "conformance": Command(
         "run official tests against this build or a node", "fastevm.conformance.cli"
     ),

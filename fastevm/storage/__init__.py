@@ -1,4 +1,4 @@
-"""What outlives the process: journals of blocks, slices and waiting transactions in a directory."""
+"""What is kept on the disk: journals of blocks, slices and pooled transactions, an archive."""
 
 from fastevm.storage.archive import Archive
 from fastevm.storage.data_directory import DataDirectory, Fsync

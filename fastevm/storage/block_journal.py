@@ -1,14 +1,14 @@
-"""The journal of a chain: every block that was kept, every move of the head, in their order.
+"""The journal of a chain: every added block, every forced head, every amendment, in order.
 
-Played back it makes the same chain: each block is verified and executed again on its parent's
-state, but for those up to a snapshot of the state, which are taken with their receipts as they are.
+Its replay makes the same chain: each block is verified and executed again on its parent's state.
+Blocks up to the snapshot of the state are adopted with their receipts without execution.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,54 +22,73 @@ from fastevm.types import Block, Receipt
 log = logging.getLogger(__name__)
 
 FILE_NAME: Final = "blocks.log"
-BLOCK, HEAD, AMENDMENT = 1, 2, 3
+BLOCK, HEAD, AMENDMENT = 1, 2, 3  # kinds of records
 HASH_BYTES: Final = 32
 
 Progress = Callable[[int, int, int], None]  # blocks, bytes read, bytes in all
 
 
 class BlockJournal:
-    """What a chain tells before it does it; OSError keeps it from doing it."""
+    """Records every change of a chain before it happens; OSError prevents the change."""
 
     def __init__(self, directory: Path, label: bytes, *, flush: bool) -> None:
         """``flush``: wait for the disk after every record."""
         self.file = RecordFile(directory / FILE_NAME, label)
         self.flush = flush
-        self._replayed: Record | None = None  # what is being played back is written already
+        self._replayed: Record | None = None  # the record that is replayed now
 
     def keep(self, block: Block, receipts: Sequence[Receipt]) -> int:
-        """A block is going to be part of the chain; where its record begins."""
+        """Record a block that is about to be added; the byte offset of its record."""
         if self._replayed is not None:
             return self._replayed.start
         return self._write(BLOCK, pack_body(block, receipts))
 
     def move_head(self, block_hash: bytes) -> None:
-        """A known block is going to be the head, whatever the fork rule says."""
+        """Record a head that is about to be set against the fork choice."""
         if self._replayed is None:
             self._write(HEAD, block_hash)
 
     def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None:
-        """The state after a block is going to change; ``accounts`` as in a genesis file."""
+        """Record a change of the state after a block; ``accounts`` as in a genesis file."""
         if self._replayed is None:
             self._write(AMENDMENT, block_hash + json.dumps(accounts).encode())
 
     def read(self, position: int) -> Record:
-        """The record that begins there; OSError or StorageError when none does."""
+        """The record at a byte offset; OSError or StorageError when there is none."""
         return self.file.read(position)
 
     def replay(
         self, chain: Chain, snapshot: Snapshot | None = None, progress: Progress | None = None
     ) -> int:
-        """Do to a chain what was done before, and be its journal; how many blocks that were.
+        """Repeat all changes on a fresh chain and become its journal; the number of blocks.
 
-        Up to the block of ``snapshot`` nothing is executed: its state is taken from there.
-        :class:`StorageError` when a record does not fit the chain, and names it.
+        Up to the block of ``snapshot`` nothing is executed. :class:`CorruptFile`,
+        :class:`StorageError` names a record that does not fit the chain.
         """
         count = 0 if snapshot is None else self._adopt(chain, snapshot, progress)
         known = 0 if snapshot is None else snapshot.journal_size
         chain.journal = self
         with chain.keeping_states():
             return count + self._replay(chain, known, progress)
+
+    def compact(self, chain: Chain) -> None:
+        """Keep only the canonical blocks and their amendments.
+
+        The chain must not be used afterwards: its archive refers to the offsets of before.
+        """
+        self.file.rewrite(self._canonical_records(chain))
+
+    def _canonical_records(self, chain: Chain) -> Iterator[tuple[int, bytes]]:
+        blocks: set[bytes] = set()
+        for record in self.file.records():
+            if record.kind == BLOCK:
+                block_hash = block_of(record.payload).hash
+                if block_hash in blocks or not chain.is_canonical(block_hash):
+                    continue
+                blocks.add(block_hash)
+            elif record.kind == HEAD or not chain.is_canonical(record.payload[:HASH_BYTES]):
+                continue
+            yield record.kind, record.payload
 
     def _replay(self, chain: Chain, known: int, progress: Progress | None) -> int:
         count = 0
@@ -95,7 +114,7 @@ class BlockJournal:
         return start
 
     def _adopt(self, chain: Chain, snapshot: Snapshot, progress: Progress | None) -> int:
-        """Give the chain its blocks up to the snapshot's, unexecuted; how many there are."""
+        """Add the blocks up to the snapshot's without execution; how many there are."""
         positions: dict[bytes, tuple[bytes, int]] = {}
         for record in self.file.records():
             if record.kind == BLOCK and record.end <= snapshot.journal_size:
@@ -107,18 +126,18 @@ class BlockJournal:
                 raise StorageError(f"{self.file.path} does not lead to the snapshot's block")
             block_hash, position = positions[block_hash]
             branch.append(position)
-        told = 0
+        done = 0
         for position in reversed(branch):
             payload = self.read(position).payload
             layer = snapshot.layer if position == branch[0] else None
             chain.adopt(block_of(payload), receipts_of(payload), layer, position)
-            told += len(payload)
+            done += len(payload)
             if progress is not None:
-                progress(chain.head.number, told, self.file.size)
+                progress(chain.head.number, done, self.file.size)
         return len(branch)
 
     def _play(self, chain: Chain, record: Record, *, passed: bool) -> bool:
-        """Play one record. ``passed``: it was there before the snapshot, which may replace it."""
+        """Repeat one record; whether it added a block. ``passed``: a snapshot was written later."""
         payload = record.payload
         if record.kind == BLOCK:
             block = block_of(payload)

@@ -1,4 +1,4 @@
-"""A block with its receipts as the bytes of one record."""
+"""A block and its receipts as the payload of one record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIZE: Final = struct.Struct(">I")  # of the block's RLP, before it; its receipt
 
 
 def pack_body(block: Block, receipts: Sequence[Receipt]) -> bytes:
-    """The bytes of a block and of what its execution told."""
+    """The bytes of a block and its receipts."""
     encoded = block.rlp()
     return _SIZE.pack(len(encoded)) + encoded + pack_receipts(receipts)
 

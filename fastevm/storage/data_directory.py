@@ -1,4 +1,4 @@
-"""The directory that a node keeps its chain in: one node at a time, one chain for good."""
+"""The data directory of a node: the files of one chain, used by one process at a time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,19 @@ from typing import Any, Final
 from fastevm.chain.chain import Chain
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError
+from fastevm.storage import block_journal, pool_journal, preconfirmed, state_snapshot
 from fastevm.storage.archive import Archive
 from fastevm.storage.block_journal import BlockJournal, Progress
 from fastevm.storage.pool_journal import PoolJournal
 from fastevm.storage.preconfirmed import SliceJournal
-from fastevm.storage.record_file import RecordFile, StorageError, replace_file
+from fastevm.storage.record_file import (
+    CorruptFile,
+    RecordFile,
+    StorageError,
+    file_header,
+    replace_file,
+    sync_directory,
+)
 from fastevm.storage.state_snapshot import SnapshotFile, Snapshotter
 
 log = logging.getLogger(__name__)
@@ -28,17 +36,25 @@ log = logging.getLogger(__name__)
 LOCK_NAME: Final = "LOCK"
 GENESIS_NAME: Final = "genesis.json"
 ABANDONED_PREFIX: Final = "abandoned-"
-MOST_ABANDONED: Final = 8
+MAX_ABANDONED: Final = 8
 FLUSH_SECONDS: Final = 1.0
+LABEL_BYTES: Final = 40  # genesis hash and chain id
+HEADER_BYTES: Final = len(file_header(bytes(LABEL_BYTES)))  # of a file without records
+MEMBERS: Final = (
+    block_journal.FILE_NAME,
+    pool_journal.FILE_NAME,
+    preconfirmed.FILE_NAME,
+    state_snapshot.FILE_NAME,
+)
 
 
 class Fsync(Enum):
-    """When what was written is forced onto the disk. It only matters to a machine that loses power
-    or crashes: what was written survives the end of the process in any case.
+    """When written data is forced onto the disk.
 
-    ALWAYS: before a block becomes canonical. EVERYSEC: within a second. NEVER: when the system
-    sees fit. The pool never waits for the disk: ALWAYS means EVERYSEC for it. Slices are never
-    forced onto it.
+    It matters only when the machine loses power or crashes: written data survives the end of the
+    process in any case. ALWAYS: before a block becomes canonical, the names of new files included.
+    EVERYSEC: within a second. NEVER: when the system writes it. The pool never waits for the disk:
+    ALWAYS means EVERYSEC for it. Slices are never forced onto the disk.
     """
 
     ALWAYS = "always"
@@ -47,7 +63,7 @@ class Fsync(Enum):
 
 
 class DataDirectory:
-    """Files of one chain under one lock, from ``claim`` to ``close``.
+    """The files of one chain under one lock, from ``claim`` to ``close``.
 
     :class:`StorageError` when another process uses the directory, OSError when it cannot be made.
     """
@@ -55,10 +71,10 @@ class DataDirectory:
     def __init__(
         self, path: Path, *, fsync: Fsync = Fsync.EVERYSEC, full_replay: bool = False
     ) -> None:
-        """``full_replay``: execute every block again, so that the states of all are there."""
+        """``full_replay``: execute every block again, so that old states can be read."""
         self.path, self.fsync, self.full_replay = path, fsync, full_replay
         path.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(path)
+        self._lock = lock_directory(path)
         self._closed = Event()
         self._flusher: Thread | None = None
         self._files: tuple[RecordFile, ...] = ()
@@ -67,17 +83,18 @@ class DataDirectory:
 
     @property
     def genesis(self) -> dict[str, Any] | None:
-        """The genesis that the chain in here began with (geth's format); None when empty."""
+        """The genesis of the stored chain (geth's format); None in an empty directory."""
         stored = self._stored()
         return None if stored is None else stored["genesis"]
 
     def claim(self, genesis: Mapping[str, Any], genesis_hash: bytes, chain_id: int) -> None:
-        """Open the files for the chain of this genesis; the first chain keeps the directory.
+        """Open the files for the chain of this genesis; an empty directory becomes its own.
 
-        :class:`StorageError` when it holds another one.
+        :class:`StorageError` when it holds another chain, or lacks one of its files.
         """
         identity = {"genesisHash": "0x" + genesis_hash.hex(), "chainId": chain_id}
         stored = self._stored()
+        self._check_members(stored is not None)
         if stored is not None:
             found = {name: stored.get(name) for name in identity}
             if found != identity:
@@ -85,30 +102,54 @@ class DataDirectory:
                     f"{self.path} holds another chain: genesis {found['genesisHash']} of chain id "
                     f"{found['chainId']}, not {identity['genesisHash']} of chain id {chain_id}"
                 )
-        if stored is None or stored["genesis"] != genesis:
+        self._open(file_label(genesis_hash, chain_id))
+        if stored is None or stored["genesis"] != genesis:  # last, for it says that all are there
             text = json.dumps({**identity, "genesis": genesis}, indent=1)
             replace_file(self.path / GENESIS_NAME, text.encode())
-        label = genesis_hash + chain_id.to_bytes(8, "big")
+        if self.fsync is not Fsync.NEVER:
+            self._flusher = Thread(target=self._flush, name="fastevm-flusher", daemon=True)
+            self._flusher.start()
+
+    def _open(self, label: bytes) -> None:
+        """Open the record files, and wait until their names are on the disk."""
         self.blocks = BlockJournal(self.path, label, flush=self.fsync is Fsync.ALWAYS)
         self.pool = PoolJournal(self.path, label)
         self.slices = SliceJournal(self.path, label)
         self.snapshots = SnapshotFile(self.path, label)
         journals = (self.blocks.file, self.pool.file, self.slices.file)
         self._files = (*journals, self.snapshots.file)
-        if self.fsync is not Fsync.NEVER:
-            self._flusher = Thread(target=self._flush, name="fastevm-flusher", daemon=True)
-            self._flusher.start()
+        for file in self._files:
+            file.sync()
+        sync_directory(self.path)
+        sync_directory(self.path.parent)
+
+    def _check_members(self, is_claimed: bool) -> None:
+        """StorageError when files of a claimed directory, or its genesis, are missing."""
+        missing = [name for name in MEMBERS if not (self.path / name).exists()]
+        if is_claimed and missing:
+            raise StorageError(
+                f"{self.path} lacks {', '.join(missing)}: restore from a copy, or accept the loss "
+                f"with `fastevm db repair`"
+            )
+        records = [self.path / name for name in MEMBERS if name not in missing]
+        if not is_claimed and any(path.stat().st_size > HEADER_BYTES for path in records):
+            raise StorageError(
+                f"{self.path} lacks {GENESIS_NAME}: restore it from a copy, or give the genesis to "
+                f"`fastevm db repair --genesis`"
+            )
 
     def restore(self, fresh: Callable[[], Chain], progress: Progress | None = None) -> Chain:
-        """The chain as it was; ``fresh`` makes one of its genesis alone. From now on it is kept.
+        """The stored chain; ``fresh`` makes one of the genesis alone. Changes are kept from now on.
 
-        A snapshot that does not fit costs time only: every block is executed again then.
-        StorageError when the journal does not fit the genesis and the rules.
+        Where the snapshot does not fit, every block is executed again. CorruptFile for a damaged
+        journal, StorageError when it does not fit the genesis and the rules.
         """
         snapshot = None if self.full_replay else self.snapshots.read()
         chain = self._begun(fresh)
         try:
             self.blocks.replay(chain, snapshot, progress)
+        except CorruptFile:
+            raise
         except (FastevmError, StorageError) as error:
             if snapshot is None:
                 raise
@@ -120,7 +161,7 @@ class DataDirectory:
         return chain
 
     def _begun(self, fresh: Callable[[], Chain]) -> Chain:
-        """A chain whose old blocks lie in here."""
+        """A chain of the genesis alone, with an archive in this directory."""
         chain = fresh()
         chain.archive = Archive(self.blocks, self.path)
         return chain
@@ -139,23 +180,25 @@ class DataDirectory:
         }
 
     def abandon(self) -> Path:
-        """Put what is in here aside, in a directory of its own, and be empty.
+        """Move all files to a new directory below this one; its path.
 
-        StorageError when there are too many of these: somebody should look why.
+        StorageError when there are MAX_ABANDONED of these.
         """
-        if len(list(self.path.glob(ABANDONED_PREFIX + "*"))) >= MOST_ABANDONED:
+        if len(list(self.path.glob(ABANDONED_PREFIX + "*"))) >= MAX_ABANDONED:
             raise StorageError(
-                f"{self.path} has {MOST_ABANDONED} abandoned chains already: remove some of them"
+                f"{self.path} has {MAX_ABANDONED} abandoned chains already: remove some of them"
             )
         aside = self.path / f"{ABANDONED_PREFIX}{time.time_ns()}"
         aside.mkdir()
         for file in self.path.iterdir():
             if file.is_file() and file.name != LOCK_NAME:
                 file.rename(aside / file.name)
+        sync_directory(aside)
+        sync_directory(self.path)
         return aside
 
     def close(self) -> None:
-        """Flush, and let others have the directory."""
+        """Write everything to the disk and release the lock."""
         self._closed.set()
         if self.snapshotter is not None:
             self.snapshotter.close()
@@ -199,8 +242,13 @@ class DataDirectory:
         self.metrics.set("datadir_flush_seconds", time.monotonic() - started)
 
 
-def _locked(path: Path) -> int:
-    """The lock of a directory; the system lets go of it when the process ends, however it ends."""
+def file_label(genesis_hash: bytes, chain_id: int) -> bytes:
+    """The label of all record files of a chain."""
+    return genesis_hash + chain_id.to_bytes(8, "big")
+
+
+def lock_directory(path: Path) -> int:
+    """The lock of a directory, as a descriptor; the system releases it when the process ends."""
     descriptor = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The journal of the pool: transactions that were accepted here and are not in a block yet."""
+"""The journal of the pool: submitted transactions that are not in a block yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 FILE_NAME: Final = "pool.log"
 TRANSACTION: Final = 1
 HASH_BYTES: Final = 32
-LEAST_COMPACTION_BYTES: Final = 16 * 1024 * 1024
+MIN_COMPACTION_BYTES: Final = 16 * 1024 * 1024
 
 IsWaiting = Callable[[bytes], bool]
 
@@ -23,8 +23,7 @@ IsWaiting = Callable[[bytes], bool]
 class PoolJournal:
     """Submitted transactions with their sidecars; any thread may append.
 
-    ``is_waiting(hash)`` says what is still worth keeping when the file has doubled since it was
-    tidied up last.
+    The file is compacted when it has doubled; ``is_waiting(hash)`` says what is still in the pool.
     """
 
     def __init__(self, directory: Path, label: bytes) -> None:
@@ -33,21 +32,21 @@ class PoolJournal:
         self._kept_bytes = 0
 
     def add(self, tx_hash: bytes, raw: bytes, is_waiting: IsWaiting) -> None:
-        """A transaction was accepted; ``raw`` is what was submitted."""
+        """Record a transaction that the pool accepted; ``raw``: the submitted bytes."""
         with self._lock:
             self.file.append(TRANSACTION, tx_hash + raw)
-            if self.file.size > max(LEAST_COMPACTION_BYTES, 2 * self._kept_bytes):
+            if self.file.size > max(MIN_COMPACTION_BYTES, 2 * self._kept_bytes):
                 self._rewrite(is_waiting)
 
     def compact(self, is_waiting: IsWaiting) -> None:
-        """Keep only what still waits."""
+        """Keep only the transactions that are still in the pool."""
         with self._lock:
             self._rewrite(is_waiting)
 
     def restore(self, submit: Callable[[bytes], None], is_waiting: IsWaiting) -> int:
-        """Submit everything again and keep what is accepted; how much that is.
+        """Submit all transactions again and keep those that are accepted; how many there are.
 
-        ``submit`` must not raise for a transaction that is not valid any more.
+        ``submit`` must not raise for a transaction that is invalid now.
         """
         with self._lock:
             for record in self.file.records():

@@ -46,10 +46,10 @@ class SliceJournal:
         self.file = RecordFile(directory / FILE_NAME, label)
 
     def keep(self, pending: PendingBlock) -> None:
-        """A slice is going to be published. Empty ones promise nothing.
+        """Record a slice before it is published; an empty slice needs no record.
 
-        It is on the way of the slice: the file is only cut when it has grown, since that may wait
-        for the disk, and only when a block begins.
+        The slice waits for this. Therefore the file is cleared only when it has grown, and only
+        when a block begins.
         """
         if pending.slice_index == 0:
             if self.file.size > MAX_BYTES:

@@ -1,4 +1,4 @@
-"""Receipts as bytes: everything that a block's execution told, so that it need not run again."""
+"""Receipts of a block as bytes, with every field that its execution determined."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORD_BYTES: Final = 32
 
 
 class _Stored(msgspec.Struct, array_like=True):
-    """A receipt as it lies in a file; prices may exceed what a number of MessagePack can be."""
+    """A receipt in a file; prices are bytes because MessagePack has no integers above 64 bits."""
 
     tx_type: int
     status: int | None
@@ -39,7 +39,7 @@ def pack_receipts(receipts: Sequence[Receipt]) -> bytes:
 
 
 def unpack_receipts(data: bytes) -> tuple[Receipt, ...]:
-    """What ``pack_receipts`` packed; StorageError for bytes that are none."""
+    """What ``pack_receipts`` packed; StorageError for other bytes."""
     try:
         return tuple(map(_restored, _DECODER.decode(data)))
     except msgspec.MsgspecError as error:
@@ -47,7 +47,7 @@ def unpack_receipts(data: bytes) -> tuple[Receipt, ...]:
 
 
 def _stored(receipt: Receipt) -> tuple[object, ...]:
-    """The members of a ``_Stored`` in their order, which is written alike and made sooner."""
+    """The members of a ``_Stored`` in order: a tuple is encoded alike and made faster."""
     price = receipt.blob_gas_price
     return (
         receipt.tx_type,

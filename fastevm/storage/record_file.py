@@ -1,15 +1,18 @@
-"""An append-only file of records, each encode_record by its size and a checksum.
+"""An append-only file of records, each with its size and a checksum.
 
-A process that dies at any moment leaves whole records and at most one torn one at the end, which
-the next reader cuts off. A record is in the file (though perhaps not on the disk, see ``sync``)
-when ``append`` returns.
+A process that dies at any moment leaves whole records and at most one torn record at the end, which
+the next reader cuts off and keeps in a file beside it. Any other damage raises CorruptFile, and the
+file stays as it is. A record is in the file (though perhaps not on the disk, see ``sync``) when
+``append`` returns.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import mmap
 import os
+import re
 import shutil
 import struct
 import zlib
@@ -22,18 +25,36 @@ log = logging.getLogger(__name__)
 
 MAGIC: Final = b"fastevm-records1"
 MAX_RECORD_BYTES: Final = 256 * 1024 * 1024
+MAX_KIND: Final = 15
 NEW_SUFFIX: Final = ".new"
-CUT_SUFFIX: Final = ".cut"  # what was cut off is kept beside the file, for who wants to look
-_FRAME: Final = struct.Struct(">IIB")  # size of the payload, checksum, kind
-_BUFFER_BYTES: Final = 1024 * 1024
+CUT_SUFFIX: Final = ".cut-"  # a number follows
+HEAD: Final = struct.Struct(">IIB")  # size of the payload, checksum, kind
+
+# The head of a record of at most MAX_RECORD_BYTES and a kind from 1 to MAX_KIND.
+_HEAD_PATTERN: Final = re.compile(rb"(?=[\x00-\x10][\s\S]{7}[\x01-\x0f])")
 
 
 class StorageError(ValueError):
     """A file or directory that does not hold what it should; the text names it."""
 
 
+class CorruptFile(StorageError):
+    """A record that is damaged and is not a torn one at the end; nothing was changed.
+
+    ``offset``: the byte where it begins. ``before`` and ``after``: whole records around it.
+    """
+
+    def __init__(self, path: Path, offset: int, before: int, after: int) -> None:
+        self.path, self.offset, self.before, self.after = path, offset, before, after
+        super().__init__(
+            f"{path}: the record at byte {offset} is damaged; {before} records before it and "
+            f"{after} after it are intact. Nothing was changed: see `fastevm db verify` and "
+            f"`fastevm db repair`"
+        )
+
+
 class Record(NamedTuple):
-    """One record: what it is, its bytes, and where in the file it ends."""
+    """One record: its kind, its payload, and the byte offset where it ends."""
 
     kind: int
     payload: bytes
@@ -41,70 +62,78 @@ class Record(NamedTuple):
 
     @property
     def start(self) -> int:
-        """Where in the file it begins."""
-        return self.end - len(self.payload) - _FRAME.size
+        """The byte offset where it begins."""
+        return self.end - len(self.payload) - HEAD.size
+
+
+class Damage(NamedTuple):
+    """The bytes from ``start`` to ``end`` hold no whole record; ``is_tail``: a torn last record."""
+
+    start: int
+    end: int
+    is_tail: bool
 
 
 class RecordFile:
-    """Records of one file. ``label`` (any bytes) tells whose they are and must not change.
+    """Records of one file. ``label`` (any bytes) identifies the owner and must not change.
 
     One thread may append; ``sync`` may run in another. :class:`StorageError` for a file that is
-    none of these, or that carries another label.
+    none of these, or that has another label.
     """
 
     def __init__(self, path: Path, label: bytes) -> None:
         self.path, self.label = path, label
-        self._head = _header(label)
-        self._exchange = Lock()  # nobody may wait for a file that is being replaced
+        self._header = file_header(label)
+        self._exchange = Lock()  # guards the descriptor while `rewrite` replaces it
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         self.size = os.fstat(self._file).st_size
         self.cut_bytes = 0
-        if self.size < len(self._head) and self._begins(self.size):
-            self.clear()  # new, or its maker died while it wrote the first bytes
-        elif not self._begins(len(self._head)):
+        if self.size < len(self._header) and self._begins(self.size):
+            self.clear()  # new, or the process died while it wrote the header
+        elif not self._begins(len(self._header)):
             os.close(self._file)
             raise StorageError(f"{path} is no file of this version and chain")
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no records."""
+        return self.size == len(self._header)
+
     def append(self, kind: int, payload: bytes) -> int:
-        """Add a record; where it begins. OSError (a full disk, say) leaves the file as it was."""
+        """Add a record; its byte offset. OSError (a full disk, say) leaves the file as it was."""
         start = self.size
         self._write(encode_record(kind, payload))
         return start
 
     def read(self, start: int) -> Record:
-        """The record that begins there, in any thread; OSError or StorageError when none does."""
+        """The record at a byte offset, from any thread; OSError or StorageError without one."""
         return read_record(self._file, start, str(self.path))
 
     def records(self) -> Iterator[Record]:
-        """All whole records from the start; what follows the last of them is cut off at the end."""
-        at = len(self._head)
-        with self.path.open("rb", buffering=_BUFFER_BYTES) as file:
-            file.seek(at)
-            while True:
-                frame = file.read(_FRAME.size)
-                if len(frame) < _FRAME.size:
-                    break
-                size, checksum, kind = _FRAME.unpack(frame)
-                if size > min(MAX_RECORD_BYTES, self.size - at):
-                    break
-                payload = file.read(size)
-                if len(payload) < size or _checksum(kind, payload) != checksum:
-                    break
-                at += _FRAME.size + size
-                yield Record(kind, payload, at)
-        if at < self.size:
-            self._cut(at)
+        """All records from the start; a torn one at the end is cut off. CorruptFile."""
+        count = 0
+        for found in scan(self._file, self.size, len(self._header)):
+            if isinstance(found, Record):
+                count += 1
+                yield found
+            elif found.is_tail:
+                self._cut(found.start)
+                return
+            else:
+                rest = scan(self._file, self.size, found.end)
+                after = sum(isinstance(one, Record) for one in rest)
+                raise CorruptFile(self.path, found.start, count, after)
 
     def clear(self) -> None:
-        """Forget all records."""
+        """Remove all records."""
         os.ftruncate(self._file, 0)
         self.size = 0
-        self._write(self._head)
+        self._write(self._header)
 
     def rewrite(self, records: Iterable[tuple[int, bytes]]) -> None:
-        """Put other records in the place of all: afterwards there are the old ones or the new."""
+        """Replace all records as a whole: afterwards there are the old ones or the new ones."""
         fresh = RecordFile(self.path.with_name(self.path.name + NEW_SUFFIX), self.label)
-        fresh.clear()  # one that was begun and never finished
+        fresh.clear()  # an unfinished rewrite left it
         for kind, payload in records:
             fresh.append(kind, payload)
         fresh.sync()
@@ -115,17 +144,17 @@ class RecordFile:
             self._file, self.size = fresh._file, fresh.size
 
     def sync(self) -> None:
-        """Wait until everything is on the disk: what a loss of power does not take."""
+        """Wait until everything is on the disk and survives a loss of power."""
         with self._exchange:
             os.fdatasync(self._file)
 
     def close(self) -> None:
-        """Write nothing any more."""
+        """Close the file; nothing may be written afterwards."""
         with self._exchange:
             os.close(self._file)
 
     def _begins(self, size: int) -> bool:
-        return os.pread(self._file, size, 0) == self._head[:size]
+        return os.pread(self._file, size, 0) == self._header[:size]
 
     def _write(self, data: bytes) -> None:
         try:
@@ -138,44 +167,129 @@ class RecordFile:
             raise
         self.size += len(data)
 
-    def _cut(self, at: int) -> None:
-        self.cut_bytes = self.size - at
-        aside = self.path.with_name(self.path.name + CUT_SUFFIX)
+    def _cut(self, offset: int) -> None:
+        """Move a torn record from the end into a file of its own."""
+        self.cut_bytes = self.size - offset
+        aside = set_aside(self.path, CUT_SUFFIX, os.pread(self._file, self.cut_bytes, offset))
         log.warning(
-            "%s: the last %d bytes are no whole record and are cut off (kept in %s)",
+            "%s: the last record is torn; its %d bytes are cut off and kept in %s",
             self.path, self.cut_bytes, aside.name,
         )  # fmt: skip
-        with self.path.open("rb") as source, aside.open("wb") as target:
-            source.seek(at)
-            shutil.copyfileobj(source, target)
-        os.ftruncate(self._file, at)
-        self.size = at
+        os.ftruncate(self._file, offset)
+        self.size = offset
+        self.sync()
+
+
+def scan(descriptor: int, size: int, start: int) -> Iterator[Record | Damage]:
+    """The records of an open file of ``size`` bytes from an offset on, and what is damaged.
+
+    A torn tail is what one interrupted append can leave: a record that reaches the end of the file
+    or would reach beyond it, with no whole record after its beginning; or zero bytes only.
+    """
+    if start >= size:
+        return
+    with mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) as data:
+        while start < size:
+            record = _record_at(data, start)
+            if record is not None:
+                start = record.end
+                yield record
+                continue
+            end = _next_record(data, start)
+            is_tail = end == size and _may_be_torn(data, start)
+            yield Damage(start, end, is_tail)
+            start = end
+
+
+def _record_at(data: mmap.mmap, start: int) -> Record | None:
+    """The whole record that begins at an offset."""
+    if start + HEAD.size > len(data):
+        return None
+    size, checksum, kind = HEAD.unpack_from(data, start)
+    end = start + HEAD.size + size
+    if size > MAX_RECORD_BYTES or end > len(data):
+        return None
+    payload = data[start + HEAD.size : end]
+    return Record(kind, payload, end) if record_checksum(kind, payload) == checksum else None
+
+
+def _next_record(data: mmap.mmap, start: int) -> int:
+    """Where the next whole record begins after a damaged one; the end of the file without any.
+
+    That is where the damaged one says that it ends, unless its size is damaged. A torn record whose
+    payload holds the bytes of a record counts as damage, so that nothing is cut off by mistake.
+    """
+    if start + HEAD.size <= len(data):
+        size, _, _ = HEAD.unpack_from(data, start)
+        if _record_at(data, start + HEAD.size + size) is not None:
+            return int(start + HEAD.size + size)
+    for found in _HEAD_PATTERN.finditer(data, start + 1):
+        if _record_at(data, found.start()) is not None:
+            return found.start()
+    return len(data)
+
+
+def _may_be_torn(data: mmap.mmap, start: int) -> bool:
+    if len(data) - start < HEAD.size or not any(data[start:]):
+        return True
+    size, _, _ = HEAD.unpack_from(data, start)
+    return bool(start + HEAD.size + size >= len(data))
 
 
 def encode_record(kind: int, payload: bytes) -> bytes:
-    """A record as it lies in a file; StorageError when it is too large."""
+    """The bytes of a record in a file; StorageError when it is too large."""
     if len(payload) > MAX_RECORD_BYTES:
         raise StorageError(f"a record of {len(payload)} bytes, limit {MAX_RECORD_BYTES}")
-    return _FRAME.pack(len(payload), _checksum(kind, payload), kind) + payload
+    return HEAD.pack(len(payload), record_checksum(kind, payload), kind) + payload
 
 
 def read_record(descriptor: int, start: int, name: str) -> Record:
-    """The record that begins at a place of an open file; ``name`` is for errors.
+    """The record at a byte offset of an open file; ``name`` is for errors.
 
     OSError, or StorageError when no whole record begins there.
     """
-    frame = os.pread(descriptor, _FRAME.size, start)
-    if len(frame) == _FRAME.size:
-        size, checksum, kind = _FRAME.unpack(frame)
+    head = os.pread(descriptor, HEAD.size, start)
+    if len(head) == HEAD.size:
+        size, checksum, kind = HEAD.unpack(head)
         if size <= MAX_RECORD_BYTES:
-            payload = os.pread(descriptor, size, start + _FRAME.size)
-            if len(payload) == size and _checksum(kind, payload) == checksum:
-                return Record(kind, payload, start + _FRAME.size + size)
+            payload = os.pread(descriptor, size, start + HEAD.size)
+            if len(payload) == size and record_checksum(kind, payload) == checksum:
+                return Record(kind, payload, start + HEAD.size + size)
     raise StorageError(f"{name}: no whole record begins at byte {start}")
 
 
+def set_aside(path: Path, suffix: str, data: bytes) -> Path:
+    """Write bytes to a new file beside ``path``, and wait for the disk; its path.
+
+    Its name ends with the first number that is free: no file is ever overwritten.
+    """
+    number = 1
+    while True:
+        aside = path.with_name(f"{path.name}{suffix}{number}")
+        try:
+            with aside.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except FileExistsError:
+            number += 1
+            continue
+        sync_directory(path.parent)
+        return aside
+
+
+def copy_aside(path: Path, suffix: str) -> Path:
+    """Copy a file as `set_aside` writes one; the path of the copy."""
+    aside = set_aside(path, suffix, b"")
+    with path.open("rb") as source, aside.open("wb") as target:
+        shutil.copyfileobj(source, target)
+        target.flush()
+        os.fsync(target.fileno())
+    return aside
+
+
 def replace_file(path: Path, data: bytes) -> None:
-    """Put a whole file in the place of another: afterwards it is the old one or the new one."""
+    """Replace a file as a whole: afterwards it is the old one or the new one."""
     fresh = path.with_name(path.name + NEW_SUFFIX)
     with fresh.open("wb") as file:
         file.write(data)
@@ -186,7 +300,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Wait until names that were made or changed in a directory are on the disk."""
+    """Wait until new and changed names in a directory are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -194,9 +308,11 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def _header(label: bytes) -> bytes:
+def file_header(label: bytes) -> bytes:
+    """The bytes before the first record."""
     return MAGIC + struct.pack(">I", len(label)) + label
 
 
-def _checksum(kind: int, payload: bytes) -> int:
+def record_checksum(kind: int, payload: bytes) -> int:
+    """CRC-32 of the kind and the payload."""
     return zlib.crc32(payload, zlib.crc32(bytes([kind])))

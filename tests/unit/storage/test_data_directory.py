@@ -36,7 +36,12 @@ class Home:
 
     def open(self, fsync: Fsync = Fsync.EVERYSEC, **options: Any) -> Node:
         values = {"mining": Mining.MANUAL, "accounts": 2} | options
-        self.node = dev_node(directory=DataDirectory(self.path, fsync=fsync), **values)
+        directory = DataDirectory(self.path, fsync=fsync)
+        try:
+            self.node = dev_node(directory=directory, **values)
+        except ValueError:
+            directory.close()
+            raise
         return self.node
 
     def crash(self) -> None:
@@ -151,7 +156,7 @@ def test_what_waited_waits_again_and_what_was_included_does_not(home: Home) -> N
 def test_the_pool_is_tidied_up_when_its_file_has_grown(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool_journal, "LEAST_COMPACTION_BYTES", 1_000)
+    monkeypatch.setattr(pool_journal, "MIN_COMPACTION_BYTES", 1_000)
     node = home.open()
     for nonce in range(20):
         node.submit(payment(node, nonce))
@@ -373,7 +378,7 @@ def test_an_abandoned_chain_is_put_aside(home: Home) -> None:
 
 def test_chains_are_not_abandoned_without_end(home: Home) -> None:
     opened = DataDirectory(home.path)
-    for _ in range(data_directory.MOST_ABANDONED):
+    for _ in range(data_directory.MAX_ABANDONED):
         opened.abandon()
     with pytest.raises(StorageError, match="abandoned chains already"):
         opened.abandon()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fastevm.storage.record_file import RecordFile, StorageError, replace_file
+from fastevm.storage.record_file import CorruptFile, RecordFile, StorageError, replace_file
 
 LABEL = b"a chain"
 RECORDS = [(1, b"one"), (2, b""), (1, bytes(range(9)))]
@@ -59,7 +59,51 @@ def test_what_is_cut_off_is_counted_and_kept_beside_the_file(path: Path) -> None
     damaged = opened(path)
     assert content(damaged) == RECORDS
     assert damaged.cut_bytes == 4
-    assert path.with_name("some.log.cut").read_bytes() == b"torn"
+    assert path.with_name("some.log.cut-1").read_bytes() == b"torn"
+
+
+def test_what_was_cut_off_is_never_overwritten(path: Path) -> None:
+    for text in (b"torn", b"again"):
+        with path.open("ab") as file:
+            file.write(text)
+        assert content(opened(path)) == RECORDS
+    cut = [path.with_name(f"some.log.cut-{number}").read_bytes() for number in (1, 2)]
+    assert cut == [b"torn", b"again"]
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_a_flipped_bit_anywhere_before_the_last_record_is_no_torn_tail(
+    path: Path, bit: int
+) -> None:
+    whole = path.read_bytes()
+    records = list(opened(path).records())
+    for at in range(records[0].start, records[-1].start):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << bit
+        path.write_bytes(damaged)
+        hit = next(number for number, one in enumerate(records) if at < one.end)
+        with pytest.raises(CorruptFile) as caught:
+            content(opened(path))
+        error = caught.value
+        found = (error.path, error.offset, error.before, error.after)
+        assert found == (path, records[hit].start, hit, len(records) - hit - 1)
+        assert path.read_bytes() == damaged
+        assert [entry.name for entry in path.parent.iterdir()] == ["some.log"]
+
+
+def test_a_gap_of_zeros_in_the_middle_is_no_torn_tail(path: Path) -> None:
+    record = next(opened(path).records())
+    damaged = bytearray(path.read_bytes())
+    damaged[record.start : record.end] = bytes(record.end - record.start)
+    path.write_bytes(damaged)
+    with pytest.raises(CorruptFile, match=f"byte {record.start} is damaged; 0 records before"):
+        content(opened(path))
+
+
+def test_zeros_at_the_end_are_a_torn_tail(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(bytes(4096))
+    assert content(opened(path)) == RECORDS
 
 
 def test_a_changed_byte_ends_the_records(path: Path) -> None:

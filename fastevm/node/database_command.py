@@ -1,0 +1,171 @@
+"""``fastevm db``: verify, repair, export, import, prune, compact and measure a data directory."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.genesis import genesis_block
+from fastevm.node.from_genesis import genesis_node
+from fastevm.node.node import Mining
+from fastevm.storage import DataDirectory, StorageError
+from fastevm.storage.maintenance import repair, set_aside_files, verify
+
+ANY_BLOCK_TIME_MS: Final = 1  # accepts blocks of every block time
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the actions and their options."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, (action, purpose) in ACTIONS.items():
+        one = actions.add_parser(name, help=purpose, description=purpose)
+        one.add_argument("--datadir", type=Path, required=True, metavar="DIR")
+        one.set_defaults(database_action=action)
+        if name == "repair":
+            one.add_argument("--genesis", type=Path, metavar="FILE", help="where it is missing")
+        if name in ("export", "import"):
+            one.add_argument("file", type=Path, help="blocks as RLP, one after the other")
+        if name == "export":
+            one.add_argument("--first", type=int, default=1, metavar="NUMBER")
+            one.add_argument("--last", type=int, metavar="NUMBER", help="the head")
+        if name == "prune":
+            one.add_argument("--yes", action="store_true", help="delete; else only list")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run an action; 0, or 1 when it found or could not mend damage."""
+    try:
+        return int(arguments.database_action(arguments))
+    except StorageError as error:
+        print(f"fastevm db: {error}", file=sys.stderr)
+        return 1
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    problems = 0
+    for report in verify(arguments.datadir):
+        counts = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
+        print(f"{report.name}: {report.size} bytes, {counts or 'no records'}")
+        for problem in report.problems:
+            print(f"  {problem}")
+        problems += len(report.problems)
+    return 1 if problems else 0
+
+
+def _repair(arguments: argparse.Namespace) -> int:
+    done = repair(arguments.datadir, _stored_genesis(arguments.genesis))
+    print("\n".join(done) if done else "nothing to repair")
+    return 0
+
+
+def _stored_genesis(path: Path | None) -> bytes | None:
+    """The content of ``genesis.json`` from a genesis file, or from a copy of that file."""
+    if path is None:
+        return None
+    found = json.loads(path.read_text())
+    if "genesisHash" in found:
+        return path.read_bytes()
+    block, _ = genesis_block(found)
+    chain_id = int(found["config"]["chainId"])
+    identity = {"genesisHash": "0x" + block.hash.hex(), "chainId": chain_id}
+    return json.dumps({**identity, "genesis": found}, indent=1).encode()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
+    """The directory and its chain, restored as for a node that builds no blocks."""
+    directory = DataDirectory(path)
+    try:
+        genesis = directory.genesis
+        if genesis is None:
+            raise StorageError(f"{path} holds no chain")
+        node = genesis_node(
+            genesis,
+            mining=Mining.NEVER,
+            block_time_ms=ANY_BLOCK_TIME_MS,
+            slice_interval_ms=ANY_BLOCK_TIME_MS,
+            directory=directory,
+        )
+        yield directory, node.chain
+    finally:
+        directory.close()
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    with _opened(arguments.datadir) as (_, chain), arguments.file.open("wb") as file:
+        last = chain.head.number if arguments.last is None else arguments.last
+        for number in range(max(arguments.first, chain.genesis.number + 1), last + 1):
+            block = chain.block_by_number(number)
+            if block is None:
+                raise StorageError(f"there is no block {number}")
+            file.write(block.rlp())
+    print(f"exported blocks up to {last}")
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    with _opened(arguments.datadir) as (_, chain):
+        count = chain.import_rlp(arguments.file.read_bytes())
+        print(f"imported {count} blocks; the head is {chain.head.number}")
+    return 0
+
+
+def _stats(arguments: argparse.Namespace) -> int:
+    for report in verify(arguments.datadir):
+        print(f"{report.name:<18} {report.size:>14} bytes", *_shown(report.counts))
+    aside = set_aside_files(arguments.datadir)
+    print(f"{'set aside':<18} {sum(map(_size, aside)):>14} bytes  {len(aside)} entries")
+    return 0
+
+
+def _shown(counts: dict[str, int]) -> list[str]:
+    return [f" {count} {kind}" for kind, count in counts.items()]
+
+
+def _size(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _prune(arguments: argparse.Namespace) -> int:
+    with_lock = DataDirectory(arguments.datadir)
+    try:
+        for path in set_aside_files(arguments.datadir):
+            print(
+                f"{'deleted' if arguments.yes else 'would delete'} {path.name}, {_size(path)} bytes"
+            )
+            if arguments.yes and path.is_dir():
+                shutil.rmtree(path)
+            elif arguments.yes:
+                path.unlink()
+    finally:
+        with_lock.close()
+    return 0
+
+
+def _compact(arguments: argparse.Namespace) -> int:
+    with _opened(arguments.datadir) as (directory, chain):
+        before = directory.blocks.file.size
+        directory.blocks.compact(chain)
+        directory.snapshots.file.clear()
+        print(f"blocks.log: {before} bytes before, {directory.blocks.file.size} now")
+    return 0
+
+
+ACTIONS: Final[dict[str, tuple[Callable[[argparse.Namespace], int], str]]] = {
+    "verify": (_verify, "read every record and report damage; changes nothing"),
+    "repair": (_repair, "make a damaged directory usable; damaged files are kept beside"),
+    "export": (_export, "write the canonical blocks as RLP"),
+    "import": (_import, "verify, execute and add blocks from RLP"),
+    "prune": (_prune, "delete what was set aside: torn records, damaged files, old chains"),
+    "stats": (_stats, "count records and bytes"),
+    "compact": (_compact, "drop side branches and moves of the head from the journal"),
+}

@@ -1,0 +1,235 @@
+"""Damaged data directories: a start stops with the place, and ``fastevm db`` goes on from there."""
+
+import os
+import random
+import stat
+from pathlib import Path
+
+import pytest
+
+from fastevm.__main__ import main
+from fastevm.node import Mining, dev_node
+from fastevm.storage import DataDirectory, Fsync, StorageError
+from fastevm.storage.data_directory import MEMBERS
+from fastevm.storage.maintenance import corrected, verify
+from fastevm.storage.record_file import CorruptFile, RecordFile, encode_record
+from fastevm.types import Block
+
+from .test_data_directory import Home, payment
+
+BLOCKS = 12
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A closed directory with twelve blocks, one transaction each, and one in the pool."""
+    home = Home(tmp_path / "data")
+    node = home.open()
+    for nonce in range(BLOCKS):
+        node.submit(payment(node, nonce))
+        node.mine()
+    node.submit(payment(node, BLOCKS))
+    home.close()
+    return home
+
+
+def db(home: Home, *words: str) -> int:
+    return main(["db", words[0], "--datadir", str(home.path), *words[1:]])
+
+
+def flip(path: Path, offset: int, bit: int = 3) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1 << bit
+    path.write_bytes(data)
+
+
+def starts(path: Path, label_bytes: int = 60) -> list[int]:
+    """The offsets of the records of a whole file."""
+    file = RecordFile(path, path.read_bytes()[20:label_bytes])
+    found = [record.start for record in file.records()]
+    file.close()
+    return found
+
+
+def chain_of(home: Home) -> list[Block | None]:
+    chain = home.open().chain
+    blocks = [chain.block_by_number(number) for number in range(chain.head.number + 1)]
+    home.close()
+    return blocks
+
+
+@pytest.mark.parametrize("part", ["size", "checksum", "kind", "payload"])
+def test_a_flipped_bit_stops_the_start_and_is_repaired(home: Home, part: str, capsys) -> None:
+    path = home.path / "blocks.log"
+    before, start = chain_of(home), starts(path)[4]
+    flip(path, start + {"size": 0, "checksum": 5, "kind": 8, "payload": 150}[part])
+    damaged = path.read_bytes()
+    for _ in range(2):
+        with pytest.raises(CorruptFile) as caught:
+            home.open()
+        assert str(path) in str(caught.value) and f"byte {start} " in str(caught.value)
+        assert (caught.value.before, caught.value.after) == (4, BLOCKS - 5)
+        assert path.read_bytes() == damaged
+    assert db(home, "verify") == 1
+    assert f"bytes {start} to" in capsys.readouterr().out
+    assert db(home, "repair") == 0
+    assert "a flipped bit in the record" in capsys.readouterr().out
+    assert path.with_name("blocks.log.damaged-1").read_bytes() == damaged
+    assert chain_of(home) == before
+    assert db(home, "verify") == 0
+
+
+def test_what_cannot_be_corrected_ends_the_chain_and_can_be_imported_again(
+    home: Home, tmp_path: Path
+) -> None:
+    exported = tmp_path / "blocks.rlp"
+    assert db(home, "export", str(exported)) == 0
+    path, before = home.path / "blocks.log", chain_of(home)
+    start = starts(path)[4]
+    path.write_bytes(path.read_bytes()[: start + 30] + bytes(40) + path.read_bytes()[start + 70 :])
+    with pytest.raises(CorruptFile):
+        home.open()
+    assert db(home, "repair") == 0
+    assert chain_of(home) == before[:5]
+    assert db(home, "import", str(exported)) == 0
+    assert chain_of(home) == before
+
+
+def test_nothing_set_aside_is_overwritten(home: Home) -> None:
+    path, kept = home.path / "blocks.log", []
+    for number in (1, 2, 3):
+        flip(path, starts(path)[4] + 150)
+        kept.append(path.read_bytes())
+        assert db(home, "repair") == 0
+        names = [f"blocks.log.damaged-{one}" for one in range(1, number + 1)]
+        assert [(home.path / name).read_bytes() for name in names] == kept
+    assert db(home, "prune") == 0 and (home.path / "blocks.log.damaged-1").exists()
+    assert db(home, "prune", "--yes") == 0
+    assert not list(home.path.glob("*.damaged-*"))
+
+
+@pytest.mark.parametrize("name", [*MEMBERS, "genesis.json"])
+def test_a_missing_file_is_an_error_and_changes_nothing(home: Home, name: str) -> None:
+    (home.path / name).unlink()
+    before = sorted(path.name for path in home.path.iterdir())
+    with pytest.raises(StorageError, match=f"lacks {name}"):
+        home.open()
+    assert sorted(path.name for path in home.path.iterdir()) == before
+
+
+def test_a_missing_file_is_made_anew_on_request(home: Home, tmp_path: Path) -> None:
+    copy, before = tmp_path / "genesis.json", chain_of(home)
+    copy.write_bytes((home.path / "genesis.json").read_bytes())
+    for name in ("pool.log", "state.snapshot", "genesis.json"):
+        (home.path / name).unlink()
+    assert db(home, "repair") == 1
+    assert db(home, "repair", "--genesis", str(copy)) == 0
+    assert chain_of(home) == before
+
+
+def test_a_genesis_of_another_chain_does_not_repair(home: Home, tmp_path: Path) -> None:
+    other = Home(tmp_path / "other")
+    other.open(chain_id=5)
+    other.close()
+    (home.path / "genesis.json").unlink()
+    assert db(home, "repair", "--genesis", str(other.path / "genesis.json")) == 1
+    assert not (home.path / "genesis.json").exists()
+
+
+def test_a_damaged_pool_keeps_its_other_transactions(home: Home) -> None:
+    node = home.open()
+    for nonce in (BLOCKS + 1, BLOCKS + 2):
+        node.submit(payment(node, nonce))
+    home.close()
+    path = home.path / "pool.log"
+    start = starts(path)[1]
+    path.write_bytes(path.read_bytes()[: start + 40] + bytes(9) + path.read_bytes()[start + 49 :])
+    with pytest.raises(CorruptFile, match=r"pool\.log"):
+        home.open()
+    assert db(home, "repair") == 0
+    node = home.open()
+    assert (node.pool.executable_count, node.pool.queued_count) == (1, 1)
+    home.close()
+
+
+def test_a_flipped_bit_in_a_file_header_is_repaired(home: Home) -> None:
+    before = chain_of(home)
+    flip(home.path / "blocks.log", 30)
+    with pytest.raises(StorageError, match=r"blocks\.log is no file of this version and chain"):
+        home.open()
+    assert db(home, "repair") == 0
+    assert chain_of(home) == before
+
+
+def test_verification_changes_nothing_and_waits_for_no_node(home: Home) -> None:
+    files = {path: path.read_bytes() for path in home.path.iterdir()}
+    assert [report.problems for report in verify(home.path)] == [()] * len(MEMBERS)
+    assert {path: path.read_bytes() for path in home.path.iterdir() if path.name != "LOCK"} == {
+        path: data for path, data in files.items() if path.name != "LOCK"
+    }
+    home.open()
+    assert db(home, "verify") == 1
+    home.close()
+
+
+def test_compaction_keeps_the_chain_and_its_amendments(home: Home) -> None:
+    node = home.open()
+    chain = node.chain
+    chain.set_head(chain.canonical_hash(6))
+    node.mine(3)
+    chain.amend(chain.head.hash, {"0x" + "b0" * 20: {"balance": "0x77"}})
+    home.close()
+    before = chain_of(home)
+    size = (home.path / "blocks.log").stat().st_size
+    assert db(home, "compact") == 0
+    assert (home.path / "blocks.log").stat().st_size < size
+    assert chain_of(home) == before
+    node = home.open()
+    assert node.chain.layer_of(node.chain.head.hash).balance(b"\xb0" * 20) == 0x77
+    home.close()
+
+
+def test_statistics_count_what_is_there(home: Home, capsys: pytest.CaptureFixture) -> None:
+    assert db(home, "stats") == 0
+    assert f"{BLOCKS} blocks" in capsys.readouterr().out
+
+
+def test_a_single_flipped_bit_is_always_found() -> None:
+    rng = random.Random(7)
+    record = encode_record(3, rng.randbytes(500))
+    for bit in rng.sample(range(32, 8 * len(record)), 300):
+        damaged = bytearray(record)
+        damaged[bit // 8] ^= 1 << bit % 8
+        found = corrected(bytes(damaged))
+        assert found is not None and (found.kind, found.payload) == (3, record[9:])
+
+
+def test_new_names_are_on_the_disk_before_a_block_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No name that was made or changed is left to the system when a block counts as written."""
+    synced: list[tuple[int, frozenset[str]]] = []
+    fsync = os.fsync
+
+    def recorded(descriptor: int) -> None:
+        fsync(descriptor)
+        names = frozenset(os.listdir(descriptor)) if _is_directory(descriptor) else frozenset()
+        synced.append((os.fstat(descriptor).st_ino, names))
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    path = tmp_path / "new" / "data"
+    directory = DataDirectory(path, fsync=Fsync.ALWAYS)
+    node = dev_node(accounts=1, mining=Mining.MANUAL, directory=directory)
+    node.mine()
+    at_block = dict(synced)
+    assert at_block[path.stat().st_ino] >= {*MEMBERS, "genesis.json"}
+    assert "data" in at_block[path.parent.stat().st_ino]
+    aside = directory.abandon()
+    at_end = dict(synced)
+    assert at_end[aside.stat().st_ino] >= {*MEMBERS, "genesis.json"}
+    assert aside.name in at_end[path.stat().st_ino]
+    directory.close()
+
+
+def _is_directory(descriptor: int) -> bool:
+    return stat.S_ISDIR(os.fstat(descriptor).st_mode)
