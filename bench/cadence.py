@@ -1,4 +1,4 @@
-"""Do slices stay on time under load? `python -m fastevm.bench.cadence` starts a node and finds out.
+"""Measures whether slices stay on time under load: `python -m fastevm.bench.cadence`.
 
 A development node of its own process gets heavy eth_simulateV1 requests over several connections
 and a steady stream of transactions, all over the loopback interface. Reported are the lateness of
@@ -33,7 +33,7 @@ SPIN = "0x5f355b60405f205f526001900380600257" + "00"
 ROUNDS = 20_000
 TRIVIAL_EVERY = 0.01  # seconds
 
-# What is held against an aim: group and figure of the report, milliseconds (slices where missed).
+# Aim, group and figure of the report, limit in milliseconds (a number of slices for `missed`).
 AIMS = (
     ("slices missed", "missed", None, 0.0),
     ("lateness of slices, p99", "lateness_ms", "p99", 10.0),
@@ -45,7 +45,7 @@ AIMS = (
 
 @dataclass(slots=True)
 class Watch:
-    """What was seen from outside. Times in seconds of one clock."""
+    """What clients of the node observed. Times in seconds of one clock."""
 
     sent: dict[str, float] = field(default_factory=dict)
     visible: list[float] = field(default_factory=list)
@@ -192,7 +192,7 @@ def report(watch: Watch, before: dict[str, float], after: dict[str, float]) -> d
 
 
 def aims(found: dict[str, Any]) -> list[dict[str, object]]:
-    """What the figures are held against."""
+    """The aims and how the figures meet them."""
     return [
         aim(
             name,

@@ -72,7 +72,7 @@ def run_node(arguments: argparse.Namespace) -> int:
 
 
 def measure_the_rest(large: bool) -> dict[str, Any]:
-    """What a case file cannot say."""
+    """The measurements that are no cases of a file."""
     progress("calls from Python, blocks, threads, growth of the state")
     return {
         "border": call_overhead.measure(),

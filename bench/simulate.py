@@ -4,7 +4,7 @@
 
 Every round runs every contender once, so that a slow moment of the machine meets them all; the
 figures are medians over the rounds. pyrevm comes from its own environment (`make peers`) and is
-left out, with a word, where that is missing.
+left out where that is missing; the output says so.
 """
 
 import argparse

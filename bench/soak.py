@@ -181,7 +181,7 @@ class Soak:
             time.sleep(self.options.pause)
 
     def _switch(self, kind: str) -> None:
-        """Make one fault and look what it does to the follower's metrics."""
+        """Make one fault and note how it changes the follower's metrics."""
         made = f'faults_total{{kind="{kind}"}}'
         before, count = self.follower.metrics(), self.builder.metrics().get(made, 0)
         interval = self.options.slice_interval / 1000
@@ -234,7 +234,7 @@ class Soak:
     # --- the end ----------------------------------------------------------------------------------
 
     def _drain(self) -> list[str]:
-        """Wait until all is sealed and followed; what never came into a block."""
+        """Wait until all is sealed; the transactions that are in no block."""
         missing = list(self.load.accepted)
 
         def all_sealed() -> bool:

@@ -8,7 +8,7 @@ its forks, as a file of their own. File by file py-evm runs them first, in a pro
 (`make peers`), then fastevm runs those that py-evm passes, and so on in turns; both read the file,
 make the state, run the transaction and compare the root. Times are thread CPU time, the median of
 the rounds. Left out are files that are slow by design, cases that py-evm gets wrong (it has no
-EIP-7610, for one) and those that take it longer than the limit: all would speak for fastevm.
+EIP-7610, for one) and those that take it longer than the limit: all of them would favour fastevm.
 Ends with status 1 where fastevm fails a case, 2 without anything to time.
 """
 
@@ -157,7 +157,7 @@ class Comparison:
         return added([timing for timings in self.by_directory.values() for timing in timings])
 
     def table(self) -> str:
-        """What was found, in words."""
+        """The figures as text."""
         total = self.total()
         ratios = {place: added(found).ratio for place, found in self.by_directory.items()}
         mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))

@@ -1,4 +1,4 @@
-"""The border between Python and the machine: what a call costs before it does anything."""
+"""The overhead of a call from Python: parsing its arguments and making its result."""
 
 from __future__ import annotations
 
@@ -34,17 +34,15 @@ def measure() -> dict[str, float]:
     def there_and_back() -> None:
         machine.revert(machine.snapshot())
 
-    acts: dict[str, Callable[[], object]] = {
+    actions: dict[str, Callable[[], object]] = {
         "empty call, 20-byte addresses": partial(machine.call, HELPER, sender=CALLER),
         "empty call, hex addresses": partial(machine.call, spelled, sender=caller),
-        "balanceOf of a plain token": partial(machine.call, PROGRAM, balance_of, sender=CALLER),
-        "transfer of a plain token": partial(
-            machine.call, PROGRAM, transfer(HELPER, 5), sender=CALLER
-        ),
+        "balanceOf of a token": partial(machine.call, PROGRAM, balance_of, sender=CALLER),
+        "transfer of a token": partial(machine.call, PROGRAM, transfer(HELPER, 5), sender=CALLER),
         "EVM()": fastevm.EVM,
         "snapshot and revert": there_and_back,
     }
-    return {name: round(seconds_of(act) * 1e6, 3) for name, act in acts.items()}
+    return {name: round(seconds_of(action) * 1e6, 3) for name, action in actions.items()}
 
 
 def aims(found: dict[str, float]) -> list[dict[str, object]]:

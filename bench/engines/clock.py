@@ -1,4 +1,4 @@
-"""Times of small and of large things, as medians."""
+"""Medians of thread CPU time, and wall time."""
 
 from __future__ import annotations
 

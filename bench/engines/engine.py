@@ -86,7 +86,7 @@ def outcome_of(result: fastevm.ExecutionResult) -> Outcome:
 
 
 class Fastevm:
-    """fastevm itself, without a process between."""
+    """fastevm, in this process."""
 
     name = "fastevm"
     slow = False
@@ -113,7 +113,7 @@ class Fastevm:
         return (time.thread_time_ns() - start) / 1e9
 
     def close(self) -> None:
-        """Let the machines go."""
+        """Release the machines."""
         self.calls.clear()
 
 
@@ -176,7 +176,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class PeerKind:
-    """A peer that this harness knows: where its environment may be and how it is spoken to."""
+    """A peer: where its environment may be, and the module that runs cases there."""
 
     name: str
     module: str

@@ -43,7 +43,7 @@ class Figures:
 
 @dataclass
 class Entry:
-    """One case on one engine, proved and ready to be timed."""
+    """One case on one engine, with the right outcome and ready to be timed."""
 
     case: Case
     engine: Engine
@@ -53,7 +53,7 @@ class Entry:
 
 
 class Runner:
-    """Proves, then times."""
+    """Checks the outcome of every case on every engine, then times it."""
 
     def __init__(self, engines: list[Engine], effort: Effort, report: Report) -> None:
         self.engines = engines
@@ -102,7 +102,7 @@ class Runner:
     def excused(self, case: Case, engine: Engine, prepared: Prepared) -> bool:
         """Whether the peer charges less only because it counts the prepared slots as warm.
 
-        It then does less work than asked, so its figure flatters it and may stand.
+        It then does less work than the case asks for; its figure is kept, to its advantage.
         """
         expected = case.expected(engine.slow)
         outcome = prepared.outcome

@@ -26,7 +26,7 @@ def measure() -> list[dict[str, float]]:
     found: list[dict[str, float]] = []
     for count in range(1, (os.cpu_count() or 1) + 1):
         calls = [Program("spin", model.code, word(LOOPS)).call() for _ in range(count)]
-        spent = min(wall_seconds(partial(together, calls)) for _ in range(3))
+        spent = min(wall_seconds(partial(run_all, calls)) for _ in range(3))
         rate = count * RUNS / spent
         found.append({"threads": count, "runs_per_second": round(rate, 1)})
     for row in found:
@@ -34,7 +34,7 @@ def measure() -> list[dict[str, float]]:
     return found
 
 
-def together(calls: Sequence[Callable[[], object]]) -> None:
+def run_all(calls: Sequence[Callable[[], object]]) -> None:
     """Run all at the same time."""
     threads = [Thread(target=spin, args=(call, RUNS)) for call in calls]
     for thread in threads:

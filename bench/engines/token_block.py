@@ -75,8 +75,8 @@ def decoded(transactions: list[bytes]) -> list[Transaction]:
 def measure(transfers: int = TRANSFERS) -> dict[str, float]:
     """Milliseconds of the parts and millions of gas per second, each the best of three.
 
-    Thread CPU time where one thread works, so that a busy machine does not count; wall time, which
-    does, for the senders on several threads.
+    Thread CPU time where one thread works, which a busy machine does not change; wall time for the
+    senders on several threads.
     """
     secrets = keys(transfers)
     owners = [public_key_address(secret) for secret in secrets]

@@ -27,10 +27,10 @@ from fastevm.node.node import PRELOAD_SECONDS
 ANVIL_VERSION: Final = "1.7.1"
 ANVIL_PACKAGE: Final = f"@foundry-rs/anvil@{ANVIL_VERSION}"
 INSTALL_SECONDS: Final = 120.0
-OWN_WORK_SECONDS: Final = PRELOAD_SECONDS + 0.5  # until it has begun with what it does on its own
+OWN_WORK_SECONDS: Final = PRELOAD_SECONDS + 0.5  # until a node has begun to preload
 SETTLE_SECONDS: Final = 20.0
-SETTLED_SECONDS: Final = 0.4  # without work of its own
-IDLE_SHARE: Final = 0.1  # of a core, that an idle node may use
+SETTLED_SECONDS: Final = 0.4  # of an idle node
+IDLE_SHARE: Final = 0.1  # of a core: a node that uses less is idle
 GAS_LIMIT: Final = 1_000_000_000  # of a block, on both: gas is not what is measured
 BLOCK_TIME: Final = 2  # seconds, on both where blocks come by the clock
 CHAIN_ID: Final = 31_337
@@ -58,7 +58,7 @@ class ComparedNode(NodeProcess):
         return Load(self.port, self.pid, connections)
 
     def settle(self) -> None:
-        """Wait until it has done what it begins with on its own (loading a trusted setup)."""
+        """Wait until it has preloaded what it loads after its start (a trusted setup)."""
         time.sleep(max(0.0, self.answered + OWN_WORK_SECONDS - time.monotonic()))
         deadline = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < deadline:
@@ -115,6 +115,6 @@ def anvil_binary() -> Path:
 
 
 def direct(program: Path) -> Path:
-    """The binary itself where npm put a script around it, so that its process is the node's."""
+    """The binary that npm's script starts, so that its process is the node's."""
     found = sorted(program.resolve().parents[1].glob("anvil-*/bin/anvil*"))
     return found[0] if found else program

@@ -1,4 +1,4 @@
-"""What both nodes hold before they are compared: the same contracts and one block of transfers."""
+"""The contracts and the block of transfers that both nodes hold before they are compared."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EMITTER: Final = assemble(
 
 
 def deployment(code: bytes, storage: dict[int, int]) -> bytes:
-    """Initcode that writes slots and leaves ``code`` behind."""
+    """Initcode that writes slots and deploys ``code``."""
     writes = b"".join(
         push(value) + push(slot) + assemble("SSTORE") for slot, value in storage.items()
     )

@@ -1,4 +1,4 @@
-"""A node that does wrong on demand: takes the options of `fastevm node`.
+"""A node with faults on demand: takes the options of `fastevm node`.
 
 Each line of its standard input is a JSON object of fault switches, which act once: ``drop``,
 ``duplicate``, ``reorder`` (messages of the feed), ``delay`` (seconds), ``restart_block`` and
@@ -17,7 +17,7 @@ FEED_FAULTS = ("drop", "duplicate", "reorder", "delay")
 BLOCK_FAULTS = ("restart_block", "seal_without_last")
 
 
-def obey(node: Any) -> None:
+def switch_faults(node: Any) -> None:
     """Switch faults on as the standard input says, until it ends."""
     for line in sys.stdin:
         for name, value in json.loads(line).items():
@@ -33,7 +33,7 @@ def main() -> int:
     command.add_arguments(parser)
     arguments = parser.parse_args()
     node = command.node_of(arguments)
-    Thread(target=obey, args=(node,), daemon=True).start()
+    Thread(target=switch_faults, args=(node,), daemon=True).start()
     command.serve_node(node, arguments)
     return 0
 

@@ -1,4 +1,4 @@
-"""Everything at once on one node for as long as one likes: does its memory stay flat?
+"""Loads one node with everything at once and measures whether its memory stays flat.
 
 All calls of the benchmark in turns, hostile requests, a steady stream of transactions, connections,
 subscriptions and filters that come and go. A node holds the newest blocks and states in memory, and
@@ -71,7 +71,7 @@ class Growth(NamedTuple):
 
     @property
     def is_flat(self) -> bool:
-        """Whether what is left of a transaction does not count."""
+        """Whether the growth for each transaction is within the limit."""
         return self.total <= self.limit
 
 
@@ -137,7 +137,7 @@ class FullLoad:
         self.moments: list[Moment] = []
 
     def run(self, seconds: float, say: Callable[[str], None]) -> int:
-        """Go on for so long and say what memory does; 1 if a request failed or it is not flat."""
+        """Load for so long and print its memory; 1 if a request failed or memory is not flat."""
         started = time.monotonic()
         with self._streaming() as stream:
             while time.monotonic() - started < seconds:

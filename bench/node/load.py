@@ -99,7 +99,7 @@ class Connection:
         self.socket.sendall(request)
 
     def receive(self) -> bytes | None:
-        """Take what came; the whole answer once it is complete."""
+        """Read from the socket; the whole answer once it is complete."""
         data = self.socket.recv(RECEIVED_AT_ONCE)
         if not data:
             raise LoadError("the server closed a connection")

@@ -77,7 +77,7 @@ def pattern(number: int) -> tuple[Receipt, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """As much of a transaction as logs show."""
+    """The part of a transaction that logs show."""
 
     hash: bytes
 

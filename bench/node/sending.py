@@ -1,7 +1,7 @@
 """Transactions per second: accepted by eth_sendRawTransaction, and seen in canonical blocks.
 
-Transfers of one wei by many senders, signed beforehand, as fast as the node answers; then the node
-has time until the last one is in a block. Each node makes blocks by the same clock.
+Transfers of one wei by many senders, signed beforehand, as fast as the node answers; the run
+ends when the last one is in a block. Each node makes blocks by the same clock.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def senders() -> list[Sender]:
 
 
 class Sending:
-    """One node that takes transactions, and where its senders stand."""
+    """One node that takes transactions, with the nonces of its senders."""
 
     def __init__(self, node: ComparedNode) -> None:
         self.node = node
@@ -130,7 +130,7 @@ class Sending:
 
 
 def wait_for(happened: Callable[[], bool], seconds: float) -> None:
-    """Wait until something is so; LoadError when it does not come."""
+    """Wait until a condition holds; LoadError after so many seconds."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:

@@ -1,7 +1,7 @@
 """What every engine under test offers, and readers of a case's fields; standard library only.
 
 A peer runs in its own environment, where neither fastevm nor this package can be imported, so this
-file and the engines beside it are also found as plain scripts.
+file and the engines beside it are also run as scripts.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Programs of our own, small enough to read: loops over one thing each, and a token."""
+"""Programs of this project: loops over one opcode or a few, and an ERC-20 token."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def word(number: int) -> bytes:
 def loop(body: str, setup: str = "") -> bytes:
     """Code that runs a body as often as the first word of calldata says.
 
-    The counter lies under what the set-up leaves on the stack, so a body must leave the stack as it
-    found it, and the set-up must leave nothing.
+    The counter is the top of the stack when the body begins and when it ends; the set-up leaves the
+    stack empty.
     """
     return assemble(
         f"""

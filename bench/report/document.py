@@ -17,7 +17,7 @@ FORMAT = 1
 
 
 def machine() -> dict[str, object]:
-    """Where the figures were taken."""
+    """The machine that the figures are of."""
     return {
         "processor": processor_name(),
         "cores": os.cpu_count(),

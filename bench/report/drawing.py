@@ -11,7 +11,7 @@ LABEL = 300  # width kept for the names of bars
 ROW = 18
 INK = "#1c2430"
 BAR = "#2f6f9f"
-BEHIND = "#b3261e"  # bars below 1
+SLOWER = "#b3261e"  # bars below 1
 COLOURS = ("#2f6f9f", "#b3261e", "#3d8b5f", "#8a5fb3")
 
 
@@ -43,7 +43,7 @@ def bars(title: str, rows: Sequence[tuple[str, float]]) -> str:
     for number, (name, value) in enumerate(rows):
         top = 24 + number * ROW
         length = math.log(value) * unit
-        colour = BAR if length >= 0 else BEHIND
+        colour = BAR if length >= 0 else SLOWER
         parts += [
             text(LABEL - 8, top + 12, name, "end"),
             f'<rect x="{zero + min(0.0, length):.1f}" y="{top + 2}" width="{abs(length):.1f}" '

@@ -1,4 +1,4 @@
-"""A page to read: the figures of one run as tables and as bars, without anything to load."""
+"""A HTML page of the figures of one run as tables and bars, in one file."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def check_signing(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def check_path(test: Mapping[str, Any]) -> Mismatch | None:
-    """The compact encoding of a path, as it stands in a node of a trie made for it."""
+    """The hex-prefix encoding of a path, read from a node of a trie made for it."""
     path, ends = test["seq"], test["term"]
     before = [] if ends and len(path) % 2 == 0 else [0] * ends
     behind = [] if ends else [0] * (1 + (len(path) + 1) % 2)
@@ -144,12 +144,12 @@ def check_genesis(test: Mapping[str, Any]) -> Mismatch | None:
 
 
 def balance_of(fields: Mapping[str, Any]) -> str:
-    """The balance of an account, which old files call by its unit."""
+    """The balance of an account; old files name it ``wei``."""
     return str(fields.get("balance", fields.get("wei", "0x0")))
 
 
 def check_seal(test: Mapping[str, Any]) -> Mismatch | None:
-    """Proof of work: the cache, the hash that is sealed, and what the nonce makes of it.
+    """Proof of work: the cache, the header hash, and the mix hash and result of the nonce.
 
     The seals of these tests do not meet the difficulty of their headers.
     """

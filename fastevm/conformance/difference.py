@@ -1,11 +1,11 @@
-"""Where two states part: what a failing case prints besides two roots."""
+"""The differences of two states, which a failing case prints beside the two roots."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastevm.state.layer import Layer
 
-SHOWN = 6  # differences told; the others are only counted
+SHOWN = 6  # differences printed; the others are only counted
 
 
 def state_difference(expected: Mapping[bytes, Mapping[str, Any]], found: Layer) -> str:

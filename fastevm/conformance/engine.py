@@ -1,4 +1,4 @@
-"""Engine tests: the payloads that a consensus client would deliver must be accepted or refused."""
+"""Engine tests: payloads of engine_newPayload must be accepted or refused."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -44,7 +44,7 @@ PAYLOAD_FIELDS: Final = (
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each test of the file; one whose state is in another file is set apart."""
+    """A case for each test of the file; one whose state is in another file is skipped."""
     for title, test in content.items():
         network = network_of(test)
         if "pre" in test:
@@ -140,7 +140,7 @@ def least_version(rules: Mapping[str, Any]) -> int:
 
 
 def require(number: int, field: str, expected: object, found: object) -> None:
-    """InvalidBlock if a part of a payload is not what it should be."""
+    """InvalidBlock if a part of a payload is not the expected one."""
     if expected != found:
         raise InvalidBlock(number, field, expected=expected, found=found)
 
@@ -162,7 +162,7 @@ def withdrawals_of(fields: Mapping[str, Any]) -> tuple[Withdrawal, ...] | None:
 
 
 def embedded(raw: bytes) -> Any:
-    """A transaction as it stands in a block's RLP: a list where it is a legacy one."""
+    """A transaction as an item of a block's RLP: a list if it is a legacy one, else a string."""
     try:
         return rlp.decode(raw) if raw[:1] >= b"\xc0" else raw
     except ValueError:

@@ -1,4 +1,4 @@
-"""What kind of tests a file holds: recognised by what is in it, so that any layout will do."""
+"""Recognises the kind of tests in a file by its members, so that any layout of folders works."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -101,7 +101,7 @@ def _cases_of(kinds: tuple[str, ...], name: str, content: Any) -> Iterable[Case]
 
 
 def set_apart() -> Apart:
-    """What is said of tests of EOF."""
+    """The reason that is printed for tests of EOF."""
     return Apart(NO_EOF)
 
 

@@ -1,4 +1,4 @@
-"""Runs test files in worker processes and tells how it went, while it goes and at the end."""
+"""Runs test files in worker processes; prints failures as they come and a tally at the end."""
 
 import json
 import multiprocessing
@@ -31,7 +31,7 @@ class WorkerError(FastevmError):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A case that did not end as it should: where, what was expected, what was found."""
+    """The failure of a case: what was expected, what was found."""
 
     case: str
     expected: str
@@ -209,7 +209,7 @@ def tallies(
 
 
 def _finished(under_way: dict[Future[Tally], str]) -> Iterator[Tally]:
-    """Wait until something is done, and give it out."""
+    """Wait for the next result and yield it."""
     done, _ = wait(under_way, return_when=FIRST_COMPLETED)
     for future in done:
         tally = future.result()

@@ -1,4 +1,4 @@
-"""The official cases that are not run, each with its reason: the one list of them."""
+"""The list of official cases that are not run, each with its reason."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""Where test files come from: plain files, folders, and archives (.tar, .tar.gz, .tar.zst)."""
+"""Finds test files: single files, folders, and archives (.tar, .tar.gz, .tar.zst)."""
 
 import gzip
 import tarfile
@@ -70,7 +70,7 @@ def _from_archive(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _check_end(stream: "_Counted", end: int) -> None:
-    """A stream cut off between two files looks like its end to tarfile; the last block is zeros."""
+    """To tarfile a stream that ends between two files looks complete: check its last block."""
     while stream.read(CHUNK):
         pass
     if stream.count < end + tarfile.BLOCKSIZE:
@@ -103,7 +103,7 @@ class _Counted:
 
 
 class _ZstdStream:
-    """Reads what a zstd stream holds, and says so if it ends too early."""
+    """Reads a zstd stream; SourceError if it ends too early."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         try:

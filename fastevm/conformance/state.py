@@ -51,7 +51,7 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What became of a transaction: a result, or the reason of its rejection; and the state."""
+    """The outcome of a transaction: a result or the reason of its rejection, and the state."""
 
     state: Layer
     result: ExecutionResult | None
@@ -94,7 +94,7 @@ class StateTest:
         return verdict(entry, self.play(fork, entry))
 
     def play(self, fork: str, entry: Mapping[str, Any], execute: Execute = EVM.execute) -> Played:
-        """What becomes of one entry's transaction; ``execute`` runs it on a machine."""
+        """The outcome of one entry's transaction; ``execute`` runs it on a machine."""
         evm = self.machine(self.schedule_of(fork))
         result = rejection = None
         try:
@@ -233,9 +233,9 @@ def hash_of_logs(logs: tuple[Log, ...]) -> bytes:
 
 
 def touched(state: Layer, schedule: ForkSchedule, coinbase: bytes) -> Layer:
-    """What the reward of zero does to the coinbase, after a transaction or its rejection.
+    """Pay the coinbase a reward of zero, after a transaction or its rejection.
 
-    It brings the account to life, or from EIP-161 on deletes it where it is empty.
+    It creates the account, or from EIP-161 on deletes it if it is empty.
     """
     account = state.account(coinbase)
     if not schedule.parameters["clears_empty_accounts"]:

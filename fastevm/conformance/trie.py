@@ -48,7 +48,7 @@ def root_of(pairs: Pairs, hashed: bool) -> bytes:
 
 
 def check_neighbours(test: Mapping[str, Any]) -> Mismatch | None:
-    """Compare the keys before and behind some text with those of the sorted set, by its proofs.
+    """Compare the keys before and after some text with those of the sorted set, by its proofs.
 
     Tries here have no cursor: that each key is found and each text between is not is what is
     checked of the trie.

@@ -77,7 +77,7 @@ def digest_of(outcome: Outcome) -> bytes:
 
 
 def compare_state(test: Mapping[str, Any], harness: Harness) -> Mismatch | None:
-    """Compare every account of ``pre`` and ``post``; what is not in ``post`` is not there."""
+    """Compare every account of ``pre`` and ``post``; one that ``post`` lacks must not exist."""
     post = accounts_of(test["post"])
     for address in post.keys() | accounts_of(test["pre"]).keys():
         wanted, found = post.get(address), harness.account(address)

@@ -1,4 +1,4 @@
-"""The parser of the command line: a word that is almost right is answered with the right one."""
+"""The parser of the command line, which suggests known words for misspelt ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN = re.compile(r"unrecognized arguments: (--[\w.-]+)")
 
 
 class Parser(argparse.ArgumentParser):
-    """An `argparse.ArgumentParser` whose complaints about unknown words suggest known ones.
+    """An `argparse.ArgumentParser` whose errors about unknown words suggest known ones.
 
     ``fill`` adds a command's options when the command is given: others need not be loaded.
     """

@@ -1,4 +1,4 @@
-"""Reads what the state-transition tool is given: accounts, environment and transactions."""
+"""Reads the input of the state-transition tool: accounts, environment and transactions."""
 
 import json
 import sys
@@ -128,7 +128,7 @@ class Environment:
         return [hashes.get(n, ZERO_HASH) for n in range(number - 1, first - 1, -1)]
 
     def ommers(self) -> tuple[Header, ...]:
-        """Uncles as far as rewards need them."""
+        """The numbers and miners of uncles, which rewards need."""
         number = self.required("currentNumber")
         try:
             return tuple(
@@ -335,7 +335,7 @@ def _from_json(fields: Mapping[str, Any], schedule: ForkSchedule, chain_id: int)
 def _signed(
     transaction: Transaction, fields: Mapping[str, Any], schedule: ForkSchedule, chain_id: int
 ) -> Transaction:
-    """Sign with the ``secretKey`` where there is one and no signature; as if it came by wire."""
+    """Sign with the ``secretKey`` if there is one and no signature; then decode the result."""
     if not fields.get("secretKey") or transaction.r or transaction.s:
         return Transaction.decode(transaction.raw)
     protects = schedule.parameters["has_chain_id_in_signature"] and fields.get("protected", True)

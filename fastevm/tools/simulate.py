@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="which answers to give (%(default)s)")  # fmt: skip
     parser.add_argument("--table", action="store_true", help="a readable table, no JSON")
     parser.add_argument("--save-capsule", type=Path, metavar="FILE",
-                        help="save what the run touched, to run it again anywhere")  # fmt: skip
+                        help="save what the run reads, to run it again anywhere")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -92,7 +92,7 @@ def read_payload(arguments: argparse.Namespace) -> Any:
 
 
 def asked(url: str, payload: Any, block: str) -> list[dict[str, Any]]:
-    """What a node answers."""
+    """The answer of a node."""
     try:
         answer = call_once(url, "eth_simulateV1", payload, block, timeout=HTTP_SECONDS)
     except RpcRefusal as error:
@@ -122,7 +122,7 @@ def chain_view(arguments: argparse.Namespace) -> StateView:
 
 
 def options_for(view: StateView, dialect: str) -> SimulateOptions:
-    """What the dialect and the chain decide."""
+    """The options that the dialect and the chain decide."""
     spacing = max(view.config.block_time_ms // 1000, 1)
     return SimulateOptions(
         zero_state_root=dialect == "preconf",

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the entries; what became of them goes to standard output as one JSON list.
+    """Run the entries; their outcomes go to standard output as one JSON list.
 
     Each of the list says name, fork, stateRoot, pass (as the test expects), and an error where it
     did not pass. A trace goes to standard error while the entry runs. Without paths a line of
@@ -107,7 +107,7 @@ def state_tests(file: str, content: bytes) -> Mapping[str, Any]:
 
 
 def told_of(entry: Entry, arguments: argparse.Namespace, log: TextIO) -> dict[str, Any]:
-    """Play one entry, its trace written to ``log`` where one is asked for; what came of it."""
+    """Play one entry, its trace written to ``log`` where one is asked for; its outcome."""
     name, fork, test, expected = entry
     try:
         played = test.play(fork, expected, execution(arguments, log))

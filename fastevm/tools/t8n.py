@@ -35,14 +35,14 @@ NEPHEW_SHARE: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a chain configuration would say: id, and where deposits are made."""
+    """The chain id and the address of the deposit contract."""
 
     chain_id: int
     deposit_contract: bytes = MAINNET_DEPOSIT_CONTRACT
 
 
 class Builder(TracedRunner):
-    """A block whose miners get what the command line says."""
+    """A block whose miners get the reward that the command line names."""
 
     reward = 0
     uncles: tuple[Header, ...] = ()
@@ -170,7 +170,7 @@ def _add_traced(builder: Builder, transaction: Transaction, options: Options, fo
 
 
 def _finished(builder: Builder) -> tuple[BlockResult, str | None]:
-    """End the block. One that its requests make invalid is told as far as it went, and why."""
+    """End the block; if its requests make it invalid, report what was executed, and why."""
     try:
         return builder.finish(), None
     except (InvalidBlock, SimulationError) as error:

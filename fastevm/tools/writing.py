@@ -1,4 +1,4 @@
-"""Writes what the state-transition tool gives: accounts, result and body."""
+"""Writes the output of the state-transition tool: accounts, result and body."""
 
 import json
 import sys
@@ -38,7 +38,7 @@ class Transition:
 
 
 class Outputs:
-    """Puts values into files, or together on standard output or standard error."""
+    """Writes values into files, or collects them for standard output and standard error."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -61,7 +61,7 @@ class Outputs:
                 raise ToolError(IO_FAULT, f"failed writing output: {error}") from None
 
     def close(self) -> None:
-        """Write what was gathered for the streams."""
+        """Write what was collected for the streams."""
         for place, stream in ((STDOUT, sys.stdout), (STDERR, sys.stderr)):
             if self._streams[place]:
                 print(json.dumps(self._streams[place], indent=2), file=stream, flush=True)

@@ -1,4 +1,4 @@
-"""The files of the project and small readers of their text, for the tests of taste."""
+"""The files of the project and small readers of their text, for the tests of this folder."""
 
 import ast
 import re

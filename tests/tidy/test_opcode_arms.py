@@ -25,7 +25,7 @@ WITHOUT_FUNCTION = {"STOP", "INVALID", "POP", "JUMPDEST"}
 FAMILY = {"JUMPI": "jump"}
 # Arms that end the frame or move pc by their operand.
 WITHOUT_MOVES = {"STOP", "INVALID", "RETURN", "REVERT", "SELFDESTRUCT", "JUMP", "JUMPI"}
-# The two that pay for the JUMPDEST they land past, in the plain twin.
+# The two that pay for the JUMPDEST they land past, in the untraced loop.
 LANDING = {"JUMP": "8 + landing"}
 
 
@@ -105,7 +105,7 @@ def test_the_arm_moves_the_stack_and_the_counter_as_the_row_says(op: Op) -> None
 
 
 def _last_part(op: Op) -> str:
-    """Behind the look-ahead of the plain twin, if there is one."""
+    """Behind the look-ahead of the untraced loop, if there is one."""
     text = arms()[op.mnemonic].text.split("        else:\n            UNDEFINED_LABEL")[0]
     return text.rsplit("                continue\n", 1)[-1]
 
