@@ -41,6 +41,7 @@ REASONS: Final[dict[str, Row]] = {
     "invalid_request": _both(-32600, "invalid request"),
     "empty_batch": _both(-32600, "empty batch"),
     "batch_too_large": _both(-32600, "batch too large"),
+    "too_many_values": _both(-32600, "request too large: more than {limit} values"),
     "method_name_too_long": _both(-32600, "method name too long: {length} > {limit}"),
     "method_not_found": _both(-32601, "the method {method} does not exist/is not available"),
     "notifications_not_supported": _both(-32601, "notifications not supported"),

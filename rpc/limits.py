@@ -6,6 +6,7 @@ from typing import Final
 from fastevm.logindex import LogLimits
 
 METHOD_NAME_LIMIT: Final = 2048  # characters
+VALUES_LIMIT: Final = 524_288  # JSON values of one body
 STORAGE_KEYS_LIMIT: Final = 1024  # of one eth_getProof or eth_getStorageValues
 FEE_HISTORY_LIMIT: Final = 1024  # blocks of one eth_feeHistory; more are cut silently, as geth does
 PERCENTILES_LIMIT: Final = 100  # reward percentiles of one eth_feeHistory

@@ -5,7 +5,7 @@ from typing import Final
 
 from fastevm.rpc.backend import PendingBlock
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.workers import SMALL_WEIGHT
+from fastevm.rpc.dispatch.workers import LOOP_OBJECTS
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter, check_choices
 from fastevm.rpc.selectors import EARLIEST, Selector
@@ -39,7 +39,7 @@ def query_logs(context: Context, wanted: LogFilter) -> bytes:
     return text.take()
 
 
-def weigh_logs(context: Context, wanted: LogFilter) -> int:
+def objects_of_logs(context: Context, wanted: LogFilter) -> int:
     """Return about how much work an answer is, in the objects of another method's answer."""
     check_choices(wanted)
     chain = context.node.chain
@@ -53,10 +53,10 @@ def weigh_logs(context: Context, wanted: LogFilter) -> int:
     numbers = _numbers(context, wanted, chain.head.number, pending)
     choices = sum(map(len, (wanted.addresses, *wanted.topics))) // CHOICES_OF_OBJECT
     weight += choices + len(numbers) * (1 + choices) // BLOCKS_OF_OBJECT
-    if weight > SMALL_WEIGHT:
+    if weight > LOOP_OBJECTS:
         return weight
     size = context.log_index.size_of(numbers.start, numbers.stop - 1, wanted.query())
-    return SMALL_WEIGHT + 1 if size is None else weight + size // BYTES_OF_OBJECT
+    return LOOP_OBJECTS + 1 if size is None else weight + size // BYTES_OF_OBJECT
 
 
 def _of_block(context: Context, wanted: LogFilter, block_hash: bytes) -> bytes:

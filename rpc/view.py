@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Any, Protocol
 
 from fastevm.rpc.backend import Layer, Node, PendingBlock
-from fastevm.rpc.dispatch.workers import weigh
+from fastevm.rpc.dispatch.workers import require_worker_above_limit
 from fastevm.simulate import StateView
 from fastevm.types import Block, Receipt
 from fastevm.wire.blocks import block_json
@@ -83,7 +83,7 @@ class View:
             else:
                 chain, block_hash = self.node.chain, self.block.hash
                 if not chain.in_memory(block_hash):
-                    weigh(len(self.block.transactions))
+                    require_worker_above_limit(len(self.block.transactions))
                 self._receipts = chain.receipts_of(block_hash)
         return self._receipts
 

@@ -1,62 +1,57 @@
-"""A batch: what the event loop can answer is answered there, the rest in few trips to a worker.
+"""A batch: calls are answered in their order, on the event loop as far as that goes.
 
-Calls are answered in their order, one after the other. The loop gets its turn after a while, and so
-do other jobs.
+Calls for workers that follow each other are one job. The loop serves others every `LOOP_TIME`, a
+worker every `JOB_TIME`.
 """
 
 import asyncio
 from collections.abc import Coroutine
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from fastevm.rpc.dispatch.coalesce import GROUP, look_ahead
+from fastevm.rpc.dispatch.coalesce import GROUP, prepare
 from fastevm.rpc.dispatch.envelope import Call, Message, Refusal, encode_batch
 from fastevm.rpc.dispatch.registry import Place
+from fastevm.rpc.dispatch.runner import CallRunner, Outcome
+from fastevm.rpc.dispatch.socket_request import SocketRequest
+from fastevm.rpc.dispatch.workers import is_stopped
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.subscriptions.topics import Turn
-
-if TYPE_CHECKING:
-    from fastevm.rpc.dispatch.dispatcher import Dispatcher, Outcome
 
 IN_WORKERS: Final = (Place.WORKER, Place.LIGHT, Place.SMALL)  # where such calls may be made
-LOOP_TIME: Final = 0.002  # seconds of one batch until others get their turn on the loop
-TRIP_TIME: Final = 0.05  # seconds of one batch in a worker, until other jobs get theirs
+LOOP_TIME: Final = 0.002  # seconds of one batch until the loop serves others
+JOB_TIME: Final = 0.015  # seconds of one batch in a worker, until it serves other jobs
 
 
 class Batch:
     """A batch under way."""
 
-    __slots__ = ("answers", "dispatcher", "goes_elsewhere", "is_small", "limit", "messages",
-                 "position", "prepared", "size", "turn")  # fmt: skip
+    __slots__ = ("answers", "goes_elsewhere", "is_small", "limit", "messages", "position",
+                 "prepared", "request", "runner", "size")  # fmt: skip
 
     def __init__(
         self,
-        dispatcher: "Dispatcher",
+        runner: CallRunner,
         messages: list[Message],
-        turn: Turn | None,
+        request: SocketRequest | None,
         is_small: bool,
     ) -> None:
-        self.dispatcher = dispatcher
+        self.runner = runner
         self.messages = messages
-        self.turn = turn
+        self.request = request
         self.is_small = is_small
-        self.limit = dispatcher.context.limits.batch_response_size
+        self.limit = runner.context.limits.batch_response_size
         self.answers: list[bytes] = []
         self.size = 0
         self.position = 0  # of the next message
-        self.prepared = 0  # messages that were looked at together
+        self.prepared = 0  # messages up to here are prepared
         self.goes_elsewhere = False  # the next one cannot be answered on the loop
 
     def begin(self) -> bytes | Coroutine[Any, Any, bytes]:
         """Return the answer, or what is to be awaited for it."""
-        limit = self.dispatcher.context.limits.batch_items
-        if len(self.messages) > limit:
-            refusal = Refusal(self.messages[0].id or b"null", RpcError("batch_too_large"))
-            return encode_batch([self.dispatcher.refuse(refusal)])
         return self.result() if self.work_here() else self.go_on()
 
     async def go_on(self) -> bytes:
-        """Work elsewhere and here in turns, to the end."""
+        """Work in a worker and on the loop alternately, to the end."""
         while True:
             if self.goes_elsewhere:
                 await self.work_elsewhere()
@@ -72,16 +67,16 @@ class Batch:
     def work_here(self) -> bool:
         """Answer on the loop as far as that goes; whether it went to the end."""
         messages, answers, limit = self.messages, self.answers, self.limit
-        here, turn, is_small = self.dispatcher.here, self.turn, self.is_small
+        on_loop, request, is_small = self.runner.on_loop, self.request, self.is_small
         position, until = self.position, perf_counter() + LOOP_TIME
         self.goes_elsewhere = False
         while position < len(messages):
             message = messages[position]
             if position >= self.prepared:
                 self.prepared = position + GROUP
-                look_ahead(self.dispatcher.context, messages[position : self.prepared])
+                prepare(self.runner.context, messages[position : self.prepared])
             answer = (
-                here(message, turn, is_small)
+                on_loop(message, request, is_small)
                 if self.size <= limit or message.id is None
                 else self.too_large(message)
             )
@@ -101,45 +96,58 @@ class Batch:
         """Answer the next message, and what follows it as far as a worker takes it along."""
         message = self.messages[self.position]
         assert isinstance(message, Call)
-        if self.dispatcher.place_of(message) is Place.TASK:
-            self.add(await self.dispatcher.elsewhere(message, self.turn))
+        if self.runner.place_of(message) is Place.TASK:
+            self.add(await self.runner.elsewhere(message))
             return
-        calls = self.calls_together()
+        calls = self.calls_for_worker()
         outcomes: list[Outcome] = []
         try:
-            async with asyncio.timeout(self.dispatcher.context.limits.request_time):
-                await self.dispatcher.workers.run(
-                    self.run_together, calls, outcomes, heavy=self.dispatcher.is_heavy(calls)
+            async with asyncio.timeout(self.runner.context.limits.request_time):
+                await self.runner.workers.run(
+                    self.run_in_order,
+                    calls,
+                    outcomes,
+                    long=self.runner.any_is_long(calls),
+                    limited=True,
                 )
         except TimeoutError:
             outcomes = [*outcomes, (RpcError("timed_out"), 0.0)][: len(calls)]
         except RpcError as error:  # no worker has room
             outcomes = [(error, 0.0)] * len(calls)
         for call, outcome in zip(calls, outcomes, strict=False):
-            self.add(self.dispatcher.settle(call, outcome))
+            self.add(self.runner.settle(call, outcome))
 
-    def calls_together(self) -> list[Call]:
+    def calls_for_worker(self) -> list[Call]:
         """Return the calls from here on that are made in worker threads."""
         calls: list[Call] = []
         for message in self.messages[self.position :]:
             if not isinstance(message, Call):
                 break
-            if self.dispatcher.place_of(message) not in IN_WORKERS:
+            if self.runner.place_of(message) not in IN_WORKERS:
                 break
             calls.append(message)
         return calls
 
-    def run_together(self, calls: list[Call], outcomes: "list[Outcome]") -> None:
-        """Make calls one after the other, in a worker, as long as one trip may take."""
-        started, size = perf_counter(), self.size
-        for position, call in enumerate(calls):
+    def run_in_order(self, calls: list[Call], outcomes: list[Outcome]) -> None:
+        """Make calls one after the other, in a worker, as long as one job may take.
+
+        The call at which a job is stopped is made again by the one that goes on, if it may be.
+        """
+        started = perf_counter()
+        size = self.size + sum(len(made) for made, _ in outcomes if isinstance(made, bytes))
+        for position in range(len(outcomes), len(calls)):
+            call = calls[position]
             if position % GROUP == 0:
-                look_ahead(self.dispatcher.context, calls[position : position + GROUP])
-            outcome = self.dispatcher.outcome(call)
+                prepare(self.runner.context, calls[position : position + GROUP])
+            outcome = self.runner.outcome(call)
+            if is_stopped() and self.runner.place_of(call) is Place.LIGHT:
+                return
             outcomes.append(outcome)
+            if is_stopped():
+                return
             if isinstance(outcome[0], bytes):
                 size += len(outcome[0])
-            if size > self.limit or perf_counter() - started > TRIP_TIME:
+            if size > self.limit or perf_counter() - started > JOB_TIME:
                 return
 
     def add(self, answer: bytes) -> None:
@@ -151,6 +159,4 @@ class Batch:
 
     def too_large(self, message: Message) -> bytes:
         """Return what a call gets that has no room in the answer any more."""
-        return self.dispatcher.refuse(
-            Refusal(message.id or b"null", RpcError("response_too_large"))
-        )
+        return self.runner.refuse(Refusal(message.id or b"null", RpcError("response_too_large")))

@@ -1,6 +1,6 @@
-"""Calls that come together are prepared together, where their method gains by it.
+"""Coalesces calls of a method that prepares several at once: senders are recovered in groups.
 
-They stand in one batch, or came over several connections in one turn of the event loop.
+Such calls stand in one batch, or came over several connections in one iteration of the event loop.
 """
 
 import asyncio
@@ -10,18 +10,18 @@ from typing import Any, Final
 
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import Call, Message, parse_params
-from fastevm.rpc.dispatch.workers import TooHeavy
+from fastevm.rpc.dispatch.workers import NeedsWorker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods import METHODS
 
-GROUP: Final = 32  # calls that are prepared and answered in one turn of the loop
+GROUP: Final = 32  # calls that are prepared and answered in one iteration of the loop
 
 
-def look_ahead(context: Context, messages: Sequence[Message]) -> None:
-    """Prepare those of the first one's method."""
+def prepare(context: Context, messages: Sequence[Message]) -> None:
+    """Prepare the calls of the first one's method."""
     first = messages[0]
     method = METHODS.get(first.method) if type(first) is Call else None
-    if method is None or method.ahead is None:
+    if method is None or method.prepare_many is None:
         return
     params = []
     for message in messages:
@@ -29,12 +29,12 @@ def look_ahead(context: Context, messages: Sequence[Message]) -> None:
             with suppress(RpcError):  # said when the call is made
                 message.params = parse_params(message.params)
                 params.append(message.params)
-    with suppress(TooHeavy):  # a worker does it, if there is one to make the calls
-        method.ahead(context, params)
+    with suppress(NeedsWorker):  # a worker does it, if there is one to make the calls
+        method.prepare_many(context, params)
 
 
-class Gathering:
-    """The calls of one turn of the loop, each on its own; answered in the next, in their order.
+class Coalescer:
+    """Single calls that came in one iteration of the loop; answered in the next, in their order.
 
     ``answer``: from a call to its answer, or to what is awaited for it.
     """
@@ -45,7 +45,7 @@ class Gathering:
         self.context = context
         self.answer = answer
         self.waiting: list[tuple[Call, asyncio.Future[bytes]]] = []
-        self.names = frozenset(name for name, method in METHODS.items() if method.ahead)
+        self.names = frozenset(name for name, method in METHODS.items() if method.prepare_many)
 
     def join(self, call: Call) -> asyncio.Future[bytes]:
         """Return what will be the answer. The call is made even if nobody waits for it."""
@@ -62,16 +62,16 @@ class Gathering:
         if self.waiting:
             asyncio.get_running_loop().call_soon(self.go_on)
         if len(group) > 1:
-            look_ahead(self.context, [call for call, _ in group])
+            prepare(self.context, [call for call, _ in group])
         for call, future in group:
             answer = self.answer(call)
             if type(answer) is bytes:
                 settle(future, answer)
             else:
-                answer.add_done_callback(Settling(future))  # type: ignore[union-attr]
+                answer.add_done_callback(ResultForwarder(future))  # type: ignore[union-attr]
 
 
-class Settling:
+class ResultForwarder:
     """Hands the outcome of one future on to another."""
 
     def __init__(self, future: asyncio.Future[bytes]) -> None:

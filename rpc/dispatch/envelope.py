@@ -11,9 +11,11 @@ from typing import Any, Final
 import msgspec
 
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.limits import METHOD_NAME_LIMIT
+from fastevm.rpc.limits import METHOD_NAME_LIMIT, VALUES_LIMIT
+from fastevm.wire.text.json_size import measure
 
 NULL: Final = b"null"
+BLANKS: Final = b" \t\r\n"
 VERSION: Final = "2.0"
 
 _HEAD: Final = b'{"jsonrpc":"2.0","id":'
@@ -50,9 +52,9 @@ _anything: Final = msgspec.json.Decoder()
 EAGER_SIZE: Final = 65_536  # bytes
 READS_TEXT: Final = b'"eth_simulateV1"'
 
-# ids that need no second look: integers, and strings without anything to escape
+# ids that need no parsing: integers, and strings without escapes
 ZERO: Final = ord("0")
-_PLAIN_ID: Final = re.compile(rb'(?:0|-?[1-9][0-9]*|"[0-9A-Za-z_.:-]*")')
+_LITERAL_ID: Final = re.compile(rb'(?:0|-?[1-9][0-9]*|"[0-9A-Za-z_.:-]*")')
 
 # RecursionError: nesting deeper than the parser's stack is a parse error like any other
 _UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
@@ -60,13 +62,11 @@ _UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 class Call(msgspec.Struct, gc=False):
     """A request that can be dispatched. ``id`` is raw JSON, None for a notification; ``params``
-    are read already or raw JSON, which `parse_params` reads. ``lasts``: it was found to last too
-    long for the event loop."""
+    are read already or raw JSON, which `parse_params` reads."""
 
     id: bytes | None
     method: str
     params: list[Any] | bytes
-    lasts: bool = False
 
 
 class Refusal(msgspec.Struct, gc=False):
@@ -79,17 +79,25 @@ class Refusal(msgspec.Struct, gc=False):
 Message = Call | Refusal
 
 
-def parse_body(body: bytes) -> Message | list[Message]:
-    """Parse a body: one message, or the list of a batch (as long as the sender made it)."""
+def parse_body(body: bytes, batch_items: int) -> Message | list[Message]:
+    """Parse a body: one message, or the list of a batch of at most ``batch_items``.
+
+    A larger batch, and a body of more than `VALUES_LIMIT` values, is one refusal; nothing is built
+    of it.
+    """
+    if len(body) > 2 * batch_items:  # a shorter one cannot hold more
+        refusal = _too_large(body, batch_items)
+        if refusal is not None:
+            return refusal
     if len(body) <= EAGER_SIZE and READS_TEXT not in body and body.isascii():
         try:
             found = _requests.decode(body)
         except _UNREADABLE:
             return _parse_carefully(body)
         if not isinstance(found, list):
-            calls = _plain_calls([found])
+            calls = _well_formed_calls([found])
             return calls[0] if calls else _parse_message(body)
-        calls = _plain_calls(found)
+        calls = _well_formed_calls(found)
         if calls:
             return calls
     return _parse_carefully(body)
@@ -142,24 +150,37 @@ def encode_batch(answers: list[bytes]) -> bytes:
     return b"[" + b",".join(answers) + b"]"
 
 
-def _plain_calls(requests: list[_Request]) -> list[Message]:
+def _well_formed_calls(requests: list[_Request]) -> list[Message]:
     """The calls of requests; none if one of them must be looked at member by member."""
     calls: list[Message] = []
     for request in requests:
         name, call_id = request.method, bytes(request.id)
         if not name or len(name) > METHOD_NAME_LIMIT or request.jsonrpc != VERSION:
             return []
-        plain = call_id.isdigit() and call_id[0] != ZERO
-        if call_id and not plain and not _PLAIN_ID.fullmatch(call_id):
+        is_number = call_id.isdigit() and call_id[0] != ZERO
+        if call_id and not is_number and not _LITERAL_ID.fullmatch(call_id):
             return []
         calls.append(Call(call_id or None, name, request.params or []))
     return calls
 
 
+def _too_large(body: bytes, batch_items: int) -> Message | list[Message] | None:
+    is_batch = body.lstrip(BLANKS)[:1] == b"["
+    if not is_batch and len(body) <= VALUES_LIMIT:
+        return None
+    items, values, first_end = measure(body, items=batch_items, values=VALUES_LIMIT)
+    if items > batch_items:
+        first = _parse_message(body[body.index(b"[") + 1 : first_end])
+        return [Refusal(first.id or NULL, RpcError("batch_too_large"))]
+    if values > VALUES_LIMIT:
+        return Refusal(NULL, RpcError("too_many_values", limit=VALUES_LIMIT))
+    return None
+
+
 def _parse_carefully(body: bytes) -> Message | list[Message]:
     if not _is_utf8(body):
         return Refusal(NULL, RpcError("parse_error"))
-    if body.lstrip(b" \t\r\n")[:1] != b"[":
+    if body.lstrip(BLANKS)[:1] != b"[":
         return _parse_message(body)
     try:
         items = _items.decode(body)

@@ -18,9 +18,9 @@ class Place(Enum):
 
     LOOP: on the event loop (microseconds of work). LIGHT: there too, but it executes code: if that
     takes longer than about a millisecond it is stopped, and done again in a worker thread. WORKER:
-    in a worker thread. SMALL: on the loop, but a handler that finds its work too large there (see
-    `workers.weigh`) is called again in a worker. TASK: a coroutine, on the loop. SOCKET:
-    on the loop, with the `Turn` of the WebSocket client as second argument; refused over HTTP.
+    in a worker thread. SMALL: on the loop; a handler that finds its work too large there (see
+    `workers.require_worker`) is called again in a worker. TASK: a coroutine, on the loop. SOCKET:
+    on the loop, with the `SocketRequest` of the client as second argument; refused over HTTP.
     """
 
     LOOP = 0
@@ -61,8 +61,8 @@ class Method:
 
     ``direct``, of the context, the params as JSON text and the head of the answer (see
     `envelope.head_of`): the whole answer as JSON text, or None to ask the handler.
-    ``reads``: what a request of the plainest form reads; then no handler is asked.
-    ``ahead``, of the context and the params of several calls: prepares calls that come together.
+    ``reads``: what a request in the usual form reads; then no handler is asked.
+    ``prepare_many``, of the context and the params of calls that are coalesced: what they share.
     """
 
     name: str
@@ -71,16 +71,16 @@ class Method:
     place: Place
     direct: Callable[[Any, bytes, bytes], bytes | None] | None = None
     reads: Read | None = None
-    ahead: Callable[[Any, list[list[Any]]], None] | None = None
+    prepare_many: Callable[[Any, list[list[Any]]], None] | None = None
     decoders: tuple[Callable[[Any], Any], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "decoders", tuple(param.decode for param in self.params))
 
     @property
-    def is_heavy(self) -> bool:
-        """Whether its jobs go to the heavy lane of the workers."""
-        return getattr(self.handler, "heavy", False)
+    def is_long_running(self) -> bool:
+        """Whether its jobs go to the lane of long jobs."""
+        return getattr(self.handler, "long_running", False)
 
     def bind(self, values: list[Any], dialect: Dialect) -> list[Any]:
         """Decode positional ``values``; RpcError for a missing, bad or superfluous one."""
@@ -88,7 +88,7 @@ class Method:
             try:
                 return [decode(value) for decode, value in zip(self.decoders, values, strict=True)]
             except DecodeError:
-                pass  # the long way says where
+                pass  # decoding them one by one tells which
         return self._bind_each(values, dialect)
 
     def _bind_each(self, values: list[Any], dialect: Dialect) -> list[Any]:
@@ -120,14 +120,14 @@ def method(
     place: Place = Place.LOOP,
     direct: Callable[[Any, bytes, bytes], bytes | None] | None = None,
     reads: Read | None = None,
-    ahead: Callable[[Any, list[list[Any]]], None] | None = None,
+    prepare_many: Callable[[Any, list[list[Any]]], None] | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of ``name``; see `Method`."""
 
     def register(handler: Handler) -> Handler:
         if name in METHODS:
             raise ValueError(f"method {name} is registered twice")
-        METHODS[name] = Method(name, handler, params, place, direct, reads, ahead)
+        METHODS[name] = Method(name, handler, params, place, direct, reads, prepare_many)
         return handler
 
     return register

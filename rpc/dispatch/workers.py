@@ -1,8 +1,10 @@
 """Worker threads for execution, bounded in threads and in jobs: the event loop never waits.
 
-There are two lanes. Heavy jobs (simulated chains) never take the last thread, so that a single call
-waits for other single calls only. The threads run at a lower priority than the rest of the process:
-the builder of slices and the event loop go first. A job whose waiter has left is stopped.
+There are two lanes. Long jobs (simulated chains, traces, searches of old logs, dumps of the pool)
+never take the last thread, so that a short call waits for short calls only. A short job that may be
+stopped gets `SHORT_TIME` of the processor; then it begins anew in the lane of long jobs. Threads
+run at a lower priority than the rest of the process: the builder of slices and the event loop go
+first. A job whose waiter has left is stopped.
 """
 
 import asyncio
@@ -11,6 +13,7 @@ import gc
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,57 +24,86 @@ from fastevm.simulate import Cancellation
 
 T = TypeVar("T")
 
-LEAST_THREADS: Final = 2  # one of them is always free of heavy jobs
+LEAST_THREADS: Final = 2  # one of them is always free of long jobs
 NICENESS: Final = 5  # of worker threads, where the system has it per thread (Linux)
 SWITCH_INTERVAL: Final = 0.0005  # seconds that Python code of a worker may keep the loop waiting
+SHORT_TIME: Final = 0.02  # seconds of the processor for a short job that may be stopped
 
 COLLECTIONS: Final = (20_000, 20, 50)  # the results of one request are gone before a full one
 
-
-SMALL_WEIGHT: Final = 64  # objects in an answer that is made on the event loop
+LOOP_OBJECTS: Final = 64  # objects in an answer that is made on the event loop
 
 _thread: Final = threading.local()
 
 
-class TooHeavy(Exception):
-    """Work that began on the event loop and belongs into a worker."""
+class NeedsWorker(Exception):
+    """Work that began on the event loop and is too large for it."""
 
 
-def weigh(objects: int) -> None:
-    """Say about how many objects the answer will hold: TooHeavy on the loop for a large one."""
-    if objects > SMALL_WEIGHT and not getattr(_thread, "is_worker", False):
-        raise TooHeavy
+def require_worker_above_limit(objects: int) -> None:
+    """On the event loop, raise NeedsWorker when an answer holds more than `LOOP_OBJECTS`."""
+    if objects > LOOP_OBJECTS:
+        require_worker()
 
 
-def heavy(handler: T) -> T:
-    """Mark a handler whose jobs go to the heavy lane."""
-    handler.heavy = True  # type: ignore[attr-defined]
+def require_worker() -> None:
+    """Raise NeedsWorker on the event loop; in a worker, do nothing."""
+    if not getattr(_thread, "is_worker", False):
+        raise NeedsWorker
+
+
+def is_stopped() -> bool:
+    """Whether the job of this thread was stopped: what it has made last may be incomplete."""
+    job: Job | None = getattr(_thread, "job", None)
+    return job is not None and job.cancellation.is_cancelled
+
+
+def long_running(handler: T) -> T:
+    """Mark a handler whose jobs go to the lane of long jobs."""
+    handler.long_running = True  # type: ignore[attr-defined]
     return handler
 
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """A call to make in a thread, and the future that waits for it."""
+    """A call to make in a thread, and the future that waits for it.
+
+    ``is_limited``: it is stopped after `SHORT_TIME` and begins anew as a long job.
+    """
 
     call: Callable[..., Any]
     args: tuple[Any, ...]
     future: "asyncio.Future[Any]"
     loop: asyncio.AbstractEventLoop
-    is_heavy: bool = False
+    is_long: bool = False
+    is_limited: bool = False
+    is_stopped: bool = False  # at its limit
     cancellation: Cancellation = field(default_factory=Cancellation)
+    clock: int | None = None  # of the thread that runs it
+    started: float = 0.0  # by that clock
 
     def run(self) -> tuple[Any, BaseException | None]:
-        """Make the call: its result, or what it raised."""
+        """Make the call: its result, or what it raised without the frames that it went through."""
         try:
             with self.cancellation.active():
                 return self.call(*self.args), None
         except BaseException as error:  # whoever waits must learn of everything
-            return None, error
+            return None, released(error)
 
     def hand_over(self, result: Any, fault: BaseException | None) -> None:
         """Let the loop know what the call gave."""
         with contextlib.suppress(RuntimeError):  # the loop may be closed by now
             self.loop.call_soon_threadsafe(self._finish, result, fault)
+
+    def begin(self) -> None:
+        """Note the processor time of this thread."""
+        if self.is_limited:
+            self.clock = time.pthread_getcpuclockid(threading.get_ident())
+            self.started = time.clock_gettime(self.clock)
+
+    def used(self) -> float:
+        """Seconds of the processor that the job has had so far."""
+        return 0.0 if self.clock is None else time.clock_gettime(self.clock) - self.started
 
     def _finish(self, result: Any, fault: BaseException | None) -> None:
         if self.future.done():
@@ -82,44 +114,65 @@ class Job:
             self.future.set_exception(fault)
 
 
+def released(error: BaseException) -> BaseException:
+    """``error`` without traceback, cause and context: frames would keep megabytes alive.
+
+    An exception in a frame that it refers to is a circle, which only the collector ends.
+    """
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
 class Workers:
     """A pool of threads whose queue has a limit.
 
     ``queue_limit`` counts jobs that run or wait. A job beyond it is refused at once with the
-    ``overloaded`` error: a queue that only grows helps nobody.
+    ``overloaded`` error.
     """
 
     def __init__(self, *, threads: int | None = None, queue_limit: int) -> None:
         self.threads = max(threads or os.cpu_count() or 1, LEAST_THREADS)
-        self.heavy_limit = self.threads - 1
+        self.long_limit = self.threads - 1
         self.queue_limit = queue_limit
         self.in_flight = 0
-        self._light: deque[Job] = deque()
-        self._heavy: deque[Job] = deque()
-        self._heavy_running = 0
+        self._short: deque[Job] = deque()
+        self._long: deque[Job] = deque()
+        self._long_running = 0
         self._running: set[Job] = set()
         self._idle: list[threading.Lock] = []  # what each idle thread waits for
         self._closed = False
         self._lock = threading.Lock()
         self._started = False
 
-    async def run(self, call: Callable[..., T], *args: Any, heavy: bool = False) -> T:
-        """Run ``call(*args)`` in a thread and return its result; ``heavy`` jobs in their own lane.
+    async def run(
+        self, call: Callable[..., T], *args: Any, long: bool = False, limited: bool = False
+    ) -> T:
+        """Run ``call(*args)`` in a thread and return its result; ``long`` jobs in their own lane.
 
-        A cancelled waiter takes its job out of the queue, or stops it where it executes code.
+        ``limited``: a short job may be stopped and made again as a long one. A cancelled waiter
+        takes its job out of the queue, or stops it where it executes code.
         """
         if self.in_flight >= self.queue_limit:
             raise RpcError("overloaded", limit=self.queue_limit)
-        loop = asyncio.get_running_loop()
-        job = Job(call, args, loop.create_future(), loop, heavy)
         self.in_flight += 1
-        self._submit(job)
+        result: T
         try:
-            result: T = await job.future
+            if limited and not long:
+                job = self._submit(call, args, is_limited=True)
+                watch = job.loop.call_later(SHORT_TIME, self._stop_at_limit, job)
+                try:
+                    result = await self._outcome(job)
+                except Exception:
+                    if not job.is_stopped:
+                        raise
+                else:
+                    if not job.is_stopped:
+                        return result
+                finally:
+                    watch.cancel()
+                long = True
+            result = await self._outcome(self._submit(call, args, is_long=long))
             return result
-        except asyncio.CancelledError:
-            job.cancellation.cancel()
-            raise
         finally:
             self.in_flight -= 1
 
@@ -127,20 +180,48 @@ class Workers:
         """Stop the running jobs and drop the waiting ones."""
         with self._lock:
             self._closed = True
-            self._light.clear()
-            self._heavy.clear()
+            self._short.clear()
+            self._long.clear()
             for job in self._running:
                 job.cancellation.cancel()
             while self._idle:
                 self._wake()
 
-    def _submit(self, job: Job) -> None:
+    async def _outcome(self, job: Job) -> Any:
+        try:
+            return await job.future
+        except asyncio.CancelledError:
+            job.cancellation.cancel()
+            raise
+
+    def _stop_at_limit(self, job: Job) -> None:
+        """Stop a short job that has had its time; look again later at one that has not."""
+        if job.future.done():
+            return
+        left = SHORT_TIME - job.used()
+        if left > 0:
+            job.loop.call_later(max(left, SHORT_TIME / 4), self._stop_at_limit, job)
+            return
+        job.is_stopped = True
+        job.cancellation.cancel()
+
+    def _submit(
+        self,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        *,
+        is_long: bool = False,
+        is_limited: bool = False,
+    ) -> Job:
+        loop = asyncio.get_running_loop()
+        job = Job(call, args, loop.create_future(), loop, is_long, is_limited)
         with self._lock:
             if not self._started:
                 self._start()
-            (self._heavy if job.is_heavy else self._light).append(job)
-            if not job.is_heavy or self._heavy_running < self.heavy_limit:
+            (self._long if is_long else self._short).append(job)
+            if not is_long or self._long_running < self.long_limit:
                 self._wake()
+        return job
 
     def _wake(self) -> None:
         """Let one idle thread look for a job: the one that had the last, its caches are warm."""
@@ -149,7 +230,7 @@ class Workers:
 
     def _start(self) -> None:
         self._started = True
-        if not gc.get_freeze_count():  # else the builder of slices has taken care of it
+        if not gc.get_freeze_count():  # else the builder of slices has done it
             gc.collect()
             gc.freeze()  # what is there by now stays: a full collection need not walk over it
             gc.set_threshold(*COLLECTIONS)
@@ -166,18 +247,21 @@ class Workers:
         bell = threading.Lock()
         bell.acquire()
         while (job := self._next(bell)) is not None:
+            _thread.job = job
+            job.begin()
             outcome = job.run()
+            _thread.job = job.clock = None
             with self._lock:
                 self._running.discard(job)
-                if job.is_heavy:
-                    self._heavy_running -= 1
-                    if self._heavy and self._light:  # else this thread takes the next one
+                if job.is_long:
+                    self._long_running -= 1
+                    if self._long and self._short:  # else this thread takes the next one
                         self._wake()
             job.hand_over(*outcome)  # at last: the loop wakes for it, and wants the GIL
             del job, outcome
 
     def _next(self, bell: threading.Lock) -> Job | None:
-        """Wait for a job that may run now: light ones first. None at the end."""
+        """Wait for a job that may run now: short ones first. None at the end."""
         while True:
             with self._lock:
                 if self._closed:
@@ -190,13 +274,13 @@ class Workers:
             bell.acquire()
 
     def _take(self) -> Job | None:
-        while self._light:
-            job = self._light.popleft()
+        while self._short:
+            job = self._short.popleft()
             if not job.cancellation.is_cancelled:
                 return job
-        while self._heavy and self._heavy_running < self.heavy_limit:
-            job = self._heavy.popleft()
+        while self._long and self._long_running < self.long_limit:
+            job = self._long.popleft()
             if not job.cancellation.is_cancelled:
-                self._heavy_running += 1
+                self._long_running += 1
                 return job
         return None

@@ -3,7 +3,7 @@
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, FULL, HASH, INDEX, NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Place, method
-from fastevm.rpc.dispatch.workers import weigh
+from fastevm.rpc.dispatch.workers import require_worker_above_limit
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
 from fastevm.types import Header
@@ -22,7 +22,7 @@ def _block_json(view: View | None, full: bool) -> Json | None:
     if view is None:
         return None
     count = len(view.block.transactions)
-    weigh(count if full else count // HASHES_OF_AN_OBJECT)
+    require_worker_above_limit(count if full else count // HASHES_OF_AN_OBJECT)
     return view.block_json(full=full)
 
 
@@ -45,7 +45,7 @@ def get_block_receipts(context: Context, block: Selector) -> bytes | None:
     if view is None:
         return None
     receipts = view.receipts
-    weigh(len(receipts) + sum([len(receipt.logs) for receipt in receipts]))
+    require_worker_above_limit(len(receipts) + sum([len(receipt.logs) for receipt in receipts]))
     return view.receipts_text()
 
 

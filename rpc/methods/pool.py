@@ -8,7 +8,7 @@ from fastevm.rpc.backend import PoolContent
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
 from fastevm.rpc.dispatch.registry import Param, Place, method
-from fastevm.rpc.dispatch.workers import weigh
+from fastevm.rpc.dispatch.workers import require_worker, require_worker_above_limit
 from fastevm.rpc.errors import RpcError, family_reason
 from fastevm.rpc.methods.transactions import get_transaction_receipt, locate
 from fastevm.wire.quantity import DecodeError, decode_bytes, decode_uint64
@@ -19,14 +19,13 @@ MILLISECONDS: Final = 1000
 
 
 BYTES_OF_AN_OBJECT: Final = 64  # of a transaction, that take as long to check as an object to make
-WAITING: Final = 1_000_000  # what a wait weighs
 BLOB_TYPE: Final = b"\x03"  # whose proofs take milliseconds
 
 
 def predecode_transactions(context: Context, calls: list[list[Any]]) -> None:
     """Let the node prepare the transactions of several calls together."""
     if not context.node.submits_at_once:
-        weigh(WAITING)
+        require_worker()
     raws = []
     for params in calls:
         with suppress(DecodeError, IndexError):  # said when the call is made
@@ -34,16 +33,16 @@ def predecode_transactions(context: Context, calls: list[list[Any]]) -> None:
     context.node.predecode(raws)
 
 
-@method("eth_sendRawTransaction", DATA, place=Place.SMALL, ahead=predecode_transactions)
+@method("eth_sendRawTransaction", DATA, place=Place.SMALL, prepare_many=predecode_transactions)
 def send_raw_transaction(context: Context, raw: bytes) -> str:
     """Submit a signed transaction and return its hash; it waits for the next pre-confirmed slice.
 
     A blob transaction comes with its sidecar, which the hash does not cover.
     """
     if context.node.submits_at_once and raw[:1] != BLOB_TYPE:
-        weigh(len(raw) // BYTES_OF_AN_OBJECT)
+        require_worker_above_limit(len(raw) // BYTES_OF_AN_OBJECT)
     else:
-        weigh(WAITING)
+        require_worker()
     try:
         return hex_bytes(context.node.submit(raw))
     except TransactionDecodeError as error:

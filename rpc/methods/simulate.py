@@ -13,7 +13,7 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import parse_params
 from fastevm.rpc.dispatch.params import INTERFACE_BLOCK
 from fastevm.rpc.dispatch.registry import METHODS, Param, Place, method
-from fastevm.rpc.dispatch.workers import heavy
+from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import REASONS, RpcError, family_reason
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.simulated import simulated_json
@@ -90,7 +90,7 @@ def refusals() -> Iterator[None]:
     place=Place.LIGHT,
     direct=simulate_directly,
 )
-@heavy
+@long_running
 def simulate(context: Context, given: Any, block: Selector) -> list[Raw]:
     """Return one block object with its call results for each simulated block, fillers included.
 

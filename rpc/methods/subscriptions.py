@@ -7,6 +7,7 @@ from typing import Any, Final
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import TEXT
 from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import check_choices, decode_filter
 from fastevm.rpc.subscriptions.topics import (
@@ -18,12 +19,11 @@ from fastevm.rpc.subscriptions.topics import (
     PENDING_LOGS,
     SYNCING,
     Topic,
-    Turn,
 )
 from fastevm.wire.quantity import DecodeError, decode_bool
 
 
-def _plain(kind: str, argument: Any) -> Topic:
+def _without_argument(kind: str, argument: Any) -> Topic:
     if argument is not None:
         raise RpcError("too_many_arguments", limit=1)
     return Topic(kind)
@@ -48,12 +48,12 @@ def _flagged_or_logs(kind: str, argument: Any) -> Topic:
 
 
 TOPICS: Final[dict[str, Callable[[str, Any], Topic]]] = {
-    NEW_HEADS: _plain,
+    NEW_HEADS: _without_argument,
     LOGS: _logs,
     NEW_PENDING_TRANSACTIONS: _flagged,
-    SYNCING: _plain,
+    SYNCING: _without_argument,
     PENDING_LOGS: _logs,
-    NEW_SLICES: _plain,
+    NEW_SLICES: _without_argument,
     NEW_SLICE_TRANSACTIONS: _flagged_or_logs,
 }
 
@@ -61,7 +61,7 @@ ANYTHING: Final = Param(lambda value: value, optional=True)
 
 
 @method("eth_subscribe", ANYTHING, ANYTHING, place=Place.SOCKET)
-def subscribe(context: Context, turn: Turn, name: Any, argument: Any) -> str:
+def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any) -> str:
     """Open a subscription and return its id; its messages begin after this answer.
 
     ``newHeads``: a header for each new canonical block. ``logs``: canonical logs of a filter; those
@@ -84,13 +84,13 @@ def subscribe(context: Context, turn: Turn, name: Any, argument: Any) -> str:
         raise RpcError("invalid_argument", position=1, fault=fault) from None
     if topic.wanted is not None:
         check_choices(topic.wanted)
-    return turn.subscribe(topic)
+    return request.subscribe(topic)
 
 
 @method("eth_unsubscribe", TEXT, place=Place.SOCKET)
-def unsubscribe(context: Context, turn: Turn, subscription_id: str) -> bool:
+def unsubscribe(context: Context, request: SocketRequest, subscription_id: str) -> bool:
     """End a subscription of this connection."""
-    found = turn.unsubscribe(subscription_id)
+    found = request.unsubscribe(subscription_id)
     if not found and context.dialect.unknown_subscription_is_error:
         raise RpcError("subscription_not_found")
     return found

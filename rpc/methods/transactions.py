@@ -3,7 +3,7 @@
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import HASH, INDEX, NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Place, method
-from fastevm.rpc.dispatch.workers import weigh
+from fastevm.rpc.dispatch.workers import require_worker_above_limit
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
 from fastevm.wire.text.hex import hex_bytes
@@ -81,7 +81,7 @@ def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
         return None
     view, index = found
     receipts = view.receipts
-    weigh(len(receipts[index].logs) + len(receipts) // RECEIPTS_OF_AN_OBJECT)
+    require_worker_above_limit(len(receipts[index].logs) + len(receipts) // RECEIPTS_OF_AN_OBJECT)
     return view.receipt_text(index)
 
 

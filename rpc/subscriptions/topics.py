@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
@@ -46,13 +46,6 @@ class Topic:
     def greetings(self) -> list[bytes]:
         """Return what a new subscriber is told at once: whether the node is catching up."""
         return [b"false"] if self.kind == SYNCING else []
-
-
-class Turn(Protocol):
-    """One message of a WebSocket client, as handlers see it."""
-
-    def subscribe(self, topic: Topic) -> str: ...
-    def unsubscribe(self, subscription_id: str) -> bool: ...
 
 
 class TransactionEvent:

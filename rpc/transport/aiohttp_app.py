@@ -27,7 +27,7 @@ def answer_headers(allow_origin: str | None) -> dict[str, str]:
     return {} if allow_origin is None else {"Access-Control-Allow-Origin": allow_origin}
 
 
-class Behind:
+class AiohttpApp:
     """aiohttp's server of one listener, or nothing yet.
 
     ``headers``: of every answer. ``keepalive`` and ``shutdown`` in seconds, as of aiohttp's runner.
@@ -39,7 +39,7 @@ class Behind:
         self.dispatcher = dispatcher
         self.headers = headers
         self.keepalive, self.shutdown = keepalive, shutdown
-        self.waiting: set[Waiting] = set()
+        self.waiting: set[WaitingConnection] = set()
         self._runner: Any = None
         self._later: asyncio.TimerHandle | None = None
         self._loading: asyncio.Task[None] | None = None
@@ -59,7 +59,7 @@ class Behind:
         if self._runner is not None:
             return self._new_protocol()
         self.load()
-        return Waiting(self)
+        return WaitingConnection(self)
 
     async def close(self) -> None:
         """Let open requests end; who waits is sent away."""
@@ -92,13 +92,13 @@ class Behind:
         return protocol
 
 
-class Waiting(asyncio.Protocol):
+class WaitingConnection(asyncio.Protocol):
     """A connection that waits for the server behind."""
 
-    __slots__ = ("behind", "data", "transport")
+    __slots__ = ("app", "data", "transport")
 
-    def __init__(self, behind: Behind) -> None:
-        self.behind = behind
+    def __init__(self, app: AiohttpApp) -> None:
+        self.app = app
         self.data = b""
         self.transport: Any = None
 
@@ -106,7 +106,7 @@ class Waiting(asyncio.Protocol):
         """Read no more."""
         self.transport = transport
         self.transport.pause_reading()
-        self.behind.waiting.add(self)
+        self.app.waiting.add(self)
 
     def data_received(self, data: bytes) -> None:
         """Keep what had come."""
@@ -114,11 +114,11 @@ class Waiting(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """The client has left."""
-        self.behind.waiting.discard(self)
+        self.app.waiting.discard(self)
 
     def hand_over(self, protocol: Any) -> None:
         """Let the server behind have the connection."""
-        self.behind.waiting.discard(self)
+        self.app.waiting.discard(self)
         if self.transport.is_closing():
             return
         self.transport.set_protocol(protocol)

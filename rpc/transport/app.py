@@ -58,13 +58,13 @@ class Endpoint:
         """Answer a JSON-RPC body. Errors of JSON-RPC come with status 200."""
         limit = self.dispatcher.context.limits.body_size
         if request.content_length is not None and request.content_length > limit:
-            return self._plain(413, "content length too large")
+            return self._text(413, "content length too large")
         if request.content_type not in ACCEPTED_TYPES or "Content-Type" not in request.headers:
-            return self._plain(415, f"invalid content type, only {JSON_TYPE} is supported")
+            return self._text(415, f"invalid content type, only {JSON_TYPE} is supported")
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
-            return self._plain(413, "content length too large")
+            return self._text(413, "content length too large")
         answer = await self.dispatcher.answer(body)
         return web.Response(body=answer, content_type=JSON_TYPE, headers=self.headers)
 
@@ -80,7 +80,7 @@ class Endpoint:
         limits, metrics = context.limits, self.dispatcher.metrics
         if len(self.sessions) >= limits.sockets:
             metrics.add("sockets_refused_total")
-            return self._plain(503, f"too many connections, limit {limits.sockets}")
+            return self._text(503, f"too many connections, limit {limits.sockets}")
         socket = web.WebSocketResponse(
             timeout=GOODBYE_TIME,
             heartbeat=limits.socket_ping,
@@ -114,7 +114,7 @@ class Endpoint:
 
     async def health(self, request: web.Request) -> web.Response:
         """Answer 200 while the process serves."""
-        return self._plain(200, "ok")
+        return self._text(200, "ok")
 
     async def ready(self, request: web.Request) -> web.Response:
         """Answer what the node serves: its head, and its pre-confirmed block if it is served.
@@ -155,5 +155,5 @@ class Endpoint:
         headers = self.headers | {"Content-Type": METRICS_TYPE}
         return web.Response(body=text.encode(), headers=headers)
 
-    def _plain(self, status: int, text: str) -> web.Response:
+    def _text(self, status: int, text: str) -> web.Response:
         return web.Response(status=status, text=text + "\n", headers=self.headers)

@@ -34,7 +34,7 @@ class Head(NamedTuple):
     length: int
 
 
-class Door:
+class HttpListener:
     """What the connections of one listener share.
 
     ``respond``: from a body to its answer, or to what is awaited for it. ``fallback`` makes the
@@ -93,15 +93,15 @@ class Door:
             self._start = b"HTTP/1.1 200 OK\r\n%bDate: %b\r\nContent-Length: " % (self._lines, date)
         return b"%b%d\r\n\r\n" % (self._start, length)
 
-    async def close(self, patience: float) -> None:
-        """End the connections: idle ones at once, the others after their answer or ``patience``."""
+    async def close(self, seconds: float) -> None:
+        """End the connections: idle ones at once, the others after their answer or ``seconds``."""
         if self._sweeper is not None:
             self._sweeper.cancel()
         for connection in tuple(self.connections):
             connection.leave()
         tasks = [c.task for c in self.connections if c.task is not None]
         if tasks:
-            await asyncio.wait(tasks, timeout=patience)
+            await asyncio.wait(tasks, timeout=seconds)
         for connection in tuple(self.connections):
             connection.abort()
 
@@ -139,11 +139,22 @@ class Door:
 class Connection(asyncio.Protocol):
     """One connection, until it is handed over."""
 
-    __slots__ = ("closing", "data", "door", "heard", "is_ahead", "is_due", "loop", "missing",
-                 "paused", "task", "transport")  # fmt: skip
+    __slots__ = (
+        "closing",
+        "data",
+        "heard",
+        "is_ahead",
+        "is_due",
+        "listener",
+        "loop",
+        "missing",
+        "paused",
+        "task",
+        "transport",
+    )  # fmt: skip
 
-    def __init__(self, door: Door) -> None:
-        self.door = door
+    def __init__(self, listener: HttpListener) -> None:
+        self.listener = listener
         self.loop = asyncio.get_running_loop()
         self.transport: Any = None
         self.data: bytes | bytearray = b""  # not yet answered
@@ -160,12 +171,12 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self.transport = transport
-        self.door.connections.add(self)
+        self.listener.connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         """End; what is done for the client stops. (One that has ended its side has left.)"""
         self.data = b""
-        self.door.connections.discard(self)
+        self.listener.connections.discard(self)
         self.closing = True
         if self.task is not None:
             self.task.cancel()
@@ -199,11 +210,11 @@ class Connection(asyncio.Protocol):
 
     def go_on(self) -> None:
         """Answer the requests that have come, until one takes longer or others want their turn."""
-        door, until = self.door, self.loop.time() + LOOP_TIME
+        listener, until = self.listener, self.loop.time() + LOOP_TIME
         self.is_due = False
         while self.data and not self.paused:
             data = bytes(self.data)
-            head = door.head_of(data)
+            head = listener.head_of(data)
             if head is None:
                 self.hand_over(data)
                 return
@@ -213,7 +224,7 @@ class Connection(asyncio.Protocol):
                 break
             self.missing = 0
             self.data = data[end:]
-            answer = door.respond(data[head.size : end])
+            answer = listener.respond(data[head.size : end])
             if not isinstance(answer, bytes):
                 self.task = asyncio.ensure_future(answer, loop=self.loop)
                 self.task.add_done_callback(self.answered)
@@ -248,7 +259,7 @@ class Connection(asyncio.Protocol):
 
     def send(self, body: bytes) -> None:
         """Send an answer; a large one is not copied behind its head."""
-        head = self.door.head(len(body))
+        head = self.listener.head(len(body))
         if len(body) < LARGE:
             self.transport.write(head + body)
         else:
@@ -256,10 +267,10 @@ class Connection(asyncio.Protocol):
 
     def hand_over(self, data: bytes) -> None:
         """Let the server behind have the connection."""
-        self.door.connections.discard(self)
+        self.listener.connections.discard(self)
         if self.is_ahead:
             self.transport.resume_reading()
-        protocol: Any = self.door.fallback()
+        protocol: Any = self.listener.fallback()
         self.transport.set_protocol(protocol)
         protocol.connection_made(self.transport)
         protocol.data_received(data)

@@ -21,8 +21,8 @@ from fastevm.rpc.memory import keep_freed_memory
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
-from fastevm.rpc.transport.aiohttp_app import ACCEPTED_TYPES, JSON_TYPE, Behind, answer_headers
-from fastevm.rpc.transport.connection import Door
+from fastevm.rpc.transport.aiohttp_app import ACCEPTED_TYPES, JSON_TYPE, AiohttpApp, answer_headers
+from fastevm.rpc.transport.connection import HttpListener
 from fastevm.wire.text.hex import checksum_address, hex_bytes
 
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -93,7 +93,7 @@ class Server:
         )
         self.allow_origin = allow_origin
         self.urls: list[str] = []
-        self._open: list[tuple[asyncio.Server, Door, Behind, Dispatcher]] = []
+        self._open: list[tuple[asyncio.Server, HttpListener, AiohttpApp, Dispatcher]] = []
 
     async def start(self) -> None:
         """Start the node and listen everywhere; ``urls`` then has an entry for each listener."""
@@ -110,10 +110,10 @@ class Server:
 
     async def stop(self) -> None:
         """Close the listeners, let open requests end, stop the node."""
-        for server, door, behind, dispatcher in self._open:
+        for server, http, aiohttp_app, dispatcher in self._open:
             server.close()
-            await door.close(SHUTDOWN_TIME)
-            await behind.close()
+            await http.close(SHUTDOWN_TIME)
+            await aiohttp_app.close()
             dispatcher.close()
         self._open.clear()
         await self.hub.stop()
@@ -135,20 +135,20 @@ class Server:
         )
         dispatcher = Dispatcher(context, self.workers, self.metrics)
         headers = answer_headers(self.allow_origin)
-        behind = Behind(dispatcher, headers, keepalive=KEEPALIVE, shutdown=SHUTDOWN_TIME)
-        door = Door(
+        aiohttp_app = AiohttpApp(dispatcher, headers, keepalive=KEEPALIVE, shutdown=SHUTDOWN_TIME)
+        http = HttpListener(
             dispatcher.respond,
-            behind.protocol,
+            aiohttp_app.protocol,
             types=ACCEPTED_TYPES,
             headers={"Content-Type": JSON_TYPE, **headers},
             body_limit=self.limits.body_size,
             keepalive=KEEPALIVE,
         )
         server = await asyncio.get_running_loop().create_server(
-            door.connection, listener.host, listener.port
+            http.connection, listener.host, listener.port
         )
-        behind.load_soon()
-        self._open.append((server, door, behind, dispatcher))
+        aiohttp_app.load_soon()
+        self._open.append((server, http, aiohttp_app, dispatcher))
         host, port = server.sockets[-1].getsockname()[:2]
         self.urls.append(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
 

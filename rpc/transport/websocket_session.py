@@ -18,7 +18,7 @@ from fastevm.rpc.transport.outbox import Outbox
 log: Final = logging.getLogger("fastevm.rpc")
 
 ID_BYTES: Final = 16
-FRAMES_IN_A_ROW: Final = 32  # sent before other clients get their turn on the loop
+FRAMES_IN_A_ROW: Final = 32  # sent before the loop serves other clients
 LARGE_MESSAGE: Final = 1024 * 1024  # bytes; nothing is read beside the work on a larger one
 SLOW_READER: Final = "the client reads too slowly, its queue of {limit} messages is full"
 
@@ -57,7 +57,7 @@ class Subscription:
 
 
 @dataclass(slots=True)
-class SocketTurn:
+class SessionRequest:
     """One message of a client, and the subscriptions that it opened.
 
     They begin when its answer stands in the queue: a client knows an id before it is used.
@@ -147,11 +147,11 @@ class Session:
                 await asyncio.wait((task,))
 
     async def _answer(self, body: bytes) -> None:
-        turn = SocketTurn(self)
-        answer = await self.dispatcher.answer(body, turn)
+        request = SessionRequest(self)
+        answer = await self.dispatcher.answer(body, request)
         if answer:
             await self.outbox.put((answer,))
-        turn.begin()
+        request.begin()
 
     def _answered(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)

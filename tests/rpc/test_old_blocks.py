@@ -9,7 +9,7 @@ from eth_utils import to_checksum_address
 from fastevm.bench.node.launch import ServerThread
 from fastevm.chain.retention import ChainLimits
 from fastevm.node import Mining, Node, dev_node
-from fastevm.rpc.dispatch.workers import SMALL_WEIGHT
+from fastevm.rpc.dispatch.workers import LOOP_OBJECTS
 
 from .test_dev_node import RECEIVER, Client
 from .test_watching import LOGGER_INIT
@@ -59,7 +59,7 @@ def test_answers_stay_what_they_were(small: tuple[Client, Node]) -> None:
     created = client.result("eth_getBlockByNumber", "latest", False)["transactions"][0]
     logger = client.result("eth_getTransactionReceipt", created)["contractAddress"]
     logger = to_checksum_address(logger)
-    for number in range(SMALL_WEIGHT + 1):  # more than the event loop answers itself
+    for number in range(LOOP_OBJECTS + 1):  # more than the event loop answers itself
         client.send(to=logger if number % 2 else RECEIVER, nonce=1 + number)
     client.result("evm_mine")
     block = client.result("eth_getBlockByNumber", "latest", False)

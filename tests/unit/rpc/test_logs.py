@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from fastevm.execution.transaction import Transaction
 from fastevm.logindex import BlockLogs, LogIndex
-from fastevm.rpc.dispatch.workers import SMALL_WEIGHT
+from fastevm.rpc.dispatch.workers import LOOP_OBJECTS
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter, decode_filter
-from fastevm.rpc.log_queries import query_logs, weigh_logs
+from fastevm.rpc.log_queries import objects_of_logs, query_logs
 from fastevm.rpc.selectors import PENDING_BLOCK, Selector
 from fastevm.types import Block, Log, Receipt
 from fastevm.wire.quantity import DecodeError
@@ -313,7 +313,7 @@ async def test_what_is_quickly_found_is_found_on_the_loop(
     logged: Caller, wanted: LogFilter, is_small: bool
 ) -> None:
     query_logs(logged.context, LogFilter(first=Selector(number=0)))  # all are packed now
-    assert (weigh_logs(logged.context, wanted) <= SMALL_WEIGHT) is is_small
+    assert (objects_of_logs(logged.context, wanted) <= LOOP_OBJECTS) is is_small
 
 
 async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> None:
@@ -321,12 +321,13 @@ async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> N
     context = make_caller(node_with_logs((), logs, logs, logs, ())).context
     everything = LogFilter(first=Selector(number=0))
     for _ in range(2):  # unread at first, then too long
-        assert weigh_logs(context, everything) > SMALL_WEIGHT
+        assert objects_of_logs(context, everything) > LOOP_OBJECTS
         query_logs(context, everything)
-    assert weigh_logs(context, LogFilter()) <= SMALL_WEIGHT
-    assert weigh_logs(context, LogFilter(first=Selector(number=0), topics=(frozenset((T2,)),))) == 0
+    assert objects_of_logs(context, LogFilter()) <= LOOP_OBJECTS
+    wanted = LogFilter(first=Selector(number=0), topics=(frozenset((T2,)),))
+    assert objects_of_logs(context, wanted) == 0
     with pytest.raises(RpcError):
-        weigh_logs(context, LogFilter(first=Selector(number=9)))
+        objects_of_logs(context, LogFilter(first=Selector(number=9)))
 
 
 async def test_no_log_is_missing_or_told_twice_while_blocks_are_sealed(

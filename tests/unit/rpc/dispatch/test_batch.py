@@ -1,4 +1,4 @@
-"""Batches: order, trips to workers, limits, and calls that do not end on the loop."""
+"""Batches: order, jobs of workers, limits, and calls that do not end on the loop."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ import pytest
 from fastevm import Layer
 from fastevm.rpc.dispatch.dispatcher import METHODS, Dispatcher
 from fastevm.rpc.dispatch.registry import Method, Place
-from fastevm.rpc.dispatch.workers import SMALL_WEIGHT, weigh
+from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, require_worker_above_limit
 from fastevm.rpc.errors import RpcError
 from fastevm.simulate import Patience, SimulationError, simulate
 
@@ -126,7 +126,7 @@ async def test_large_answers_are_made_in_a_worker(caller: Caller, register: Any)
 
     def made(context: Any) -> str:
         threads.append(threading.get_ident())
-        weigh(SMALL_WEIGHT + 1)
+        require_worker_above_limit(LOOP_OBJECTS + 1)
         return "large"
 
     register("test_large", Place.SMALL, made)
@@ -159,7 +159,8 @@ async def test_a_call_that_lasts_leaves_the_loop_and_then_begins_in_a_worker(
     for later in (answer, again):
         assert not isinstance(later, bytes)
         assert json.loads(await later)[0]["result"] == "timeout"
-    assert threads == [True, False, False]
+    # each is stopped as a short job, too, and begins anew as a long one
+    assert threads == [True, False, False, False, False]
 
 
 async def test_what_is_too_long_to_read_is_not_tried_on_the_loop(
@@ -185,7 +186,7 @@ def test_patience_ends_for_one_call_only() -> None:
 
 def test_a_dispatcher_that_is_closed_ends_its_watcher(caller: Caller) -> None:
     dispatcher = Dispatcher(caller.context, caller.workers, caller.dispatcher.metrics)
-    dispatcher.patience.run(lambda: None)
+    dispatcher.runner.loop_budget.run(lambda: None)
     before = {t for t in threading.enumerate() if t.name == "fastevm-patience"}
     dispatcher.close()
     for thread in before:

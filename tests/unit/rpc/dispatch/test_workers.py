@@ -38,9 +38,9 @@ class Endless:
             await asyncio.sleep(0.01)
 
 
-async def test_heavy_jobs_leave_a_thread_for_light_ones(workers: Workers) -> None:
+async def test_long_jobs_leave_a_thread_for_short_ones(workers: Workers) -> None:
     hold = threading.Event()
-    jobs = [asyncio.create_task(workers.run(hold.wait, 5, heavy=True)) for _ in range(5)]
+    jobs = [asyncio.create_task(workers.run(hold.wait, 5, long=True)) for _ in range(5)]
     await asyncio.sleep(0.05)
     assert await workers.run(lambda: 7) == 7
     assert not any(job.done() for job in jobs)
@@ -50,7 +50,7 @@ async def test_heavy_jobs_leave_a_thread_for_light_ones(workers: Workers) -> Non
 
 async def test_a_job_beyond_the_limit_is_refused(workers: Workers) -> None:
     hold = threading.Event()
-    jobs = [asyncio.create_task(workers.run(hold.wait, 5, heavy=True)) for _ in range(8)]
+    jobs = [asyncio.create_task(workers.run(hold.wait, 5, long=True)) for _ in range(8)]
     await asyncio.sleep(0)
     with pytest.raises(RpcError) as caught:
         await workers.run(lambda: 1)
@@ -62,25 +62,25 @@ async def test_a_job_beyond_the_limit_is_refused(workers: Workers) -> None:
 
 async def test_a_waiter_that_leaves_stops_its_simulation(workers: Workers) -> None:
     endless = Endless()
-    job = asyncio.create_task(workers.run(endless, heavy=True))
+    job = asyncio.create_task(workers.run(endless, long=True))
     await endless.has_begun()
     job.cancel()
     with pytest.raises(asyncio.CancelledError):
         await job
-    async with asyncio.timeout(PATIENCE):  # the only thread for heavy jobs is free again
-        assert await workers.run(lambda: 3, heavy=True) == 3
+    async with asyncio.timeout(PATIENCE):  # the only thread for long jobs is free again
+        assert await workers.run(lambda: 3, long=True) == 3
 
 
 async def test_a_job_that_waits_for_nobody_is_never_run(workers: Workers) -> None:
     hold, ran = threading.Event(), threading.Event()
-    first = asyncio.create_task(workers.run(hold.wait, 5, heavy=True))
-    second = asyncio.create_task(workers.run(ran.set, heavy=True))
+    first = asyncio.create_task(workers.run(hold.wait, 5, long=True))
+    second = asyncio.create_task(workers.run(ran.set, long=True))
     await asyncio.sleep(0.05)
     second.cancel()
     await asyncio.sleep(0)
     hold.set()
     await first
-    await workers.run(lambda: None, heavy=True)
+    await workers.run(lambda: None, long=True)
     assert not ran.is_set()
 
 
@@ -98,7 +98,7 @@ def test_closing_stops_what_runs() -> None:
 
     async def main() -> None:
         workers = Workers(threads=2, queue_limit=8)
-        job = asyncio.create_task(workers.run(endless, heavy=True))
+        job = asyncio.create_task(workers.run(endless, long=True))
         await endless.has_begun()
         workers.close()
         async with asyncio.timeout(PATIENCE):

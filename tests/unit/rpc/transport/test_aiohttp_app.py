@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from fastevm.rpc.dialect import DIALECTS
-from fastevm.rpc.transport import aiohttp_app as behind
+from fastevm.rpc.transport import aiohttp_app
 from fastevm.rpc.transport.server import Listener, Server
 
 from ..fakes import FakeNode, FakeSimulator, chain_of
@@ -27,7 +27,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
 LIFE = """
 import asyncio, sys
 from fastevm import node, simulate
-from fastevm.rpc.transport import aiohttp_app as behind
+from fastevm.rpc.transport import aiohttp_app
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Listener, Server
 
@@ -43,7 +43,7 @@ async def ask(server, request):
     return head.split()[1]
 
 async def main(requests):
-    behind.LOAD_AFTER = 60.0
+    aiohttp_app.LOAD_AFTER = 60.0
     server = Server(node.dev_node(), simulate, [Listener(DIALECTS["preconf"], port=0)])
     await server.start()
     print(loaded())
@@ -111,8 +111,8 @@ class Loading:
 @pytest.fixture
 def loading(monkeypatch: pytest.MonkeyPatch) -> Loading:
     loading = Loading()
-    monkeypatch.setattr(behind, "LOAD_AFTER", 60.0)
-    monkeypatch.setattr(behind, "import_module", loading)
+    monkeypatch.setattr(aiohttp_app, "LOAD_AFTER", 60.0)
+    monkeypatch.setattr(aiohttp_app, "import_module", loading)
     return loading
 
 
@@ -215,8 +215,8 @@ async def test_a_failure_ends_who_waits_and_the_next_one_tries_again(
 async def test_it_is_loaded_before_anybody_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     loading = Loading()
     loading.go.set()
-    monkeypatch.setattr(behind, "LOAD_AFTER", 0.01)
-    monkeypatch.setattr(behind, "import_module", loading)
+    monkeypatch.setattr(aiohttp_app, "LOAD_AFTER", 0.01)
+    monkeypatch.setattr(aiohttp_app, "import_module", loading)
     listeners = [Listener(DIALECTS[name], port=0) for name in ("preconf", "geth")]
     server = Server(FakeNode(chain_of(3)), FakeSimulator(), listeners, threads=1)
     await server.start()

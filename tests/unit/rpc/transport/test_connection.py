@@ -11,7 +11,7 @@ from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.dispatcher import METHODS
 from fastevm.rpc.dispatch.registry import Method, Place
 from fastevm.rpc.limits import Limits
-from fastevm.rpc.transport.connection import KNOWN_HEADS, LARGE, Door
+from fastevm.rpc.transport.connection import KNOWN_HEADS, LARGE, HttpListener
 from fastevm.rpc.transport.server import Listener, Server
 
 from ..fakes import FakeNode, FakeSimulator, chain_of
@@ -68,7 +68,7 @@ async def client(server: Server) -> AsyncIterator[Client]:
 
 def shortcuts(server: Server) -> int:
     """Connections that are still on the short way."""
-    return sum(len(door.connections) for _, door, _, _ in server._open)
+    return sum(len(listener.connections) for _, listener, _, _ in server._open)
 
 
 async def test_a_plain_request_is_answered_on_the_short_way(server: Server, client: Client) -> None:
@@ -208,8 +208,8 @@ async def test_a_client_that_leaves_stops_its_call(
 async def test_silent_connections_are_closed(server: Server, client: Client) -> None:
     client.writer.write(post(CALL % 1))
     assert await client.result() == CHAIN_ID
-    door = server._open[0][1]
-    (connection,) = door.connections
+    listener = server._open[0][1]
+    (connection,) = listener.connections
     connection.end_silence(connection.heard + 1, keepalive=5)
     client.writer.write(post(CALL % 2))
     assert await client.result() == CHAIN_ID
@@ -225,10 +225,10 @@ async def test_the_server_stops_with_connections_open(server: Server, client: Cl
 
 
 def test_heads_are_remembered_within_a_limit() -> None:
-    door = Door(
+    listener = HttpListener(
         lambda body: body, asyncio.Protocol, types=frozenset(("application/json",)), headers={},
         body_limit=100, keepalive=1.0,
     )  # fmt: skip
     for number in range(3 * KNOWN_HEADS):
-        assert door.head_of(post(b"{}", f"User-Agent: {number}")) is not None
-        assert len(door._known) <= KNOWN_HEADS
+        assert listener.head_of(post(b"{}", f"User-Agent: {number}")) is not None
+        assert len(listener._known) <= KNOWN_HEADS

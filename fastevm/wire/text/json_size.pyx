@@ -1,0 +1,85 @@
+"""The size of a JSON text before anything is built of it: values, items of a batch, first item."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.string cimport memchr
+
+# What one pass over a text finds. It is no check: of a text that is no JSON the numbers mean
+# little, but never exceed the limits by more than one.
+cdef struct Size:
+    size_t items          # of the array that the text is; 0 for anything else
+    size_t values         # separators and opening brackets: at least as many as there are values
+    size_t first_end      # offset behind the first item
+
+
+cdef inline bint is_blank(char c) noexcept nogil:
+    return c == c" " or c == c"\t" or c == c"\n" or c == c"\r"
+
+
+# The offset of the quote that ends the string that begins behind `at`; `size` if none does.
+cdef size_t string_end(const char* text, size_t at, size_t size) noexcept nogil:
+    cdef const char* found
+    cdef size_t quote, slash
+    while at < size:
+        found = <const char*>memchr(text + at, c'"', size - at)
+        if found == NULL:
+            return size
+        quote = <size_t>(found - text)
+        slash = quote
+        while slash > at and text[slash - 1] == c"\\":
+            slash -= 1
+        if (quote - slash) & 1 == 0:
+            return quote
+        at = quote + 1
+    return size
+
+
+cdef void measure_text(
+    const char* text, size_t size, size_t most_items, size_t most_values, Size* out
+) noexcept nogil:
+    cdef size_t at = 0, depth = 0
+    cdef bint is_array, has_item = False
+    cdef char c
+    out.items = out.values = out.first_end = 0
+    while at < size and is_blank(text[at]):
+        at += 1
+    is_array = at < size and text[at] == c"["
+    while at < size and out.items <= most_items and out.values <= most_values:
+        c = text[at]
+        if c == c'"':
+            at = string_end(text, at + 1, size)
+            has_item = True
+        elif c == c"[" or c == c"{":
+            has_item = depth != 0
+            depth += 1
+            out.values += 1
+        elif c == c"]" or c == c"}":
+            if depth == 1 and is_array and has_item:
+                out.items += 1
+                if out.items == 1:
+                    out.first_end = at
+            if depth <= 1:
+                return
+            depth -= 1
+        elif c == c",":
+            out.values += 1
+            if depth == 1 and is_array:
+                out.items += 1
+                if out.items == 1:
+                    out.first_end = at
+        elif not is_blank(c):
+            has_item = True
+        at += 1
+
+
+def measure(text: bytes, *, items: int, values: int) -> tuple[int, int, int]:
+    """Items of the array that ``text`` is, values in it, end of the first item; 0 if there is none.
+
+    Counting stops beyond ``items`` or ``values``. The last number is an offset in bytes. Nothing is
+    built, whatever the text is.
+    """
+    cdef Size size
+    cdef const char* start = PyBytes_AS_STRING(text)
+    cdef size_t length = <size_t>PyBytes_GET_SIZE(text), most_items = items, most_values = values
+    with nogil:
+        measure_text(start, length, most_items, most_values, &size)
+    return size.items, size.values, size.first_end

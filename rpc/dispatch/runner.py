@@ -1,0 +1,213 @@
+"""Makes calls: each where its method belongs, with its outcome counted and encoded."""
+
+import asyncio
+import logging
+from time import perf_counter
+from typing import Final
+
+from fastevm.errors import FastevmError
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.envelope import (
+    EAGER_SIZE,
+    Call,
+    Message,
+    Refusal,
+    encode_error,
+    encode_result,
+    head_of,
+    parse_params,
+)
+from fastevm.rpc.dispatch.registry import METHODS, Method, Place
+from fastevm.rpc.dispatch.socket_request import SocketRequest
+from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, released
+from fastevm.rpc.errors import RpcError, wire_error
+from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
+from fastevm.simulate import Patience
+
+log: Final = logging.getLogger("fastevm.rpc")
+
+# Seconds for which all calls of a method go to the workers after one of them was stopped on the
+# loop: doubled from call to call as long as none ends in time there.
+SHORTEST_PAUSE: Final = 0.05
+LONGEST_PAUSE: Final = 2.0
+
+# Bytes of a call, on average over its batch, beyond which it is not tried on the loop: reading it
+# and writing its answer could take long, and cannot be stopped.
+LIGHT_SIZE: Final = 4_096
+
+LOOP: Final = Place.LOOP
+
+Outcome = tuple[bytes | RpcError, float]  # the answer to a call and the seconds that it took
+
+
+class CallRunner:
+    """Makes the calls of one listener."""
+
+    def __init__(self, context: Context, workers: Workers, metrics: Metrics) -> None:
+        self.context = context
+        self.workers = workers
+        self.metrics = metrics
+        self.loop_budget = Patience()
+        self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
+
+    def close(self) -> None:
+        """End what runs beside the loop."""
+        self.loop_budget.close()
+
+    # --- where calls are made ---
+
+    def on_loop(
+        self, message: Message, request: SocketRequest | None, is_small: bool
+    ) -> bytes | None:
+        """Answer on the loop; None for a call that must be made elsewhere."""
+        if type(message) is Refusal:
+            return self.refuse(message)
+        assert isinstance(message, Call)
+        method = METHODS.get(message.method)
+        started = perf_counter()
+        result: bytes | RpcError | None
+        try:
+            if method is None:
+                raise RpcError("method_not_found", method=message.method)
+            place = method.place
+            if place is Place.WORKER or place is Place.TASK:
+                return None
+            if place is Place.SOCKET:
+                if request is None:
+                    raise RpcError("notifications_not_supported")
+                result = self._run(method, message, request)
+            elif type(message.params) is bytes and len(message.params) > EAGER_SIZE:
+                return None  # reading them takes too long
+            elif place is Place.LIGHT:
+                result = self._try(method, message, started) if is_small else None
+            else:
+                result = self._run(method, message)
+        except RpcError as error:
+            result = error
+        except NeedsWorker:
+            return None
+        if type(result) is bytes and message.id is not None:
+            self.metrics.count(message.method, perf_counter() - started)
+            return result
+        if result is None:
+            return None
+        return self.settle(message, (result, perf_counter() - started))
+
+    async def elsewhere(self, call: Call) -> bytes:
+        """Answer a call in a worker, or by a handler that waits."""
+        method, started = METHODS[call.method], perf_counter()
+        result: bytes | RpcError
+        try:
+            async with asyncio.timeout(self.context.limits.request_time):
+                if method.place is Place.TASK:
+                    result = await self._wait(method, call)
+                else:
+                    result = await self.workers.run(
+                        self._run,
+                        method,
+                        call,
+                        long=method.is_long_running,
+                        limited=method.place is Place.LIGHT,
+                    )
+        except TimeoutError:
+            result = RpcError("timed_out")
+        except RpcError as error:
+            result = error
+        return self.settle(call, (result, perf_counter() - started))
+
+    def outcome(self, call: Call) -> Outcome:
+        """Make a call in this thread, whichever it is."""
+        started = perf_counter()
+        result: bytes | RpcError
+        try:
+            result = self._run(METHODS[call.method], call)
+        except RpcError as error:
+            result = error
+            released(result)
+        return result, perf_counter() - started
+
+    def settle(self, call: Call, outcome: Outcome) -> bytes:
+        """Count a call that was made, and return its answer; nothing for a notification."""
+        result, seconds = outcome
+        name = call.method if call.method in METHODS else UNKNOWN_METHOD
+        self.metrics.count(name, seconds)
+        if not isinstance(result, bytes):
+            result = self.refuse(Refusal(call.id or b"null", result), name)
+        return b"" if call.id is None else result
+
+    def refuse(self, refusal: Refusal, method: str = UNKNOWN_METHOD) -> bytes:
+        """Count an error and return it as an answer."""
+        error = wire_error(refusal.error, self.context.dialect)
+        self.metrics.count_error(method, error["code"])
+        return encode_error(refusal.id, error)
+
+    def place_of(self, call: Call) -> Place:
+        """Where a call is made; one of no method is refused on the loop."""
+        method = METHODS.get(call.method)
+        return Place.LOOP if method is None else method.place
+
+    def any_is_long(self, calls: list[Call]) -> bool:
+        """Whether any of the calls belongs into the lane of long jobs."""
+        return any(METHODS[call.method].is_long_running for call in calls)
+
+    # --- making them ---
+
+    def _run(self, method: Method, call: Call, *request: SocketRequest) -> bytes:
+        """Run a handler and encode its result, here or in a worker thread."""
+        context, params = self.context, call.params
+        try:
+            if not isinstance(params, list):
+                if method.direct is not None:
+                    answer = method.direct(context, params, head_of(call.id or b"null"))
+                    if answer is not None:
+                        return answer
+                params = parse_params(params)
+            result = method.handler(context, *request, *method.bind(params, context.dialect))
+            return encode_result(call.id or b"null", result)
+        except NeedsWorker:
+            raise
+        except Exception as error:
+            refusal = refused(method, error)
+        raise refusal  # outside of the handler of the exception, whose frames are free by now
+
+    async def _wait(self, method: Method, call: Call) -> bytes:
+        """Run a handler that is a coroutine and encode its result."""
+        try:
+            args = method.bind(parse_params(call.params), self.context.dialect)
+            result = await method.handler(self.context, *args)
+            return encode_result(call.id or b"null", result)
+        except Exception as error:
+            refusal = refused(method, error)
+        raise refusal
+
+    def _try(self, method: Method, call: Call, now: float) -> bytes | RpcError | None:
+        """Run a handler on the loop for a short time; None when it does not end there."""
+        pause = self._pauses.get(method.name)
+        if pause is not None and now < pause[0]:
+            return None
+        result: bytes | RpcError
+        try:
+            result = self.loop_budget.run(self._run, method, call)
+        except RpcError as error:
+            result = error
+        if self.loop_budget.is_out:
+            length = SHORTEST_PAUSE if pause is None else min(2 * pause[1], LONGEST_PAUSE)
+            self._pauses[method.name] = (now + length, length)
+            return None
+        if pause is not None:
+            del self._pauses[method.name]
+        return result
+
+
+def refused(method: Method, error: Exception) -> RpcError:
+    """Return what a handler's exception is on the wire, without the frames that it went through.
+
+    A crash is logged and not shown.
+    """
+    if isinstance(error, RpcError):
+        released(error)
+        return error
+    if isinstance(error, FastevmError):
+        return RpcError("server_error", str(error))
+    log.error("handler of %s crashed", method.name, exc_info=error)
+    return RpcError("handler_crashed")
