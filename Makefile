@@ -8,11 +8,12 @@ SHARED := $(or $(FASTEVM_SHARED),../shared)
 
 SECONDS ?= 600
 
-.PHONY: help node test build lint conformance bench peers ecosystem fuzz guard sanitize races clean
+.PHONY: help node test build runtime package lint conformance bench peers ecosystem fuzz guard sanitize races clean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
 	@echo "make test         build and run all tests (ARGS='-k trie' passes options to pytest)"
+	@echo "make package      sdist and wheel in build/dist, installed and tried outside the tree"
 	@echo "make lint         ruff, mypy and cython-lint"
 	@echo "make conformance  every official test below FASTEVM_SHARED (default ../shared)"
 	@echo "make bench        time everything beside the peers, write build/report/ (ARGS='--match op/*')"
@@ -27,27 +28,49 @@ help:
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip "setuptools>=77" wheel "Cython>=3.1,<4"
+	$(BIN)/python -m pip install --quiet --upgrade pip "setuptools>=77" wheel "Cython>=3.3,<4"
+
+LOG := build/log
 
 # The packages are installed without the extensions, which `build` compiles once and in place.
 INSTALL := FASTEVM_ONLY=none $(BIN)/python -m pip install --quiet --no-build-isolation --editable
 
 $(VENV)/.node: pyproject.toml | $(BIN)/python
-	$(INSTALL) .
+	@mkdir -p build
+	@$(INSTALL) . >$(LOG) 2>&1 || { cat $(LOG); exit 1; }
 	@touch $@
 
 $(VENV)/.test: pyproject.toml $(VENV)/.node
 	$(INSTALL) ".[test,lint]"
 	@touch $@
 
-# Cython and the compiler look only at what changed, and so does Python, whose own compiler takes a
-# third of the node's start where byte code may not be written (PYTHONDONTWRITEBYTECODE).
-build: $(VENV)/.node
-	@$(BIN)/python setup.py --quiet build_ext --inplace
-	@$(BIN)/python -m compileall -q fastevm rpc bench
+# Cython and gcc compile what changed, and so does Python, which would take a third of the node's
+# start for it where it may not write byte code (PYTHONDONTWRITEBYTECODE). Their output is shown
+# if they fail.
+define compile
+mkdir -p build
+$(1) $(BIN)/python setup.py --quiet build_ext --inplace >$(LOG) 2>&1 || { cat $(LOG); exit 1; }
+$(BIN)/python -m compileall -q fastevm rpc bench
+endef
 
-node: build
+runtime: $(VENV)/.node
+	@$(call compile)
+
+# With fastevm.testing, which is not part of an installation.
+build: $(VENV)/.node
+	@$(call compile,FASTEVM_TESTING=1)
+
+node:
+	@echo "Building fastevm: two to three minutes the first time, then only what changed"
+	@$(MAKE) --silent --no-print-directory runtime
 	@exec $(BIN)/python -m fastevm node $(ARGS)
+
+# The source distribution and a wheel made from it, tried in an environment outside the tree.
+package: $(VENV)/.node
+	rm -rf build/dist
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --no-isolation --outdir build/dist .
+	$(BIN)/python -m tests.packaging.check build/dist
 
 test: $(VENV)/.test $(VENV)/.peers $(VENV)/.clients build
 	$(BIN)/python -m pytest $(ARGS)
@@ -127,7 +150,7 @@ define checked_build
 mkdir -p build/checked-$(1)
 tar -cf - --exclude='*.so' --exclude=__pycache__ --exclude='./.*' --exclude=./build . \
 	| tar -xf - -C build/checked-$(1)
-cd build/checked-$(1) && FASTEVM_SANITIZE=$(1) $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+cd build/checked-$(1) && FASTEVM_TESTING=1 FASTEVM_SANITIZE=$(1) $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 endef
 
 sanitize: $(VENV)/.test

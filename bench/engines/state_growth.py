@@ -8,7 +8,6 @@ import statistics
 import subprocess
 import sys
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import fastevm
@@ -24,6 +23,7 @@ from fastevm.bench.programs.loops import (
     WRITE_SLOTS,
     word,
 )
+from fastevm.primitives.slab import records_in_use
 
 SIZES = (2**10, 2**14, 2**17, 2**20)
 LARGE_SIZES = (*SIZES, 2**23)  # a few gigabytes, a few minutes
@@ -91,10 +91,9 @@ def middle_of_writes(machine: fastevm.EVM, slots: int) -> tuple[float, float]:
 
 def measure_size(slots: int) -> dict[str, float]:
     """The figures for one size: nanoseconds, except where named otherwise."""
-    in_use = import_module("fastevm.testing.persistent_map").in_use
-    before, records = resident(), in_use()["record_bytes"]
+    before, records = resident(), records_in_use()["record_bytes"]
     layer = layer_with(slots)
-    in_map = in_use()["record_bytes"] - records
+    in_map = records_in_use()["record_bytes"] - records
     with_trie = resident() - before
     machine = fastevm.EVM("cancun", state=layer, gas_limit=GAS)
     reads = statistics.median(read_time(machine, slots, seed) for seed in range(ROUNDS))

@@ -208,6 +208,11 @@ cdef SlabUse slab_use() noexcept nogil:
     return use
 
 
+def records_in_use() -> dict[str, int]:
+    """Records of this process, of all sizes, the bytes in them and those in chunks, used or not."""
+    return slab_use()
+
+
 cdef void slab_refuse(bint refuse) noexcept nogil:
     atomic_store_int(&refusing, refuse)
 

@@ -1,4 +1,4 @@
-"""A door for tests: transactions on a layer, in one go or in steps, with every option."""
+"""``TransactionRunner``: transactions on a layer, at once or in steps, with every option."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from fastevm.interpreter.tracer import StepTrace
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 
-class Bench:
+class TransactionRunner:
     layer: Layer
     fetched: int
     records: list[dict[str, Any]]

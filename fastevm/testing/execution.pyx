@@ -1,4 +1,4 @@
-"""A door for tests: transactions on a layer, in one go or in steps, with every option."""
+"""``TransactionRunner``: transactions on a layer, at once or in steps, with every option."""
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -45,7 +45,7 @@ cdef ReadStatus has_no_block_hash(const void* base, uint64_t number, Hash* out) 
     return READ_ABSENT
 
 
-cdef class Bench:
+cdef class TransactionRunner:
     """A machine on a layer; ``run`` gives what a transaction did and keeps its changes.
 
     ``block``: coinbase (20 bytes) and the numbers of the block context. ``remote``: the state is

@@ -1,4 +1,4 @@
-"""Types of the door for tests and measurements."""
+"""``BareMachine``: one message without a transaction, with every option of the machine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Outcome:
     nanoseconds: int
 
 @final
-class Harness:
+class BareMachine:
     def __init__(
         self,
         fork: str,

@@ -1,4 +1,4 @@
-"""A door for tests and measurements: one message on a bare machine, with every knob."""
+"""``BareMachine``: one message without a transaction, with every option of the machine."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -104,7 +104,7 @@ cdef Code* code_of(bytes value) except? NULL:
     return code_new(<const uint8_t*>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value), NULL, False)
 
 
-cdef class Harness:
+cdef class BareMachine:
     """A world with some accounts and a machine on it. Changes stay unless told otherwise.
 
     ``accounts``: address -> {balance, nonce, code, storage}. ``remote``: nothing is known at first,

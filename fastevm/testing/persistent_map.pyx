@@ -1,4 +1,4 @@
-"""Slabs and the persistent map of words: the doors through which tests reach them."""
+"""Slabs and the persistent map of words as Python functions and a class."""
 
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
@@ -13,7 +13,6 @@ from fastevm.primitives.slab cimport (
     slab_count,
     slab_free,
     slab_refuse,
-    slab_use,
 )
 from fastevm.primitives.word cimport Word, word_from_int, word_to_int
 from fastevm.primitives.word_map cimport (
@@ -47,11 +46,6 @@ def references(record: int, lines: int) -> int:
 def release(record: int, lines: int) -> None:
     """Free a record."""
     slab_free(<void*><size_t>record, <uint32_t>lines)
-
-
-def in_use() -> dict[str, int]:
-    """How many records this process has, the bytes in them and those in chunks, used or not."""
-    return slab_use()
 
 
 def refuse_chunks(refuse: bool) -> None:

@@ -1,4 +1,4 @@
-"""The doors through which tests reach the C functions of this floor that have no Python face."""
+"""C functions of the primitives as Python functions, where they have none of their own."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -145,12 +145,14 @@ def join(parts: list[bytes], *, reserve: int = 0) -> bytes:
     return taken(&buffer, complete)
 
 
-cdef class ArenaDoor:
+cdef class ArenaObject:
     """An arena; allocations are named by their addresses."""
 
     cdef Arena* arena
+    cdef dict sizes  # address -> bytes of the allocation, since the last reset
 
     def __cinit__(self, chunk_size: int) -> None:
+        self.sizes = {}
         self.arena = arena_new(chunk_size)
         if self.arena == NULL:
             raise MemoryError
@@ -164,6 +166,7 @@ cdef class ArenaDoor:
         if p == NULL:
             raise MemoryError
         memcpy(p, <const uint8_t*>content, <size_t>len(content))
+        self.sizes[<size_t>p] = max(len(content), self.sizes.get(<size_t>p, 0))
         return <size_t>p
 
     def alloc_size(self, size: int) -> bool:
@@ -171,11 +174,14 @@ cdef class ArenaDoor:
         return arena_alloc(self.arena, size) != NULL
 
     def read(self, address: int, size: int) -> bytes:
-        """What the allocation holds."""
+        """What the allocation holds; ValueError for bytes that it does not have."""
+        if not 0 <= size <= self.sizes.get(address, -1):
+            raise ValueError(f"no {size} bytes were allocated at {address:#x}")
         return (<const char*><size_t>address)[:size]
 
     def reset(self) -> None:
         """Forget all allocations."""
+        self.sizes.clear()
         arena_reset(self.arena)
 
     @property

@@ -17,7 +17,7 @@ from fastevm.conformance.sources import test_files as files_of
 from fastevm.conformance.state import StateTest, touched
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.interpreter.tracer import StepTrace
-from fastevm.testing.execution import Bench
+from fastevm.testing.execution import TransactionRunner
 
 from .sampling import chosen, write_out
 
@@ -39,10 +39,10 @@ def outcome(test: StateTest, fork: str, entry: Mapping[str, Any], mode: str) -> 
     options = dict(MODES[mode])
     if "trace" in options:
         options["trace"] = options["trace"]()
-    bench = Bench(test.pre, schedule, block=test.environment(schedule), **options)
+    runner = TransactionRunner(test.pre, schedule, block=test.environment(schedule), **options)
     with suppress(InvalidTransaction, TransactionDecodeError):
-        bench.run(test.transaction(entry))
-    return touched(bench.layer, schedule, test.coinbase).state_root()
+        runner.run(test.transaction(entry))
+    return touched(runner.layer, schedule, test.coinbase).state_root()
 
 
 @pytest.mark.parametrize("mode", MODES)

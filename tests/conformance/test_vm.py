@@ -10,7 +10,7 @@ from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number
 from fastevm.conformance.sources import test_files as archived_files
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
-from fastevm.testing.interpreter import Harness, Outcome
+from fastevm.testing.interpreter import BareMachine, Outcome
 from tests.shared_data import SHARED
 
 ARCHIVE = SHARED / "fixtures" / "legacy_vm_tests.tar.zst"
@@ -24,14 +24,14 @@ def vm_tests() -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield f"{name.split('VMTests/')[-1]}::{title}", test
 
 
-def harness_of(test: Mapping[str, Any], mode: Mapping[str, bool]) -> Harness:
+def machine_of(test: Mapping[str, Any], mode: Mapping[str, bool]) -> BareMachine:
     env, message = test["env"], test["exec"]
     number = number_of(env["currentNumber"])
     accounts = accounts_of(test["pre"])
     address = address_of(message["address"])
     accounts[address] = accounts.get(address, {}) | {"code": bytes_of(message["code"])}
     ancestors = range(number - 1, max(-1, number - 257), -1)
-    return Harness(
+    return BareMachine(
         "frontier", accounts, **mode,
         number=number, timestamp=number_of(env["currentTimestamp"]),
         gas_limit=number_of(env["currentGasLimit"]),
@@ -42,8 +42,8 @@ def harness_of(test: Mapping[str, Any], mode: Mapping[str, bool]) -> Harness:
     )  # fmt: skip
 
 
-def run(harness: Harness, message: Mapping[str, str]) -> Outcome:
-    return harness.call(
+def run(machine: BareMachine, message: Mapping[str, str]) -> Outcome:
+    return machine.call(
         address_of(message["address"]), bytes_of(message["data"]),
         sender=address_of(message["caller"]), value=number_of(message["value"]),
         gas=number_of(message["gas"]), no_transfer=True,
@@ -58,13 +58,13 @@ def logs_hash(outcome: Outcome) -> bytes:
     return keccak256(rlp.encode(logs))
 
 
-def check_state(harness: Harness, post: Mapping[str, Any]) -> None:
+def check_state(machine: BareMachine, post: Mapping[str, Any]) -> None:
     for address, fields in accounts_of(post).items():
-        account = harness.account(address)
+        account = machine.account(address)
         assert account is not None
         assert account == {key: fields[key] for key in ("balance", "nonce", "code")}
         for key, value in fields["storage"].items():
-            assert harness.storage(address, key) == value
+            assert machine.storage(address, key) == value
 
 
 @pytest.mark.skipif(not ARCHIVE.exists(), reason="needs the shared test archives")
@@ -72,8 +72,8 @@ def check_state(harness: Harness, post: Mapping[str, Any]) -> None:
 def test_every_vm_test_ends_as_expected(mode: str) -> None:
     count = 0
     for name, test in vm_tests():
-        harness = harness_of(test, MODES[mode])
-        outcome = run(harness, test["exec"])
+        machine = machine_of(test, MODES[mode])
+        outcome = run(machine, test["exec"])
         count += 1
         if "post" not in test:
             assert outcome.status > STOPPED, name
@@ -81,5 +81,5 @@ def test_every_vm_test_ends_as_expected(mode: str) -> None:
         assert (outcome.status, outcome.gas_left) == (STOPPED, number_of(test["gas"])), name
         assert outcome.output == bytes_of(test["out"]), name
         assert logs_hash(outcome) == bytes_of(test["logs"]), name
-        check_state(harness, test["post"])
+        check_state(machine, test["post"])
     assert count == 369

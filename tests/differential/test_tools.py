@@ -11,7 +11,7 @@ import pytest
 from fastevm.errors import InvalidTransaction
 from fastevm.interpreter.tracer import StepTrace
 from fastevm.spec.schedule import schedule_for
-from fastevm.testing.execution import Bench
+from fastevm.testing.execution import TransactionRunner
 
 from .assembly import Assembly
 from .cases import FORKS, Case, make_case
@@ -27,15 +27,15 @@ def executed(case: Case) -> Counter[str]:
     """How often each opcode was run to its end."""
     trace = StepTrace(stack_words=0)
     schedule = schedule_for(case.fork)
-    bench = Bench(
+    runner = TransactionRunner(
         state_of(case.pre), schedule, block=block_of(case, schedule), trace=trace, stepped=True
     )
     for fields in case.transactions:
         try:
-            bench.run(transaction_of(fields))
+            runner.run(transaction_of(fields))
         except InvalidTransaction:
             continue
-    records = bench.records + trace.drain()
+    records = runner.records + trace.drain()
     return Counter(record["name"] for record in records if not record["error"])
 
 

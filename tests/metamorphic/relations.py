@@ -14,7 +14,7 @@ from fastevm.execution.transaction import Transaction
 from fastevm.interpreter.tracer import StepTrace
 from fastevm.spec.schedule import schedule_for
 from fastevm.state.layer import Layer
-from fastevm.testing.execution import Bench
+from fastevm.testing.execution import TransactionRunner
 from fastevm.types import EMPTY_ROOT, ZERO_HASH, Header
 from tests.differential.cases import Case
 from tests.differential.compare import difference, state_difference
@@ -38,28 +38,30 @@ SMALL_TRACE = 2000
 Done = list[dict[str, Any] | str]
 
 
-def on_bench(
+def executed(
     case: Case, *, records: list[Any] | None = None, **options: Any
 ) -> tuple[Done, dict[str, Any], bytes]:
-    """The case's transactions on a bench: what each did, the state, and its root.
+    """The case's transactions on a layer: what each did, the state, and its root.
 
     Trace records read on the way go to `records`.
     """
     schedule = schedule_for(case.fork)
-    bench = Bench(state_of(case.pre), schedule, block=block_of(case, schedule), **options)
+    runner = TransactionRunner(
+        state_of(case.pre), schedule, block=block_of(case, schedule), **options
+    )
     done: Done = []
     for fields in case.transactions:
         try:
-            done.append(bench.run(transaction_of(fields)))
+            done.append(runner.run(transaction_of(fields)))
         except InvalidTransaction as refusal:
             done.append(str(refusal))
     if records is not None:
-        records += bench.records
-    return done, dump(bench.layer), bench.layer.state_root()
+        records += runner.records
+    return done, dump(runner.layer), runner.layer.state_root()
 
 
 def unlike(one: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str | None:
-    """How two runs on benches differ."""
+    """How two runs differ."""
     for number, (first, second) in enumerate(zip(one[0], other[0], strict=True)):
         if first != second:
             if isinstance(first, str) or isinstance(second, str):
@@ -73,31 +75,31 @@ def unlike(one: tuple[Done, Any, bytes], other: tuple[Done, Any, bytes]) -> str 
 
 def suspended(case: Case) -> str | None:
     """A pause before every hosted op changes nothing."""
-    plain = on_bench(case)
-    return unlike(plain, on_bench(case, suspend=True)) or unlike(
-        plain, on_bench(case, suspend=True, stepped=True)
+    usual = executed(case)
+    return unlike(usual, executed(case, suspend=True)) or unlike(
+        usual, executed(case, suspend=True, stepped=True)
     )
 
 
 def fetched(case: Case) -> str | None:
     """State that comes piece by piece when asked for is as good as state that is there."""
-    plain = on_bench(case)
-    return unlike(plain, on_bench(case, remote=True)) or unlike(
-        plain, on_bench(case, remote=True, stepped=True, suspend=True)
+    usual = executed(case)
+    return unlike(usual, executed(case, remote=True)) or unlike(
+        usual, executed(case, remote=True, stepped=True, suspend=True)
     )
 
 
 def traced(case: Case) -> str | None:
     """The traced twin of the loop does what the plain one does; a full buffer loses no record."""
-    plain = on_bench(case)
+    usual = executed(case)
     everything = StepTrace(calls=True, memory=True, return_data=True)
     whole, parts = StepTrace(calls=True), StepTrace(calls=True, limit=SMALL_TRACE)
     one: list[Any] = []
     other: list[Any] = []
     found = (
-        unlike(plain, on_bench(case, trace=everything, stepped=True))
-        or unlike(plain, on_bench(case, trace=whole, records=one, stepped=True))
-        or unlike(plain, on_bench(case, trace=parts, records=other, stepped=True, suspend=True))
+        unlike(usual, executed(case, trace=everything, stepped=True))
+        or unlike(usual, executed(case, trace=whole, records=one, stepped=True))
+        or unlike(usual, executed(case, trace=parts, records=other, stepped=True, suspend=True))
     )
     if found or one + whole.drain() == other + parts.drain():
         return found

@@ -22,7 +22,8 @@ runpy.run_path("setup.py", run_name="__main__")
 
 
 def test_no_warning_and_no_performance_hint(tmp_path: Path) -> None:
-    env = dict(os.environ, FASTEVM_ONLY="", FASTEVM_DEBUG="", FASTEVM_SANITIZE="")
+    options = {"ONLY": "", "TESTING": "1", "DEBUG": "", "SANITIZE": ""}
+    env = os.environ | {f"FASTEVM_{name}": value for name, value in options.items()}
     done = subprocess.run(
         [sys.executable, "-c", f"OUT = {str(tmp_path)!r}\n{SCRIPT}"],
         cwd=ROOT, env=env, capture_output=True, text=True, timeout=500, check=False,

@@ -13,7 +13,7 @@ from fastevm.errors import InvalidTransaction
 from fastevm.execution.transaction import Transaction, sign_authorization
 from fastevm.spec.schedule import schedule_for
 from fastevm.state.layer import Layer
-from fastevm.testing.execution import Bench
+from fastevm.testing.execution import TransactionRunner
 
 KEY = b"\x07" * 32
 SENDER = public_key_address(KEY)
@@ -40,16 +40,18 @@ def layer_of(**accounts: Any) -> Layer:
     )
 
 
-def bench(fork: str = "Osaka", layer: Layer | None = None, **options: Any) -> Bench:
+def runner(fork: str = "Osaka", layer: Layer | None = None, **options: Any) -> TransactionRunner:
     block = {"coinbase": COINBASE, **options.pop("block", {})}
-    return Bench(layer or layer_of(), schedule_for(fork), block=block, **options)
+    return TransactionRunner(layer or layer_of(), schedule_for(fork), block=block, **options)
 
 
 def call(**fields: Any) -> Transaction:
     return Transaction.build(**{"gas_limit": 100_000, "to": CONTRACT, **fields}).sign(KEY)
 
 
-def refused(machine: Bench, transaction: Transaction, **options: Any) -> InvalidTransaction:
+def refused(
+    machine: TransactionRunner, transaction: Transaction, **options: Any
+) -> InvalidTransaction:
     with pytest.raises(InvalidTransaction) as caught:
         machine.run(transaction, **options)
     return caught.value
@@ -59,7 +61,7 @@ def refused(machine: Bench, transaction: Transaction, **options: Any) -> Invalid
 
 
 def test_a_transfer_moves_value_pays_for_gas_and_raises_the_nonce() -> None:
-    machine = bench(block={"base_fee": 10})
+    machine = runner(block={"base_fee": 10})
     result = machine.run(call(max_fee_per_gas=100, max_priority_fee_per_gas=7, value=5))
     layer = machine.layer
     assert (result["status"], result["gas_used"], result["price"]) == (STOPPED, 21_000, 17)
@@ -85,7 +87,7 @@ def test_ether_is_only_burnt_by_the_base_fee(
     fees = (
         {"gas_price": cap} if legacy else {"max_fee_per_gas": cap, "max_priority_fee_per_gas": tip}
     )
-    machine = bench(block={"base_fee": base_fee})
+    machine = runner(block={"base_fee": base_fee})
     result = machine.run(call(value=value, **fees))
     price = cap if legacy else min(cap, base_fee + tip)
     assert result["price"] == price
@@ -95,13 +97,13 @@ def test_ether_is_only_burnt_by_the_base_fee(
 
 
 def test_before_london_the_coinbase_gets_the_whole_price() -> None:
-    machine = bench("Berlin", block={"base_fee": 3})
+    machine = runner("Berlin", block={"base_fee": 3})
     machine.run(call(gas_price=9))
     assert machine.layer.balance(COINBASE) == 21_000 * 9
 
 
 def test_the_blob_fee_is_burnt_at_the_price_of_the_block() -> None:
-    machine = bench(block={"blob_base_fee": 3})
+    machine = runner(block={"blob_base_fee": 3})
     blob = call(max_fee_per_gas=1, max_fee_per_blob_gas=50, blob_versioned_hashes=[HASH, HASH])
     result = machine.run(blob)
     assert result["blob_gas_used"] == 2 * 131_072
@@ -110,20 +112,20 @@ def test_the_blob_fee_is_burnt_at_the_price_of_the_block() -> None:
 
 def test_a_payment_of_zero_touches_the_coinbase() -> None:
     empty = {"balance": 0, "nonce": 0}
-    machine = bench("SpuriousDragon", layer_of(coinbase=empty))
+    machine = runner("SpuriousDragon", layer_of(coinbase=empty))
     assert machine.layer.account(COINBASE) is not None
     machine.run(call())
     assert machine.layer.account(COINBASE) is None
-    machine = bench("Homestead")
+    machine = runner("Homestead")
     machine.run(call())
     assert machine.layer.account(COINBASE) is not None
 
 
 def test_funds_may_be_exactly_enough() -> None:
     exact = 100_000 * 3 + 7
-    machine = bench(layer=layer_of(sender={"balance": exact}))
+    machine = runner(layer=layer_of(sender={"balance": exact}))
     assert machine.run(call(gas_price=3, value=7))["status"] == STOPPED
-    machine = bench(layer=layer_of(sender={"balance": exact - 1}))
+    machine = runner(layer=layer_of(sender={"balance": exact - 1}))
     error = refused(machine, call(gas_price=3, value=7))
     assert (error.code, error.have, error.want) == ("insufficient_funds", exact - 1, exact)
     assert "insufficient funds for gas * price + value: address 0x" in str(error)
@@ -144,7 +146,7 @@ def test_funds_may_be_exactly_enough() -> None:
     ],
 )
 def test_a_cost_over_256_bits_counts_as_insufficient_funds(fields: dict) -> None:
-    machine = bench(layer=layer_of(sender={"balance": 2**256 - 1}))
+    machine = runner(layer=layer_of(sender={"balance": 2**256 - 1}))
     error = refused(machine, call(**fields))
     assert error.code == "insufficient_funds"
     assert "exceeds 256 bits" in str(error) or error.want > 2**256 - 2**242
@@ -155,7 +157,7 @@ def test_a_cost_over_256_bits_counts_as_insufficient_funds(fields: dict) -> None
 
 def test_a_failed_call_keeps_nonce_and_payment_and_nothing_else() -> None:
     for code, status in ((SSTORE_1 + LOG + REVERT, REVERTED), (SSTORE_1 + b"\x50", 11)):
-        machine = bench(layer=layer_of(contract={"code": code}))
+        machine = runner(layer=layer_of(contract={"code": code}))
         result = machine.run(call(gas_price=2, value=9))
         assert result["status"] == status
         assert result["logs"] == []
@@ -172,23 +174,23 @@ def test_a_failed_call_keeps_nonce_and_payment_and_nothing_else() -> None:
 def test_the_refund_is_capped_by_a_share_of_the_gas(fork: str, quotient: int, refund: int) -> None:
     code = bytes.fromhex("6000600055") + bytes.fromhex("6000600155")
     layer = layer_of(contract={"code": code, "storage": {0: 1, 1: 1}})
-    one = bench(fork, layer_of(contract={"code": code[:5], "storage": {0: 1}}))
+    one = runner(fork, layer_of(contract={"code": code[:5], "storage": {0: 1}}))
     result = one.run(call())
     assert result["gas_refunded"] == min(refund, result["gas_before_refund"] // quotient)
-    result = bench(fork, layer).run(call())
+    result = runner(fork, layer).run(call())
     assert result["gas_refunded"] == min(2 * refund, result["gas_before_refund"] // quotient)
     assert result["gas_used"] == result["gas_before_refund"] - result["gas_refunded"]
 
 
 def test_data_pays_at_least_the_floor() -> None:
     data = b"\1" * 100
-    result = bench().run(call(data=data))
+    result = runner().run(call(data=data))
     assert result["gas_used"] == 21_000 + 40 * 100
     assert result["gas_before_refund"] == 21_000 + 40 * 100
-    assert bench("Cancun").run(call(data=data))["gas_used"] == 21_000 + 16 * 100
+    assert runner("Cancun").run(call(data=data))["gas_used"] == 21_000 + 16 * 100
     # A refund cannot go below the floor either.
     layer = layer_of(contract={"code": CLEAR_0, "storage": {0: 1}})
-    result = bench(layer=layer).run(call(data=data))
+    result = runner(layer=layer).run(call(data=data))
     assert result["gas_before_refund"] == 21_000 + 1_600 + 5_000 + 4
     assert result["gas_refunded"] == 4_800
     assert result["gas_used"] == 25_000
@@ -198,13 +200,13 @@ def test_the_coinbase_is_warm_from_shanghai_on() -> None:
     code = bytes.fromhex("413150")  # BALANCE of the coinbase
     used = {}
     for fork in ("Paris", "Shanghai"):
-        used[fork] = bench(fork, layer_of(contract={"code": code})).run(call())["gas_used"]
+        used[fork] = runner(fork, layer_of(contract={"code": code})).run(call())["gas_used"]
     assert used["Paris"] - used["Shanghai"] == 2_500
 
 
 def test_access_lists_warm_addresses_and_slots() -> None:
     code = bytes.fromhex("60055450" + "73" + OTHER.hex() + "3150")
-    machine = bench(layer=layer_of(contract={"code": code}))
+    machine = runner(layer=layer_of(contract={"code": code}))
     cold = machine.run(call(access_list=[]))
     warm = machine.run(call(nonce=1, access_list=[(CONTRACT, [5]), (OTHER, [])]))
     saved = 2_000 + 2_500
@@ -213,13 +215,13 @@ def test_access_lists_warm_addresses_and_slots() -> None:
 
 def test_sender_and_recipient_are_warm() -> None:
     code = bytes.fromhex("73" + SENDER.hex() + "3150" + "303150")
-    result = bench(layer=layer_of(contract={"code": code})).run(call())
+    result = runner(layer=layer_of(contract={"code": code})).run(call())
     assert result["gas_used"] == 21_000 + 3 + 100 + 2 + 2 + 100 + 2
 
 
 def test_logs_and_output_belong_to_the_transaction() -> None:
     code = LOG * 2 + bytes.fromhex("602a60005260206000f3")
-    machine = bench(layer=layer_of(contract={"code": code}))
+    machine = runner(layer=layer_of(contract={"code": code}))
     result = machine.run(call())
     assert [(a, i) for a, _, i in result["logs"]] == [(CONTRACT, 0), (CONTRACT, 1)]
     assert result["output"] == (42).to_bytes(32, "big")
@@ -230,7 +232,7 @@ def test_logs_and_output_belong_to_the_transaction() -> None:
 
 def test_a_creation_puts_code_at_the_address_of_sender_and_nonce() -> None:
     initcode = bytes.fromhex("60006000f3")
-    machine = bench(layer=layer_of(sender={"balance": ETHER, "nonce": 300}))
+    machine = runner(layer=layer_of(sender={"balance": ETHER, "nonce": 300}))
     result = machine.run(call(to=None, nonce=300, data=initcode, value=4))
     address = keccak(rlp.encode([SENDER, 300]))[12:]
     assert (result["status"], result["created"]) == (STOPPED, address)
@@ -241,13 +243,13 @@ def test_a_creation_puts_code_at_the_address_of_sender_and_nonce() -> None:
 
 @pytest.mark.parametrize("nonce", [0, 1, 127, 128, 255, 256, 2**32, 2**64 - 2])
 def test_created_addresses_for_nonces_of_every_width(nonce: int) -> None:
-    machine = bench(layer=layer_of(sender={"balance": ETHER, "nonce": nonce}))
+    machine = runner(layer=layer_of(sender={"balance": ETHER, "nonce": nonce}))
     result = machine.run(call(to=None, nonce=nonce))
     assert result["created"] == keccak(rlp.encode([SENDER, nonce]))[12:]
 
 
 def test_a_failed_creation_names_its_address_all_the_same() -> None:
-    machine = bench()
+    machine = runner()
     result = machine.run(call(to=None, data=REVERT))
     assert result["status"] == REVERTED
     assert result["created"] == keccak(rlp.encode([SENDER, 0]))[12:]
@@ -292,7 +294,7 @@ def test_a_failed_creation_names_its_address_all_the_same() -> None:
 def test_each_rule_refuses_and_nothing_changes(code: str, fields: dict, setup: dict) -> None:
     setup = dict(setup)
     fork = setup.pop("fork", "Osaka")
-    machine = bench(fork, layer_of(**setup), block={"base_fee": 7, "blob_base_fee": 2})
+    machine = runner(fork, layer_of(**setup), block={"base_fee": 7, "blob_base_fee": 2})
     fees = {} if "gas_price" in fields or "max_fee_per_gas" in fields else {"max_fee_per_gas": 7}
     if fields.get("type", 0) == 0 and fees:
         fees = {"gas_price": 7}
@@ -326,12 +328,12 @@ def test_rules_are_checked_in_order() -> None:
     fields: dict[str, Any] = {"max_fee_per_gas": 7, "chain_id": 1}
     for code, change in ORDER:
         fields.update(change)
-        machine = bench("Prague", block={"base_fee": 7})
+        machine = runner("Prague", block={"base_fee": 7})
         assert refused(machine, call(**fields)).code == code, fields
 
 
 def test_the_words_are_those_clients_match_on() -> None:
-    machine = bench(block={"base_fee": 7})
+    machine = runner(block={"base_fee": 7})
     words = {
         str(
             refused(machine, call(nonce=4, gas_price=7))
@@ -352,12 +354,12 @@ def test_the_words_are_those_clients_match_on() -> None:
 
 def test_an_invalid_signature_is_refused() -> None:
     unsigned = Transaction.build(gas_limit=100_000, to=CONTRACT)
-    assert refused(bench(), unsigned).code == "invalid_signature"
+    assert refused(runner(), unsigned).code == "invalid_signature"
 
 
 def test_a_delegated_sender_may_send() -> None:
     code = b"\xef\1\0" + CONTRACT
-    machine = bench(layer=layer_of(sender={"balance": ETHER, "code": code}))
+    machine = runner(layer=layer_of(sender={"balance": ETHER, "code": code}))
     assert machine.run(call())["status"] == STOPPED
 
 
@@ -366,7 +368,7 @@ def test_a_delegated_sender_may_send() -> None:
 
 def test_a_simulation_may_skip_nonce_code_and_caps() -> None:
     layer = layer_of(sender={"balance": ETHER, "nonce": 3, "code": b"\0"})
-    machine = bench(layer=layer)
+    machine = runner(layer=layer)
     result = machine.run(
         call(nonce=77, gas_limit=2**24 + 1),
         skip_nonce=True,
@@ -379,7 +381,7 @@ def test_a_simulation_may_skip_nonce_code_and_caps() -> None:
 
 def test_a_skipped_nonce_wraps_in_calls_and_stops_creations() -> None:
     layer = layer_of(sender={"balance": ETHER, "nonce": 2**64 - 1})
-    machine = bench(layer=layer)
+    machine = runner(layer=layer)
     result = machine.run(call(to=None, gas_price=1), skip_nonce=True)
     assert (result["status"], result["gas_used"]) == (NONCE_OVERFLOW, 53_000)
     assert machine.layer.nonce(SENDER) == 2**64 - 1
@@ -388,7 +390,7 @@ def test_a_skipped_nonce_wraps_in_calls_and_stops_creations() -> None:
 
 
 def test_free_calls_pay_nobody_where_fees_are_optional() -> None:
-    machine = bench(block={"base_fee": 7})
+    machine = runner(block={"base_fee": 7})
     assert refused(machine, call()).code == "fee_cap_too_low"
     result = machine.run(call(), fees_optional=True)
     assert result["price"] == 0
@@ -402,13 +404,13 @@ def test_free_calls_pay_nobody_where_fees_are_optional() -> None:
 
 
 def test_blobs_are_free_where_fees_are_optional_and_no_cap_is_named() -> None:
-    machine = bench(block={"blob_base_fee": 7})
+    machine = runner(block={"blob_base_fee": 7})
     machine.run(call(max_fee_per_gas=0, blob_versioned_hashes=[HASH]), fees_optional=True)
     assert machine.layer.balance(SENDER) == ETHER
 
 
 def test_without_balance_checks_gas_is_free_and_value_appears() -> None:
-    machine = bench(layer=layer_of(sender={"balance": 1}), block={"base_fee": 7})
+    machine = runner(layer=layer_of(sender={"balance": 1}), block={"base_fee": 7})
     result = machine.run(call(gas_price=10, value=5), skip_balance=True)
     assert result["status"] == STOPPED
     assert machine.layer.balance(CONTRACT) == 5
@@ -417,14 +419,14 @@ def test_without_balance_checks_gas_is_free_and_value_appears() -> None:
 
 
 def test_the_block_gas_limit_may_be_skipped_up_to_all_gas_there_is() -> None:
-    machine = bench("London")
+    machine = runner("London")
     assert refused(machine, call(), block_gas_left=99_999).have == 99_999
     result = machine.run(call(gas_limit=2**64 - 1), skip_block_gas=True)
     assert result["gas_used"] == 21_000
 
 
 def test_the_coinbase_may_go_unpaid() -> None:
-    machine = bench()
+    machine = runner()
     machine.run(call(gas_price=3), no_coinbase_payment=True)
     assert machine.layer.account(COINBASE) is None
     assert machine.layer.balance(SENDER) == ETHER - 63_000
@@ -444,7 +446,7 @@ def grant(
 
 
 def test_an_authorization_makes_its_signer_run_the_code() -> None:
-    machine = bench(layer=layer_of(contract={"code": SSTORE_1}))
+    machine = runner(layer=layer_of(contract={"code": SSTORE_1}))
     result = machine.run(set_code(grant(), to=OTHER))
     assert machine.layer.code(OTHER) == b"\xef\1\0" + CONTRACT
     assert machine.layer.nonce(OTHER) == 1
@@ -454,7 +456,7 @@ def test_an_authorization_makes_its_signer_run_the_code() -> None:
 
 
 def test_an_existing_account_is_cheaper_to_delegate() -> None:
-    machine = bench(layer=layer_of(other={"balance": 1}))
+    machine = runner(layer=layer_of(other={"balance": 1}))
     result = machine.run(set_code(grant()))
     assert result["gas_before_refund"] == 46_000
     assert result["gas_refunded"] == 46_000 // 5
@@ -462,7 +464,7 @@ def test_an_existing_account_is_cheaper_to_delegate() -> None:
 
 def test_the_zero_address_ends_a_delegation() -> None:
     layer = layer_of(other={"nonce": 4, "code": b"\xef\1\0" + CONTRACT})
-    machine = bench(layer=layer)
+    machine = runner(layer=layer)
     machine.run(set_code(grant(4, bytes(20))))
     assert machine.layer.code(OTHER) == b""
     assert machine.layer.nonce(OTHER) == 5
@@ -480,7 +482,7 @@ def test_the_zero_address_ends_a_delegation() -> None:
     ],
 )
 def test_a_void_authorization_changes_nothing_but_its_price(tuple_: Any, other: dict) -> None:
-    machine = bench(layer=layer_of(other=other))
+    machine = runner(layer=layer_of(other=other))
     before = machine.layer.account(OTHER)
     result = machine.run(set_code(tuple_))
     assert machine.layer.account(OTHER) == before
@@ -488,7 +490,7 @@ def test_a_void_authorization_changes_nothing_but_its_price(tuple_: Any, other: 
 
 
 def test_authorizations_are_processed_in_order_and_outlive_a_revert() -> None:
-    machine = bench(layer=layer_of(contract={"code": REVERT}))
+    machine = runner(layer=layer_of(contract={"code": REVERT}))
     tuples = [grant(0, b"\x22" * 20), grant(1, b"\x33" * 20, chain_id=0), grant(1, b"\x44" * 20)]
     result = machine.run(set_code(*tuples))
     assert result["status"] == REVERTED
@@ -499,7 +501,7 @@ def test_authorizations_are_processed_in_order_and_outlive_a_revert() -> None:
 
 
 def test_a_sender_may_authorize_itself_with_its_raised_nonce() -> None:
-    machine = bench()
+    machine = runner()
     machine.run(set_code(grant(1, key=KEY)))
     assert machine.layer.code(SENDER) == b"\xef\1\0" + CONTRACT
     assert machine.layer.nonce(SENDER) == 2
@@ -507,7 +509,7 @@ def test_a_sender_may_authorize_itself_with_its_raised_nonce() -> None:
 
 def test_an_authority_is_warm_even_when_void() -> None:
     code = bytes.fromhex("73" + OTHER.hex() + "3150")
-    machine = bench(layer=layer_of(contract={"code": code}, other={"nonce": 9}))
+    machine = runner(layer=layer_of(contract={"code": code}, other={"nonce": 9}))
     assert machine.run(set_code(grant()))["gas_used"] == 46_000 + 3 + 100 + 2
 
 
@@ -541,10 +543,10 @@ def test_fetched_and_suspended_runs_give_the_same(code: bytes, fork: str, steppe
         type=tx_type,
         access_list=[(CONTRACT, [0, 5]), (b"\xee" * 20, [1])] if tx_type else None,
     )
-    plain = bench(fork, layer)
+    plain = runner(fork, layer)
     wanted = plain.run(transaction)
     for options in ({"remote": True}, {"suspend": True}, {"remote": True, "suspend": True}):
-        other = bench(fork, layer, stepped=stepped, **options)
+        other = runner(fork, layer, stepped=stepped, **options)
         assert other.run(transaction) == wanted
         assert other.layer.state_root() == plain.layer.state_root()
         assert (other.fetched > 0) == ("remote" in options)
@@ -552,6 +554,6 @@ def test_fetched_and_suspended_runs_give_the_same(code: bytes, fork: str, steppe
 
 def test_an_abandoned_transaction_leaves_no_trace() -> None:
     layer = layer_of(contract={"code": BUSY}, other={"balance": 1})
-    machine = bench(layer=layer)
+    machine = runner(layer=layer)
     after = machine.begin_and_abandon(set_code(grant(), value=7, gas_price=None, max_fee_per_gas=2))
     assert after.state_root() == layer.state_root()

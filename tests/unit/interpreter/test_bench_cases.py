@@ -9,7 +9,7 @@ import pytest
 
 from fastevm.bench.options import DEFAULT_CASES
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of
-from fastevm.testing.interpreter import Harness
+from fastevm.testing.interpreter import BareMachine
 
 OUTPUT_CUT = 256
 STOPPED = 1
@@ -20,14 +20,14 @@ def data() -> dict[str, Any]:
     return json.loads(DEFAULT_CASES.read_text())
 
 
-def harness_of(case: Mapping[str, Any]) -> Harness:
+def machine_of(case: Mapping[str, Any]) -> BareMachine:
     env = data()["env"]
     block = {name: env[name] for name in ("number", "timestamp", "gas_limit", "chain_id")}
-    return Harness(env["fork"], accounts_of(case["pre"]), **block)
+    return BareMachine(env["fork"], accounts_of(case["pre"]), **block)
 
 
 def check(case: Mapping[str, Any], calldata: str, gas: int, expected: Mapping[str, Any]) -> None:
-    outcome = harness_of(case).call(
+    outcome = machine_of(case).call(
         address_of(case["to"]), bytes_of(calldata), sender=address_of(case["caller"]), gas=gas
     )
     assert (outcome.status == STOPPED) == expected["success"], outcome.error

@@ -3,7 +3,7 @@
 import pytest
 
 from fastevm.primitives.keccak import keccak256
-from fastevm.testing.interpreter import SENDER, Harness
+from fastevm.testing.interpreter import SENDER, BareMachine
 
 from .programs import MAIN, OTHER, THIRD, asm, returning
 
@@ -25,8 +25,8 @@ def ask(*parts: str | int | bytes, fork: str = "osaka", **block: object) -> int:
         SENDER: {"balance": 100},
         THIRD: {},
     }
-    harness = Harness(fork, accounts, **(BLOCK | block))
-    return word(harness.call(MAIN, b"abc", value=4).output)
+    machine = BareMachine(fork, accounts, **(BLOCK | block))
+    return word(machine.call(MAIN, b"abc", value=4).output)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_pc_is_that_of_the_op_itself() -> None:
 
 
 def test_gas_is_what_is_left_behind_the_op() -> None:
-    harness = Harness("osaka", {MAIN: {"code": returning(1, "POP GAS")}})
-    assert word(harness.call(MAIN, gas=1_000).output) == 1_000 - 3 - 2 - 2
+    machine = BareMachine("osaka", {MAIN: {"code": returning(1, "POP GAS")}})
+    assert word(machine.call(MAIN, gas=1_000).output) == 1_000 - 3 - 2 - 2
 
 
 @pytest.mark.parametrize(("index", "found"), [(0, 7), (1, 8), (2, 0), (1 << 64, 0)])
@@ -87,7 +87,7 @@ def test_other_accounts() -> None:
 def test_an_account_is_cold_once_precompiles_never(op: str) -> None:
     def used(*addresses: bytes) -> int:
         code = asm(*[part for address in addresses for part in (address, op, "POP")])
-        return 20_000 - Harness("osaka", {MAIN: {"code": code}}).call(MAIN, gas=20_000).gas_left
+        return 20_000 - BareMachine("osaka", {MAIN: {"code": code}}).call(MAIN, gas=20_000).gas_left
 
     assert used(THIRD) == 3 + 2_600 + 2
     assert used(THIRD, THIRD) == 10 + 2_700

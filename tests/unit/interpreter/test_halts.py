@@ -2,16 +2,16 @@
 
 import pytest
 
-from fastevm.testing.interpreter import Harness, Outcome
+from fastevm.testing.interpreter import BareMachine, Outcome
 
 from .programs import MAIN, OTHER, asm, returning, store_initcode
 
 GAS = 100_000
 
 
-def run(code: bytes, fork: str = "osaka", **options: object) -> tuple[Harness, Outcome]:
-    harness = Harness(fork, {MAIN: {"code": code, "balance": 100}})
-    return harness, harness.call(MAIN, gas=GAS, **options)
+def run(code: bytes, fork: str = "osaka", **options: object) -> tuple[BareMachine, Outcome]:
+    machine = BareMachine(fork, {MAIN: {"code": code, "balance": 100}})
+    return machine, machine.call(MAIN, gas=GAS, **options)
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_a_static_frame_must_not_write(code: bytes) -> None:
     _, outcome = run(code, static=True)
     assert (outcome.error, outcome.gas_left) == ("write protection", 0)
     caller = returning(0, 0, 0, 0, OTHER, 50_000, "STATICCALL")
-    harness = Harness("osaka", {MAIN: {"code": caller}, OTHER: {"code": code, "balance": 10}})
-    assert harness.call(MAIN, gas=GAS).output == bytes(32)
+    machine = BareMachine("osaka", {MAIN: {"code": caller}, OTHER: {"code": code, "balance": 10}})
+    assert machine.call(MAIN, gas=GAS).output == bytes(32)
 
 
 def test_a_static_frame_may_call_without_value() -> None:
@@ -67,11 +67,11 @@ def test_a_static_frame_may_call_without_value() -> None:
 
 
 def test_revert_keeps_gas_and_output_and_undoes_the_state() -> None:
-    harness, outcome = run(asm(7, 0, "SSTORE", 0xAB, 0, "MSTORE8", 1, 0, "REVERT"))
+    machine, outcome = run(asm(7, 0, "SSTORE", 0xAB, 0, "MSTORE8", 1, 0, "REVERT"))
     assert outcome.error == "execution reverted"
     assert outcome.output == b"\xab"
     assert outcome.gas_left > 0
-    assert harness.storage(MAIN, 0) == 0
+    assert machine.storage(MAIN, 0) == 0
     assert outcome.refund == 0
 
 
@@ -79,19 +79,19 @@ def test_a_halt_undoes_storage_logs_refund_and_transfers() -> None:
     changes = asm(1, 0, "SSTORE", 0, 5, "SSTORE", 0, 0, "LOG0")
     code = changes + asm(0, 0, 0, 0, 3, OTHER, 0, "CALL INVALID")
     accounts = {MAIN: {"code": code, "balance": 10, "storage": {5: 1}}}
-    harness = Harness("osaka", accounts)
-    outcome = harness.call(MAIN)
+    machine = BareMachine("osaka", accounts)
+    outcome = machine.call(MAIN)
     assert (outcome.logs, outcome.refund) == ((), 0)
-    assert (harness.storage(MAIN, 0), harness.storage(MAIN, 5)) == (0, 1)
-    assert harness.account(MAIN)["balance"] == 10
-    assert harness.account(OTHER) is None
+    assert (machine.storage(MAIN, 0), machine.storage(MAIN, 5)) == (0, 1)
+    assert machine.account(MAIN)["balance"] == 10
+    assert machine.account(OTHER) is None
 
 
 def test_the_place_of_a_halt_is_kept_for_error_texts() -> None:
-    harness, _ = run(asm(1, 2, "POP ADD"))
-    assert harness.halt() == (0x01, 1, 5)
-    harness, _ = run(asm(1) + b"\x0c")
-    assert harness.halt() == (0x0C, 1, 2)
+    machine, _ = run(asm(1, 2, "POP ADD"))
+    assert machine.halt() == (0x01, 1, 5)
+    machine, _ = run(asm(1) + b"\x0c")
+    assert machine.halt() == (0x0C, 1, 2)
 
 
 def test_code_ends_with_a_stop() -> None:
@@ -117,32 +117,32 @@ def test_a_creation_that_fails_gives_its_words() -> None:
         (asm(0x6001, 0, "RETURN"), "max code size exceeded"),
         (asm(0x500, 0, "RETURN"), "contract creation code storage out of gas"),
     ):
-        outcome = Harness("osaka").create(OTHER, initcode, gas=200_000)
+        outcome = BareMachine("osaka").create(OTHER, initcode, gas=200_000)
         assert (outcome.error, outcome.gas_left) == (error, 0)
 
 
 def test_a_message_without_the_balance_for_it_changes_nothing() -> None:
-    harness = Harness("osaka", {MAIN: {"code": asm(1, 0, "SSTORE")}})
-    outcome = harness.call(MAIN, value=1, gas=GAS)
+    machine = BareMachine("osaka", {MAIN: {"code": asm(1, 0, "SSTORE")}})
+    outcome = machine.call(MAIN, value=1, gas=GAS)
     assert outcome.error == "insufficient balance for transfer"
     assert outcome.gas_left == GAS
-    assert harness.storage(MAIN, 0) == 0
+    assert machine.storage(MAIN, 0) == 0
 
 
 def test_a_raised_cancel_flag_ends_loops_and_calls() -> None:
-    harness = Harness("osaka", {MAIN: {"code": asm("JUMPDEST", 0, "JUMP")}})
-    harness.cancel_now()
-    outcome = harness.call(MAIN)
+    machine = BareMachine("osaka", {MAIN: {"code": asm("JUMPDEST", 0, "JUMP")}})
+    machine.cancel_now()
+    outcome = machine.call(MAIN)
     assert (outcome.error, outcome.gas_left) == ("execution aborted", 0)
-    harness.cancel_now(False)
-    assert harness.call(MAIN).error == "out of gas"
+    machine.cancel_now(False)
+    assert machine.call(MAIN).error == "out of gas"
 
 
 def test_memory_beyond_the_limit_of_the_machine_is_out_of_memory() -> None:
-    harness = Harness("osaka", {MAIN: {"code": asm(1, 1 << 31, "MSTORE8")}})
-    assert harness.call(MAIN, gas=1 << 50).error == "out of memory"
+    machine = BareMachine("osaka", {MAIN: {"code": asm(1, 1 << 31, "MSTORE8")}})
+    assert machine.call(MAIN, gas=1 << 50).error == "out of memory"
     initcode = store_initcode(asm(1 << 31, "MLOAD"))
     nested = initcode + asm(len(asm(1 << 31, "MLOAD")), 0, 0, "CREATE", 1, 0, "SSTORE")
-    harness = Harness("osaka", {MAIN: {"code": nested}})
-    assert harness.call(MAIN, gas=1 << 50).error == "out of memory"
-    assert harness.account(MAIN)["nonce"] == 0
+    machine = BareMachine("osaka", {MAIN: {"code": nested}})
+    assert machine.call(MAIN, gas=1 << 50).error == "out of memory"
+    assert machine.account(MAIN)["nonce"] == 0

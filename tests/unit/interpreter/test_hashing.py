@@ -3,7 +3,7 @@
 import random
 
 from fastevm.primitives.keccak import keccak256
-from fastevm.testing.interpreter import Harness
+from fastevm.testing.interpreter import BareMachine
 
 from .programs import MAIN, asm
 
@@ -14,12 +14,12 @@ ECHO = (
 )  # fmt: skip
 
 
-def machine() -> Harness:
+def machine() -> BareMachine:
     """One machine whose contract hashes what it is called with."""
-    return Harness("osaka", {MAIN: {"code": ECHO}})
+    return BareMachine("osaka", {MAIN: {"code": ECHO}})
 
 
-def check(asked: Harness, messages: list[bytes]) -> None:
+def check(asked: BareMachine, messages: list[bytes]) -> None:
     for message in messages:
         assert asked.call(MAIN, message).output == keccak256(message), message.hex()
 

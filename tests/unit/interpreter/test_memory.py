@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastevm.testing.interpreter import Harness
+from fastevm.testing.interpreter import BareMachine
 
 from .programs import MAIN, OTHER, asm, returning
 
@@ -15,12 +15,12 @@ def memory_cost(size: int) -> int:
 
 
 def used(code: bytes, gas: int = 10_000_000, **accounts: bytes) -> int:
-    return gas - Harness("osaka", {MAIN: {"code": code}}).call(MAIN, gas=gas).gas_left
+    return gas - BareMachine("osaka", {MAIN: {"code": code}}).call(MAIN, gas=gas).gas_left
 
 
 def out(code: bytes, others: dict[bytes, bytes] | None = None, data: bytes = b"") -> bytes:
     accounts = {address: {"code": c} for address, c in ({MAIN: code} | (others or {})).items()}
-    return Harness("osaka", accounts).call(MAIN, data).output
+    return BareMachine("osaka", accounts).call(MAIN, data).output
 
 
 @pytest.mark.parametrize("offset", [0, 1, 31, 32, 33, 1000, 1023, 1024, 40_000])
@@ -38,15 +38,15 @@ def test_msize_counts_whole_words() -> None:
 def test_a_size_of_zero_needs_no_memory_wherever_it_is(op: str) -> None:
     far = (1 << 256) - 1
     operands = [0, far] if op in ("RETURN", "KECCAK256", "LOG0") else [0, far, far]
-    outcome = Harness("osaka", {MAIN: {"code": asm(*operands, op)}}).call(MAIN)
+    outcome = BareMachine("osaka", {MAIN: {"code": asm(*operands, op)}}).call(MAIN)
     assert outcome.status == 1
 
 
 def test_new_memory_is_zero_after_another_run_has_written_there() -> None:
     dirty = asm(*[part for at in range(0, 4096, 32) for part in ((1 << 256) - 1, at, "MSTORE")])
-    harness = Harness("osaka", {MAIN: {"code": dirty}, OTHER: {"code": asm(4096, 0, "RETURN")}})
-    harness.call(MAIN)
-    assert harness.call(OTHER).output == bytes(4096)
+    machine = BareMachine("osaka", {MAIN: {"code": dirty}, OTHER: {"code": asm(4096, 0, "RETURN")}})
+    machine.call(MAIN)
+    assert machine.call(OTHER).output == bytes(4096)
 
 
 def test_memory_grown_after_a_call_is_zero_where_the_callee_had_written() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastevm.interpreter.tracer import StepTrace
-from fastevm.testing.interpreter import Harness, Outcome
+from fastevm.testing.interpreter import BareMachine, Outcome
 
 from .programs import ADDRESSES, CONTRACTS, MAIN, OTHER, THIRD
 
@@ -30,11 +30,11 @@ def accounts_of(codes: tuple[bytes, bytes, bytes]) -> dict[bytes, dict[str, Any]
 def run(
     fork: str, accounts: Mapping[bytes, Any], trace: StepTrace | None = None, **mode: bool
 ) -> tuple[Outcome, tuple[Any, ...], list[dict[str, Any]]]:
-    harness = Harness(fork, accounts, number=500, **mode)
+    machine = BareMachine(fork, accounts, number=500, **mode)
     records: list[dict[str, Any]] = []
-    outcome = harness.call(MAIN, bytes(range(70)), value=0, gas=GAS, trace=trace, records=records)
+    outcome = machine.call(MAIN, bytes(range(70)), value=0, gas=GAS, trace=trace, records=records)
     state = tuple(
-        (harness.account(address), *(harness.storage(address, key) for key in (0, 1, 2, 32, 255)))
+        (machine.account(address), *(machine.storage(address, key) for key in (0, 1, 2, 32, 255)))
         for address in ADDRESSES
     )
     return outcome, state, records

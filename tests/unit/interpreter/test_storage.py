@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from fastevm.spec.schedule import schedule_for
-from fastevm.testing.interpreter import Harness
+from fastevm.testing.interpreter import BareMachine
 
 from .programs import MAIN, OTHER, asm, returning
 
@@ -37,8 +37,8 @@ def test_two_writes_cost_and_give_back_what_the_rules_say(
 ) -> None:
     original, first, second = values
     code = asm(first, SLOT, "SSTORE", second, SLOT, "SSTORE")
-    harness = Harness(fork, {MAIN: {"code": code, "storage": {SLOT: original}}})
-    outcome = harness.call(MAIN, gas=100_000, keep=False)
+    machine = BareMachine(fork, {MAIN: {"code": code, "storage": {SLOT: original}}})
+    outcome = machine.call(MAIN, gas=100_000, keep=False)
     one = eip2200(original, original, first, clear_refund=clear_refund)
     two = eip2200(original, first, second, clear_refund=clear_refund)
     assert 100_000 - outcome.gas_left == 4 * 3 + 2_100 + one[0] + two[0]
@@ -52,31 +52,31 @@ def test_before_net_metering_only_the_current_value_matters(
 ) -> None:
     current, new = values
     code = asm(new, SLOT, "SSTORE")
-    harness = Harness(fork, {MAIN: {"code": code, "storage": {SLOT: current}}})
-    outcome = harness.call(MAIN, gas=100_000)
+    machine = BareMachine(fork, {MAIN: {"code": code, "storage": {SLOT: current}}})
+    outcome = machine.call(MAIN, gas=100_000)
     assert 100_000 - outcome.gas_left == 6 + (20_000 if current == 0 and new else 5_000)
     assert outcome.refund == (15_000 if current and not new else 0)
-    assert harness.storage(MAIN, SLOT) == new
+    assert machine.storage(MAIN, SLOT) == new
 
 
 @pytest.mark.parametrize(("left", "succeeds"), [(2_300, False), (2_301, True)])
 def test_sstore_needs_more_gas_than_a_stipend(left: int, succeeds: bool) -> None:
     code = asm(0, SLOT, "SLOAD POP", 1, SLOT, "SSTORE")
-    harness = Harness("osaka", {MAIN: {"code": code, "storage": {SLOT: 1}}})
+    machine = BareMachine("osaka", {MAIN: {"code": code, "storage": {SLOT: 1}}})
     before = 3 + 3 + 2_100 + 2 + 3 + 3
-    assert (harness.call(MAIN, gas=before + left).status == 1) == succeeds
+    assert (machine.call(MAIN, gas=before + left).status == 1) == succeeds
 
 
 def test_a_slot_is_cold_once_and_again_when_its_frame_reverts() -> None:
     code = asm(SLOT, "SLOAD POP", SLOT, "SLOAD POP")
-    harness = Harness("osaka", {MAIN: {"code": code}})
-    assert 100_000 - harness.call(MAIN, gas=100_000).gas_left == 10 + 2_100 + 100
+    machine = BareMachine("osaka", {MAIN: {"code": code}})
+    assert 100_000 - machine.call(MAIN, gas=100_000).gas_left == 10 + 2_100 + 100
     reverting = {OTHER: {"code": asm(SLOT, "SLOAD", 0, 0, "REVERT")}}
     twice = asm(*[*[0] * 5, OTHER, 50_000, "CALL POP"] * 2)
     once = asm(*[0] * 5, OTHER, 50_000, "CALL POP")
     used = [
         100_000
-        - Harness("osaka", {MAIN: {"code": code}} | reverting).call(MAIN, gas=100_000).gas_left
+        - BareMachine("osaka", {MAIN: {"code": code}} | reverting).call(MAIN, gas=100_000).gas_left
         for code in (once, twice)
     ]
     assert used[1] - used[0] == 7 * 3 + 100 + 2 + 3 * 3 + 2_100
@@ -84,20 +84,22 @@ def test_a_slot_is_cold_once_and_again_when_its_frame_reverts() -> None:
 
 @pytest.mark.parametrize("fork", ["frontier", "tangerinewhistle", "istanbul"])
 def test_sload_has_one_price_before_access_lists(fork: str) -> None:
-    harness = Harness(fork, {MAIN: {"code": asm(SLOT, "SLOAD", SLOT, "SLOAD")}})
+    machine = BareMachine(fork, {MAIN: {"code": asm(SLOT, "SLOAD", SLOT, "SLOAD")}})
     price = schedule_for(fork).gas("SLOAD")
     assert price is not None
-    assert 10_000 - harness.call(MAIN, gas=10_000).gas_left == 6 + 2 * price
+    assert 10_000 - machine.call(MAIN, gas=10_000).gas_left == 6 + 2 * price
 
 
 def test_transient_values_last_one_transaction_and_do_not_outlive_a_revert() -> None:
     code = returning(5, SLOT, "TSTORE", SLOT, "TLOAD")
-    harness = Harness("osaka", {MAIN: {"code": code}, OTHER: {"code": returning(SLOT, "TLOAD")}})
-    assert int.from_bytes(harness.call(MAIN).output, "big") == 5
+    machine = BareMachine(
+        "osaka", {MAIN: {"code": code}, OTHER: {"code": returning(SLOT, "TLOAD")}}
+    )
+    assert int.from_bytes(machine.call(MAIN).output, "big") == 5
     reader = {MAIN: {"code": returning(SLOT, "TLOAD")}}
-    assert int.from_bytes(Harness("osaka", reader).call(MAIN).output, "big") == 0
+    assert int.from_bytes(BareMachine("osaka", reader).call(MAIN).output, "big") == 0
     # A callee writes its own transient storage through DELEGATECALL of MAIN, and reverts.
     writer = asm(6, SLOT, "TSTORE", 0, 0, "REVERT")
     caller = returning(5, SLOT, "TSTORE", *[0] * 4, OTHER, "GAS DELEGATECALL POP", SLOT, "TLOAD")
-    harness = Harness("osaka", {MAIN: {"code": caller}, OTHER: {"code": writer}})
-    assert int.from_bytes(harness.call(MAIN).output, "big") == 5
+    machine = BareMachine("osaka", {MAIN: {"code": caller}, OTHER: {"code": writer}})
+    assert int.from_bytes(machine.call(MAIN).output, "big") == 5

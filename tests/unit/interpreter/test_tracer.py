@@ -3,7 +3,7 @@
 from typing import Any
 
 from fastevm.interpreter.tracer import StepTrace
-from fastevm.testing.interpreter import Harness
+from fastevm.testing.interpreter import BareMachine
 
 from .programs import MAIN, OTHER, asm, returning
 
@@ -14,7 +14,7 @@ def traced(
     gas = options.pop("gas", 100_000)
     accounts = {address: {"code": c} for address, c in ({MAIN: code} | (others or {})).items()}
     records: list[dict[str, Any]] = []
-    Harness("osaka", accounts).call(MAIN, gas=gas, trace=StepTrace(**options), records=records)
+    BareMachine("osaka", accounts).call(MAIN, gas=gas, trace=StepTrace(**options), records=records)
     return records
 
 
@@ -104,9 +104,9 @@ def test_a_call_that_never_began_is_recorded_with_its_reason() -> None:
 
 def test_selfdestruct_is_a_frame_that_moves_the_balance() -> None:
     code = asm(OTHER, "SELFDESTRUCT")
-    harness = Harness("osaka", {MAIN: {"code": code, "balance": 9}})
+    machine = BareMachine("osaka", {MAIN: {"code": code, "balance": 9}})
     records: list[dict[str, Any]] = []
-    harness.call(MAIN, trace=StepTrace(steps=False, calls=True), records=records)
+    machine.call(MAIN, trace=StepTrace(steps=False, calls=True), records=records)
     entered, left = records[1:3]
     assert (entered["type"], entered["depth"], entered["value"]) == ("SELFDESTRUCT", 2, 9)
     assert (entered["from"], entered["to"]) == (MAIN, OTHER)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastevm.testing.interpreter import Harness
+from fastevm.testing.interpreter import BareMachine
 
 from .programs import MAIN, WORD, asm, returning
 
@@ -69,7 +69,7 @@ def test_an_op_computes_what_the_model_says(mnemonic: str, words: tuple[int, int
     model = MODELS[mnemonic]
     operands = words[: model.__code__.co_argcount]
     code = returning(*reversed(operands), mnemonic)
-    outcome = Harness("osaka", {MAIN: {"code": code}}).call(MAIN)
+    outcome = BareMachine("osaka", {MAIN: {"code": code}}).call(MAIN)
     assert int.from_bytes(outcome.output, "big") == int(model(*operands)) % WORD
 
 
@@ -79,7 +79,7 @@ def test_exp_pays_for_each_byte_of_the_exponent(
     exponent: int, size: int, fork: str, price: int
 ) -> None:
     code = asm(exponent, 3, "EXP")
-    outcome = Harness(fork, {MAIN: {"code": code}}).call(MAIN, gas=10_000)
+    outcome = BareMachine(fork, {MAIN: {"code": code}}).call(MAIN, gas=10_000)
     assert 10_000 - outcome.gas_left == 6 + 10 + price * size
 
 
@@ -87,9 +87,9 @@ def test_exp_pays_for_each_byte_of_the_exponent(
 def test_push_takes_its_bytes_and_zeros_past_the_end_of_code(size: int) -> None:
     data = bytes(range(1, size + 1))
     full = bytes([0x5F + size]) + data + asm(0, "MSTORE", 32, 0, "RETURN")
-    outcome = Harness("osaka", {MAIN: {"code": full}}).call(MAIN)
+    outcome = BareMachine("osaka", {MAIN: {"code": full}}).call(MAIN)
     assert outcome.output == data.rjust(32, b"\0")
-    cut = Harness("osaka", {MAIN: {"code": bytes([0x5F + size]) + data[:-1]}}).call(MAIN, gas=3)
+    cut = BareMachine("osaka", {MAIN: {"code": bytes([0x5F + size]) + data[:-1]}}).call(MAIN, gas=3)
     assert (cut.status, cut.gas_left) == (1, 0)
 
 
@@ -105,4 +105,4 @@ def test_dup_copies_and_swap_exchanges_the_nth_word(n: int) -> None:
 
 
 def output(code: bytes) -> int:
-    return int.from_bytes(Harness("osaka", {MAIN: {"code": code}}).call(MAIN).output, "big")
+    return int.from_bytes(BareMachine("osaka", {MAIN: {"code": code}}).call(MAIN).output, "big")

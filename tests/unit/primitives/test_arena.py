@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastevm.testing.primitives import ArenaDoor
+from fastevm.testing.primitives import ArenaObject
 
 CHUNK = 4096
 KEPT = 1 << 20
@@ -14,7 +14,7 @@ KEPT = 1 << 20
 @settings(max_examples=50)
 @given(st.lists(st.binary(max_size=3000), max_size=40))
 def test_allocations_are_aligned_and_keep_their_content(contents: list[bytes]) -> None:
-    arena = ArenaDoor(CHUNK)
+    arena = ArenaObject(CHUNK)
     for _ in range(2):
         places = [arena.alloc(content) for content in contents]
         assert all(place % 16 == 0 for place in places)
@@ -26,7 +26,7 @@ def test_allocations_are_aligned_and_keep_their_content(contents: list[bytes]) -
 
 
 def test_a_long_run_of_bytes_gets_a_chunk_of_its_own() -> None:
-    arena = ArenaDoor(CHUNK)
+    arena = ArenaObject(CHUNK)
     before = arena.held
     content = bytes(range(256)) * 1000
     place = arena.alloc(content)
@@ -37,7 +37,7 @@ def test_a_long_run_of_bytes_gets_a_chunk_of_its_own() -> None:
 
 
 def test_a_reset_reuses_the_chunks_it_kept() -> None:
-    arena = ArenaDoor(CHUNK)
+    arena = ArenaObject(CHUNK)
     first = [arena.alloc(bytes(500)) for _ in range(100)]
     held = arena.held
     arena.reset()
@@ -46,7 +46,7 @@ def test_a_reset_reuses_the_chunks_it_kept() -> None:
 
 
 def test_a_reset_gives_back_what_is_beyond_the_limit() -> None:
-    arena = ArenaDoor(CHUNK)
+    arena = ArenaObject(CHUNK)
     for _ in range(3000):
         arena.alloc(bytes(1000))
     assert arena.held > 2 * KEPT
@@ -55,7 +55,7 @@ def test_a_reset_gives_back_what_is_beyond_the_limit() -> None:
 
 
 def test_memory_that_does_not_exist_is_reported() -> None:
-    arena = ArenaDoor(CHUNK)
+    arena = ArenaObject(CHUNK)
     assert not arena.alloc_size(2**62)
     assert not arena.alloc_size(2**64 - 1)
     assert arena.alloc_size(16)

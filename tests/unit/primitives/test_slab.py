@@ -9,11 +9,11 @@ from threading import Event
 
 import pytest
 
+from fastevm.primitives.slab import records_in_use
 from fastevm.testing.persistent_map import (
     LARGEST_RECORD,
     WordDict,
     allocate,
-    in_use,
     references,
     refuse_chunks,
     release,
@@ -42,16 +42,16 @@ def test_a_freed_record_is_handed_out_again() -> None:
 
 
 def test_memory_goes_back_but_for_one_chunk_of_a_size() -> None:
-    before = in_use()
+    before = records_in_use()
     records, held = before["records"], before["chunk_bytes"]
     taken = [allocate(32) for _ in range(5000)]
-    assert in_use()["records"] == records + 5000
-    assert in_use()["chunk_bytes"] > held + 4000 * 32 * LINE
+    assert records_in_use()["records"] == records + 5000
+    assert records_in_use()["chunk_bytes"] > held + 4000 * 32 * LINE
     random.Random(1).shuffle(taken)
     for record in taken:
         release(record, 32)
-    assert in_use()["records"] == records
-    assert in_use()["chunk_bytes"] <= held + CHUNK
+    assert records_in_use()["records"] == records
+    assert records_in_use()["chunk_bytes"] <= held + CHUNK
 
 
 def test_without_chunks_the_room_in_old_ones_is_used_up_first() -> None:
@@ -87,10 +87,10 @@ def churn(seed: int) -> None:
 
 
 def test_threads_allocate_and_free_side_by_side() -> None:
-    before = in_use()["records"]
+    before = records_in_use()["records"]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(churn, range(8)))
-    assert in_use()["records"] == before
+    assert records_in_use()["records"] == before
 
 
 def edit_until(stop: Event) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastevm.primitives.word import OPERATIONS
-from fastevm.testing import primitives as doors
+from fastevm.testing import primitives as c_functions
 
 MODULUS = 2**256
 LIMB = 2**64
@@ -148,27 +148,27 @@ def test_mulmod_with_moduli_in_turn(
 
 @given(words)
 def test_the_significant_bits_are_counted(number: int) -> None:
-    assert doors.bits_of(number) == number.bit_length()
+    assert c_functions.bits_of(number) == number.bit_length()
 
 
 @given(st.binary(max_size=32))
 def test_big_endian_bytes_load(data: bytes) -> None:
-    assert doors.load_bytes(data) == int.from_bytes(data, "big")
+    assert c_functions.load_bytes(data) == int.from_bytes(data, "big")
 
 
 @given(words)
 def test_words_store_as_32_big_endian_bytes(number: int) -> None:
-    assert doors.store_bytes(number) == number.to_bytes(32, "big")
+    assert c_functions.store_bytes(number) == number.to_bytes(32, "big")
 
 
 @given(st.binary(min_size=20, max_size=20))
 def test_an_address_becomes_a_word(address: bytes) -> None:
-    assert doors.address_to_int(address) == int.from_bytes(address, "big")
+    assert c_functions.address_to_int(address) == int.from_bytes(address, "big")
 
 
 @given(words)
 def test_a_word_becomes_the_address_of_its_low_20_bytes(number: int) -> None:
-    assert doors.int_to_address(number) == (number % 2**160).to_bytes(20, "big")
+    assert c_functions.int_to_address(number) == (number % 2**160).to_bytes(20, "big")
 
 
 @pytest.mark.parametrize("number", [-1, 2**256])

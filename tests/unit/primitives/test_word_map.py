@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from fastevm.primitives.slab import records_in_use
 from fastevm.testing.persistent_map import (
     WordDict,
     allocate,
-    in_use,
     refuse_chunks,
     release,
     seed,
@@ -109,7 +109,7 @@ class Versions(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.records = in_use()["records"]
+        self.records = records_in_use()["records"]
         self.alive: list[tuple[WordDict, dict[int, int]]] = []
 
     @rule(target=versions)
@@ -156,7 +156,7 @@ class Versions(RuleBasedStateMachine):
             assert all(version.get(key) == value for key, value in model.items())
         self.alive.clear()
         del version, model
-        assert in_use()["records"] == self.records
+        assert records_in_use()["records"] == self.records
 
 
 TestVersions = Versions.TestCase
@@ -177,12 +177,12 @@ def test_order_does_not_matter(keys: list[int], rng: random.Random) -> None:
 
 def test_a_snapshot_costs_only_the_paths_that_change() -> None:
     version = filled(dict.fromkeys(range(20000), 1))
-    records = in_use()["records"]
+    records = records_in_use()["records"]
     snapshots = []
     for key in range(100):
         snapshots.append(version.copy())
         version.set(key, 2)
-    assert in_use()["records"] - records <= 100 * 6  # nodes of five levels and a bucket
+    assert records_in_use()["records"] - records <= 100 * 6  # nodes of five levels and a bucket
     assert snapshots[0].get(0) == 1
     assert snapshots[1].get(0) == 2
     assert snapshots[99].get(99) == 1
@@ -197,7 +197,7 @@ def derive(base: WordDict, version: WordDict, number: int) -> WordDict:
 
 
 def test_threads_derive_versions_from_one_shared_root() -> None:
-    records = in_use()["records"]
+    records = records_in_use()["records"]
     base = filled(dict.fromkeys(range(5000), 1))
     copies = [base.copy() for _ in range(16)]
     with ThreadPoolExecutor(8) as pool:
@@ -209,7 +209,7 @@ def test_threads_derive_versions_from_one_shared_root() -> None:
         assert dict(version.items()) == plain | changed
     del derived, copies, base, version
     gc.collect()
-    assert in_use()["records"] == records
+    assert records_in_use()["records"] == records
 
 
 def hoard(lines: int) -> list[int]:
@@ -244,7 +244,7 @@ def put_with(version: WordDict, key: int, value: int, allowed: dict[int, int]) -
 def test_without_memory_nothing_changes() -> None:
     model = dict.fromkeys(range(200), 1) | {colliding_key(key): 1 for key in range(20)}
     base = filled(model)
-    records = in_use()["records"]
+    records = records_in_use()["records"]
     edits = [(3, 2), (4, 0), (1_000, 2), (1_001, 2), (colliding_key(99), 2), (colliding_key(5), 0)]
     refused = 0
     for key, value in edits:
@@ -257,6 +257,6 @@ def test_without_memory_nothing_changes() -> None:
                 refused += not done
                 assert dict(version.items()) == (changed if done else model)
                 del version
-                assert in_use()["records"] == records
+                assert records_in_use()["records"] == records
     assert 60 < refused < 6 * 34
     assert dict(base.items()) == model
