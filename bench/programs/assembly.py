@@ -1,51 +1,93 @@
-"""A small assembler for the programs of this directory: mnemonics, numbers, labels."""
+"""An assembler: opcodes, pushes, jumps to labels, and data behind the code."""
 
 from __future__ import annotations
 
-from fastevm.spec.opcodes import OPCODES
+from fastevm.spec.opcodes import BY_MNEMONIC
 
-VALUES = {op.mnemonic: op.value for op in OPCODES}
-LABEL_SIZE = 2  # bytes of a pushed label
+WORD = 1 << 256
+LABEL_BYTES = 2
 
 
-def push(number: int) -> bytes:
-    """The shortest PUSH of a number."""
-    size = max(1, (number.bit_length() + 7) // 8)
-    return bytes([VALUES["PUSH1"] - 1 + size]) + number.to_bytes(size, "big")
+def push(number: int, *, width: int | None = None) -> bytes:
+    """PUSH1 to PUSH32 of a number, in as few bytes as it needs or ``width``; zero as PUSH1 0."""
+    width = width or max(1, (number.bit_length() + 7) // 8)
+    return bytes([0x5F + width]) + number.to_bytes(width, "big")
+
+
+class Assembly:
+    """Code in the making. Labels and data may be named before their place is known."""
+
+    def __init__(self) -> None:
+        self._code = bytearray()
+        self._references: list[tuple[int, str]] = []
+        self._places: dict[str, int] = {}
+        self._data: list[tuple[str, bytes]] = []
+        self._names = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes so far, without the data."""
+        return len(self._code)
+
+    def op(self, *mnemonics: str) -> None:
+        """Opcodes without immediates."""
+        for mnemonic in mnemonics:
+            self._code.append(BY_MNEMONIC[mnemonic].value)
+
+    def raw(self, code: bytes) -> None:
+        """Bytes as they are."""
+        self._code += code
+
+    def push(self, value: int, *, width: int | None = None) -> None:
+        """PUSH1 to PUSH32 of the value modulo 2**256, in as few bytes as it needs or `width`."""
+        self._code += push(value % WORD, width=width)
+
+    def label(self) -> str:
+        """A new name for a place to jump to."""
+        self._names += 1
+        return f"L{self._names}"
+
+    def land(self, label: str) -> None:
+        """The label's JUMPDEST."""
+        self._places[label] = len(self._code)
+        self.op("JUMPDEST")
+
+    def push_label(self, label: str) -> None:
+        """PUSH2 of the label's place."""
+        self._code.append(0x5F + LABEL_BYTES)
+        self._references.append((len(self._code), label))
+        self._code += bytes(LABEL_BYTES)
+
+    def data(self, content: bytes) -> str:
+        """Put bytes behind the code; the label of their place."""
+        label = self.label()
+        self._data.append((label, content))
+        return label
+
+    def assemble(self) -> bytes:
+        """The code, with its data behind it and every reference filled in."""
+        code = bytearray(self._code)
+        places = dict(self._places)
+        for label, content in self._data:
+            places[label] = len(code)
+            code += content
+        for at, label in self._references:
+            code[at : at + LABEL_BYTES] = places[label].to_bytes(LABEL_BYTES, "big")
+        return bytes(code)
 
 
 def assemble(source: str) -> bytes:
     """Code of a text of words: a mnemonic, a number to push (0x or decimal), ``name:`` for a
     JUMPDEST and ``@name`` for its offset. ``;`` begins a comment."""
-    words = [word for line in source.splitlines() for word in line.partition(";")[0].split()]
-    pieces: list[bytes | str] = []
-    for word in words:
-        if word.endswith(":"):
-            pieces += [word, bytes([VALUES["JUMPDEST"]])]
-        elif word.startswith("@"):
-            pieces.append(word)
-        elif word[0].isdigit():
-            pieces.append(push(int(word, 0)))
-        else:
-            pieces.append(bytes([VALUES[word]]))
-    return link(pieces)
-
-
-def link(pieces: list[bytes | str]) -> bytes:
-    """Put the labels' offsets in."""
-    at = 0
-    places = {}
-    for piece in pieces:
-        if isinstance(piece, bytes):
-            at += len(piece)
-        elif piece.endswith(":"):
-            places[piece[:-1]] = at
-        else:
-            at += 1 + LABEL_SIZE
-    opcode = bytes([VALUES["PUSH1"] - 1 + LABEL_SIZE])
-    return b"".join(
-        piece if isinstance(piece, bytes)
-        else b"" if piece.endswith(":")
-        else opcode + places[piece[1:]].to_bytes(LABEL_SIZE, "big")
-        for piece in pieces
-    )  # fmt: skip
+    code = Assembly()
+    for line in source.splitlines():
+        for word in line.partition(";")[0].split():
+            if word.endswith(":"):
+                code.land(word[:-1])
+            elif word.startswith("@"):
+                code.push_label(word[1:])
+            elif word[0].isdigit():
+                code.push(int(word, 0))
+            else:
+                code.op(word)
+    return code.assemble()

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
+from fastevm.bench.programs.assembly import Assembly
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.execution.transaction import sign_authorization
 from fastevm.primitives import rlp
@@ -14,7 +15,6 @@ from fastevm.spec.schedule import schedule_for
 from fastevm.wire.text.hex import hex_bytes
 
 from . import words
-from .assembly import Assembly
 from .precompile_inputs import PRECOMPILES, precompile_input
 from .programs import Scene, initcode, program
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
+from fastevm.bench.programs.assembly import Assembly
 from fastevm.spec.opcodes import BY_MNEMONIC, OPCODES
 from fastevm.spec.schedule import schedule_for
 
 from . import words
-from .assembly import Assembly
 from .precompile_inputs import PRECOMPILES, precompile_input
 
 STACK_LIMIT = 1024

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from fastevm.bench.programs.assembly import Assembly
 from fastevm.errors import InvalidTransaction
 from fastevm.interpreter.tracer import StepTrace
 from fastevm.spec.schedule import schedule_for
 from fastevm.testing.execution import TransactionRunner
 
-from .assembly import Assembly
 from .cases import FORKS, Case, make_case
 from .compare import difference
 from .judge import question

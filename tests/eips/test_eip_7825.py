@@ -3,9 +3,20 @@
 A transaction with a gas limit above 16,777,216 is refused.
 """
 
-from fastevm import EVM
+from dataclasses import replace
 
-from .support import before_and_after, build, chain_across, payment, refusal
+from fastevm import EVM
+from fastevm.execution.roots import ordered_root
+
+from .support import (
+    before_and_after,
+    build,
+    chain_across,
+    payment,
+    refusal,
+    refused_block,
+    with_header,
+)
 
 BEFORE, AFTER = before_and_after(7825)
 CAP = 16_777_216
@@ -20,9 +31,12 @@ def test_a_higher_gas_limit_is_refused():
 
 def test_a_block_with_such_a_transaction_is_refused():
     chain = chain_across(7825)
-    generous = build(chain, transactions=[payment(0, gas_limit=CAP + 1)])[0]
-    chain.add(generous)
-    chain.add(build(chain, transactions=[payment(1, gas_limit=CAP)])[0])
+    chain.add(build(chain, transactions=[payment(0, gas_limit=CAP + 1)])[0])
+    block = build(chain, transactions=[payment(1, gas_limit=CAP)])[0]
+    generous = replace(block, transactions=(payment(1, gas_limit=CAP + 1),))
+    root = ordered_root([transaction.raw for transaction in generous.transactions])
+    assert refused_block(chain, with_header(generous, transactions_root=root)) == "transactions[0]"
+    chain.add(block)
     assert chain.head.number == 2
 
 

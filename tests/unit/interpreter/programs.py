@@ -2,17 +2,12 @@
 
 from hypothesis import strategies as st
 
+from fastevm.bench.programs.assembly import push
 from fastevm.spec.opcodes import BY_MNEMONIC, OPCODES
 
 WORD = 1 << 256
 MAIN, OTHER, THIRD = (bytes(19) + bytes([n]) for n in (0xA1, 0xA2, 0xA3))
 ADDRESSES = (MAIN, OTHER, THIRD, bytes(19) + b"\x02", bytes(19) + b"\x04", bytes(18) + b"\x77\x77")
-
-
-def push(value: int) -> bytes:
-    """The shortest PUSH of a number; zero as PUSH1 0, which every fork knows."""
-    data = value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
-    return bytes([0x5F + len(data)]) + data
 
 
 def asm(*parts: str | int | bytes) -> bytes:
