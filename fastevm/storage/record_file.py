@@ -132,11 +132,24 @@ class RecordFile:
 
     def rewrite(self, records: Iterable[tuple[int, bytes]]) -> None:
         """Replace all records as a whole: afterwards there are the old ones or the new ones."""
+        with self.replacement() as fresh:
+            for kind, payload in records:
+                fresh.append(kind, payload)
+
+    @contextlib.contextmanager
+    def replacement(self) -> Iterator[RecordFile]:
+        """An empty file for appending, which replaces this one when the context ends.
+
+        An exception leaves the records as they are.
+        """
         fresh = RecordFile(self.path.with_name(self.path.name + NEW_SUFFIX), self.label)
-        fresh.clear()  # an unfinished rewrite left it
-        for kind, payload in records:
-            fresh.append(kind, payload)
-        fresh.sync()
+        try:
+            fresh.clear()  # an unfinished rewrite left it
+            yield fresh
+            fresh.sync()
+        except BaseException:
+            fresh.close()
+            raise
         fresh.path.replace(self.path)
         sync_directory(self.path.parent)
         with self._exchange:
@@ -186,54 +199,56 @@ def scan(descriptor: int, size: int, start: int) -> Iterator[Record | Damage]:
     A torn tail is what one interrupted append can leave: a record that reaches the end of the file
     or would reach beyond it, with no whole record after its beginning; or zero bytes only.
     """
-    if start >= size:
-        return
-    with mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) as data:
-        while start < size:
-            record = _record_at(data, start)
-            if record is not None:
-                start = record.end
-                yield record
-                continue
-            end = _next_record(data, start)
-            is_tail = end == size and _may_be_torn(data, start)
-            yield Damage(start, end, is_tail)
-            start = end
+    while start < size:
+        record = _record_at(descriptor, start, size)
+        if record is not None:
+            start = record.end
+            yield record
+            continue
+        end = _next_record(descriptor, start, size)
+        is_tail = end == size and _may_be_torn(descriptor, start, size)
+        yield Damage(start, end, is_tail)
+        start = end
 
 
-def _record_at(data: mmap.mmap, start: int) -> Record | None:
-    """The whole record that begins at an offset."""
-    if start + HEAD.size > len(data):
+def _record_at(descriptor: int, start: int, size: int) -> Record | None:
+    """The whole record that begins at an offset of a file of ``size`` bytes."""
+    head = os.pread(descriptor, HEAD.size, start)
+    if len(head) < HEAD.size:
         return None
-    size, checksum, kind = HEAD.unpack_from(data, start)
-    end = start + HEAD.size + size
-    if size > MAX_RECORD_BYTES or end > len(data):
+    length, checksum, kind = HEAD.unpack(head)
+    end = start + HEAD.size + length
+    if length > MAX_RECORD_BYTES or end > size:
         return None
-    payload = data[start + HEAD.size : end]
-    return Record(kind, payload, end) if record_checksum(kind, payload) == checksum else None
+    payload = os.pread(descriptor, length, start + HEAD.size)
+    if len(payload) < length or record_checksum(kind, payload) != checksum:
+        return None
+    return Record(kind, payload, end)
 
 
-def _next_record(data: mmap.mmap, start: int) -> int:
+def _next_record(descriptor: int, start: int, size: int) -> int:
     """Where the next whole record begins after a damaged one; the end of the file without any.
 
     That is where the damaged one says that it ends, unless its size is damaged. A torn record whose
     payload holds the bytes of a record counts as damage, so that nothing is cut off by mistake.
     """
-    if start + HEAD.size <= len(data):
-        size, _, _ = HEAD.unpack_from(data, start)
-        if _record_at(data, start + HEAD.size + size) is not None:
-            return int(start + HEAD.size + size)
-    for found in _HEAD_PATTERN.finditer(data, start + 1):
-        if _record_at(data, found.start()) is not None:
-            return found.start()
-    return len(data)
+    head = os.pread(descriptor, HEAD.size, start)
+    if len(head) == HEAD.size:
+        end = int(start + HEAD.size + HEAD.unpack(head)[0])
+        if _record_at(descriptor, end, size) is not None:
+            return end
+    with mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) as data:
+        for found in _HEAD_PATTERN.finditer(data, start + 1):
+            if _record_at(descriptor, found.start(), size) is not None:
+                return found.start()
+    return size
 
 
-def _may_be_torn(data: mmap.mmap, start: int) -> bool:
-    if len(data) - start < HEAD.size or not any(data[start:]):
+def _may_be_torn(descriptor: int, start: int, size: int) -> bool:
+    tail = os.pread(descriptor, MAX_RECORD_BYTES, start)
+    if len(tail) < HEAD.size or not any(tail):
         return True
-    size, _, _ = HEAD.unpack_from(data, start)
-    return bool(start + HEAD.size + size >= len(data))
+    return bool(start + HEAD.size + HEAD.unpack_from(tail)[0] >= size)
 
 
 def encode_record(kind: int, payload: bytes) -> bytes:
@@ -248,14 +263,10 @@ def read_record(descriptor: int, start: int, name: str) -> Record:
 
     OSError, or StorageError when no whole record begins there.
     """
-    head = os.pread(descriptor, HEAD.size, start)
-    if len(head) == HEAD.size:
-        size, checksum, kind = HEAD.unpack(head)
-        if size <= MAX_RECORD_BYTES:
-            payload = os.pread(descriptor, size, start + HEAD.size)
-            if len(payload) == size and record_checksum(kind, payload) == checksum:
-                return Record(kind, payload, start + HEAD.size + size)
-    raise StorageError(f"{name}: no whole record begins at byte {start}")
+    record = _record_at(descriptor, start, os.fstat(descriptor).st_size)
+    if record is None:
+        raise StorageError(f"{name}: no whole record begins at byte {start}")
+    return record
 
 
 def set_aside(path: Path, suffix: str, data: bytes) -> Path:

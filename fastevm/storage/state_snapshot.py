@@ -1,13 +1,16 @@
-"""The state after one block in a file, so that a long chain need not be executed again.
+"""Snapshots of the state, so that a start does not execute the whole chain again.
 
-It is written now and then by a thread, some blocks behind the head, where reorganisations do not
-reach. What it saves is counted in gas: so much would have to be executed again without it.
+A thread writes one now and then, of a block so far behind the head that no reorganisation reaches
+it. The gas used since the last one says when: so much would have to be executed again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import struct
+import threading
 import time
 from pathlib import Path
 from threading import Event, Thread
@@ -18,23 +21,23 @@ from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError
 from fastevm.state.layer import Layer
-from fastevm.state.shipping import pack_layer, unpack_layer
+from fastevm.state.streaming import StateReader, write_state
 from fastevm.storage.record_file import RecordFile, StorageError
 
 log = logging.getLogger(__name__)
 
 FILE_NAME: Final = "state.snapshot"
-PLACE, STATE = 1, 2
+PLACE, CHUNK, END = 1, 3, 4  # kinds of records; 2 was a compressed state
 DEPTH: Final = 64  # blocks behind the head
 SNAPSHOT_GAS: Final = 5_000_000_000  # executed since the last one
-BLOCK_GAS: Final = 100_000  # that an empty block counts for
-PIECE_BYTES: Final = 64 * 1024 * 1024
-LEAST_PAUSE: Final = 50  # times the seconds that writing took, before the next one
+BLOCK_GAS: Final = 100_000  # counted for an empty block
+MIN_PAUSE: Final = 50  # times the seconds that writing took, before the next one
+THREAD_NICENESS: Final = 10  # below the threads that serve
 _PLACE: Final = struct.Struct(">32sQ")  # hash of the block, size of the journal of blocks
 
 
 class Snapshot(NamedTuple):
-    """The state after a block, and how long the journal was when it was written."""
+    """The state after a block, and the size of the journal of blocks when it was written."""
 
     block_hash: bytes
     journal_size: int
@@ -42,39 +45,49 @@ class Snapshot(NamedTuple):
 
 
 class SnapshotFile:
-    """At most one snapshot, replaced as a whole."""
+    """At most one snapshot, replaced as a whole.
+
+    It is written and read in chunks without the GIL; memory holds one chunk beside the state.
+    """
 
     def __init__(self, directory: Path, label: bytes) -> None:
         self.file = RecordFile(directory / FILE_NAME, label)
 
     def write(self, snapshot: Snapshot) -> None:
-        """Put a snapshot in the place of the one before; OSError leaves that."""
-        state = pack_layer(snapshot.layer)
-        pieces = [state[at : at + PIECE_BYTES] for at in range(0, len(state), PIECE_BYTES)]
-        place = _PLACE.pack(snapshot.block_hash, snapshot.journal_size)
-        self.file.rewrite([(PLACE, place), *((STATE, piece) for piece in pieces)])
+        """Replace the snapshot; OSError leaves the one before."""
+        with self.file.replacement() as fresh:
+            fresh.append(PLACE, _PLACE.pack(snapshot.block_hash, snapshot.journal_size))
+            write_state(snapshot.layer, lambda chunk: fresh.append(CHUNK, chunk))
+            fresh.append(END, b"")
 
     def read(self) -> Snapshot | None:
-        """The snapshot; None when there is none, or it cannot be used, which is logged."""
-        records = list(self.file.records())
-        if not records:
+        """The snapshot; None when there is none or it is damaged, which is logged."""
+        if self.file.is_empty:
             return None
         try:
-            if records[0].kind != PLACE:
-                raise StorageError("it does not say which block it is of")
-            block_hash, journal_size = _PLACE.unpack(records[0].payload)
-            layer = unpack_layer(b"".join(record.payload for record in records[1:]))
+            return self._read()
         except (ValueError, struct.error) as error:
             log.warning("%s cannot be used: %s", self.file.path, error)
             return None
-        return Snapshot(block_hash, journal_size, layer)
+
+    def _read(self) -> Snapshot:
+        reader, place, kind = StateReader(), b"", 0
+        for record in self.file.records():
+            kind = record.kind
+            if kind == PLACE:
+                place = record.payload
+            elif kind == CHUNK:
+                reader.add(record.payload)
+            elif kind != END:
+                raise StorageError(f"a record of kind {kind}, which this version does not know")
+        if kind != END:
+            raise StorageError("it is not complete")
+        block_hash, journal_size = _PLACE.unpack(place)
+        return Snapshot(block_hash, journal_size, reader.finish())
 
 
 class Snapshotter:
-    """Watches a chain and writes snapshots from a thread of its own.
-
-    ``journal_size`` gives the size of the blocks' journal, which is read before the head is.
-    """
+    """Writes snapshots of a chain in a thread of its own. ``journal``: the journal of blocks."""
 
     def __init__(self, chain: Chain, target: SnapshotFile, journal: RecordFile) -> None:
         self.chain, self.target, self.journal = chain, target, journal
@@ -86,9 +99,7 @@ class Snapshotter:
         self._thread.start()
 
     def count_from(self, block_hash: bytes | None) -> None:
-        """Count what is canonical after a block that there is a snapshot of (None: all), as far as
-        it matters.
-        """
+        """Count the gas of the canonical blocks after the block of a snapshot (None: all)."""
         for number in range(self.chain.head.number, self.chain.genesis.number, -1):
             block = self.chain.block_by_number(number)
             if block is None or block.hash == block_hash or self._gas >= SNAPSHOT_GAS:
@@ -96,19 +107,19 @@ class Snapshotter:
             self.count(BLOCK_GAS + block.header.gas_used)
 
     def count(self, gas: int) -> None:
-        """So much more would have to be executed again."""
+        """Count gas that was executed since the last snapshot."""
         self._gas += gas
         if self._gas >= SNAPSHOT_GAS and time.monotonic() >= self._earliest:
             self._wanted.set()
 
     def close(self) -> None:
-        """Write no more."""
+        """Stop the thread after the snapshot under way."""
         self._closed = True
         self._wanted.set()
         self._thread.join()
 
     def write(self) -> bool:
-        """Write a snapshot now; whether there is a block to write one of."""
+        """Write a snapshot now; False when there is no block for one."""
         size, chain = self.journal.size, self.chain
         block_hash = chain.canonical_hash(chain.head.number - DEPTH)
         if block_hash is None or block_hash == chain.genesis.hash:
@@ -117,10 +128,10 @@ class Snapshotter:
         layer = chain.layer_of(block_hash)
         block = chain.block_by_hash(block_hash)
         if block is None or layer.state_root() != block.header.state_root:
-            return False  # changed by a developer: the block's own state is not there any more
+            return False  # `Chain.amend` changed the state: its root is not the block's
         self.target.write(Snapshot(block_hash, size, layer))
         took = time.monotonic() - started
-        self._earliest = time.monotonic() + LEAST_PAUSE * took
+        self._earliest = time.monotonic() + MIN_PAUSE * took
         self.metrics.set("snapshot_number", block.number)
         self.metrics.set("snapshot_seconds", took)
         return True
@@ -129,6 +140,8 @@ class Snapshotter:
         self.count(sum(block.header.gas_used + BLOCK_GAS for block in change.added))
 
     def _run(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):  # not on this system
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_NICENESS)
         while True:
             self._wanted.wait()
             self._wanted.clear()
