@@ -84,6 +84,7 @@ REASONS: Final[dict[Reason, str]] = {
     Reason.NO_TOKEN: "there is no token at this address",
     Reason.GAS_FUNDS: "the shop's account cannot pay for the transaction",
     Reason.OUT_OF_GAS: "the transaction ran out of gas",
+    Reason.SIGNER_UNAVAILABLE: "whoever holds the shop's key does not answer",
     Reason.UNKNOWN: "the token gave a reason that is not known here",
 }
 

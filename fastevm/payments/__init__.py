@@ -5,24 +5,34 @@ the payment later, once; only a canonical receipt at the merchant's depth is a p
 does all of it against any JSON-RPC node; SECURITY.md says what is protected, and what is not.
 """
 
+from fastevm.payments.amounts import amount
 from fastevm.payments.authorization import Authorization, Cancellation, Domain, Kind, Terms
 from fastevm.payments.errors import (
     CaptureRefused,
     DuplicateOrder,
     IllegalTransition,
     InvalidTerms,
+    LimitReached,
+    MovementRefused,
+    NodeBehind,
     NodeRefusal,
     NodeUnreachable,
     PaymentError,
     ReorganisedMeanwhile,
     SignatureRefused,
+    SignerUnavailable,
     StaleOrder,
     StoreError,
+    StoreUnavailable,
     UnknownOrder,
+    UnreadableRow,
     VaultError,
+    WrongChain,
 )
 from fastevm.payments.events import ChainLog, Entry, Event
+from fastevm.payments.kms import AwsKey, GoogleKey, KeyService, ServiceSigner
 from fastevm.payments.merchant import Merchant
+from fastevm.payments.metrics import Metrics
 from fastevm.payments.movements import (
     Amounts,
     Movement,
@@ -32,11 +42,13 @@ from fastevm.payments.movements import (
 )
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import AuditEntry, Order, Progress, Purpose, Settlement, Submission
-from fastevm.payments.policy import KeySigner, Policy, Signer
+from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
+from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import Report, Verdict
 from fastevm.payments.reasons import Reason
 from fastevm.payments.routes import Direct, Route, ThroughWallet
 from fastevm.payments.signatures import Signature, sign
+from fastevm.payments.signer import KeySigner, Signer
 from fastevm.payments.states import TRANSITIONS, Actor, State, Transition, Trigger
 from fastevm.payments.store import Store, open_store
 from fastevm.payments.vault import KEY_VARIABLE, Vault, new_key
@@ -49,27 +61,38 @@ __all__ = [
     "Amounts",
     "AuditEntry",
     "Authorization",
+    "AwsKey",
     "Cancellation",
     "CaptureRefused",
     "ChainLog",
     "Change",
+    "Delivery",
+    "DeliveryState",
     "Direct",
     "Domain",
     "DuplicateOrder",
+    "Endpoint",
     "Entry",
     "Event",
+    "GoogleKey",
     "IllegalTransition",
     "InvalidTerms",
+    "KeyService",
     "KeySigner",
     "Kind",
+    "LimitReached",
     "Merchant",
+    "Metrics",
     "Movement",
     "MovementKind",
+    "MovementRefused",
     "MovementState",
     "MovementTrigger",
+    "NodeBehind",
     "NodeClient",
     "NodeRefusal",
     "NodeUnreachable",
+    "Notice",
     "Order",
     "PaymentError",
     "Policy",
@@ -79,24 +102,30 @@ __all__ = [
     "ReorganisedMeanwhile",
     "Report",
     "Route",
+    "ServiceSigner",
     "Settlement",
     "Signature",
     "SignatureRefused",
     "Signer",
+    "SignerUnavailable",
     "StaleOrder",
     "State",
     "Store",
     "StoreError",
+    "StoreUnavailable",
     "Submission",
     "Terms",
     "ThroughWallet",
     "Transition",
     "Trigger",
     "UnknownOrder",
+    "UnreadableRow",
     "Vault",
     "VaultError",
     "Verdict",
     "Watcher",
+    "WrongChain",
+    "amount",
     "new_key",
     "open_store",
     "sign",

@@ -14,12 +14,12 @@ from eth_account.messages import SignableMessage, encode_typed_data
 from eth_utils.address import is_checksum_address, is_hex_address, to_checksum_address
 from eth_utils.crypto import keccak
 
+from fastevm.payments.amounts import integer, text
 from fastevm.payments.errors import InvalidTerms
 
 DEFAULT_LIFETIME: Final = 900  # seconds until an authorization expires
 DEFAULT_BACKDATE: Final = 60  # seconds that its window begins in the past: clocks disagree
 LONGEST_TEXT: Final = 128  # characters of a domain's name or version
-UINT256_MAX: Final = 2**256 - 1
 
 _DOMAIN: Final = [
     {"name": "name", "type": "string"},
@@ -71,11 +71,9 @@ class Domain:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", address(self.token, "token"))
-        if not 0 < self.chain_id <= UINT256_MAX:
-            raise InvalidTerms(f"chain_id: expected 1 or more, found {self.chain_id}")
-        for name, text in (("name", self.name), ("version", self.version)):
-            if len(text) > LONGEST_TEXT:
-                raise InvalidTerms(f"{name}: longer than {LONGEST_TEXT} characters")
+        object.__setattr__(self, "chain_id", integer(self.chain_id, "chain_id", least=1))
+        for name in ("name", "version"):
+            text(getattr(self, name), name, longest=LONGEST_TEXT)
 
     def to_typed(self) -> dict[str, Any]:
         """The member ``domain`` of typed data."""
@@ -161,13 +159,10 @@ class Terms:
         object.__setattr__(self, "payer", address(self.payer, "payer"))
         object.__setattr__(self, "recipient", address(self.recipient, "recipient"))
         for name in ("value", "valid_after", "valid_before"):
-            number = getattr(self, name)
-            if not 0 <= number <= UINT256_MAX:
-                raise InvalidTerms(f"{name}: expected 0 to 2**256 - 1, found {number}")
+            object.__setattr__(self, name, integer(getattr(self, name), name))
         if self.valid_after >= self.valid_before - 1:
             raise InvalidTerms("valid_before: no second lies between valid_after and valid_before")
-        if len(self.nonce) != 32:
-            raise InvalidTerms(f"nonce: expected 32 bytes, found {len(self.nonce)}")
+        object.__setattr__(self, "nonce", word(self.nonce, "nonce"))
 
     @classmethod
     def now(
@@ -184,7 +179,8 @@ class Terms:
 
         ``at`` is the time to count from (seconds); the system's clock when left out.
         """
-        start = int(time.time()) if at is None else at
+        start = int(time.time()) if at is None else integer(at, "at")
+        lifetime, backdate = integer(lifetime, "lifetime"), integer(backdate, "backdate")
         return cls(
             payer=payer,
             recipient=recipient,
@@ -248,8 +244,7 @@ class Cancellation(TypedMessage):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "authorizer", address(self.authorizer, "authorizer"))
-        if len(self.nonce) != 32:
-            raise InvalidTerms(f"nonce: expected 32 bytes, found {len(self.nonce)}")
+        object.__setattr__(self, "nonce", word(self.nonce, "nonce"))
 
     @property
     def kind(self) -> Kind:
@@ -264,6 +259,15 @@ class Cancellation(TypedMessage):
     def message(self) -> dict[str, Any]:
         """The member ``message`` of the typed data."""
         return {"authorizer": self.authorizer, "nonce": "0x" + self.nonce.hex()}
+
+
+def word(value: bytes, name: str) -> bytes:
+    """The 32 bytes of a nonce; InvalidTerms names the field when it has another length."""
+    if not isinstance(value, bytes):
+        raise InvalidTerms(f"{name}: expected bytes, found {type(value).__name__}")
+    if len(value) != 32:
+        raise InvalidTerms(f"{name}: expected 32 bytes, found {len(value)}")
+    return value
 
 
 def address(text: str, name: str) -> str:

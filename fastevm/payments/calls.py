@@ -70,6 +70,11 @@ def balance_data(holder: str) -> bytes:
     return call_data("balanceOf(address)", holder)
 
 
+def transfer_data(recipient: str, amount: int) -> bytes:
+    """``transfer(recipient, amount)``."""
+    return call_data("transfer(address,uint256)", recipient, amount)
+
+
 def state_data(authorizer: str, nonce: bytes) -> bytes:
     """``authorizationState(authorizer, nonce)``: true when used or cancelled."""
     return call_data("authorizationState(address,bytes32)", authorizer, nonce)

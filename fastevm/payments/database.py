@@ -1,84 +1,93 @@
-"""One SQLite file, shared by threads and processes: short transactions, one writer at a time."""
+"""What the SQL of the store needs from a database, whichever it is: transactions, locks, news."""
 
-import os
-import sqlite3
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from threading import RLock
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol
 
-from fastevm.payments.errors import StoreError
-from fastevm.payments.schema import TABLES, VERSION
-
-MEMORY: Final = ":memory:"
-BUSY_SECONDS: Final = 10.0  # that a writer waits for another
-OWNER_ONLY: Final = stat.S_IRUSR | stat.S_IWUSR
+MIGRATION_LOCK: Final = "layout"
+EVENTS_LOCK: Final = "events"
 
 
-class Database:
-    """A connection with its lock. Every change is on disk when its transaction ends."""
+class Row(Protocol):
+    """A row, by the names of its columns."""
 
-    def __init__(self, path: str) -> None:
-        if path != MEMORY:
-            _make_private(Path(path))
-        try:
-            self._connection = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            self._connection.row_factory = sqlite3.Row
-            for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-                self._connection.execute(f"PRAGMA {setting}")
-        except sqlite3.Error as error:
-            raise StoreError(f"the store {path} cannot be opened: {error}") from None
-        self._lock = RLock()
-        self._prepare(path)
+    def __getitem__(self, name: str, /) -> Any: ...
 
-    def _prepare(self, path: str) -> None:
-        with self.transaction() as connection:
-            for statement in TABLES:
-                connection.execute(statement)
-            row = connection.execute("SELECT version FROM layout").fetchone()
-            if row is None:
-                connection.execute("INSERT INTO layout VALUES (?)", (VERSION,))
-            elif row["version"] != VERSION:
-                raise StoreError(
-                    f"the store {path} has layout {row['version']}, this version knows {VERSION}"
-                )
 
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing. The first statement waits for other writers, so what it reads is new."""
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+class Cursor(Protocol):
+    """What a statement found or changed."""
 
-    def read(self, statement: str, values: Any = ()) -> list[sqlite3.Row]:
-        """The rows of one SELECT."""
-        with self._lock:
-            return self._connection.execute(statement, values).fetchall()
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """Inside a transaction. Placeholders are question marks."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Cursor:
+        """Run one statement."""
+        ...
+
+    def executemany(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run one statement for each row of values."""
+        ...
+
+    def lock(self, name: str) -> None:
+        """Wait until no other transaction has this lock, and keep it until this one ends."""
+        ...
+
+    def notify(self, shop: str) -> None:
+        """Tell whoever waits that something of this shop has changed, once this is committed."""
+        ...
+
+
+class Watch(Protocol):
+    """Waits for changes that others commit. A hint: a change may be missed, or told late."""
+
+    def wait(self, seconds: float) -> bool:
+        """Whether something was told within ``seconds``."""
+        ...
 
     def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._connection.close()
+        """Give back what it holds."""
+        ...
 
 
-def _make_private(path: Path) -> None:
-    """The file is its owner's alone, from before the first byte is in it."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
-    except OSError as error:
-        raise StoreError(f"the store {path} cannot be opened: {error.strerror}") from None
-    os.close(descriptor)
+class Database(Protocol):
+    """A database with the tables of `fastevm.payments.schema`.
+
+    ``for_update`` and ``skip_locked`` are what a SELECT ends with that locks its rows.
+    Every method raises :class:`StoreError`, and :class:`StoreUnavailable` when trying again may
+    help; whether a transaction that ended with it was committed is unknown.
+    """
+
+    @property
+    def for_update(self) -> str: ...
+    @property
+    def skip_locked(self) -> str: ...
+    @property
+    def unique_violation(self) -> type[Exception]: ...
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """All or nothing, on disk when it ends."""
+        ...
+
+    def read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of one SELECT."""
+        ...
+
+    def watch(self) -> Watch:
+        """Begin to listen for changes."""
+        ...
+
+    def close(self) -> None:
+        """Give the connections back."""
+        ...
 
 
 def marks(count: int) -> str:
-    """So many placeholders, for an IN list."""
-    return ", ".join("?" * count)
+    """So many placeholders, for an IN list; NULL is in none."""
+    return ", ".join("?" * count) or "NULL"

@@ -43,6 +43,15 @@ class CaptureRefused(PaymentError):
         self.report = report
 
 
+class MovementRefused(PaymentError):
+    """A refund or sweep that the token would refuse now; ``reason`` says why. Nothing was sent."""
+
+    def __init__(self, reason: Any, detail: str) -> None:
+        super().__init__(f"{reason.value}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
 class UnknownOrder(PaymentError, KeyError):
     """No order has this id."""
 
@@ -60,6 +69,30 @@ class StaleOrder(PaymentError):
 
 class StoreError(PaymentError):
     """The store cannot be opened or has another layout than this version knows."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be reached or is busy. Whether it did what was asked for is unknown."""
+
+
+class UnreadableRow(StoreError):
+    """A row of the store that this version cannot read; it is left alone."""
+
+
+class SignerUnavailable(PaymentError):
+    """Whoever holds the key did not sign: nothing was sent, and trying again may help."""
+
+
+class WrongChain(PaymentError):
+    """The node is on another chain than the merchant's token."""
+
+
+class NodeBehind(PaymentError):
+    """The node does not know blocks that were there before; another one may, or it later."""
+
+
+class LimitReached(PaymentError):
+    """A limit of the merchant's policy forbids it; nothing was changed."""
 
 
 class VaultError(PaymentError):

@@ -4,7 +4,7 @@ Transfers are the source of truth for settlement. The other events say which aut
 payout a transfer belongs to; they stand next to it in the transaction's logs.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -135,11 +135,12 @@ def _shown(kind: str, value: Any) -> Value:
     return int(value) if kind == "uint256" else "0x" + value.hex()
 
 
-def entries(logs: Iterable[ChainLog], token: str) -> list[Entry]:
+def entries(logs: Iterable[ChainLog], token: str, emitters: Collection[str] = ()) -> list[Entry]:
     """The transfers of ``token`` in the logs of one transaction, with what belongs to each.
 
     AuthorizationUsed comes right before its Transfer, Memo right after; PaymentCaptured and
-    PayoutSent follow the transfer that they name by payer, recipient and amount.
+    PayoutSent follow the transfer that they name by payer, recipient and amount, and count only
+    when one of ``emitters`` wrote them.
     """
     ordered = sorted(logs, key=lambda one: one.key.log_index)
     found: list[Entry] = []
@@ -154,7 +155,7 @@ def entries(logs: Iterable[ChainLog], token: str) -> list[Entry]:
                     memo=_memo(one, after),
                 )
             )
-    claimed = _claimed(ordered, found)
+    claimed = _claimed([one for one in ordered if one.address in emitters], found)
     return [
         Entry(
             transfer=entry.transfer,

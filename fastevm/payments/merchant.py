@@ -1,4 +1,4 @@
-"""The back end of a merchant in one object: draft, accept, check, capture, cancel, void, reconcile.
+"""The back end of a merchant in one object: draft, accept, check, capture, cancel, refund.
 
 One object serves one recipient and one token on one chain. Several processes may share a store:
 what must happen once is decided in it, and any of them finishes what another began.
@@ -9,11 +9,12 @@ import contextlib
 import logging
 import time
 from asyncio import to_thread
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
+from fastevm.payments.amounts import integer, text
 from fastevm.payments.authorization import (
     DEFAULT_BACKDATE,
     DEFAULT_LIFETIME,
@@ -24,18 +25,35 @@ from fastevm.payments.authorization import (
     TypedMessage,
     address,
 )
-from fastevm.payments.calls import ERC1271_MAGIC, cancel_data, capture_data, wallet_data
+from fastevm.payments.calls import (
+    ERC1271_MAGIC,
+    cancel_data,
+    capture_data,
+    separator_data,
+    transfer_data,
+    wallet_data,
+)
+from fastevm.payments.chain import Chain, head_of
 from fastevm.payments.errors import (
     CaptureRefused,
     IllegalTransition,
     InvalidTerms,
+    LimitReached,
+    MovementRefused,
     NodeRefusal,
-    NodeUnreachable,
     PaymentError,
     SignatureRefused,
     StaleOrder,
+    UnknownOrder,
 )
-from fastevm.payments.events import ChainLog, Entry, entries
+from fastevm.payments.events import ChainLog, Entry, Event, entries
+from fastevm.payments.metrics import Metrics
+from fastevm.payments.movements import (
+    Amounts,
+    Movement,
+    MovementKind,
+    MovementState,
+)
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import (
     LONGEST_ID,
@@ -46,16 +64,17 @@ from fastevm.payments.orders import (
     Purpose,
     Submission,
 )
-from fastevm.payments.policy import Policy, Signer
+from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import PENDING, Preflight, Report, failure_of
 from fastevm.payments.reasons import Reason
+from fastevm.payments.reconciler import Reconciler
 from fastevm.payments.routes import Direct, Route
 from fastevm.payments.scanner import Scanner
-from fastevm.payments.settlement import Settling, depth_block
 from fastevm.payments.signatures import Signature, fault_of
+from fastevm.payments.signer import Signer
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store, every_log, every_order
-from fastevm.payments.transactions import Transactions
+from fastevm.payments.transactions import Prepared, Transactions
 from fastevm.payments.vault import Vault
 from fastevm.payments.watcher import Change, Watcher
 
@@ -66,6 +85,8 @@ SignatureLike = Signature | str | bytes | Sequence[int]
 
 _ON_THE_WAY: Final = (State.CAPTURING, State.CAPTURED, State.PAID)
 _BOOK: Final = (State.STORED, State.CAPTURING)
+# What is authorized or captured and not yet paid.
+EXPOSED: Final = (State.STORED, State.CAPTURING, State.AUTHORIZING, State.HELD, State.CAPTURED)
 
 
 class Merchant:
@@ -80,8 +101,11 @@ class Merchant:
 
     ``signer`` pays the gas and is the recipient, unless ``route`` is a wallet that it controls,
     which then is the recipient, or ``recipient`` names another account, which then can only be
-    paid by authorizations of the kind TRANSFER. The node, the store and the signer stay the
-    caller's to close, :meth:`close` only ends what runs here.
+    paid by authorizations of the kind TRANSFER. ``emitters`` are the contracts whose
+    PaymentCaptured and PayoutSent count. The node, the store and the signer stay the caller's to
+    close, :meth:`close` only ends what runs here.
+
+    What is kept belongs to chain, token and recipient: others who share the store do not see it.
     """
 
     def __init__(
@@ -96,29 +120,31 @@ class Merchant:
         clock: Callable[[], float] = time.time,
         recipient: str | None = None,
         route: Route | None = None,
+        emitters: Collection[str] = (),
     ) -> None:
-        self.node, self.store, self.vault = node, store, vault
+        self.node, self.vault = node, vault
         self.token, self.signer, self.policy = token, signer, policy or Policy()
         self.route = route or Direct(signer.address)
         self.recipient = address(recipient or self.route.account, "recipient")
+        self.emitters = frozenset(address(one, "emitters") for one in emitters)
+        self.shop = f"{token.chain_id}/{token.token}/{self.recipient}"
+        self.store = store.scoped(self.shop)
         self._clock = clock
-        self._listeners: list[Callable[[Order], None]] = []
-        self._news: list[Order] = []
-        self._pass: asyncio.Task[None] | None = None
+        self.metrics = Metrics({"chain_id": str(token.chain_id), "token": token.token})
+        self.chain = Chain(node, token.chain_id, self.policy)
         self.transactions = Transactions(
-            node, store, vault, signer, self.policy, chain_id=token.chain_id
+            node, self.store, vault, signer, self.policy, chain_id=token.chain_id
         )
-        self.settling = Settling(store, token, self.policy, self._news.append)
-        self.scanner = Scanner(
-            node, store, token, self.recipient,
-            overlap=self.policy.overlap,
-            first_block=self.policy.first_block,
-            range_blocks=self.policy.range_blocks,
-        )  # fmt: skip
+        self.scanner = Scanner(node, self.store, token, self.recipient, self.chain)
+        self.reconciler = Reconciler(
+            node, self.store, self.chain, self.scanner, self.transactions, self.metrics
+        )
+        self.settling = self.reconciler.settling
         self.preflight = Preflight(
             node, signer.address, self.signature_of,
+            policy=self.policy,
+            outstanding=partial(self.store.outstanding, token.chain_id, signer.address),
             route=self.route,
-            capture_in=self.policy.capture_in,
             clock=clock,
         )  # fmt: skip
 
@@ -135,9 +161,7 @@ class Merchant:
 
     async def close(self) -> None:
         """End the reconciliation under way."""
-        if self._pass is not None:
-            self._pass.cancel()
-            await asyncio.gather(self._pass, return_exceptions=True)
+        await self.reconciler.close()
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -174,13 +198,36 @@ class Merchant:
         return [
             entry
             for group in by_transaction.values()
-            for entry in entries(group, self.token.token)
+            for entry in entries(group, self.token.token, self.emitters)
             if us in (entry.transfer.text("sender"), entry.transfer.text("recipient"))
         ]
 
+    async def unexpected(self, *, first: int = 0, last: int | None = None) -> list[ChainLog]:
+        """PaymentCaptured and PayoutSent of contracts that are not among the ``emitters``.
+
+        Anybody can write them: they name our orders and prove nothing.
+        """
+        claims = (Event.PAYMENT_CAPTURED, Event.PAYOUT_SENT)
+        found = partial(every_log, self.store, self.token.chain_id, first=first, last=last)
+        logs = await to_thread(lambda: list(found()))
+        return [one for one in logs if one.event in claims and one.address not in self.emitters]
+
+    async def movements(self, order_id: str | None = None) -> list[Movement]:
+        """Refunds and whatever else was moved, of an order or of all, oldest first."""
+        return await to_thread(self.store.movements, order_id)
+
+    async def amounts(self, order_id: str) -> Amounts:
+        """What of an order is authorized, captured and given back."""
+        order = await self.order(order_id)
+        return amounts_of(order, await self.movements(order_id))
+
+    def unreadable(self) -> list[str]:
+        """Rows of the store that were put aside because they cannot be read."""
+        return list(self.store.unreadable)
+
     def on_change(self, listener: Callable[[Order], None]) -> None:
         """Call ``listener(order)`` on the event loop after every change that this object makes."""
-        self._listeners.append(listener)
+        self.reconciler.listeners.append(listener)
 
     def signature_of(self, order: Order) -> Signature | None:
         """The stored signature of an order; None before one is stored. VaultError."""
@@ -207,20 +254,21 @@ class Merchant:
         ``terms`` replaces them all. Asking again with the same id answers the order that is there,
         if the terms say the same. DuplicateOrder, InvalidTerms.
         """
-        if not 0 < len(order_id) <= LONGEST_ID or len(reference) > LONGEST_REFERENCE:
-            raise InvalidTerms(
-                f"order_id: expected 1 to {LONGEST_ID} characters; "
-                f"reference: at most {LONGEST_REFERENCE}"
-            )
+        text(order_id, "order_id", longest=LONGEST_ID, least=1)
+        text(reference, "reference", longest=LONGEST_REFERENCE)
         if terms is None:
             terms = Terms.now(
-                payer, self.recipient, value,
+                payer, self.recipient, integer(value, "value"),
                 lifetime=lifetime, backdate=backdate, at=int(self._clock()),
             )  # fmt: skip
         if terms.recipient != self.recipient:
             raise InvalidTerms(f"recipient: expected {self.recipient}, whom this merchant serves")
         if kind is Kind.RECEIVE and self.route.account != self.recipient:
             raise InvalidTerms("kind: only the recipient submits RECEIVE, and another account does")
+        most = self.policy.most_per_order
+        if most is not None and terms.value > most:
+            self.metrics.count("limit_refusals_total", limit="order")
+            raise LimitReached(f"an order has at most {most} units, not {terms.value}")
         order = Order(
             id=order_id,
             authorization=Authorization(self.token, terms, kind),
@@ -231,42 +279,85 @@ class Merchant:
     async def accept(self, order_id: str, signature: SignatureLike) -> Order:
         """Verify the payer's signature and store it sealed: drafted becomes signed, then stored.
 
-        The same signature again changes nothing. SignatureRefused names what is wrong with it.
+        The same signature again changes nothing. SignatureRefused names what is wrong with it, or
+        with domain and window of what was signed; WrongChain, LimitReached.
         """
         parsed = Signature.parse(signature)
         order = await self.order(order_id)
-        if order.state in _BOOK and self.signature_of(order) == parsed:
+        if order.state in _BOOK and self.signature_of(order) in (parsed, parsed.of_key):
             return order
-        await self.verify(order.authorization, parsed)
+        await self._check_exposure(order)
+        good = await self.verify(order.authorization, parsed)
         if order.state is State.DRAFTED:
             order = await self._change(order, Trigger.SIGN)
-        sealed = self.vault.seal(parsed.secret_bytes, order.place)
+        sealed = self.vault.seal(good.secret_bytes, order.place)
         order = await self._change(order, Trigger.STORE, sealed=sealed)
         return self._tell(await to_thread(self.settling.settle, order.id))
 
-    async def verify(self, message: TypedMessage, signature: Signature) -> None:
-        """Raise SignatureRefused unless the token would take this signature now.
+    async def _check_exposure(self, order: Order) -> None:
+        most = self.policy.most_exposure
+        if most is None:
+            return
+        exposed = await self.exposure()
+        if exposed + order.authorization.terms.value > most:
+            self.metrics.count("limit_refusals_total", limit="exposure")
+            raise LimitReached(f"{exposed} units are authorized and not paid, of at most {most}")
 
-        A payer with code decides by its contract (ERC-1271), any other by its key.
+    async def exposure(self) -> int:
+        """Units that are authorized or captured, and not paid."""
+        counts = await to_thread(self.store.counts)
+        return sum(counts[state][1] for state in EXPOSED if state in counts)
+
+    async def verify(self, message: TypedMessage, signature: Signature) -> Signature:
+        """The signature as the token will take it; SignatureRefused unless it would take it now.
+
+        A payer with code decides by its contract (ERC-1271), any other by its key. Chain, domain
+        and window are held against the node's.
         """
         question = "0x" + wallet_data(message.digest, signature).hex()
-        code, answer = await self.node.batch(
+        separator = "0x" + separator_data().hex()
+        chain_id, block, told, code, answer = await self.node.batch(
             [
+                ("eth_chainId", []),
+                ("eth_getBlockByNumber", ["latest", False]),
+                ("eth_call", [{"to": message.domain.token, "data": separator}, PENDING]),
                 ("eth_getCode", [message.signer, PENDING]),
                 ("eth_call", [{"to": message.signer, "data": question}, PENDING]),
             ]
         )
+        self.chain.check_id(chain_id)
+        head = head_of(block)
+        self._check_domain(message, told, head.timestamp if head else 0)
+        if head is not None:
+            await self.scanner.begin(head)
         if isinstance(code, NodeRefusal):
             raise code
         if code not in ("0x", None):
             magic = "0x" + ERC1271_MAGIC.hex()
             if isinstance(answer, str) and len(answer) >= 66 and answer.startswith(magic):
-                return
+                return signature
             detail = "the payer's contract does not accept it"
-            raise SignatureRefused(Reason.SIGNATURE_SIGNER, detail)
-        fault = fault_of(message, signature)
+            raise self._refused(Reason.SIGNATURE_SIGNER, detail)
+        fault = fault_of(message, signature.of_key)
         if fault is not None:
-            raise SignatureRefused(*fault)
+            raise self._refused(*fault)
+        return signature.of_key
+
+    def _refused(self, reason: Reason, detail: str) -> SignatureRefused:
+        self.metrics.count("refusals_total", reason=reason.value)
+        return SignatureRefused(reason, detail)
+
+    def _check_domain(self, message: TypedMessage, told: Any, timestamp: int) -> None:
+        """Refuse what was signed for another token, or is over."""
+        if not isinstance(told, str) or len(told) < 66:
+            raise self._refused(Reason.NO_TOKEN, "no domain separator at the token")
+        if told[:66] != "0x" + message.domain.separator.hex():
+            detail = "name, version, chain or address are not the token's"
+            raise self._refused(Reason.WRONG_DOMAIN, detail)
+        if isinstance(message, Authorization):
+            end = message.terms.valid_before
+            if max(timestamp, int(self._clock())) >= end:
+                raise self._refused(Reason.EXPIRED, f"valid before {end}, which is past")
 
     async def void(self, order_id: str, why: str = "") -> Order:
         """Give an order up: its signature is erased here and never submitted.
@@ -274,7 +365,7 @@ class Merchant:
         On chain the nonce stays unused: whoever else has the signature may use it until it expires.
         """
         order = await self.order(order_id)
-        detail = why[:LONGEST_REFERENCE]
+        detail = text(why, "why", longest=LONGEST_REFERENCE)
         return await self._change(order, Trigger.VOID, sealed=None, detail=detail)
 
     # --- checking ---------------------------------------------------------------------------------
@@ -296,10 +387,7 @@ class Merchant:
         return [one for payer in payers for one in self._stored(_BOOK, payer)]
 
     def _stored(self, states: Sequence[State], payer: str | None = None) -> Iterator[Order]:
-        domain = self.token
-        return every_order(
-            self.store, states, chain_id=domain.chain_id, token=domain.token, payer=payer
-        )
+        return every_order(self.store, states, payer=payer)
 
     async def watch(self) -> AsyncGenerator[list[Change], None]:
         """Check all stored orders at each slice, and tell what changed since the last check."""
@@ -329,14 +417,40 @@ class Merchant:
         nevertheless. IllegalTransition for orders that have ended or hold no signature.
         """
         order = await self.order(order_id)
-        if order.state not in _ON_THE_WAY:
-            try:
-                await self._submit_capture(order, force)
-            except (IllegalTransition, StaleOrder):
-                order = await self.order(order_id)
-                if order.state not in _ON_THE_WAY:
-                    raise
-        return await self.wait(order_id, until, timeout)
+        if order.state in _ON_THE_WAY:
+            return await self.wait(order_id, until, timeout)
+        begun = time.monotonic()
+        try:
+            await self._submit_capture(order, force)
+        except CaptureRefused as refused:
+            if refused.report.verdict("nonce").reason is not Reason.NONCE_CONSUMED:
+                raise
+            return await self._captured_by_others(order, refused, until, timeout)
+        except (IllegalTransition, StaleOrder):
+            order = await self.order(order_id)
+            if order.state not in _ON_THE_WAY:
+                raise
+        order = await self.wait(order_id, until, timeout)
+        if order.paid:
+            self.metrics.observe("capture_seconds", time.monotonic() - begun)
+        self.metrics.count("captures_total", state=order.state.value)
+        return order
+
+    async def _captured_by_others(
+        self, order: Order, refused: CaptureRefused, until: State, timeout: float
+    ) -> Order:
+        """The nonce is used at ``pending``, by another process or system: the chain will tell."""
+        deadline = time.monotonic() + timeout
+        while order.state is State.STORED:
+            with contextlib.suppress(PaymentError):
+                await self.reconcile()
+            order = await self.order(order.id)
+            if order.state is not State.STORED:
+                break
+            if time.monotonic() > deadline:
+                raise refused
+            await asyncio.sleep(self.chain.poll_seconds)
+        return await self.wait(order.id, until, max(0.0, deadline - time.monotonic()))
 
     async def _submit_capture(self, order: Order, force: bool) -> None:
         if order.state is not State.STORED:
@@ -346,13 +460,19 @@ class Merchant:
             raise SignatureRefused(Reason.SIGNATURE_LENGTH, "no signature is stored")
         (report,) = await self.check([order.id])
         if not report.capturable and not force:
+            if report.reason is not None:
+                self.metrics.count("refusals_total", reason=report.reason.value)
             raise CaptureRefused(report)
         data = capture_data(order.authorization, signature)
         gas = report.gas or self.policy.forced_gas
         to, data = self.route.through(order.authorization.domain.token, data)
-        await self.transactions.submit(
-            order, Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE, data, gas=gas, to=to
-        )
+        try:
+            await self.transactions.submit(
+                order, Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE, data, gas=gas, to=to
+            )
+        except LimitReached:
+            self.metrics.count("limit_refusals_total", limit="day")
+            raise
         self._tell(await self.order(order.id))
 
     async def cancel(
@@ -372,12 +492,11 @@ class Merchant:
         order = await self.order(order_id)
         if order.state in (State.STORED, State.VOIDED):
             message = order.authorization.cancellation
-            await self.verify(message, parsed)
-            data = cancel_data(message, parsed)
+            data = cancel_data(message, await self.verify(message, parsed))
             try:
                 await self.transactions.submit(order, Trigger.SUBMIT_CANCEL, Purpose.CANCEL, data)
             except NodeRefusal as refusal:
-                raise SignatureRefused(*failure_of(refusal)) from None
+                raise self._refused(*failure_of(refusal)) from None
             self._tell(await self.order(order_id))
         elif order.state not in (State.CANCELLING, State.CANCELLED):
             raise IllegalTransition(order.state, Trigger.SUBMIT_CANCEL)
@@ -395,78 +514,143 @@ class Merchant:
             moving = order.state.in_flight or order.state is State.CAPTURED
             if order.state in goals or not moving or time.monotonic() > deadline:
                 return order
-            with contextlib.suppress(NodeUnreachable, PaymentError):
+            with contextlib.suppress(PaymentError):
                 await self.reconcile()
             if (await self.order(order_id)).version == order.version:
-                await asyncio.sleep(self.policy.poll)
+                await asyncio.sleep(min(self.chain.poll_seconds, timeout))
+
+    # --- giving back ------------------------------------------------------------------------------
+
+    async def refund(
+        self,
+        order_id: str,
+        amount: int | None = None,
+        *,
+        key: str | None = None,
+        recipient: str | None = None,
+        until: MovementState = MovementState.FINAL,
+        timeout: float = CAPTURE_SECONDS,
+    ) -> Movement:
+        """Give ``amount`` units of a paid order back, all that is left when it is left out.
+
+        To the payer, unless ``recipient`` says otherwise. ``key`` names the refund: asking twice
+        with the same key and terms refunds once; left out, there is one refund of each amount.
+        LimitReached for more than was captured, IllegalTransition for an order that is not paid,
+        MovementRefused when the token would refuse the transfer now.
+        """
+        order = await self.order(order_id)
+        if not order.paid:
+            raise IllegalTransition(order.state, MovementKind.REFUND)
+        known = await to_thread(self.store.movement, key) if key is not None else None
+        if amount is None:
+            left = amounts_of(order, await self.movements(order_id)).refundable
+            amount = known.amount if known is not None else left
+        units = integer(amount, "amount", least=1)
+        movement = Movement(
+            key=text(key or f"{order_id}/refund/{units}", "key", longest=2 * LONGEST_ID, least=1),
+            order_id=order_id,
+            kind=MovementKind.REFUND,
+            amount=units,
+            recipient=address(recipient or order.authorization.terms.payer, "recipient"),
+        )
+
+        def check(others: list[Movement]) -> None:
+            left = amounts_of(order, others).refundable
+            if units > left:
+                raise LimitReached(f"{left} units of the order can be given back, not {units}")
+
+        return await self._move(movement, check, until, timeout)
+
+    async def sweep(
+        self,
+        recipient: str,
+        amount: int,
+        *,
+        key: str,
+        until: MovementState = MovementState.FINAL,
+        timeout: float = CAPTURE_SECONDS,
+    ) -> Movement:
+        """Send ``amount`` units of the income elsewhere, once for each ``key``."""
+        movement = Movement(
+            key=text(key, "key", longest=2 * LONGEST_ID, least=1),
+            order_id="",
+            kind=MovementKind.SWEEP,
+            amount=integer(amount, "amount", least=1),
+            recipient=address(recipient, "recipient"),
+        )
+        return await self._move(movement, lambda others: None, until, timeout)
+
+    async def _move(
+        self,
+        movement: Movement,
+        check: Callable[[list[Movement]], None],
+        until: MovementState,
+        timeout: float,
+    ) -> Movement:
+        """Submit a transfer of the token once, and wait; a failed one is tried again."""
+        known = await to_thread(self.store.movement, movement.key)
+        if known is None or known.state is MovementState.FAILED:
+            to, data = self.route.through(
+                self.token.token, transfer_data(movement.recipient, movement.amount)
+            )
+            try:
+                made = await self.transactions.prepare(to, data)
+            except NodeRefusal as refusal:
+                raise MovementRefused(*failure_of(refusal)) from None
+            reserved = await to_thread(self._reserve, movement, made, check, known is None)
+            if reserved is not None:
+                await self.transactions.carry_on(reserved)
+        return await self._wait_movement(movement.key, until, timeout)
+
+    def _reserve(
+        self,
+        movement: Movement,
+        made: Prepared,
+        check: Callable[[list[Movement]], None],
+        new: bool,
+    ) -> Submission | None:
+        store, place = self.store, self.token.chain_id
+        sender, least = self.signer.address, made.least_nonce
+        draft = self.transactions.drafted(movement.order_id, made)
+        if new:
+            return store.move(
+                movement, chain_id=place, sender=sender, least_nonce=least, draft=draft, check=check
+            )[1]
+        return store.resubmit(
+            movement, chain_id=place, sender=sender, least_nonce=least, draft=draft
+        )
+
+    async def _wait_movement(self, key: str, until: MovementState, timeout: float) -> Movement:
+        goals = (until, MovementState.FINAL, MovementState.FAILED)
+        deadline = time.monotonic() + timeout
+        while True:
+            movement = await to_thread(self.store.movement, key)
+            if movement is None:
+                raise UnknownOrder(f"no movement has the key {key!r}")
+            if movement.state in goals or time.monotonic() > deadline:
+                return movement
+            with contextlib.suppress(PaymentError):
+                await self.reconcile()
+            again = await to_thread(self.store.movement, key)
+            if again == movement:
+                await asyncio.sleep(min(self.chain.poll_seconds, timeout))
 
     # --- reconciling ------------------------------------------------------------------------------
 
     async def reconcile(self) -> None:
         """Bring ledger and orders up to the canonical head, and move what is under way.
 
-        Those who call while one pass runs share it. NodeUnreachable, ReorganisedMeanwhile: nothing
-        is lost, the next pass goes on.
+        Those who call while one pass runs share it. NodeUnreachable, NodeBehind, WrongChain,
+        ReorganisedMeanwhile, StoreError: nothing is lost, the next pass goes on.
         """
-        if self._pass is None or self._pass.done():
-            self._pass = asyncio.create_task(self._reconcile())
-        await asyncio.shield(self._pass)
-
-    async def _reconcile(self) -> None:
-        try:
-            head = await self.scanner.scan()
-            await to_thread(self.settling.apply_ledger)
-            await self.transactions.follow()
-            await to_thread(self.settling.release)
-            await self.settling.confirm(self.node)
-            number = depth_block(head, self.policy.depth)
-            if number is not None:
-                block = await self.node.call("eth_getBlockByNumber", hex(number), False)
-                if block is not None:
-                    await to_thread(self.settling.expire, int(block["timestamp"], 16))
-        finally:
-            self._tell_news()
+        await self.reconciler.reconcile()
 
     async def run(self) -> None:
         """Reconcile until cancelled: at every log of the stream, and again and again without any.
 
-        Errors of the node are logged, and the next pass tries again.
+        Whatever goes wrong is logged and counted in ``metrics``, and the next pass tries again.
         """
-        wake = asyncio.Event()
-        streams = [
-            asyncio.create_task(self._listen(one, wake))
-            for one in (await to_thread(self.scanner.filters))[:2]
-            if self.node.feed_url is not None
-        ]
-        try:
-            while True:
-                wake.clear()
-                try:
-                    await self.reconcile()
-                except PaymentError as error:
-                    log.warning("reconciliation stopped: %s", type(error).__name__)
-                # not wait_for: before Python 3.12 it can swallow a cancellation
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(await to_thread(self._pause)):
-                        await wake.wait()
-        finally:
-            for stream in streams:
-                stream.cancel()
-            await asyncio.gather(*streams, return_exceptions=True)
-
-    def _pause(self) -> float:
-        """Seconds until the next pass: short while something is on its way."""
-        moving = self.store.orders([State.CAPTURING, State.CANCELLING], limit=1)
-        return self.policy.poll if moving else self.policy.scan_every
-
-    async def _listen(self, wanted: dict[str, Any], wake: asyncio.Event) -> None:
-        """Apply the stream of canonical logs; a new connection asks for a scan."""
-        async for told in self.node.subscribe("logs", wanted):
-            try:
-                if told is None or await self.scanner.hear(told):
-                    wake.set()
-            except PaymentError as error:
-                log.warning("a log of the stream waits for the next scan: %s", type(error).__name__)
+        await self.reconciler.run()
 
     async def rotate_keys(self) -> int:
         """Seal again, under the newest key, what older keys of the ring sealed; how many."""
@@ -487,12 +671,14 @@ class Merchant:
         )
 
     def _tell(self, order: Order) -> Order:
-        log.info("order %s is %s", order.id, order.state.value)
-        for listener in self._listeners:
-            listener(order)
-        return order
+        return self.reconciler.tell(order)
 
-    def _tell_news(self) -> None:
-        news, self._news[:] = list(self._news), []
-        for order in news:
-            self._tell(replace(order))
+
+def amounts_of(order: Order, movements: Sequence[Movement]) -> Amounts:
+    """The sums of an order and its movements."""
+    value = order.authorization.terms.value
+    live = [one for one in movements if one.state.counts]
+    parts = sum(one.amount for one in live if one.kind is MovementKind.PART)
+    refunded = sum(one.amount for one in live if one.kind is MovementKind.REFUND)
+    whole = order.state in (State.CAPTURED, State.PAID) and not parts
+    return Amounts(value, value if whole else parts, refunded)

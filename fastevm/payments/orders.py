@@ -26,14 +26,16 @@ class Settlement(NamedTuple):
 class Order:
     """One order and its authorization, as the store has it.
 
-    ``sealed`` is the encrypted signature. ``origin`` is the state before the chain spoke, to which
-    a reorganisation leads back. ``version`` counts changes. Times are seconds since 1970.
+    ``annex`` is what a payment scheme keeps with it, as JSON text. ``sealed`` is the encrypted
+    signature. ``origin`` is the state before the chain spoke, to which a reorganisation leads back.
+    ``version`` counts changes. Times are seconds since 1970.
     """
 
     id: str
     authorization: Authorization
     state: State = State.DRAFTED
     reference: str = ""
+    annex: str = ""
     sealed: bytes | None = field(default=None, repr=False)
     origin: State | None = None
     settlement: Settlement | None = None
@@ -94,24 +96,32 @@ _WAITING: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A signed transaction that nobody has sent yet; ``sealed`` are its encrypted bytes."""
+    """A transaction that nobody has signed yet; ``sealed`` are its encrypted members.
 
-    transaction_hash: str
+    ``head`` is the number of the newest block when it was made.
+    """
+
     sealed: bytes = field(repr=False)
     gas: int
     max_fee: int
     priority_fee: int
+    head: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A transaction of ours. It is recorded, signed, before it is sent for the first time.
+    """A transaction of ours. It is reserved, then signed and recorded, and only then sent.
 
     ``account_nonce`` is the sender's; those of one nonce replace each other, counted by ``bump``.
+    ``transaction_hash`` is empty while it is reserved, and ``sealed`` holds its members; from then
+    on ``sealed`` are the signed bytes. ``movement`` is the key of what it moves, or empty.
+    ``lease_until`` is when another process may sign what is reserved. ``number`` names the row.
     """
 
+    number: int
     transaction_hash: str
     order_id: str
+    movement: str = ""
     purpose: Purpose
     chain_id: int
     sender: str
@@ -121,20 +131,29 @@ class Submission:
     gas: int
     max_fee: int
     priority_fee: int
-    progress: Progress = Progress.RECORDED
+    progress: Progress = Progress.RESERVED
     reason: Reason | None = None
     detail: str = ""
+    head: int = 0
+    lease_until: float = 0.0
     created_at: float = 0.0
 
     @property
     def place(self) -> str:
         """What the sealed bytes are bound to."""
-        return sealed_place(self.order_id, self.transaction_hash)
+        if self.transaction_hash:
+            return sealed_place(self.order_id, self.transaction_hash)
+        return reserved_place(self.order_id, self.sender, self.account_nonce)
 
 
 def sealed_place(order_id: str, transaction_hash: str) -> str:
-    """What the sealed bytes of a transaction are bound to."""
+    """What the signed bytes of a transaction are bound to."""
     return f"transaction/{order_id}/{transaction_hash}"
+
+
+def reserved_place(order_id: str, sender: str, account_nonce: int) -> str:
+    """What the members of a transaction are bound to before it is signed."""
+    return f"reservation/{order_id}/{sender}/{account_nonce}"
 
 
 class AuditEntry(NamedTuple):

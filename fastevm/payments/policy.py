@@ -1,107 +1,78 @@
-"""What a merchant decides: depth, fees, waiting times and limits, and who signs transactions."""
+"""What a merchant decides: depth, fees, waiting times and limits."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Final
 
-from eth_account import Account
-from eth_account.typed_transactions.typed_transaction import TypedTransaction
-from eth_utils.exceptions import ValidationError
-from hexbytes import HexBytes
-
-from fastevm.payments.errors import InvalidTerms
-
-GWEI = 10**9
-LEAST_BUMP_PERCENT = 10  # what nodes ask of a replacement, of both fees
+GWEI: Final = 10**9
+LEAST_BUMP_PERCENT: Final = 10  # what nodes ask of a replacement, of both fees
+OP_STACK_TIP: Final = 1_000_000  # wei: what nodes of OP chains suggest where blocks are not full
+TAGS: Final = ("safe", "finalized")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The choices of a merchant. Times are in seconds, fees in wei per gas.
+    """The choices of a merchant. Times are in seconds, fees in wei per gas, sums in token units.
 
-    ``depth`` blocks, the one with the payment included, make a captured payment paid. Every scan
-    of logs reads ``overlap`` blocks again. ``capture_in`` is how long from now a capture is
-    expected to be included. ``forced_gas`` is the gas of a capture that is sent although it seems
-    to fail.
+    ``depth`` makes a captured payment paid: so many blocks, the one with the payment included, or
+    what the node calls ``safe`` or ``finalized``. ``first_block`` is where a store that is new
+    begins to read; the head when left out. Every scan of logs reads ``overlap`` blocks again.
+    ``capture_in`` is how long from now a capture is expected to be included. ``forced_gas`` is the
+    gas of a capture that is sent although it seems to fail.
+
+    ``tip`` is what others paid lately, between ``least_tip`` and ``most_tip``, unless it is given.
+    A transaction is replaced when ``bump_blocks`` blocks went by without it, and ``bump_least``
+    seconds; or after ``bump_after`` seconds, where that is given.
+
+    ``most_per_order``, ``most_per_day`` (of captures, in UTC) and ``most_exposure`` (of what is
+    authorized or captured and not paid) refuse what goes beyond.
     """
 
-    depth: int = 1
+    depth: int | str = 1
     overlap: int = 64
-    first_block: int = 0
+    first_block: int | None = None
     range_blocks: int = 2_000
     capture_in: int = 10
     poll: float = 0.2
     scan_every: float = 2.0
-    tip: int = GWEI
+    tip: int | None = None
+    least_tip: int = OP_STACK_TIP
+    most_tip: int = 100 * GWEI
     base_fee_factor: int = 2
     most_fee: int = 500 * GWEI
     gas_margin_percent: int = 20
     forced_gas: int = 150_000
-    bump_after: float = 6.0
+    bump_after: float | None = None
+    bump_blocks: int = 5
+    bump_least: float = 3.0
     bump_percent: int = 13
     most_bumps: int = 8
+    most_per_order: int | None = None
+    most_per_day: int | None = None
+    most_exposure: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("depth", "overlap", "range_blocks", "base_fee_factor"):
+        if self.depth not in TAGS and (isinstance(self.depth, str) or self.depth < 1):
+            raise ValueError(f"depth: expected 1 or more, or {TAGS}, found {self.depth!r}")
+        for name in ("overlap", "range_blocks", "base_fee_factor", "bump_blocks"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected 1 or more, found {getattr(self, name)}")
         if self.bump_percent < LEAST_BUMP_PERCENT:
             raise ValueError(f"bump_percent: expected {LEAST_BUMP_PERCENT} or more")
 
-    def fees(self, base_fee: int) -> tuple[int, int]:
-        """The fee cap and the tip of a new transaction."""
-        cap = min(self.most_fee, self.base_fee_factor * base_fee + self.tip)
-        return cap, min(self.tip, cap)
+    def fees(self, base_fee: int, tip: int) -> tuple[int, int]:
+        """The fee cap and the tip of a new transaction, where others pay ``tip``."""
+        if self.tip is not None:
+            tip = self.tip
+        cap = min(self.most_fee, self.base_fee_factor * base_fee + tip)
+        return cap, min(tip, cap)
 
-    def bumped(self, old: tuple[int, int], base_fee: int) -> tuple[int, int] | None:
-        """The fees of a replacement; None when they would pass ``most_fee``."""
-        cap, tip = self.fees(base_fee)
+    def bumped(self, old: tuple[int, int], new: tuple[int, int]) -> tuple[int, int] | None:
+        """The fees of a replacement, ``new`` ones or more; None when they pass ``most_fee``."""
         raised = [fee + fee * self.bump_percent // 100 + 1 for fee in old]
         if raised[0] > self.most_fee:
             return None
-        return max(cap, raised[0]), max(tip, raised[1])
+        return max(new[0], raised[0]), max(new[1], raised[1])
 
-
-class Signer(Protocol):
-    """Who holds the key of the merchant's account: a key in memory, or a service that signs."""
-
-    @property
-    def address(self) -> str:
-        """The account: the recipient of the payments."""
-        ...
-
-    def sign_transaction(self, fields: dict[str, Any]) -> bytes:
-        """The raw bytes of the signed transaction. Called inside a database transaction."""
-        ...
-
-
-class KeySigner:
-    """Signs with a private key in memory, which it never shows."""
-
-    __slots__ = ("_account",)
-
-    def __init__(self, private_key: bytes | str) -> None:
-        try:
-            self._account = Account.from_key(private_key)
-        except (ValueError, TypeError, ValidationError):
-            raise InvalidTerms("private_key: expected 32 bytes of a valid key") from None
-
-    @property
-    def address(self) -> str:
-        """The account."""
-        return str(self._account.address)
-
-    def sign_transaction(self, fields: dict[str, Any]) -> bytes:
-        """The raw bytes of the signed transaction."""
-        return bytes(self._account.sign_transaction(fields).raw_transaction)
-
-    def __repr__(self) -> str:
-        return f"<KeySigner of {self.address}>"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a signer is not pickled: it holds a key")
-
-
-def fields_of(raw: bytes) -> dict[str, Any]:
-    """The members of a signed transaction, without its signature, to sign it anew."""
-    fields = dict(TypedTransaction.from_bytes(HexBytes(raw)).as_dict())
-    return {name: value for name, value in fields.items() if name not in ("v", "r", "s")}
+    def gas_limit(self, estimate: int) -> int:
+        """The gas of a transaction whose call took ``estimate``."""
+        return estimate + estimate * self.gas_margin_percent // 100

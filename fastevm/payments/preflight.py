@@ -5,6 +5,7 @@ capture that would fail visible before it costs gas, and by its name.
 """
 
 import time
+from asyncio import to_thread
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ from fastevm.payments.calls import (
     state_data,
     wallet_data,
 )
-from fastevm.payments.errors import NodeRefusal
+from fastevm.payments.chain import FEE_CALLS, Quote, quote_of
+from fastevm.payments.errors import NodeRefusal, NodeUnreachable
 from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.orders import Order
+from fastevm.payments.policy import Policy
 from fastevm.payments.reasons import Reason, decode_revert
 from fastevm.payments.routes import Direct, Route
 from fastevm.payments.signatures import Signature, fault_of
@@ -29,6 +32,11 @@ from fastevm.wire.client.messages import Call
 PENDING: Final = "pending"
 AFTER_OTHERS: Final = "balance_after_others"
 FUNDS_WORDS: Final = "insufficient funds"
+# The checks in the order in which they stop a capture: the token's own, then the sender's gas.
+BLOCKING: Final = (
+    "domain", "policy", "window_now", "nonce", "signature", "balance", "gas", "window_at_capture",
+    AFTER_OTHERS,
+)  # fmt: skip
 
 SIGNATURE_REASONS: Final = frozenset(
     (
@@ -80,8 +88,12 @@ class Report:
 
     @property
     def reason(self) -> Reason | None:
-        """The first cause why a capture would fail."""
-        return next((one.reason for one in self.verdicts if one.ok is False), None)
+        """What blocks a capture first, in the order in which token and chain would refuse it.
+
+        That other orders of the payer may take the money blocks nothing: it comes last.
+        """
+        failing = {one.name: one.reason for one in self.verdicts if one.ok is False}
+        return next((failing[name] for name in BLOCKING if name in failing), None)
 
     @property
     def summary(self) -> str:
@@ -136,14 +148,18 @@ class Preflight:
         sender: str,
         signature_of: Callable[[Order], Signature | None],
         *,
-        capture_in: int,
+        policy: Policy,
+        outstanding: Callable[[], int] = lambda: 0,
         clock: Callable[[], float] = time.time,
         route: Route | None = None,
     ) -> None:
         self.node = node
         self.sender, self.route = sender, route or Direct(sender)
         self.signature_of = signature_of
-        self.capture_in = capture_in
+        self.policy, self.capture_in = policy, policy.capture_in
+        self.outstanding = outstanding
+        self.quote: Quote | None = None
+        self.promised = 0  # wei that transactions of the sender may still cost
         self._clock = clock
         self._chain_time: int | None = None
 
@@ -159,19 +175,34 @@ class Preflight:
         batch = Batch()
         batch.ask("chain", "eth_chainId")
         batch.ask("block", "eth_getBlockByNumber", PENDING, False)
-        batch.ask("funds", "eth_getBalance", self.sender, PENDING)
+        batch.ask("funds", "eth_getBalance", self.sender, "latest")
+        for at, (method, params) in enumerate(FEE_CALLS):
+            batch.ask(("fees", at), method, *params)
         for order in {one.id: one for one in (*others, *orders)}.values():
             self._ask_shared(batch, order)
         for order in orders:
             self._ask_capture(batch, order, signatures[order.id])
         await batch.send(self.node)
-        block = batch.answer("block")
-        if isinstance(block, NodeRefusal):
-            raise block
+        block = self._block(batch)
+        self.quote = quote_of(
+            [batch.answer(("fees", at)) for at in range(len(FEE_CALLS))], self.policy
+        )
+        self.promised = await to_thread(self.outstanding)
         self._chain_time = int(block["timestamp"], 16)
         book = {one.id: one for one in (*others, *orders)}
         claims = _claims(batch, list(book.values()))
         return [_Judge(self, batch, one, signatures[one.id], claims).report() for one in orders]
+
+    @staticmethod
+    def _block(batch: Batch) -> dict[str, Any]:
+        """The pending block or, where a node has none, the newest one."""
+        for name in ("block", ("fees", 1)):
+            block = batch.answer(name)
+            if isinstance(block, dict):
+                return block
+        if isinstance(block, NodeRefusal):
+            raise block
+        raise NodeUnreachable("the node has no block")
 
     def _ask_shared(self, batch: Batch, order: Order) -> None:
         """What several orders may share: asked once for each token and payer."""
@@ -236,9 +267,8 @@ class _Judge:
         self.signature, self.claims = signature, claims
         self.authorization = order.authorization
         self.terms, self.token = order.authorization.terms, order.authorization.domain.token
-        block = batch.answer("block")
+        block = preflight._block(batch)
         self.number, self.time = int(block["number"], 16), int(block["timestamp"], 16)
-        self.base_fee = int(block.get("baseFeePerGas") or "0x0", 16)
         self.outcome = self._simulated()
 
     def report(self) -> Report:
@@ -351,9 +381,15 @@ class _Judge:
             if FUNDS_WORDS in answer.message:
                 return Verdict("gas", False, Reason.GAS_FUNDS, "the sender cannot pay the gas")
             return Verdict("gas", None, detail="the capture does not succeed")
-        funds, cost = self.batch.number("funds") or 0, int(answer, 16) * self.base_fee
-        if funds < cost:
-            detail = f"the sender has {funds} wei, gas costs {cost} wei"
+        quote, promised = self.preflight.quote, self.preflight.promised
+        assert quote is not None
+        # what the pool will ask for: all of the gas, at the most that is offered for it
+        cost = self.preflight.policy.gas_limit(int(answer, 16)) * quote.cap
+        funds = self.batch.number("funds") or 0
+        if funds < cost + promised:
+            detail = f"the sender has {funds} wei, the transaction needs {cost} wei"
+            if promised:
+                detail += f", others on their way {promised} wei"
             return Verdict("gas", False, Reason.GAS_FUNDS, detail)
         return Verdict("gas", True, detail=f"{int(answer, 16)} gas")
 

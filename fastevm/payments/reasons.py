@@ -33,6 +33,7 @@ class Reason(Enum):
     NO_TOKEN = "no_token_at_this_address"
     GAS_FUNDS = "insufficient_funds_for_gas"
     OUT_OF_GAS = "out_of_gas"
+    SIGNER_UNAVAILABLE = "signer_unavailable"
     UNKNOWN = "unknown"
 
     @property
@@ -55,6 +56,7 @@ _TRANSIENT: Final = frozenset(
         Reason.BALANCE_LATER,
         Reason.GAS_FUNDS,
         Reason.OUT_OF_GAS,
+        Reason.SIGNER_UNAVAILABLE,
         Reason.UNKNOWN,
     )
 )

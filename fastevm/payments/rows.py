@@ -1,29 +1,43 @@
 """Rows of the tables, read into values and written from them."""
 
 import json
-import sqlite3
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from fastevm.payments.authorization import Authorization, Domain, Kind, Terms
+from fastevm.payments.database import Row
+from fastevm.payments.errors import UnreadableRow
 from fastevm.payments.events import ChainLog, Event, LogKey
+from fastevm.payments.movements import Movement, MovementKind, MovementState
 from fastevm.payments.orders import Order, Progress, Purpose, Settlement, Submission
+from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
 from fastevm.payments.reasons import Reason
 from fastevm.payments.states import State
 
+T = TypeVar("T")
 
-def order_values(order: Order, created: float, updated: float) -> tuple[Any, ...]:
+
+def order_values(shop: str, order: Order, now: float) -> tuple[Any, ...]:
     """The columns of a new order, in the order of the table."""
     one, domain, terms = order.authorization, order.authorization.domain, order.authorization.terms
     return (
-        order.id, str(domain.chain_id), domain.token, domain.name, domain.version,
+        shop, order.id, str(domain.chain_id), domain.token, domain.name, domain.version,
         one.kind.value, terms.payer, terms.recipient, str(terms.value),
         str(terms.valid_after), str(terms.valid_before), "0x" + terms.nonce.hex(),
-        order.reference, order.sealed, order.state.value, None, None, None, None, None, "", 0,
-        created, updated,
+        order.reference, order.annex, order.sealed, order.state.value,
+        None, None, None, None, None, "", 0, now, now,
     )  # fmt: skip
 
 
-def read_order(row: sqlite3.Row) -> Order:
+def read_order(row: Row) -> Order:
+    """An order; :class:`UnreadableRow`."""
+    try:
+        return _order(row)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UnreadableRow(f"order {row['id']!r}: {error}") from None
+
+
+def _order(row: Row) -> Order:
     domain = Domain(row["domain_name"], row["domain_version"], int(row["chain_id"]), row["token"])
     terms = Terms(
         payer=row["payer"],
@@ -33,16 +47,16 @@ def read_order(row: sqlite3.Row) -> Order:
         valid_before=int(row["valid_before"]),
         nonce=bytes.fromhex(row["nonce"][2:]),
     )
-    places = row["transaction_hash"], row["block_hash"], row["block_number"]
     return Order(
         id=row["id"],
         authorization=Authorization(domain, terms, Kind(row["kind"])),
         state=State(row["state"]),
         reference=row["reference"],
+        annex=row["annex"],
         sealed=row["sealed"],
         origin=State(row["origin"]) if row["origin"] else None,
-        settlement=Settlement(*places) if places[0] else None,
-        reason=Reason(row["reason"]) if row["reason"] else None,
+        settlement=_settlement(row),
+        reason=_reason(row),
         detail=row["detail"],
         version=row["version"],
         created_at=row["created_at"],
@@ -50,36 +64,88 @@ def read_order(row: sqlite3.Row) -> Order:
     )
 
 
-def read_submission(row: sqlite3.Row) -> Submission:
-    return Submission(
-        transaction_hash=row["transaction_hash"],
-        order_id=row["order_id"],
-        purpose=Purpose(row["purpose"]),
-        chain_id=int(row["chain_id"]),
-        sender=row["sender"],
-        account_nonce=row["account_nonce"],
-        bump=row["bump"],
-        sealed=row["sealed"],
-        gas=int(row["gas"]),
-        max_fee=int(row["max_fee"]),
-        priority_fee=int(row["priority_fee"]),
-        progress=Progress(row["progress"]),
-        reason=Reason(row["reason"]) if row["reason"] else None,
-        detail=row["detail"],
-        created_at=row["created_at"],
-    )
+def _settlement(row: Row) -> Settlement | None:
+    if not row["transaction_hash"]:
+        return None
+    return Settlement(row["transaction_hash"], row["block_hash"], row["block_number"])
 
 
-def log_values(chain: str, one: ChainLog) -> tuple[Any, ...]:
+def _reason(row: Row) -> Reason | None:
+    return Reason(row["reason"]) if row["reason"] else None
+
+
+def read_submission(row: Row) -> Submission:
+    """A transaction; :class:`UnreadableRow`."""
+    try:
+        return Submission(
+            number=row["number"],
+            transaction_hash=row["transaction_hash"] or "",
+            order_id=row["order_id"],
+            movement=row["movement"],
+            purpose=Purpose(row["purpose"]),
+            chain_id=int(row["chain_id"]),
+            sender=row["sender"],
+            account_nonce=row["account_nonce"],
+            bump=row["bump"],
+            sealed=row["sealed"],
+            gas=int(row["gas"]),
+            max_fee=int(row["max_fee"]),
+            priority_fee=int(row["priority_fee"]),
+            progress=Progress(row["progress"]),
+            reason=_reason(row),
+            detail=row["detail"],
+            head=row["head"],
+            lease_until=row["lease_until"],
+            created_at=row["created_at"],
+        )
+    except (ValueError, TypeError) as error:
+        raise UnreadableRow(f"transaction {row['number']}: {error}") from None
+
+
+def read_movement(row: Row) -> Movement:
+    """A movement; :class:`UnreadableRow`."""
+    try:
+        return Movement(
+            key=row["key"],
+            order_id=row["order_id"],
+            kind=MovementKind(row["kind"]),
+            amount=int(row["amount"]),
+            recipient=row["recipient"],
+            state=MovementState(row["state"]),
+            settlement=_settlement(row),
+            reason=_reason(row),
+            detail=row["detail"],
+            version=row["version"],
+            created_at=row["created_at"],
+            updated_at=row["updated_at"],
+        )
+    except (ValueError, TypeError) as error:
+        raise UnreadableRow(f"movement {row['key']!r}: {error}") from None
+
+
+def readable(
+    rows: Iterable[Row], read: Callable[[Row], T], bad: Callable[[UnreadableRow], None]
+) -> list[T]:
+    """The values of the rows that can be read; ``bad`` is told of the others."""
+    found = []
+    for row in rows:
+        try:
+            found.append(read(row))
+        except UnreadableRow as error:
+            bad(error)
+    return found
+
+
+def log_values(shop: str, chain: str, one: ChainLog) -> tuple[Any, ...]:
     """The columns of a new log, in the order of the table."""
     arguments = dict(one.arguments)
     return (
-        chain, *one.key, one.block_number, one.address, one.event.value, json.dumps(arguments),
-        arguments.get("authorizer"), arguments.get("nonce"), 0, 0,
+        shop, chain, *one.key, one.block_number, one.address, one.event.value,
+        json.dumps(arguments), arguments.get("authorizer"), arguments.get("nonce"), 0, 0,
     )  # fmt: skip
 
 
-def read_log_row(row: sqlite3.Row) -> ChainLog:
+def read_log_row(row: Row) -> ChainLog:
     """A log."""
     return ChainLog(
         key=LogKey(row["block_hash"], row["transaction_hash"], row["log_index"]),
@@ -88,4 +154,43 @@ def read_log_row(row: sqlite3.Row) -> ChainLog:
         event=Event(row["event"]),
         arguments=json.loads(row["arguments"]),
         removed=bool(row["removed"]),
+    )
+
+
+def read_notice(row: Row) -> Notice:
+    """A notice."""
+    return Notice(
+        number=row["number"],
+        shop=row["shop"],
+        order_id=row["order_id"],
+        sequence=row["sequence"],
+        type=row["type"],
+        at=row["at"],
+        data=json.loads(row["data"]),
+    )
+
+
+def read_endpoint(row: Row) -> Endpoint:
+    """An endpoint."""
+    return Endpoint(
+        id=row["id"],
+        url=row["url"],
+        sealed=bytes(row["sealed"]),
+        previous=row["previous"],
+        disabled=bool(row["disabled"]),
+        failing_since=row["failing_since"],
+        created_at=row["created_at"],
+    )
+
+
+def read_delivery(row: Row) -> Delivery:
+    """A delivery, from a row that has its notice beside it."""
+    return Delivery(
+        endpoint=row["endpoint"],
+        notice=read_notice(row),
+        state=DeliveryState(row["delivery_state"]),
+        due=row["due"],
+        fence=row["fence"],
+        attempts=row["attempts"],
+        status=row["status"],
     )

@@ -2,7 +2,8 @@
 
 A scan trusts nothing that it knows: blocks that it has logs of are asked for again by number, and
 those that are not canonical any more take their logs with them. It begins below the newest block
-that is still canonical, however deep a reorganisation went.
+that is still canonical, however deep a reorganisation went. A node that is behind changes nothing:
+it does not know blocks, which is not to say that they have gone.
 """
 
 import logging
@@ -12,11 +13,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from fastevm.payments.authorization import Domain
-from fastevm.payments.errors import NodeRefusal, ReorganisedMeanwhile
-from fastevm.payments.events import ChainLog, Checkpoint, Event, LogKey, read_log
-from fastevm.payments.node import NodeClient
+from fastevm.payments.chain import Chain, Head, head_of
+from fastevm.payments.errors import NodeBehind, NodeRefusal, ReorganisedMeanwhile
+from fastevm.payments.events import ChainLog, Checkpoint, Event, read_log
+from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.states import State
-from fastevm.payments.store import Store
+from fastevm.payments.store import Store, every_log
 
 log: Final = logging.getLogger(__name__)
 
@@ -26,33 +28,33 @@ WATCHED_SECONDS: Final = 86_400.0  # that a burned nonce is watched, should a re
 LEAST_RANGE: Final = 1  # blocks, when a node refuses wider ones
 LIMIT_CODES: Final = (-32602, -32005, -32000)  # what nodes say of ranges that are too wide
 OPEN_STATES: Final = (
-    State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.CANCELLING,
+    State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING,
+    State.CANCELLING,
 )  # fmt: skip
-SPENT_STATES: Final = (State.CANCELLED, State.FAILED)
-
-Head = Checkpoint
+SPENT_STATES: Final = (State.CANCELLED, State.FAILED, State.VOIDED)
+RECEIPT: Final = "eth_getTransactionReceipt"
+POINTS: Final = 4  # of the newest checkpoints that every look asks for again
 
 
 class _Moved(Exception):
     """The chain is another one than a moment ago."""
 
 
+class _Unknown(Exception):
+    """The node does not know a block that it should know: another one answered before."""
+
+
 class Scanner:
     """Keeps the ledger of one recipient and one token, and of the nonces of those who pay it."""
 
     def __init__(
-        self,
-        node: NodeClient,
-        store: Store,
-        token: Domain,
-        recipient: str,
-        *,
-        overlap: int,
-        first_block: int = 0,
-        range_blocks: int = 2_000,
+        self, node: NodeClient, store: Store, token: Domain, recipient: str, chain: Chain
     ) -> None:
         self.node, self.store, self.token, self.recipient = node, store, token, recipient
-        self.overlap, self.first_block, self.range_blocks = overlap, first_block, range_blocks
+        self.chain = chain
+        self.deep: Head | None = None  # the newest block that is deep enough, as last seen
+        self.behind = 0  # blocks by which the node was behind at the last look
+        self._begun = False
 
     @property
     def scope(self) -> str:
@@ -61,106 +63,208 @@ class Scanner:
 
     # --- scanning ---------------------------------------------------------------------------------
 
-    async def scan(self) -> Head:
-        """Bring the ledger up to the head, and say which head that was.
+    async def scan(self, head: Head | None = None, points: Sequence[Answer] = ()) -> list[str]:
+        """Bring the ledger up to the head; the hashes of blocks that a reorganisation removed.
 
-        :class:`ReorganisedMeanwhile` when the chain does not stand still for long enough.
+        ``head`` and ``points`` are what a look has just told, if there was one.
+        :class:`ReorganisedMeanwhile` when the chain does not stand still for long enough,
+        :class:`NodeBehind` when the node goes on not to know what it knew.
         """
+        unknown = False
         for _ in range(ATTEMPTS):
             try:
-                return await self._scan()
-            except _Moved:
+                return await self._scan(head, points)
+            except (_Moved, _Unknown) as moved:
+                unknown = isinstance(moved, _Unknown)
                 log.info("the chain moved under a scan")
+            head, points = None, ()
+        if unknown:
+            raise NodeBehind("the node does not know blocks that were there before")
         raise ReorganisedMeanwhile(f"the chain moved under {ATTEMPTS} scans in a row")
 
-    async def _scan(self) -> Head:
-        head = _point(await self.node.call("eth_getBlockByNumber", "latest", False))
-        known, gone = await self._common()
-        first = max(self.first_block, 0 if known is None else known.number - self.overlap + 1)
-        await self._drop_dead_blocks(first)
-        width = self.range_blocks
+    async def _scan(self, head: Head | None, told: Sequence[Answer]) -> list[str]:
+        head = head or _known(await self.node.call("eth_getBlockByNumber", "latest", False))
+        points = await to_thread(self.store.checkpoints, self.scope)
+        if self._is_behind(head, points):
+            return []
+        if points and points[0] == head.point and self.deep is not None:
+            return []
+        known, gone = await self._common(points, told)
+        first = self._first(head, known, points)
+        width = self.chain.policy.range_blocks
+        dead: list[str] = []
         while first <= head.number:
             last = min(head.number, first + width - 1)
             try:
-                logs = await self._read(first, last)
+                dead += await self._step(first, last, head, gone)
             except NodeRefusal as refusal:
                 await self._still(head)
                 if width == LEAST_RANGE or refusal.code not in LIMIT_CODES:
                     raise
                 width = max(LEAST_RANGE, width // 2)
                 continue
-            end = head if last == head.number else await self._block(last)
-            await self._still(end)
-            await to_thread(self._keep, logs, end, gone)
             first = last + 1
-        return head
+        return dead
 
-    async def _common(self) -> tuple[Checkpoint | None, list[Checkpoint]]:
-        """The newest point that is still canonical, and the newer ones that are not."""
-        points = await to_thread(self.store.checkpoints, self.scope)
+    def _is_behind(self, head: Head, points: Sequence[Checkpoint]) -> bool:
+        """Whether a later head has been seen than the one that this node knows.
+
+        Another block at the same height is no later head: the next one decides.
+        """
+        if not points:
+            return False
+        newest = points[0]
+        self.behind = max(0, newest.number - head.number)
+        rival = newest.number == head.number and newest.block_hash != head.hash
+        if self.behind or rival:
+            log.info("the node's head is %d, seen was %d", head.number, newest.number)
+        return bool(self.behind) or rival
+
+    def _first(self, head: Head, known: Checkpoint | None, points: Sequence[Checkpoint]) -> int:
+        """Where to begin: a new store at the head, unless an earlier block was asked for."""
+        policy = self.chain.policy
+        newest = known or (points[-1] if points else None)
+        if newest is None and policy.first_block is not None:
+            return policy.first_block
+        begin = (head.number if newest is None else newest.number) - policy.overlap + 1
+        return max(0 if policy.first_block is None else policy.first_block, begin)
+
+    async def begin(self, head: Head) -> None:
+        """Remember where a new store begins: later blocks are read, however late that is."""
+        if self._begun or self.chain.policy.first_block is not None:
+            return
+        if not await to_thread(self.store.checkpoints, self.scope):
+            await to_thread(self.store.check, self.scope, head.point)
+        self._begun = True
+
+    async def _common(
+        self, points: Sequence[Checkpoint], told: Sequence[Answer]
+    ) -> tuple[Checkpoint | None, list[Checkpoint]]:
+        """The newest point that is still canonical, and the newer ones that are not.
+
+        ``told`` are the blocks at the heights of the newest ones, as far as they were asked for.
+        """
         step, at = 16, 0
+        if told:
+            asked = points[: len(told)]
+            canonical = [_same(block, point) for block, point in zip(told, asked, strict=False)]
+            if True in canonical:
+                return points[canonical.index(True)], list(points[: canonical.index(True)])
+            at = len(canonical)
         while at < len(points):
             asked = points[at : at + step]
             canonical = await self._canonical(asked)
-            for offset, good in enumerate(canonical):
-                if good:
-                    return asked[offset], points[: at + offset]
+            if True in canonical:
+                offset = canonical.index(True)
+                return asked[offset], list(points[: at + offset])
             at, step = at + step, step * 4
-        return None, points
-
-    async def _drop_dead_blocks(self, first: int) -> None:
-        """Undo the logs of blocks that are not canonical any more."""
-        chain_id = self.token.chain_id
-        blocks = await to_thread(self.store.blocks, chain_id, first)
-        canonical = await self._canonical(blocks)
-        dead = [block.block_hash for block, good in zip(blocks, canonical, strict=True) if not good]
-        if dead:
-            count = await to_thread(self.store.drop_blocks, chain_id, dead)
-            log.warning("a reorganisation removed %d logs of %d blocks", count, len(dead))
+        return None, list(points)
 
     async def _canonical(self, points: Sequence[Checkpoint]) -> list[bool]:
         asked = [("eth_getBlockByNumber", [hex(point.number), False]) for point in points]
         found = await self.node.batch(asked) if asked else []
-        return [
-            isinstance(block, dict) and block["hash"] == point.block_hash
-            for point, block in zip(points, found, strict=True)
-        ]
+        return [_same(block, point) for block, point in zip(found, points, strict=True)]
 
-    async def _block(self, number: int) -> Checkpoint:
-        return _point(await self.node.call("eth_getBlockByNumber", hex(number), False))
-
-    async def _still(self, point: Checkpoint) -> None:
-        """What was read up to this block belongs to the chain that it is in."""
-        if not all(await self._canonical([point])):
+    async def _still(self, head: Head) -> None:
+        """The block is still there."""
+        if not all(await self._canonical([head.point])):
             raise _Moved
 
-    def _keep(self, logs: Sequence[ChainLog], end: Checkpoint, gone: Sequence[Checkpoint]) -> None:
-        self.store.take(self.token.chain_id, logs)
+    async def _step(
+        self, first: int, last: int, head: Head, gone: Sequence[Checkpoint]
+    ) -> list[str]:
+        """Read one range, with the blocks that tell whether it belongs to the head's chain.
+
+        One batch, since a node behind a balancer knows what it knows: logs and blocks agree.
+        """
+        reach = {"fromBlock": hex(first), "toBlock": hex(last)}
+        filters = await to_thread(self.filters)
+        blocks = await to_thread(self.store.blocks, self.token.chain_id, first)
+        blocks = [one for one in blocks if one.number <= last]
+        extra = self._extra(head) if last == head.number else []
+        answers = await self.node.batch(
+            [
+                *(("eth_getLogs", [{**one, **reach}]) for one in filters),
+                *(("eth_getBlockByNumber", [hex(one.number), False]) for one in blocks),
+                ("eth_getBlockByNumber", [hex(last), False]),
+                *extra,
+            ]
+        )
+        found = [one for told in answers[: len(filters)] for one in _logs(told)]
+        standing = answers[len(filters) : len(filters) + len(blocks)]
+        canonical = [_same(told, one) for told, one in zip(standing, blocks, strict=True)]
+        dead = [one.block_hash for one, good in zip(blocks, canonical, strict=True) if not good]
+        end = _known(answers[len(filters) + len(blocks)])
+        if last == head.number and end != head:
+            raise _Moved
+        logs = await self._whole(found, known={one.block_hash for one in blocks} - set(dead))
+        await to_thread(self._keep, dead, logs, end.point, gone)
+        if last == head.number:
+            self._note(head, answers[len(answers) - len(extra) :])
+        return dead
+
+    def _extra(self, head: Head) -> list[Any]:
+        """What else is asked when the head is reached: a deep block, and one to measure by."""
+        depth = self.chain.policy.depth
+        deep = depth if isinstance(depth, str) else hex(max(0, head.number - depth + 1))
+        pace = self.chain.pace_call(head)
+        asked: list[Any] = [("eth_getBlockByNumber", [deep, False])]
+        return asked if pace is None else [*asked, pace]
+
+    def _note(self, head: Head, told: Sequence[Answer]) -> None:
+        found = None if isinstance(told[0], NodeRefusal) else head_of(told[0])
+        number = self.chain.deep_number(head, found)
+        self.deep = found if number is not None and found and found.number == number else None
+        if len(told) > 1:
+            self.chain.pace(head, told[1])
+
+    def _keep(
+        self,
+        dead: Sequence[str],
+        logs: Sequence[ChainLog],
+        end: Checkpoint,
+        gone: Sequence[Checkpoint],
+    ) -> None:
+        chain_id = self.token.chain_id
+        if dead:
+            count = self.store.drop_blocks(chain_id, dead)
+            log.warning("a reorganisation removed %d logs of %d blocks", count, len(dead))
+        if logs:
+            self.store.take(chain_id, logs)
         self.store.check(self.scope, end, gone=gone)
 
-    async def _read(self, first: int, last: int) -> list[ChainLog]:
-        """Everything of interest in a range: all events of each transaction that concerns us."""
-        reach = {"fromBlock": hex(first), "toBlock": hex(last)}
-        asked = [("eth_getLogs", [{**one, **reach}]) for one in await to_thread(self.filters)]
-        found: list[dict[str, Any]] = []
-        for answer in await self.node.batch(asked):
-            if isinstance(answer, NodeRefusal):
-                raise answer
-            found += answer
-        return await self._whole(found)
+    async def _whole(
+        self, found: Iterable[dict[str, Any]], known: Iterable[str] = ()
+    ) -> list[ChainLog]:
+        """All events of the transactions that these logs are of.
 
-    async def _whole(self, found: Iterable[dict[str, Any]]) -> list[ChainLog]:
-        """All events of the transactions that these logs are of."""
+        Logs of a block that is ``known`` are kept already, unless one of them is new.
+        """
         places = {one["transactionHash"]: one["blockHash"] for one in found}
-        asked = [("eth_getTransactionReceipt", [key]) for key in places]
+        kept = await to_thread(self._kept, set(known))
+        asked = [key for key, place in places.items() if (place, key) not in kept]
         logs: list[ChainLog] = []
-        for receipt in await self.node.batch(asked) if asked else []:
+        for key, receipt in zip(
+            asked, await self.node.batch([(RECEIPT, [one]) for one in asked]), strict=True
+        ):
             if not isinstance(receipt, dict):
+                raise _Unknown
+            told = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
+            if receipt["blockHash"] != places[key]:
                 raise _Moved
-            if receipt["blockHash"] != places[receipt["transactionHash"]]:
-                raise _Moved
-            logs += [read for one in receipt["logs"] if (read := read_log(one)) is not None]
+            if not told:
+                raise _Unknown  # a node may have the receipt before it has the logs
+            logs += told
         return logs
+
+    def _kept(self, blocks: set[str]) -> set[tuple[str, str]]:
+        """Block and transaction of the logs that are kept of these blocks."""
+        if not blocks:
+            return set()
+        rows = self.store.blocks(self.token.chain_id, 0)
+        first = min((one.number for one in rows if one.block_hash in blocks), default=0)
+        found = every_log(self.store, self.token.chain_id, first=first)
+        return {(one.key.block_hash, one.key.transaction_hash) for one in found}
 
     def filters(self) -> list[dict[str, Any]]:
         """What to ask the node for: our transfers, both ways, and nonces of our payers."""
@@ -168,7 +272,7 @@ class Scanner:
         transfer = Event.TRANSFER.topic
         spent = [Event.USED.topic, Event.CANCELED.topic]
         since = time.time() - WATCHED_SECONDS
-        watched = self.store.payers(self.token.chain_id, OPEN_STATES, SPENT_STATES, since)
+        watched = self.store.payers(OPEN_STATES, SPENT_STATES, since)
         payers = sorted(word(payer) for payer in watched)
         return [
             {"address": token, "topics": [transfer, None, us]},
@@ -182,19 +286,18 @@ class Scanner:
     # --- streaming --------------------------------------------------------------------------------
 
     async def hear(self, told: dict[str, Any]) -> bool:
-        """Apply one log of a subscription; whether the ledger changed.
+        """Apply one log of a subscription; whether a scan should look.
 
-        What joined the chain is taken with its whole transaction; what left it is undone at once.
+        What joined the chain is taken with its whole transaction. What left it is left to the scan:
+        one node's word is not enough to take a payment back.
         """
-        chain_id = self.token.chain_id
         if told.get("removed"):
-            key = LogKey(told["blockHash"], told["transactionHash"], int(told["logIndex"], 16))
-            return bool(await to_thread(self.store.drop, chain_id, [key]))
+            return True
         try:
             logs = await self._whole([told])
-        except _Moved:
+        except (_Moved, _Unknown):
             return False  # another message or the next scan tells
-        return bool(await to_thread(self.store.take, chain_id, logs))
+        return bool(await to_thread(self.store.take, self.token.chain_id, logs))
 
 
 def word(address: str) -> str:
@@ -202,7 +305,21 @@ def word(address: str) -> str:
     return "0x" + address[2:].lower().rjust(64, "0")
 
 
-def _point(block: dict[str, Any] | None) -> Checkpoint:
-    if block is None:
-        raise _Moved
-    return Checkpoint(int(block["number"], 16), block["hash"])
+def _known(block: Answer) -> Head:
+    head = head_of(block)
+    if head is None:
+        raise _Unknown
+    return head
+
+
+def _same(block: Answer, point: Checkpoint) -> bool:
+    """Whether a block is the one at its height; _Unknown when the node has none there."""
+    return _known(block).hash == point.block_hash
+
+
+def _logs(told: Answer) -> list[dict[str, Any]]:
+    if isinstance(told, NodeRefusal):
+        raise told
+    if not isinstance(told, list):
+        raise _Unknown
+    return told

@@ -1,37 +1,43 @@
 """Holds orders against the ledger: what the canonical chain says becomes the orders' state.
 
-Only here does an order become captured, paid or cancelled, and only here is that taken back.
+Only here does an order become captured, paid or cancelled, and only here is that taken back. The
+same goes for movements: refunds and sweeps are there when their transfer is in the ledger.
 """
 
 import logging
 from asyncio import to_thread
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from fastevm.payments.authorization import Domain
-from fastevm.payments.errors import IllegalTransition, StaleOrder
-from fastevm.payments.events import Checkpoint, Entry, Event, entries, read_log
+from fastevm.payments.chain import Chain, head_of
+from fastevm.payments.errors import IllegalTransition, NodeRefusal, StaleOrder, UnreadableRow
+from fastevm.payments.events import Entry, Event, entries, read_log
+from fastevm.payments.movements import Movement, MovementKind, MovementState, MovementTrigger
 from fastevm.payments.node import NodeClient
-from fastevm.payments.orders import Order, Purpose, Settlement, Submission
-from fastevm.payments.policy import Policy
+from fastevm.payments.orders import Order, Progress, Purpose, Settlement, Submission
 from fastevm.payments.reasons import Reason
 from fastevm.payments.states import State, Trigger, possible
 from fastevm.payments.store import Store, every_log, every_order
-from fastevm.payments.transactions import ended
 
 log: Final = logging.getLogger(__name__)
 
 RETRIES: Final = 5  # of a change that another process was faster with
+# Movements that are plain transfers of the token; others have events of their own.
+PLAIN: Final = (MovementKind.REFUND, MovementKind.SWEEP)
 
 _UNDO: Final = {
     State.CAPTURED: Trigger.UNDO_CAPTURE,
     State.PAID: Trigger.UNDO_CAPTURE,
     State.CANCELLED: Trigger.UNDO_CANCEL,
     State.FAILED: Trigger.UNDO_FAILURE,
+    State.HELD: Trigger.UNDO_HOLD,
+    State.RELEASED: Trigger.UNDO_RELEASE,
 }
 _RELEASE: Final = (
     (State.CAPTURING, Purpose.CAPTURE, Trigger.LOSE_CAPTURE),
     (State.CANCELLING, Purpose.CANCEL, Trigger.LOSE_CANCEL),
+    (State.AUTHORIZING, Purpose.HOLD, Trigger.LOSE_HOLD),
 )
 
 
@@ -50,10 +56,10 @@ class Settling:
         self,
         store: Store,
         token: Domain,
-        policy: Policy,
+        chain: Chain,
         changed: Callable[[Order], None],
     ) -> None:
-        self.store, self.token, self.policy, self.changed = store, token, policy, changed
+        self.store, self.token, self.chain, self.changed = store, token, chain, changed
 
     # --- facts ------------------------------------------------------------------------------------
 
@@ -61,9 +67,11 @@ class Settling:
         """Settle every order whose nonce the ledger has news of; what is done is marked so."""
         while news := self.store.unsettled(self.token.chain_id):
             for one in news:
-                order = self.store.find(
-                    self.token.chain_id, one.address, one.text("authorizer"), one.text("nonce")
-                )
+                try:
+                    order = self.store.find(one.address, one.text("authorizer"), one.text("nonce"))
+                except UnreadableRow as error:
+                    log.error("the chain spent the nonce of what cannot be read: %s", error)
+                    continue
                 if order is not None:
                     self.settle(order.id)
             self.store.settled(self.token.chain_id, news)
@@ -107,9 +115,7 @@ class Settling:
         return Fact(Trigger.FAIL, place, Reason.NONCE_SPENT_ELSEWHERE)
 
     def _orders(self, *states: State) -> Iterator[Order]:
-        """Orders of this token; a store may hold those of others."""
-        domain = self.token
-        return every_order(self.store, states, chain_id=domain.chain_id, token=domain.token)
+        return every_order(self.store, states)
 
     def _change(self, order: Order, trigger: Trigger, **members: Any) -> Order:
         order = self.store.change(order.id, trigger, version=order.version, **members)
@@ -119,30 +125,38 @@ class Settling:
     # --- depth, windows, ends ---------------------------------------------------------------------
 
     async def confirm(self, node: NodeClient) -> None:
-        """Captured orders that are deep enough, by their receipts and blocks, become paid."""
-        waiting = await to_thread(lambda: list(self._orders(State.CAPTURED)))
+        """What is captured or moved and deep enough, by receipt and block, is paid or final."""
+        waiting: list[Order | Movement] = []
+        waiting += await to_thread(lambda: list(self._orders(State.CAPTURED)))
+        waiting += await to_thread(self._seen_movements)
+        places = [one.settlement for one in waiting]
         asked: list[Any] = []
-        for order in waiting:
-            assert order.settlement is not None
-            place = order.settlement
+        for place in places:
+            assert place is not None
             asked.append(("eth_getTransactionReceipt", [place.transaction_hash]))
             asked.append(("eth_getBlockByNumber", [hex(place.block_number), False]))
         if not asked:
             return
-        *found, head = await node.batch([*asked, ("eth_blockNumber", [])])
-        for at, order in enumerate(waiting):
-            receipt, block = found[2 * at], found[2 * at + 1]
-            if isinstance(head, str) and self._is_paid(order, receipt, block, int(head, 16)):
-                await to_thread(self._try, order, Trigger.REACH_DEPTH)
+        depth = self.chain.policy.depth
+        tag = depth if isinstance(depth, str) else "latest"
+        *found, latest, tagged = await node.batch(
+            [*asked, *(("eth_getBlockByNumber", [one, False]) for one in ("latest", tag))]
+        )
+        head = head_of(latest)
+        deep = None if isinstance(tagged, NodeRefusal) else head_of(tagged)
+        number = None if head is None else self.chain.deep_number(head, deep)
+        for at, one in enumerate(waiting):
+            if number is None or not _stands(one.settlement, found[2 * at], found[2 * at + 1]):
+                continue
+            assert one.settlement is not None
+            if one.settlement.block_number > number:
+                continue
+            if isinstance(one, Movement):
+                await to_thread(self._advance, one, MovementTrigger.REACH_DEPTH)
+            elif self._pays(one, found[2 * at]):
+                await to_thread(self._try, one, Trigger.REACH_DEPTH)
 
-    def _is_paid(self, order: Order, receipt: Any, block: Any, head: int) -> bool:
-        place = order.settlement
-        if place is None or not isinstance(receipt, dict) or not isinstance(block, dict):
-            return False
-        if receipt["blockHash"] != place.block_hash or block["hash"] != place.block_hash:
-            return False
-        if int(receipt["status"], 16) != 1 or head - place.block_number + 1 < self.policy.depth:
-            return False
+    def _pays(self, order: Order, receipt: dict[str, Any]) -> bool:
         logs = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
         found = entries(logs, order.authorization.domain.token)
         return any(pays(entry, order) for entry in found)
@@ -163,6 +177,7 @@ class Settling:
         for state, purpose, trigger in _RELEASE:
             for order in self._orders(state):
                 sent = self.store.submissions(order_id=order.id)
+                sent = [one for one in sent if not one.movement]
                 if any(one.purpose is purpose for one in sent):
                     last = ended(sent, purpose)
                     if last is None:
@@ -172,7 +187,7 @@ class Settling:
                     self._try(order, trigger)
 
     def _release(self, order: Order, trigger: Trigger, last: Submission) -> None:
-        reason = last.reason or Reason.UNKNOWN
+        reason = last.reason or order.reason or Reason.UNKNOWN
         log.info("order %s: its transaction ended: %s", order.id, reason.value)
         if trigger is Trigger.LOSE_CAPTURE and reason.final:
             trigger = Trigger.FAIL
@@ -187,6 +202,79 @@ class Settling:
         except (StaleOrder, IllegalTransition):
             log.info("order %s was changed meanwhile", order.id)
 
+    # --- movements --------------------------------------------------------------------------------
+
+    def settle_movements(self, dead: Collection[str]) -> None:
+        """Make movements say what the ledger says; ``dead`` are blocks that have just gone."""
+        for one in self.store.movements(open_only=not dead):
+            if one.kind not in PLAIN:
+                continue
+            sent = self.store.submissions(movement=one.key)
+            place = self._place(one, sent)
+            if one.settlement is not None and place != one.settlement:
+                one = self._advance(one, MovementTrigger.UNDO)
+            if place is not None and one.settlement is None:
+                self._advance(one, MovementTrigger.SEE, settlement=place, reason=None)
+            elif one.state is MovementState.REQUESTED:
+                last = ended(sent, one.kind.purpose)
+                if last is not None:
+                    reason = last.reason or Reason.UNKNOWN
+                    self._advance(one, MovementTrigger.FAIL, reason=reason, detail=last.detail)
+
+    def _place(self, movement: Movement, sent: Sequence[Submission]) -> Settlement | None:
+        """Where the ledger has the transfer of a movement."""
+        for submission in sent:
+            if not submission.transaction_hash or submission.purpose is Purpose.FILL:
+                continue
+            for one in every_log(
+                self.store, self.token.chain_id, transaction_hash=submission.transaction_hash
+            ):
+                if (
+                    one.event is Event.TRANSFER
+                    and one.address == self.token.token
+                    and one.text("recipient") == movement.recipient
+                    and one.number("amount") == movement.amount
+                ):
+                    key = one.key
+                    return Settlement(key.transaction_hash, key.block_hash, one.block_number)
+        return None
+
+    def _seen_movements(self) -> list[Movement]:
+        return [
+            one for one in self.store.movements(open_only=True) if one.state is MovementState.SEEN
+        ]
+
+    def _advance(self, one: Movement, trigger: MovementTrigger, **members: Any) -> Movement:
+        """Apply a change unless another process has made it."""
+        try:
+            return self.store.advance(one.key, trigger, **members)
+        except IllegalTransition:
+            return self.store.movement(one.key) or one
+
+
+def ended(submissions: Sequence[Submission], purpose: Purpose) -> Submission | None:
+    """The last transaction of a purpose, if none of them can be included any more.
+
+    None while one waits or has succeeded.
+    """
+    last = None
+    for one in submissions:
+        if one.purpose is not purpose:
+            continue
+        if one.progress.waiting or one.progress is Progress.SUCCEEDED:
+            return None
+        last = one
+    return last
+
+
+def _stands(place: Settlement | None, receipt: Any, block: Any) -> bool:
+    """Whether a transaction succeeded in a block that is canonical; no when it is not known."""
+    if place is None or not isinstance(receipt, dict) or not isinstance(block, dict):
+        return False
+    if receipt["blockHash"] != place.block_hash or block["hash"] != place.block_hash:
+        return False
+    return int(receipt["status"], 16) == 1
+
 
 def pays(entry: Entry, order: Order) -> bool:
     """Whether a transfer is the one that this order's authorization allows.
@@ -199,9 +287,3 @@ def pays(entry: Entry, order: Order) -> bool:
         and entry.transfer.text("recipient") == terms.recipient
         and entry.amount == terms.value
     )
-
-
-def depth_block(head: Checkpoint, depth: int) -> int | None:
-    """The number of the newest block at a depth; None while the chain is shorter."""
-    number = head.number - depth + 1
-    return number if number >= 0 else None

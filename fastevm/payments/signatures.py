@@ -32,10 +32,7 @@ class Signature:
 
     @classmethod
     def parse(cls, value: "str | bytes | Signature | Sequence[int]") -> "Signature":
-        """From 0x-hex, bytes or the three numbers ``(v, r, s)``.
-
-        Some wallets write the recovery id 0 or 1 where tokens want 27 or 28: that is put right.
-        """
+        """From 0x-hex, bytes or the three numbers ``(v, r, s)``, as they are."""
         if isinstance(value, Signature):
             return value
         if isinstance(value, str):
@@ -47,9 +44,17 @@ class Signature:
             raw = bytes(value)
         else:
             raw = _joined(value)
-        if len(raw) == PLAIN_LENGTH and raw[64] < 2:
-            raw = raw[:64] + bytes([raw[64] + 27])
         return cls(raw)
+
+    @property
+    def of_key(self) -> "Signature":
+        """The same as the signature of a key: some write the recovery id 0 or 1, not 27 or 28.
+
+        Only for payers without code: in a contract wallet's bytes the last one may mean anything.
+        """
+        if self.plain and self._raw[64] < 2:
+            return Signature(self._raw[:64] + bytes([self._raw[64] + 27]))
+        return self
 
     @property
     def secret_bytes(self) -> bytes:

@@ -1,14 +1,18 @@
 """What a durable store has to do, and how one is opened by its address.
 
 The store sees secrets only sealed. Each method is one database transaction, may block for
-milliseconds, and may be called from any thread.
+milliseconds, and may be called from any thread. A store shows one shop: a chain, a token and a
+recipient; orders, transactions and logs of others in the same database are not seen.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, Final, Protocol
 
+from fastevm.payments.database import Database, Watch
 from fastevm.payments.errors import StoreError
-from fastevm.payments.events import ChainLog, Checkpoint, LogKey
+from fastevm.payments.events import ChainLog, Checkpoint
+from fastevm.payments.movements import Movement, MovementTrigger
 from fastevm.payments.orders import (
     PAGE,
     START,
@@ -19,15 +23,20 @@ from fastevm.payments.orders import (
     Purpose,
     Submission,
 )
+from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
 from fastevm.payments.reasons import Reason
-from fastevm.payments.sqlite import SqliteStore
+from fastevm.payments.sql_store import SqlStore
+from fastevm.payments.sqlite import SqliteDatabase
 from fastevm.payments.states import State, Trigger
 
 SQLITE: Final = "sqlite:///"
+POSTGRES: Final = ("postgresql://", "postgres://")
 
 
 class OrderStore(Protocol):
-    """Orders, the transactions sent for them, and the trail of what happened."""
+    """Orders and the trail of what happened. ``unreadable`` tells of rows that were put aside."""
+
+    unreadable: dict[str, None]
 
     def add(self, order: Order) -> Order:
         """Keep a new order. The same id with the same terms answers the one that is there.
@@ -37,89 +46,46 @@ class OrderStore(Protocol):
         ...
 
     def order(self, order_id: str) -> Order:
-        """One order; :class:`UnknownOrder`."""
+        """One order; :class:`UnknownOrder`, :class:`UnreadableRow`."""
         ...
 
     def orders(
         self,
         states: Collection[State] | None = None,
         *,
-        chain_id: int | None = None,
-        token: str | None = None,
         payer: str | None = None,
         after: str = "",
         limit: int = PAGE,
     ) -> list[Order]:
-        """Orders by id, those after ``after``."""
+        """Orders by id, those after ``after``. Rows that cannot be read are left out."""
+        ...
+
+    def counts(self) -> dict[State, tuple[int, int, float]]:
+        """Of each state: how many orders, their sum in units, and when the oldest changed last."""
         ...
 
     def payers(
-        self,
-        chain_id: int,
-        states: Collection[State],
-        recent: Collection[State],
-        since: float,
+        self, states: Collection[State], recent: Collection[State], since: float
     ) -> list[str]:
         """Who has an order in one of ``states``, or one in ``recent`` that changed ``since``."""
+        ...
+
+    def find(self, token: str, payer: str, nonce: str) -> Order | None:
+        """The order of an authorization."""
         ...
 
     def change(
         self, order_id: str, trigger: Trigger, *, version: int | None = None, **members: Any
     ) -> Order:
-        """Apply a transition, with its line in the trail.
+        """Apply a transition, with its line in the trail and its notice.
 
-        ``members``: ``sealed``, ``settlement``, ``reason``, ``detail``. :class:`IllegalTransition`;
-        :class:`StaleOrder` when ``version`` is not the order's any more.
+        ``members``: ``sealed``, ``annex``, ``settlement``, ``reason``, ``detail``.
+        :class:`IllegalTransition`; :class:`StaleOrder` when ``version`` is not the order's now.
         """
         ...
 
-    def submit(
-        self,
-        order_id: str,
-        trigger: Trigger,
-        purpose: Purpose,
-        *,
-        sender: str,
-        least_nonce: int,
-        draft: Callable[[int], Draft],
-    ) -> Submission:
-        """Apply a transition and record its transaction, both or neither.
-
-        ``draft(account_nonce)`` signs; the nonce is ``least_nonce``, or follows the newest that was
-        ever recorded for ``sender``. Of two who try, one gets :class:`IllegalTransition`.
-        """
-        ...
-
-    def replace(
-        self,
-        old: Submission,
-        purpose: Purpose,
-        draft: Callable[[int], Draft],
-    ) -> Submission | None:
-        """Record a replacement under the same nonce; None when somebody has replaced it already."""
-        ...
-
-    def submissions(
-        self,
-        *,
-        order_id: str | None = None,
-        chain_id: int | None = None,
-        sender: str | None = None,
-        waiting: bool = False,
-        least_nonce: int | None = None,
-        account_nonce: int | None = None,
-    ) -> list[Submission]:
-        """Transactions by sender, nonce and bump."""
-        ...
-
-    def note(
-        self,
-        transaction_hash: str,
-        progress: Progress,
-        reason: Reason | None = None,
-        detail: str = "",
-    ) -> None:
-        """Write down how far a transaction has come."""
+    def explain(self, order_id: str, reason: Reason | None, detail: str = "") -> None:
+        """Say why an order waits, without a transition."""
         ...
 
     def audit(self, order_id: str) -> list[AuditEntry]:
@@ -130,8 +96,122 @@ class OrderStore(Protocol):
         """Replace sealed values by what ``again(sealed, place)`` answers; how many there were."""
         ...
 
-    def close(self) -> None:
-        """Give the connection back."""
+
+class SubmissionStore(Protocol):
+    """Transactions, and the movements that they carry."""
+
+    def submit(
+        self,
+        order_id: str,
+        trigger: Trigger,
+        purpose: Purpose,
+        *,
+        sender: str,
+        least_nonce: int,
+        draft: Callable[[int], Draft],
+        most_today: int | None = None,
+    ) -> Submission:
+        """Apply a transition and reserve its transaction, both or neither.
+
+        ``draft(account_nonce)`` makes it, unsigned; the nonce is ``least_nonce``, or follows the
+        newest that was ever reserved for ``sender``. Of two who try, one gets
+        :class:`IllegalTransition`. :class:`LimitReached` when the captures of the day would be more
+        than ``most_today`` units.
+        """
+        ...
+
+    def move(
+        self,
+        movement: Movement,
+        *,
+        chain_id: int,
+        sender: str,
+        least_nonce: int,
+        draft: Callable[[int], Draft],
+        check: Callable[[list[Movement]], None],
+    ) -> tuple[Movement, Submission | None]:
+        """Keep a movement and reserve its transaction, both or neither.
+
+        ``check(movements)`` is told the order's other movements under the order's lock, and raises
+        what the caller shall get. Asking again with the same key and terms answers what is there,
+        and no transaction.
+        """
+        ...
+
+    def resubmit(
+        self,
+        movement: Movement,
+        *,
+        chain_id: int,
+        sender: str,
+        least_nonce: int,
+        draft: Callable[[int], Draft],
+    ) -> Submission:
+        """Reserve another transaction for a movement that has failed."""
+        ...
+
+    def movement(self, key: str) -> Movement | None:
+        """One movement."""
+        ...
+
+    def movements(self, order_id: str | None = None, *, open_only: bool = False) -> list[Movement]:
+        """Movements of one order or of all, oldest first; ``open_only``: those not at their end."""
+        ...
+
+    def advance(self, key: str, trigger: MovementTrigger, **members: Any) -> Movement:
+        """Apply a transition of a movement, with its line in the trail and its notice."""
+        ...
+
+    def signed(self, number: int, transaction_hash: str, sealed: bytes) -> Submission | None:
+        """Keep the signed bytes of a reserved transaction; None when somebody else was faster."""
+        ...
+
+    def claim(self, number: int) -> bool:
+        """Whether this caller may sign a reserved transaction now, for a while alone."""
+        ...
+
+    def postpone(self, number: int, reason: Reason, detail: str, until: float) -> None:
+        """A reserved transaction could not be signed: others may try from ``until`` on."""
+        ...
+
+    def replace(
+        self,
+        old: Submission,
+        purpose: Purpose,
+        draft: Callable[[int], Draft],
+    ) -> Submission | None:
+        """Reserve a replacement under the same nonce; None when somebody has replaced it already.
+
+        What was reserved and not signed before can then not be signed any more.
+        """
+        ...
+
+    def submissions(
+        self,
+        *,
+        order_id: str | None = None,
+        movement: str | None = None,
+        chain_id: int | None = None,
+        sender: str | None = None,
+        waiting: bool = False,
+        least_nonce: int | None = None,
+        account_nonce: int | None = None,
+    ) -> list[Submission]:
+        """Transactions by sender, nonce and bump."""
+        ...
+
+    def outstanding(self, chain_id: int, sender: str) -> int:
+        """The wei that transactions of an account, of whatever shop, may still cost."""
+        ...
+
+    def note(
+        self,
+        number: int,
+        progress: Progress,
+        reason: Reason | None = None,
+        detail: str = "",
+    ) -> None:
+        """Write down how far a transaction has come."""
         ...
 
 
@@ -143,10 +223,6 @@ class LedgerStore(Protocol):
 
         A transaction is in one canonical block only: its logs in other blocks are removed.
         """
-        ...
-
-    def drop(self, chain_id: int, keys: Iterable[LogKey]) -> int:
-        """Mark logs as removed by a reorganisation; how many were not yet."""
         ...
 
     def drop_blocks(self, chain_id: int, block_hashes: Iterable[str]) -> int:
@@ -186,10 +262,6 @@ class LedgerStore(Protocol):
         """These have been applied to orders; one that changed meanwhile has not."""
         ...
 
-    def find(self, chain_id: int, token: str, payer: str, nonce: str) -> Order | None:
-        """The order of an authorization."""
-        ...
-
     def checkpoints(self, scope: str) -> list[Checkpoint]:
         """How far logs were read, newest first. ``scope`` names what was looked for."""
         ...
@@ -199,20 +271,107 @@ class LedgerStore(Protocol):
         ...
 
 
-class Store(OrderStore, LedgerStore, Protocol):
-    """Everything in one place, as the back end uses it."""
+class OutboxStore(Protocol):
+    """Notices of changes, and what endpoints of webhooks still have to get."""
+
+    def notices(
+        self, after: int = 0, *, order_id: str | None = None, limit: int = PAGE
+    ) -> list[Notice]:
+        """Notices by number, those after ``after``."""
+        ...
+
+    def newest_notice(self) -> int:
+        """The number of the newest notice; 0 when there is none."""
+        ...
+
+    def watch(self) -> Watch:
+        """Begin to listen for changes of the store."""
+        ...
+
+    def add_endpoint(self, endpoint: Endpoint) -> None:
+        """Send notices there from now on; :class:`InvalidTerms` when the id is taken."""
+        ...
+
+    def endpoints(self) -> list[Endpoint]:
+        """All of them, by id."""
+        ...
+
+    def change_endpoint(self, endpoint_id: str, **members: Any) -> None:
+        """Set ``url``, ``sealed``, ``previous``, ``disabled`` or ``failing_since``."""
+        ...
+
+    def claim_deliveries(
+        self, seconds: float, limit: int, skip: Sequence[str] = ()
+    ) -> list[Delivery]:
+        """Deliveries that are due, for ``seconds`` this caller's alone.
+
+        One of each order and endpoint, and only when everything before it has arrived there.
+        """
+        ...
+
+    def delivered(
+        self, delivery: Delivery, state: DeliveryState, status: str, due: float = 0.0
+    ) -> bool:
+        """Say how a delivery went; whether it was still the caller's to say."""
+        ...
+
+    def deliveries(
+        self, endpoint: str | None = None, state: DeliveryState | None = None, limit: int = PAGE
+    ) -> list[Delivery]:
+        """Deliveries by notice."""
+        ...
+
+    def replay(self, endpoint: str, first: int, last: int | None = None) -> int:
+        """Deliver notices ``first`` to ``last`` again, in their order; how many."""
+        ...
+
+    def backlog(self) -> tuple[int, float]:
+        """How many deliveries wait, and since when the oldest does (0.0 when none does)."""
+        ...
+
+
+class Store(OrderStore, SubmissionStore, LedgerStore, OutboxStore, Protocol):
+    """Everything in one place, as the back end of one shop uses it."""
+
+    def scoped(self, shop: str) -> "Store":
+        """The same store as another shop sees it; closing either closes both."""
+        ...
+
+    def shops(self) -> list[str]:
+        """Every shop that has an order here."""
+        ...
+
+    def close(self) -> None:
+        """Give the connections back."""
+        ...
 
 
 def open_store(url: str = "sqlite:///payments.db") -> Store:
-    """Open ``sqlite:///relative/path`` or ``sqlite:////absolute/path``, made when missing.
+    """Open ``sqlite:///relative/path``, ``sqlite:////absolute/path`` or ``postgresql://host/name``.
 
-    ``sqlite:///:memory:`` lives as long as the store. Any other store is an object that a program
-    makes itself: whoever implements :class:`Store` serves. :class:`StoreError`.
+    A file is made when it is missing, a database of PostgreSQL is not; tables are made in both.
+    ``sqlite:///:memory:`` lives as long as the store. PostgreSQL needs the extra
+    ``payments-postgres``. :class:`StoreError`.
     """
+    if url.startswith(POSTGRES):
+        return SqlStore(_postgres(url))
     if not url.startswith(SQLITE) or url == SQLITE:
         scheme = url.split(":", 1)[0]
-        raise StoreError(f"no store for {scheme!r} addresses: expected {SQLITE}path")
-    return SqliteStore(url.removeprefix(SQLITE))
+        raise StoreError(
+            f"no store for {scheme!r} addresses: expected {SQLITE}path or {POSTGRES[0]}host/name"
+        )
+    return SqlStore(SqliteDatabase(url.removeprefix(SQLITE)))
+
+
+def _postgres(url: str) -> Database:
+    try:  # psycopg is loaded by who needs it
+        module = import_module("fastevm.payments.postgres")
+    except ImportError as error:
+        raise StoreError(
+            f"PostgreSQL needs psycopg, pip install 'fastevm[payments-postgres]': {error}"
+        ) from None
+    made: Database = module.PostgresDatabase(url)
+    return made
 
 
 def every_log(
@@ -236,12 +395,10 @@ def every_order(
     store: OrderStore,
     states: Collection[State] | None = None,
     *,
-    chain_id: int | None = None,
-    token: str | None = None,
     payer: str | None = None,
 ) -> Iterator[Order]:
-    """All orders, page by page."""
+    """All orders that can be read, page by page."""
     after = ""
-    while page := store.orders(states, chain_id=chain_id, token=token, payer=payer, after=after):
+    while page := store.orders(states, payer=payer, after=after):
         yield from page
         after = page[-1].id

@@ -1,31 +1,48 @@
-"""Transactions of the merchant: recorded before they are sent, followed until nothing can change.
+"""Transactions of the merchant: reserved, signed, recorded, sent, followed to their end.
 
-A transaction is signed and written down in the same database transaction that marks its order, and
-only then sent, so that a crash at any moment leaves something that can be sent again unchanged.
+An order's transition and the reservation of its transaction are one database transaction. Signing
+comes after it, since a signer may be slow; what it signed is stored before it is sent. A crash at
+any moment leaves something that any process can sign, or send again unchanged.
 """
 
+import asyncio
+import json
 import logging
 import time
 from asyncio import to_thread
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from fastevm.payments.errors import NodeRefusal, NodeUnreachable, PaymentError
+from fastevm.payments.chain import FEE_CALLS, Head, Quote, head_of, quote_of
+from fastevm.payments.errors import NodeRefusal, NodeUnreachable, PaymentError, UnknownOrder
 from fastevm.payments.node import NodeClient
-from fastevm.payments.orders import Draft, Order, Progress, Purpose, Submission, sealed_place
-from fastevm.payments.policy import Policy, Signer, fields_of
+from fastevm.payments.orders import (
+    Draft,
+    Order,
+    Progress,
+    Purpose,
+    Submission,
+    reserved_place,
+    sealed_place,
+)
+from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import failure_of
 from fastevm.payments.reasons import Reason
+from fastevm.payments.signer import Signer, fields_of
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store, every_order
 from fastevm.payments.vault import Vault
+from fastevm.wire.client.messages import Call
 
 log: Final = logging.getLogger(__name__)
 
 FILL_GAS: Final = 21_000
+SIGN_LIMIT: Final = 20.0  # seconds that a signer may take
+SIGN_PAUSE: Final = 1.0  # seconds until a signer that failed is asked again
 NO_BLOCK: Final = 0  # the number of a block hash that stands for "not canonical yet"
 KNOWN_WORDS: Final = ("already known", "already imported")
 PAST_WORDS: Final = ("nonce too low",)
@@ -37,6 +54,25 @@ WANTED: Final = {
     Purpose.CANCEL: (State.CANCELLING, State.CANCELLED),
     Purpose.HOLD: (State.AUTHORIZING, State.HELD, State.CAPTURED, State.PAID, State.RELEASED),
 }
+_MOVING: Final = (State.CAPTURING, State.CANCELLING, State.AUTHORIZING)
+
+
+class Situation(NamedTuple):
+    """What the node said of the account and the chain, all in one answer."""
+
+    head: Head | None
+    nonce: int
+    funds: int
+    quote: Quote
+    fates: dict[int, tuple[Any, Any]]
+
+
+class Prepared(NamedTuple):
+    """A transaction without its nonce, and the least nonce that the node allows."""
+
+    least_nonce: int
+    fields: dict[str, Any]
+    head: int
 
 
 class Transactions:
@@ -54,6 +90,9 @@ class Transactions:
     ) -> None:
         self.node, self.store, self.vault, self.chain_id = node, store, vault, chain_id
         self.signer, self.policy = signer, policy
+        self._count: int | None = None  # the account's nonce, as last seen
+        # used nonces without a receipt, and the head when that was first seen
+        self._missing: dict[int, int] = {}
 
     # --- sending ----------------------------------------------------------------------------------
 
@@ -66,59 +105,100 @@ class Transactions:
         gas: int | None = None,
         to: str | None = None,
     ) -> Submission:
-        """Record a call of the order's token, or of the contract ``to``, and send it.
+        """Reserve a call of the order's token, or of the contract ``to``; sign it, and send it.
 
         Without ``gas`` it is estimated: a call that would revert raises :class:`NodeRefusal` and
-        leaves nothing behind. :class:`IllegalTransition` when somebody else was faster. A node that
-        does not answer is no error: what is recorded is sent by the next :meth:`follow`.
+        leaves nothing behind. :class:`IllegalTransition` when somebody else was faster. A node or a
+        signer that does not answer is no error: the next :meth:`follow` goes on.
         """
-        target = to or order.authorization.domain.token
-        nonce, fields = await self._fields(target, data, gas)
-        submission = await to_thread(
+        made = await self.prepare(to or order.authorization.domain.token, data, gas)
+        reserved = await to_thread(
             self.store.submit,
             order.id,
             trigger,
             purpose,
             sender=self.signer.address,
-            least_nonce=nonce,
-            draft=lambda nonce: self._draft(order.id, {**fields, "nonce": nonce}),
+            least_nonce=made.least_nonce,
+            draft=self.drafted(order.id, made),
+            most_today=self.policy.most_per_day if purpose is Purpose.CAPTURE else None,
         )
-        await self._send(submission)
-        return submission
+        return await self.carry_on(reserved)
 
-    async def _fields(self, to: str, data: bytes, gas: int | None) -> tuple[int, dict[str, Any]]:
-        """The account's next nonce as the node knows it, and a transaction without its nonce."""
+    async def prepare(self, to: str, data: bytes, gas: int | None = None) -> Prepared:
+        """A transaction for a call of ``to``, at the fees of now."""
         call = {"from": self.signer.address, "to": to, "data": "0x" + data.hex()}
-        asked: list[Any] = [
-            ("eth_getTransactionCount", [self.signer.address, "pending"]),
-            ("eth_getBlockByNumber", ["pending", False]),
-        ]
+        asked: list[Call] = [("eth_getTransactionCount", [self.signer.address, "pending"])]
+        asked += FEE_CALLS
         if gas is None:
             asked.append(("eth_estimateGas", [call, "pending"]))
-        answers = _results(await self.node.batch(asked))
-        limit = int(answers[2], 16) if gas is None else gas
-        cap, tip = self.policy.fees(_base_fee(answers[1]))
+        count, *told = await self.node.batch(asked)
+        fees = told[: len(FEE_CALLS)]
+        for answer in (count, told[-1]) if gas is None else (count,):
+            if isinstance(answer, NodeRefusal):
+                raise answer
+        quote = quote_of(fees, self.policy)
+        head = None if isinstance(fees[1], NodeRefusal) else head_of(fees[1])
         fields = {
+            "type": 2,
             "chainId": self.chain_id,
             "to": to,
             "data": call["data"],
             "value": 0,
-            "gas": limit + limit * self.policy.gas_margin_percent // 100,
-            "maxFeePerGas": cap,
-            "maxPriorityFeePerGas": tip,
+            "gas": self.policy.gas_limit(int(told[-1], 16) if gas is None else gas),
+            "maxFeePerGas": quote.cap,
+            "maxPriorityFeePerGas": quote.tip,
         }
-        return int(answers[0], 16), fields
+        return Prepared(int(count, 16), fields, 0 if head is None else head.number)
 
-    def _draft(self, order_id: str, fields: dict[str, Any]) -> Draft:
-        raw = self.signer.sign_transaction(fields)
-        transaction_hash = "0x" + keccak(raw).hex()
+    def drafted(self, order_id: str, made: Prepared) -> Callable[[int], Draft]:
+        """What seals such a transaction once its nonce is known."""
+        return partial(self._draft, order_id, made.fields, made.head)
+
+    def _draft(self, order_id: str, fields: dict[str, Any], head: int, nonce: int) -> Draft:
+        place = reserved_place(order_id, self.signer.address, nonce)
+        members = json.dumps({**fields, "nonce": nonce}).encode()
         return Draft(
-            transaction_hash=transaction_hash,
-            sealed=self.vault.seal(raw, sealed_place(order_id, transaction_hash)),
+            sealed=self.vault.seal(members, place),
             gas=fields["gas"],
             max_fee=fields["maxFeePerGas"],
             priority_fee=fields["maxPriorityFeePerGas"],
+            head=head,
         )
+
+    async def carry_on(self, reserved: Submission) -> Submission:
+        """Sign what is reserved, store the bytes, and send them; it may come back unsigned."""
+        try:
+            async with asyncio.timeout(SIGN_LIMIT):
+                raw = await self.signer.sign_transaction(self._members(reserved))
+        except Exception as error:  # whatever a signer raises: it did not sign
+            log.warning("order %s: not signed: %s", reserved.order_id, type(error).__name__)
+            await to_thread(self._not_signed, reserved, type(error).__name__)
+            return reserved
+        transaction_hash = "0x" + keccak(raw).hex()
+        sealed = self.vault.seal(raw, sealed_place(reserved.order_id, transaction_hash))
+        recorded = await to_thread(self.store.signed, reserved.number, transaction_hash, sealed)
+        if recorded is None:
+            return reserved  # somebody else has signed it, or it was replaced
+        await self._send(recorded)
+        return recorded
+
+    def _not_signed(self, reserved: Submission, detail: str) -> None:
+        until = time.time() + SIGN_PAUSE
+        self.store.postpone(reserved.number, Reason.SIGNER_UNAVAILABLE, detail, until)
+        self._explain(reserved, Reason.SIGNER_UNAVAILABLE, "whoever holds the key did not sign")
+
+    def _explain(self, one: Submission, reason: Reason | None, detail: str = "") -> None:
+        """Say in the order why it waits; a movement says it when it ends."""
+        if not one.movement and one.purpose is not Purpose.FILL:
+            self.store.explain(one.order_id, reason, detail)
+
+    def _members(self, one: Submission) -> dict[str, Any]:
+        """The members of a transaction, signed or not."""
+        opened = self.vault.open(one.sealed, one.place)
+        if one.transaction_hash:
+            return fields_of(opened)
+        members: dict[str, Any] = json.loads(opened)
+        return members
 
     async def _send(self, submission: Submission) -> None:
         """Hand it to the node; whatever the node says, it stays recorded and is followed."""
@@ -132,112 +212,194 @@ class Transactions:
             if any(words in refusal.message for words in PAST_WORDS):
                 return  # it is canonical, or another one is: the next look tells
             if not any(words in refusal.message for words in KNOWN_WORDS):
-                await self._refused(submission, refusal)
+                await to_thread(self._refused, submission, refusal)
                 return
         log.info(
             "order %s: %s is sent as transaction %s",
             submission.order_id, submission.purpose.value, submission.transaction_hash,
         )  # fmt: skip
-        await to_thread(self.store.note, submission.transaction_hash, Progress.SENT)
+        await to_thread(self._sent, submission)
 
-    async def _refused(self, submission: Submission, refusal: NodeRefusal) -> None:
+    def _sent(self, submission: Submission) -> None:
+        self.store.note(submission.number, Progress.SENT)
+        if submission.progress is Progress.REFUSED or submission.bump:
+            self._explain(submission, None)
+
+    def _refused(self, submission: Submission, refusal: NodeRefusal) -> None:
         """Say why the node does not take it; it stays recorded and is tried again."""
         short = any(words in refusal.message for words in FUNDS_WORDS)
         reason = Reason.GAS_FUNDS if short else Reason.UNKNOWN
         log.warning("transaction %s is refused: %s", submission.transaction_hash, reason.value)
         detail = f"refused with code {refusal.code}"
-        await to_thread(
-            self.store.note, submission.transaction_hash, Progress.REFUSED, reason, detail
-        )
+        if short:
+            cost = submission.gas * submission.max_fee
+            detail = f"the sender cannot pay {cost} wei for gas"
+        self.store.note(submission.number, Progress.REFUSED, reason, detail)
+        self._explain(submission, reason, detail)
 
     # --- following --------------------------------------------------------------------------------
 
-    async def follow(self) -> None:
+    async def follow(self, seen: "Situation | None" = None, *, behind: bool = False) -> None:
         """Look at every transaction whose fate is open, and do what each one needs.
 
         Those whose account nonce is not used in the canonical chain are open whatever was seen of
-        them before: a reorganisation may have taken them back.
+        them before: a reorganisation may have taken them back. ``seen`` is what a look has just
+        told. A node that is ``behind`` is not believed that a nonce is lost.
         """
-        sender = self.signer.address
-        told = _results(
-            await self.node.batch(
-                [
-                    ("eth_getTransactionCount", [sender, "latest"]),
-                    ("eth_getBlockByNumber", ["pending", False]),
-                ]
+        if seen is not None and not behind:
+            self._count = seen.nonce
+        groups = await to_thread(self.open_groups)
+        if seen is None or any(one.number not in seen.fates for one in _all(groups)):
+            seen = await self.situation(groups)
+        if self._count is None or seen.nonce < self._count:
+            # the first look, or a reorganisation: older nonces are open again
+            self._count = seen.nonce
+            groups = await to_thread(self.open_groups)
+            seen = await self.situation(groups)
+        for at, group in enumerate(groups):
+            blocks = any(
+                one.progress is Progress.SENT for later in groups[at + 1 :] for one in later
             )
-        )
-        count, base_fee = int(told[0], 16), _base_fee(told[1])
-        groups = await to_thread(self._open_groups, count)
-        everything = [one for group in groups for one in group]
-        fates = await self._fates(everything)
-        for group in groups:
-            await self._follow_group(group, fates, count, base_fee)
+            await self._follow_group(group, seen, behind=behind, blocks=blocks)
 
-    def _open_groups(self, count: int) -> list[list[Submission]]:
+    def asked(self, groups: Sequence[Sequence[Submission]]) -> list[Call]:
+        """What :meth:`read` wants to know."""
+        sender = self.signer.address
+        fates: list[Call] = [
+            (method, [one.transaction_hash])
+            for one in _all(groups)
+            if one.transaction_hash
+            for method in ("eth_getTransactionReceipt", "eth_getTransactionByHash")
+        ]
+        return [
+            ("eth_getTransactionCount", [sender, "latest"]),
+            ("eth_getBalance", [sender, "latest"]),
+            *FEE_CALLS,
+            *fates,
+        ]
+
+    def read(self, groups: Sequence[Sequence[Submission]], answers: Sequence[Any]) -> Situation:
+        """The answers to :meth:`asked`."""
+        count, funds = answers[:2]
+        fees, fates = answers[2 : 2 + len(FEE_CALLS)], answers[2 + len(FEE_CALLS) :]
+        for answer in (count, funds, *fates):
+            if isinstance(answer, PaymentError):
+                raise answer
+        signed = [one for one in _all(groups) if one.transaction_hash]
+        known = {one.number: (fates[2 * at], fates[2 * at + 1]) for at, one in enumerate(signed)}
+        unsigned = {one.number: (None, None) for one in _all(groups) if not one.transaction_hash}
+        head = None if isinstance(fees[1], NodeRefusal) else head_of(fees[1])
+        quote = quote_of(fees, self.policy)
+        return Situation(head, int(count, 16), int(funds, 16), quote, known | unsigned)
+
+    async def situation(self, groups: Sequence[Sequence[Submission]]) -> Situation:
+        """Ask for account, fees and fates."""
+        return self.read(groups, await self.node.batch(self.asked(groups)))
+
+    def open_groups(self) -> list[list[Submission]]:
         """Transactions by account nonce: unused nonces, unfinished ones, those of open orders."""
         ours = partial(self.store.submissions, chain_id=self.chain_id, sender=self.signer.address)
-        found = [*ours(least_nonce=count), *ours(waiting=True)]
-        moving = (State.CAPTURING, State.CANCELLING)
-        for order in every_order(self.store, moving, chain_id=self.chain_id):
+        found = ours(waiting=True)
+        if self._count is not None:
+            found += ours(least_nonce=self._count)
+        for order in every_order(self.store, _MOVING):
             found += ours(order_id=order.id)
+        for movement in self.store.movements(open_only=True):
+            found += ours(movement=movement.key)
         nonces = {one.account_nonce for one in found}
         return [ours(account_nonce=nonce) for nonce in sorted(nonces)]
 
-    async def _fates(self, submissions: Sequence[Submission]) -> dict[str, tuple[Any, Any]]:
-        """Receipt and transaction of each, as the node knows them now."""
-        asked = [
-            (method, [one.transaction_hash])
-            for one in submissions
-            for method in ("eth_getTransactionReceipt", "eth_getTransactionByHash")
-        ]
-        answers = _results(await self.node.batch(asked)) if asked else []
-        return {
-            one.transaction_hash: (answers[2 * at], answers[2 * at + 1])
-            for at, one in enumerate(submissions)
-        }
-
     async def _follow_group(
-        self,
-        group: Sequence[Submission],
-        fates: dict[str, tuple[Any, Any]],
-        count: int,
-        base_fee: int,
+        self, group: Sequence[Submission], seen: Situation, *, behind: bool, blocks: bool
     ) -> None:
-        """Transactions of one account nonce, oldest first: at most one of them is ever included."""
-        included = next((one for one in group if fates[one.transaction_hash][0]), None)
+        """Transactions of one account nonce, oldest first: at most one of them is ever included.
+
+        ``blocks``: transactions that the node has taken wait behind this nonce.
+        """
+        included = next((one for one in group if seen.fates[one.number][0]), None)
         if included is not None:
-            await self._note_included(group, included, fates[included.transaction_hash][0])
+            await self._note_included(group, included, seen.fates[included.number][0])
             return
         newest = group[-1]
-        if newest.account_nonce < count:
-            for one in group:
-                await to_thread(self.store.note, one.transaction_hash, Progress.LOST)
+        if newest.account_nonce < seen.nonce:
+            if not behind and self._is_lost(newest.account_nonce, seen):
+                for one in group:
+                    await to_thread(self.store.note, one.number, Progress.LOST)
             return
-        wanted = await to_thread(self._is_wanted, newest)
-        if not wanted:
-            await self._replace(newest, base_fee, Purpose.FILL)
+        self._missing.pop(newest.account_nonce, None)
+        if not await to_thread(self._is_wanted, newest):
+            await self._replace(newest, seen, Purpose.FILL)
+        elif newest.progress is Progress.RESERVED:
+            if await to_thread(self.store.claim, newest.number):
+                await self.carry_on(newest)
+        elif newest.progress is Progress.REFUSED and newest.reason is Reason.GAS_FUNDS:
+            await self._afford(newest, seen, blocks=blocks)
+        else:
+            await self._push(newest, seen)
+
+    def _is_lost(self, nonce: int, seen: Situation) -> bool:
+        """Whether a used nonce has no receipt at a later head either.
+
+        One node may count a transaction whose receipt another one does not know yet.
+        """
+        if seen.head is None:
+            return False
+        return seen.head.number > self._missing.setdefault(nonce, seen.head.number)
+
+    async def _push(self, newest: Submission, seen: Situation) -> None:
+        """Send again what the node does not know; make dearer what waits for too long."""
+        known = seen.fates[newest.number][1] is not None
+        late = self._is_late(newest, seen) and (known or newest.progress is Progress.REFUSED)
+        may = newest.purpose is Purpose.FILL or newest.bump < self.policy.most_bumps
+        if late and may:
+            await self._replace(newest, seen, newest.purpose)
             return
-        known = fates[newest.transaction_hash][1] is not None
-        old = time.time() - newest.created_at > self.policy.bump_after
-        if old and (known or newest.progress is Progress.REFUSED):
-            await self._replace(newest, base_fee, newest.purpose)
-        elif not known:
+        if not known:
             await self._send(newest)
+
+    def _is_late(self, newest: Submission, seen: Situation) -> bool:
+        waited = time.time() - newest.created_at
+        if self.policy.bump_after is not None:
+            return waited > self.policy.bump_after
+        blocks = 0 if seen.head is None else seen.head.number - newest.head
+        return waited > self.policy.bump_least and blocks >= self.policy.bump_blocks
+
+    async def _afford(self, newest: Submission, seen: Situation, *, blocks: bool) -> None:
+        """The account could not pay: try again once it can, never with higher fees.
+
+        When fees fell it is signed anew with lower ones: no pool has it. When others wait behind
+        it, which the account can pay, its nonce is given to nobody, and its order is free again.
+        """
+        quote = seen.quote
+        now = quote.cap, quote.tip
+        fills = blocks and newest.purpose is not Purpose.FILL
+        least = self.policy.base_fee_factor * quote.base_fee + self.policy.least_tip
+        if seen.funds >= newest.gas * newest.max_fee:
+            await self._send(newest)
+        elif newest.max_fee > quote.cap and seen.funds >= newest.gas * quote.cap:
+            await self._reserve(newest, newest.purpose, now, seen)
+        elif fills and seen.funds >= FILL_GAS * least:
+            await self._reserve(newest, Purpose.FILL, (least, self.policy.least_tip), seen)
 
     def _is_wanted(self, submission: Submission) -> bool:
         """Whether its order still waits for it; a FILL only keeps the nonces without a gap."""
         if submission.purpose is Purpose.FILL:
             return True
-        return self.store.order(submission.order_id).state in WANTED[submission.purpose]
+        if submission.movement:
+            movement = self.store.movement(submission.movement)
+            return movement is not None and movement.state.counts
+        try:
+            return self.store.order(submission.order_id).state in WANTED[submission.purpose]
+        except UnknownOrder:
+            return False
 
     async def _note_included(
         self, group: Sequence[Submission], included: Submission, receipt: dict[str, Any]
     ) -> None:
         for one in group:
             if one is not included:
-                await to_thread(self.store.note, one.transaction_hash, Progress.REPLACED)
-        note, key = self.store.note, included.transaction_hash
+                await to_thread(self.store.note, one.number, Progress.REPLACED)
+        note, key = self.store.note, included.number
         if int(receipt["blockHash"] or "0x0", 16) == NO_BLOCK:
             await to_thread(note, key, Progress.PRE_CONFIRMED)
         elif int(receipt["status"], 16) == 1:
@@ -262,50 +424,39 @@ class Transactions:
             return failure_of(refusal)
         return Reason.UNKNOWN, "reverted, but would succeed at the end of its block"
 
-    async def _replace(self, old: Submission, base_fee: int, purpose: Purpose) -> None:
+    async def _replace(self, old: Submission, seen: Situation, purpose: Purpose) -> None:
         """Send the same call again, or nothing at all (FILL), with higher fees."""
-        fees = self.policy.bumped((old.max_fee, old.priority_fee), base_fee)
-        if fees is None or (purpose is not Purpose.FILL and old.bump >= self.policy.most_bumps):
-            return
-        new = await to_thread(self.store.replace, old, purpose, self._raised(old, purpose, fees))
+        now = seen.quote.cap, seen.quote.tip
+        fees = self.policy.bumped((old.max_fee, old.priority_fee), now)
+        if old.progress in (Progress.RESERVED, Progress.REFUSED) and old.bump == 0:
+            fees = now  # no pool has what it replaces
+        if fees is not None:
+            await self._reserve(old, purpose, fees, seen)
+
+    async def _reserve(
+        self, old: Submission, purpose: Purpose, fees: tuple[int, int], seen: Situation
+    ) -> None:
+        fields = _plain(self._members(old))
+        fields |= {"maxFeePerGas": fees[0], "maxPriorityFeePerGas": fees[1]}
+        if purpose is Purpose.FILL:
+            fields |= {"to": self.signer.address, "data": "0x", "value": 0, "gas": FILL_GAS}
+        head = 0 if seen.head is None else seen.head.number
+        draft = partial(self._draft, old.order_id, fields, head)
+        new = await to_thread(self.store.replace, old, purpose, draft)
         if new is not None:
-            await self._send(new)
-
-    def _raised(
-        self, old: Submission, purpose: Purpose, fees: tuple[int, int]
-    ) -> Callable[[int], Draft]:
-        def draft(nonce: int) -> Draft:
-            fields = fields_of(self.vault.open(old.sealed, old.place))
-            fields |= {"maxFeePerGas": fees[0], "maxPriorityFeePerGas": fees[1], "nonce": nonce}
-            if purpose is Purpose.FILL:
-                fields |= {"to": self.signer.address, "data": "0x", "value": 0, "gas": FILL_GAS}
-            return self._draft(old.order_id, fields)
-
-        return draft
+            await self.carry_on(new)
 
 
-def ended(submissions: Iterable[Submission], purpose: Purpose) -> Submission | None:
-    """The last transaction of a purpose, if none of them can be included any more.
-
-    None while one waits or has succeeded.
-    """
-    last = None
-    for one in submissions:
-        if one.purpose is not purpose:
-            continue
-        if one.progress.waiting or one.progress is Progress.SUCCEEDED:
-            return None
-        last = one
-    return last
+def _plain(members: dict[str, Any]) -> dict[str, Any]:
+    """The members that are drafted, bytes as hex."""
+    to, data = members["to"], members["data"]
+    return {
+        "type": 2,
+        **{name: members[name] for name in ("chainId", "value", "gas")},
+        "to": to_checksum_address(to),
+        "data": data if isinstance(data, str) else "0x" + bytes(data).hex(),
+    }
 
 
-def _base_fee(block: dict[str, Any]) -> int:
-    return int(block.get("baseFeePerGas") or "0x0", 16)
-
-
-def _results(answers: Sequence[Any]) -> Sequence[Any]:
-    """The answers, if none is a refusal."""
-    for answer in answers:
-        if isinstance(answer, PaymentError):
-            raise answer
-    return answers
+def _all(groups: Sequence[Sequence[Submission]]) -> list[Submission]:
+    return [one for group in groups for one in group]

@@ -35,7 +35,7 @@ def order(state: State, reason: Reason | None = None) -> Order:
 
 def submission(progress: Progress, purpose: Purpose = Purpose.CAPTURE) -> Submission:
     return Submission(
-        transaction_hash="0x" + "ab" * 32, order_id="1", purpose=purpose, chain_id=31337,
+        number=1, transaction_hash="0x" + "ab" * 32, order_id="1", purpose=purpose, chain_id=31337,
         sender=SHOP, account_nonce=0, bump=0, sealed=b"secret", gas=1, max_fee=1, priority_fee=1,
         progress=progress,
     )  # fmt: skip

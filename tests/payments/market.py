@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,8 @@ GAS = 3_000_000
 class Market:
     """The world around a merchant's back end."""
 
-    def __init__(self, node: Node, server: Server, folder: Path) -> None:
+    def __init__(self, node: Node, server: Server, folder: Path, store_url: str) -> None:
+        self.store_url = store_url
         self.node, self.server, self.folder = node, server, folder
         self.keys = [account.private_key for account in node.accounts]
         self.accounts = [Account.from_key(key) for key in self.keys]
@@ -190,9 +191,9 @@ class Market:
         self.clients.append(client)
         return client
 
-    def store(self, name: str = "payments.db") -> Store:
+    def store(self) -> Store:
         """Open the store, as every process of the back end does."""
-        store = open_store(f"sqlite:///{self.folder / name}")
+        store = open_store(self.store_url)
         self.stores.append(store)
         return store
 
@@ -201,18 +202,21 @@ class Market:
         *,
         node: NodeClient | None = None,
         feed: bool = False,
-        signer: KeySigner | None = None,
+        signer: Any = None,
+        store: Store | None = None,
+        emitters: Sequence[str] = (),
         **policy: Any,
     ) -> Merchant:
         """A back end, as after a start of its process."""
         return Merchant(
             node or self.client(feed=feed),
-            self.store(),
+            store or self.store(),
             Vault([KEY]),
             self.token,
             signer or KeySigner(self.shop.key),
-            policy=Policy(**{"poll": 0.01, "capture_in": 5, **policy}),
+            policy=Policy(**{"poll": 0.01, "capture_in": 5, "first_block": 0, **policy}),
             clock=lambda: self.now,
+            emitters=emitters,
         )
 
     def terms(self, **changes: Any) -> Terms:
@@ -277,7 +281,9 @@ class Market:
         await self.server.stop()
 
 
-async def market(folder: Path, *, live: bool = False, **options: Any) -> Market:
+async def market(
+    folder: Path, *, live: bool = False, store_url: str = "", **options: Any
+) -> Market:
     """A market on a chain that stands still, or on a live one that moves by itself."""
     if live:
         node = dev_node(block_time_ms=1500, slice_interval_ms=100, **options)
@@ -285,7 +291,7 @@ async def market(folder: Path, *, live: bool = False, **options: Any) -> Market:
         node = dev_node(mining=Mining.MANUAL, timestamp=START - 10, **options)
     server = server_of(node, threads=2)
     await server.start()
-    made = Market(node, server, folder)
+    made = Market(node, server, folder, store_url or f"sqlite:///{folder / 'payments.db'}")
     made.open()
     if live:
         made.now = int(time.time())

@@ -20,6 +20,9 @@ from fastevm.payments import (
 from fastevm.payments.preflight import failure_of
 
 from .market import FUNDS, VALUE, Market
+from .stores import BOTH
+
+STORES = BOTH
 
 
 async def trail_of(merchant: Merchant, order_id: str) -> list[str]:
@@ -211,6 +214,8 @@ async def test_a_voided_order_stays_voided_when_its_cancellation_comes_to_nothin
     still.node.pool.drop(bytes.fromhex(sent.transaction_hash[2:]))
     still.send(still.shop, still.shop.address, b"")
     await merchant.reconcile()
+    still.mine()
+    await merchant.reconcile()
     order = await merchant.order("order-1")
     assert order.state is State.VOIDED
     assert order.sealed is None
@@ -297,6 +302,9 @@ async def test_a_transaction_that_somebody_else_displaced_releases_the_order(
     (sent,) = await merchant.submissions("order-1")
     still.node.pool.drop(bytes.fromhex(sent.transaction_hash[2:]))
     still.send(still.shop, still.shop.address, b"")
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).state is State.CAPTURING, "one head is no proof"
+    still.mine()
     await merchant.reconcile()
     order = await merchant.order("order-1")
     assert order.state is State.STORED

@@ -7,6 +7,9 @@ from pathlib import Path
 from fastevm.payments import Progress, State
 
 from .market import VALUE, Market
+from .stores import BOTH
+
+STORES = BOTH
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,7 +47,7 @@ async def back_end(market: Market, die: str = "never") -> asyncio.subprocess.Pro
     """Start a process that captures the order."""
     return await asyncio.create_subprocess_exec(
         sys.executable, "-c", SCRIPT, market.server.urls[0],
-        f"sqlite:///{market.folder / 'payments.db'}", market.token.token,
+        market.store_url, market.token.token,
         "0x" + bytes(market.shop.key).hex(), str(market.now), die,
         cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip

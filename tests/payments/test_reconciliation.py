@@ -43,8 +43,8 @@ async def test_plain_transfers_are_in_the_ledger_whoever_sends_them(still: Marke
 
 
 async def test_a_checkout_names_the_order_of_its_transfer(still: Market) -> None:
-    still.deploy("Checkout", still.token.token, still.shop.address)
-    merchant = still.merchant()
+    checkout = still.deploy("Checkout", still.token.token, still.shop.address)
+    merchant = still.merchant(emitters=[checkout])
     deadline = still.now + 1_000
     signed = still.permit(still.contracts["Checkout"], 3 * VALUE, deadline)
     arguments = (ORDER, still.payer.address, VALUE, 3 * VALUE, deadline, *signed.vrs)
@@ -58,7 +58,7 @@ async def test_a_checkout_names_the_order_of_its_transfer(still: Market) -> None
 
 async def test_payouts_name_their_batch_leg_by_leg(still: Market) -> None:
     payout = still.deploy("Payout", still.token.token)
-    merchant = still.merchant()
+    merchant = still.merchant(emitters=[payout])
     still.mint(still.shop.address, 100)
     still.do(still.shop, "approve", payout, 100)
     people = [still.stranger.address, still.payer.address, still.stranger.address]

@@ -1,8 +1,11 @@
 """What the chain takes back is taken back, and nothing is counted twice on the way."""
 
-from fastevm.payments import Event, Merchant, Progress, Reason, State
+from fastevm.payments import Merchant, Progress, Reason, State
 
 from .market import VALUE, Market
+from .stores import BOTH
+
+STORES = BOTH
 
 
 async def paid(market: Market, **policy: int) -> Merchant:
@@ -56,15 +59,28 @@ async def test_a_capture_moved_to_another_block_counts_once(still: Market) -> No
 async def test_a_branch_that_wins_back_counts_once(still: Market) -> None:
     merchant = await paid(still)
     old = still.node.chain.head
-    (other,) = still.rival(1, [[]])
+    other = still.rival(1, [[], []])[-1]
     await merchant.reconcile()
     assert not (await merchant.order("order-1")).paid
     with still.node.producer.lock:
         still.node.chain.set_head(old.hash)
+    still.mine(2)
     await merchant.reconcile()
     assert (await merchant.order("order-1")).paid
     assert [entry.amount for entry in await merchant.ledger()] == [VALUE]
     assert other.hash != old.hash
+
+
+async def test_a_rival_of_the_same_height_decides_nothing_until_a_later_head(
+    still: Market,
+) -> None:
+    merchant = await paid(still)
+    still.rival(1, [[]])
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).paid
+    still.rival(1, [[], []], mark=2)
+    await merchant.reconcile()
+    assert not (await merchant.order("order-1")).paid
 
 
 async def test_a_reorganisation_deeper_than_overlap_and_depth_is_seen(still: Market) -> None:
@@ -80,14 +96,22 @@ async def test_a_reorganisation_deeper_than_overlap_and_depth_is_seen(still: Mar
     assert await merchant.ledger() == []
 
 
-async def test_a_chain_that_got_shorter_is_followed(still: Market) -> None:
+async def test_a_chain_that_got_shorter_is_followed_once_it_is_longer_again(
+    still: Market,
+) -> None:
+    """Until then it looks like a node that is behind."""
     merchant = await paid(still)
     parent = still.node.chain.head.header.parent_hash
     with still.node.producer.lock:
         still.node.chain.set_head(parent)
     await merchant.reconcile()
+    assert (await merchant.order("order-1")).paid
+    assert merchant.metrics.value("node_behind_blocks") == 1
+    still.rival(0, [[], []])
+    await merchant.reconcile()
     assert (await merchant.order("order-1")).state is State.CAPTURING
     assert await merchant.ledger() == []
+    assert merchant.metrics.value("node_behind_blocks") == 0
 
 
 async def test_a_cancellation_that_is_dropped_is_sent_again(still: Market) -> None:
@@ -138,7 +162,7 @@ async def test_a_failed_capture_succeeds_on_another_branch(still: Market) -> Non
     assert order.state is State.STORED
     assert order.reason is Reason.BALANCE
     capturing = list(still.node.chain.head.transactions)
-    still.rival(2, [capturing, leaving])
+    still.rival(2, [capturing, leaving, []])
     await merchant.reconcile()
     order = await merchant.order("order-1")
     assert order.paid
@@ -165,20 +189,12 @@ async def test_what_a_voided_order_once_sent_is_replaced_by_nothing(still: Marke
     assert (await merchant.order("order-1")).state is State.VOIDED
 
 
-async def test_removed_logs_of_the_stream_undo_at_once(still: Market) -> None:
+async def test_removed_logs_of_the_stream_make_a_scan_look_and_prove_nothing(
+    still: Market,
+) -> None:
     merchant = await paid(still)
-    used = [log for log in merchant.store.logs(31_337) if log.event is Event.USED]
-    assert len(used) == 1
-    key = used[0].key
-    told = {
-        "removed": True,
-        "blockHash": key.block_hash,
-        "transactionHash": key.transaction_hash,
-        "logIndex": hex(key.log_index),
-    }
-    assert await merchant.scanner.hear(told)
-    assert not await merchant.scanner.hear(told), "once only"
+    assert await merchant.scanner.hear({"removed": True})
     merchant.settling.apply_ledger()
-    assert not (await merchant.order("order-1")).paid
-    await merchant.reconcile()  # the chain says otherwise: it was no reorganisation
+    assert (await merchant.order("order-1")).paid
+    await merchant.reconcile()
     assert (await merchant.order("order-1")).paid

@@ -17,6 +17,7 @@ from fastevm.payments import (
     Signature,
     SignatureRefused,
     State,
+    WrongChain,
     sign,
 )
 from fastevm.payments.contracts import artifact
@@ -237,28 +238,42 @@ async def test_a_bad_signature_is_not_stored_and_the_token_agrees(still: Market,
     assert failure_of(answer)[1] == words
 
 
-async def test_a_domain_that_is_not_the_tokens_is_told(still: Market) -> None:
+async def refused(market: Market) -> Reason:
+    """Why the signature of an order is not accepted."""
+    merchant = market.merchant()
+    with pytest.raises(SignatureRefused) as raised:
+        await market.stored(merchant)
+    assert (await merchant.order("order-1")).state is State.DRAFTED
+    reason = raised.value.reason
+    assert isinstance(reason, Reason)
+    return reason
+
+
+async def test_a_domain_that_is_not_the_tokens_is_refused(still: Market) -> None:
     still.token = Domain("USDC", "2", still.token.chain_id, still.token.token)
-    merchant = still.merchant()
-    await still.stored(merchant)
-    (report,) = await merchant.check()
-    assert report.verdict("domain").reason is Reason.WRONG_DOMAIN
-    assert report.verdict("signature").ok is False
+    assert await refused(still) is Reason.WRONG_DOMAIN
 
 
-async def test_an_address_without_a_token_is_told(still: Market) -> None:
+async def test_an_address_without_a_token_is_refused(still: Market) -> None:
     still.token = Domain("USD Coin", "2", still.token.chain_id, "0x" + "de" * 20)
+    assert await refused(still) is Reason.NO_TOKEN
+
+
+async def test_a_window_that_is_over_is_refused(still: Market) -> None:
     merchant = still.merchant()
-    await still.stored(merchant)
-    (report,) = await merchant.check()
-    assert report.verdict("domain").reason is Reason.NO_TOKEN
+    with pytest.raises(SignatureRefused) as raised:
+        await still.stored(merchant, valid_before=still.now)
+    assert raised.value.reason is Reason.EXPIRED
 
 
-async def test_another_chain_is_told(still: Market) -> None:
+async def test_another_chain_is_refused_everywhere(still: Market) -> None:
     still.token = Domain("USD Coin", "2", 8453, still.token.token)
     merchant = still.merchant()
-    await still.stored(merchant)
-    (report,) = await merchant.check()
+    for act in (still.stored(merchant), merchant.reconcile()):
+        with pytest.raises(WrongChain, match="31337, the token's is 8453"):
+            await act
+    assert (await merchant.order("order-1")).state is State.DRAFTED
+    (report,) = await merchant.check(["order-1"])
     assert report.verdict("domain").reason is Reason.WRONG_DOMAIN
     assert "31337" in report.verdict("domain").detail
 

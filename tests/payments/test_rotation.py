@@ -7,6 +7,9 @@ import pytest
 from fastevm.payments import Merchant, State, Vault, VaultError
 
 from .market import KEY, Market
+from .stores import BOTH
+
+STORES = BOTH
 
 NEW = b"\x09" * 32
 

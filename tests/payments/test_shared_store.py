@@ -1,8 +1,20 @@
 """One store for several tokens and chains: nobody touches another one's orders."""
 
-from fastevm.payments import Domain, State
+import pytest
 
-from .market import Market
+from fastevm.payments import Domain, KeySigner, Merchant, Order, State, UnknownOrder
+
+from .market import VALUE, Market
+from .stores import BOTH
+
+STORES = BOTH
+
+
+async def drafted(market: Market, order_id: str, **changes: str) -> tuple[Merchant, Order]:
+    """An order that another shop keeps in the same store."""
+    merchant = market.merchant()
+    order = await merchant.draft(order_id, market.payer.address, VALUE)
+    return merchant, order
 
 
 async def test_orders_of_another_chain_and_token_are_left_alone(still: Market) -> None:
@@ -10,17 +22,65 @@ async def test_orders_of_another_chain_and_token_are_left_alone(still: Market) -
     ours = await still.stored(merchant, "ours")
     token = still.token
     still.token = Domain("USD Coin", "2", 8453, token.token)
-    elsewhere = await still.stored(still.merchant(), "elsewhere")
+    elsewhere, there = await drafted(still, "elsewhere")
     still.token = Domain("USD Coin", "2", token.chain_id, "0x" + "cc" * 20)
-    other = await still.stored(still.merchant(), "other")
+    other, that = await drafted(still, "other")
     assert {report.order_id for report in await merchant.check()} == {"ours"}
     await merchant.capture("ours", until=State.CAPTURING)
     still.mine()
     assert (await merchant.wait("ours", State.PAID, 20)).paid
     still.warp(ours.authorization.terms.valid_before + 1)
     await merchant.reconcile()
-    assert (await merchant.order("elsewhere")).version == elsewhere.version
-    assert (await merchant.order("other")).version == other.version
+    assert (await elsewhere.order("elsewhere")).version == there.version
+    assert (await other.order("other")).version == that.version
+
+
+async def test_two_shops_of_one_token_share_a_store_and_see_nothing_of_each_other(
+    still: Market,
+) -> None:
+    """The same ids, the same payer, other recipients and other depths."""
+    first, second = (
+        still.merchant(depth=1),
+        still.merchant(signer=KeySigner(still.stranger.key), depth=3),
+    )
+    await still.stored(first)
+    await still.stored(second, recipient=still.stranger.address, value=2 * VALUE)
+    assert [one.id for one in await first.orders()] == ["order-1"]
+    assert (await second.order("order-1")).authorization.terms.value == 2 * VALUE
+    for one in (first, second):
+        await one.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    for one in (second, first, second):
+        await one.reconcile()
+    assert (await first.order("order-1")).paid
+    assert (await second.order("order-1")).state is State.CAPTURED, "the other shop's depth"
+    assert [entry.amount for entry in await first.ledger()] == [VALUE]
+    assert [entry.amount for entry in await second.ledger()] == [2 * VALUE]
+    for one in (first, second):
+        assert len(await one.submissions("order-1")) == 1
+        assert len({entry.detail for entry in await one.audit("order-1")}) >= 1
+    with pytest.raises(UnknownOrder):
+        await second.order("order-2")
+    await first.draft("order-2", still.payer.address, VALUE)
+    with pytest.raises(UnknownOrder):
+        await second.void("order-2")
+
+
+async def test_two_tokens_of_one_account_never_use_a_nonce_twice(still: Market) -> None:
+    first, token = still.merchant(), still.token
+    await still.stored(first)
+    address = still.deploy("Token", "USD Coin", "EURC", 6, still.admin.address)
+    still.token = Domain("USD Coin", "2", token.chain_id, address)
+    still.mint(still.payer.address, 10 * VALUE)
+    second = still.merchant()
+    await still.stored(second)
+    for one in (first, second):
+        await one.capture("order-1", until=State.CAPTURING)
+    nonces = [(await one.submissions("order-1"))[0].account_nonce for one in (first, second)]
+    assert nonces == [0, 1]
+    still.mine()
+    for one in (first, second):
+        assert (await one.wait("order-1", State.PAID, 20)).paid
 
 
 async def test_a_token_that_comes_later_is_read_from_its_beginning(still: Market) -> None:

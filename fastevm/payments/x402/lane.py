@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from fastevm.payments.chain import Chain
 from fastevm.payments.errors import (
     DuplicateOrder,
     IllegalTransition,
@@ -24,9 +25,10 @@ from fastevm.payments.errors import (
 from fastevm.payments.events import Event, entries, read_log
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order, Purpose, Submission
-from fastevm.payments.policy import Policy, Signer
+from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import failure_of
 from fastevm.payments.settlement import Settling, pays
+from fastevm.payments.signer import Signer
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store, every_order
 from fastevm.payments.tokens import Token
@@ -81,19 +83,19 @@ class Lane:
     ) -> None:
         if not tokens or len({token.domain.chain_id for token in tokens}) != 1:
             raise ValueError("tokens: expected one or more of one chain")
-        self.node, self.store, self.vault, self.signer = node, store, vault, signer
+        self.node, self.vault, self.signer = node, vault, signer
         self.chain_id = tokens[0].domain.chain_id
+        self.store = store.scoped(f"x402/{self.chain_id}")
         self.tokens = {token.domain.token: token for token in tokens}
         self.policy, self.rules = policy or Policy(), rules or Rules()
         self.factories = self.rules.factories
         self._clock = clock
         self.transactions = Transactions(
-            node, store, vault, signer, self.policy, chain_id=self.chain_id
+            node, self.store, vault, signer, self.policy, chain_id=self.chain_id
         )
         self.receipts = Receipts(node)
-        self._settling = [
-            Settling(store, token.domain, self.policy, lambda order: None) for token in tokens
-        ]
+        chain = Chain(node, self.chain_id, self.policy)
+        self._settling = Settling(self.store, tokens[0].domain, chain, lambda order: None)
         self._locks: dict[str, asyncio.Lock] = {}
 
     @property
@@ -156,7 +158,7 @@ class Lane:
         """The order of this payment, if it was ever to be settled here; Refused for other terms."""
         terms, domain = claim.authorization.terms, claim.authorization.domain
         order = await to_thread(
-            self.store.find, self.chain_id, domain.token, terms.payer, "0x" + terms.nonce.hex()
+            self.store.find, domain.token, terms.payer, "0x" + terms.nonce.hex()
         )
         if order is not None and order.authorization != claim.authorization:
             raise Refused(reasons.NONCE_USED, "the nonce belongs to another payment")
@@ -208,7 +210,7 @@ class Lane:
         last = ""
         while True:
             sent = await to_thread(partial(self.store.submissions, order_id=order.id))
-            hashes = [one.transaction_hash for one in sent if one.purpose is Purpose.CAPTURE]
+            hashes = [one.transaction_hash for one in captures(sent)]
             last = hashes[-1] if hashes else last
             left = min(self.rules.tend_every, deadline - time.monotonic())
             receipt = await self.receipts.wait(hashes, max(0.0, left), self._counts)
@@ -294,18 +296,15 @@ class Lane:
         """Send again what got lost, raise fees, and move orders as far as the chain is."""
         await self.transactions.follow()
         moving = (State.CAPTURING,)
-        orders = await to_thread(
-            lambda: list(every_order(self.store, moving, chain_id=self.chain_id))
-        )
+        orders = await to_thread(lambda: list(every_order(self.store, moving)))
         for order in orders:
             await self._look(order)
-        for settling in self._settling:
-            await to_thread(settling.release)
-            await settling.confirm(self.node)
+        await to_thread(self._settling.release)
+        await self._settling.confirm(self.node)
 
     async def _look(self, order: Order) -> None:
         sent = await to_thread(partial(self.store.submissions, order_id=order.id))
-        hashes = [one.transaction_hash for one in sent if one.purpose is Purpose.CAPTURE]
+        hashes = [one.transaction_hash for one in captures(sent)]
         if not hashes:
             return
         asked: list[NodeCall] = [("eth_getTransactionReceipt", [one]) for one in hashes]
@@ -319,7 +318,7 @@ class Lane:
             return
         logs = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
         await to_thread(self.store.take, self.chain_id, logs)
-        await to_thread(self._settling[0].settle, order.id)
+        await to_thread(self._settling.settle, order.id)
 
     async def run(self) -> None:
         """Tend until cancelled; errors of the node are logged, and the next round tries again."""
@@ -329,6 +328,11 @@ class Lane:
             except PaymentError as error:
                 log.warning("chain %d was not tended: %s", self.chain_id, type(error).__name__)
             await asyncio.sleep(self.rules.tend_every)
+
+
+def captures(sent: Sequence[Submission]) -> list[Submission]:
+    """The captures among them that are signed."""
+    return [one for one in sent if one.purpose is Purpose.CAPTURE and one.transaction_hash]
 
 
 def moved(receipt: dict[str, Any], order: Order) -> bool:

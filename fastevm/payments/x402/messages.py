@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fastevm.payments.authorization import UINT256_MAX, address
+from fastevm.payments.amounts import UINT256_MAX
+from fastevm.payments.authorization import address
 from fastevm.payments.errors import InvalidTerms, PaymentError
 from fastevm.payments.x402 import networks
 

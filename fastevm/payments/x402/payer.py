@@ -19,8 +19,8 @@ import aiohttp
 from fastevm.payments.authorization import Authorization, Domain, Kind, Terms, address
 from fastevm.payments.errors import PaymentError
 from fastevm.payments.escrow import V1_0, V1_1, PaymentInfo
-from fastevm.payments.policy import KeySigner
 from fastevm.payments.signatures import sign
+from fastevm.payments.signer import KeySigner
 from fastevm.payments.x402.grants import Reply
 from fastevm.payments.x402.messages import (
     AUTH_CAPTURE,

@@ -13,7 +13,8 @@ from aiohttp import web
 from fastevm.payments.authorization import address
 from fastevm.payments.errors import InvalidTerms, PaymentError
 from fastevm.payments.node import NodeClient
-from fastevm.payments.policy import KeySigner, Policy
+from fastevm.payments.policy import Policy
+from fastevm.payments.signer import KeySigner
 from fastevm.payments.store import open_store
 from fastevm.payments.tokens import KNOWN, Token
 from fastevm.payments.vault import KEY_VARIABLE, Vault

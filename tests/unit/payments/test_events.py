@@ -75,7 +75,9 @@ def test_a_checkout_names_a_transfer_by_payer_and_amount() -> None:
     captured = log(
         4, Event.PAYMENT_CAPTURED, SHOP, reference=REFERENCE, payer=PAYER, amount=6, maximum=9
     )
-    found = entries([transfer(1, 5), transfer(2, 6), transfer(3, 6, SHOP, PAYER), captured], TOKEN)
+    logs = [transfer(1, 5), transfer(2, 6), transfer(3, 6, SHOP, PAYER), captured]
+    assert all(one.order is None for one in entries(logs, TOKEN)), "anybody may claim"
+    found = entries(logs, TOKEN, [captured.address])
     assert [entry.order for entry in found] == [None, REFERENCE, None]
 
 
@@ -87,7 +89,7 @@ def test_equal_payouts_are_told_apart_by_their_place() -> None:
             log(2 * leg + 1, Event.PAYOUT_SENT, PAYER, reference=reference, sender=SHOP,
                 recipient=PAYER, amount=5)
         )  # fmt: skip
-    assert [entry.payout for entry in entries(logs, TOKEN)] == [REFERENCE, OTHER]
+    assert [entry.payout for entry in entries(logs, TOKEN, [logs[1].address])] == [REFERENCE, OTHER]
 
 
 def test_transfers_of_other_tokens_are_no_payments() -> None:

@@ -6,7 +6,8 @@ import pytest
 from eth_account import Account
 
 from fastevm.payments import InvalidTerms, KeySigner, Policy
-from fastevm.payments.policy import GWEI, fields_of
+from fastevm.payments.policy import GWEI
+from fastevm.payments.signer import fields_of
 
 from .test_authorization import KEY, PAYER
 
@@ -18,33 +19,40 @@ FIELDS = {
 
 def test_fees_follow_the_base_fee_up_to_a_limit() -> None:
     policy = Policy(tip=2, base_fee_factor=2, most_fee=100)
-    assert policy.fees(10) == (22, 2)
-    assert policy.fees(1000) == (100, 2)
+    assert policy.fees(10, 9) == (22, 2), "the merchant's own tip, whatever others pay"
+    assert policy.fees(1000, 9) == (100, 2)
+    assert Policy(most_fee=100).fees(10, 9) == (29, 9)
 
 
 @pytest.mark.parametrize("old", [(1, 1), (10, 9), (GWEI, 1), (33, 33)])
 def test_a_replacement_raises_both_fees_by_more_than_a_tenth(old: tuple[int, int]) -> None:
-    bumped = Policy(tip=0).bumped(old, 0)
+    bumped = Policy(tip=0).bumped(old, (0, 0))
     assert bumped is not None
     assert all(new * 10 >= fee * 11 for new, fee in zip(bumped, old, strict=True))
     assert bumped[1] <= bumped[0]
 
 
 def test_a_replacement_is_not_dearer_than_the_limit() -> None:
-    assert Policy(most_fee=100, tip=1).bumped((95, 1), 10) is None
+    assert Policy(most_fee=100, tip=1).bumped((95, 1), (21, 1)) is None
 
 
 def test_policies_that_cannot_work_are_refused() -> None:
-    for wrong in ({"depth": 0}, {"overlap": 0}, {"range_blocks": 0}, {"bump_percent": 9}):
+    for wrong in (
+        {"depth": 0},
+        {"depth": "latest"},
+        {"overlap": 0},
+        {"range_blocks": 0},
+        {"bump_percent": 9},
+    ):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             Policy(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_signed_transaction_is_read_back_and_signed_anew() -> None:
+async def test_a_signed_transaction_is_read_back_and_signed_anew() -> None:
     signer = KeySigner(KEY)
-    raw = signer.sign_transaction(FIELDS)
+    raw = await signer.sign_transaction(FIELDS)
     assert Account.recover_transaction(raw) == signer.address == PAYER
-    assert signer.sign_transaction(fields_of(raw)) == raw
+    assert await signer.sign_transaction(fields_of(raw)) == raw
 
 
 def test_a_signer_does_not_show_its_key() -> None:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from fastevm.payments import Order, Progress, Purpose, Reason
-from fastevm.payments.events import Checkpoint, Entry, Event
+from fastevm.payments import NodeClient, Order, Policy, Progress, Purpose, Reason
+from fastevm.payments.chain import Chain, Head
+from fastevm.payments.events import Entry, Event
 from fastevm.payments.orders import Submission
-from fastevm.payments.settlement import depth_block, pays
-from fastevm.payments.transactions import ended
+from fastevm.payments.settlement import ended, pays
 
 from .test_events import log
 from .test_store import NONCE, order
@@ -43,16 +43,28 @@ def test_any_other_transfer_does_not(changes: dict[str, Any]) -> None:
     assert not pays(entry(**changes), OURS)
 
 
+def deep(depth: int | str, tagged: int | None = None) -> int | None:
+    chain = Chain(NodeClient("http://127.0.0.1:1"), 1, Policy(depth=depth))
+    return chain.deep_number(
+        Head(10, "0x01", 0), None if tagged is None else Head(tagged, "0x02", 0)
+    )
+
+
 def test_depth_counts_the_block_itself() -> None:
-    head = Checkpoint(10, "0x01")
-    assert depth_block(head, 1) == 10
-    assert depth_block(head, 11) == 0
-    assert depth_block(head, 12) is None
+    assert deep(1) == 10
+    assert deep(11) == 0
+    assert deep(12) is None
+
+
+def test_depth_is_what_the_node_calls_safe_or_finalized() -> None:
+    assert deep("safe", 7) == 7
+    assert deep("finalized") is None
+    assert deep("finalized", 12) == 10, "a tag that is ahead of the head is another node's"
 
 
 def sent(progress: Progress, purpose: Purpose = Purpose.CAPTURE) -> Submission:
     return Submission(
-        transaction_hash=progress.value, order_id="order-1", purpose=purpose, chain_id=1,
+        number=1, transaction_hash=progress.value, order_id="order-1", purpose=purpose, chain_id=1,
         sender=TERMS.recipient, account_nonce=0, bump=0, sealed=b"", gas=1, max_fee=1,
         priority_fee=1, progress=progress, reason=Reason.BALANCE,
     )  # fmt: skip

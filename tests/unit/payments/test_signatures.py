@@ -23,10 +23,19 @@ def test_every_shape_of_a_signature_is_the_same_signature() -> None:
     raw = SIGNED.secret_bytes
     v, r, s = SIGNED.vrs
     shapes: list[Any] = [
-        SIGNED, raw, bytearray(raw), "0x" + raw.hex(), raw.hex(), with_v(v - 27),
+        SIGNED, raw, bytearray(raw), "0x" + raw.hex(), raw.hex(),
         (v, int.from_bytes(r, "big"), int.from_bytes(s, "big")),
     ]  # fmt: skip
     assert {Signature.parse(shape) for shape in shapes} == {SIGNED}
+
+
+def test_a_recovery_id_of_0_or_1_is_put_right_for_keys_and_left_alone_for_wallets() -> None:
+    v = SIGNED.vrs[0]
+    parsed = Signature.parse(with_v(v - 27))
+    assert parsed.secret_bytes[64] == v - 27, "a wallet's last byte may mean anything"
+    assert parsed.of_key == SIGNED
+    assert SIGNED.of_key is SIGNED
+    assert Signature(b"\x01" * 66).of_key.secret_bytes == b"\x01" * 66
 
 
 @pytest.mark.parametrize("value", ["", "0x", "0xzz", (27, 1), (27, -1, 1), (300, 1, 1), b""])

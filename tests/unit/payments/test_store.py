@@ -18,6 +18,7 @@ from fastevm.payments import (
     Settlement,
     StaleOrder,
     State,
+    Store,
     StoreError,
     Terms,
     Trigger,
@@ -26,8 +27,9 @@ from fastevm.payments import (
 )
 from fastevm.payments.events import ChainLog, Checkpoint, Event, LogKey
 from fastevm.payments.orders import Draft
-from fastevm.payments.sqlite import SqliteStore
+from fastevm.payments.sql_store import SqlStore
 from fastevm.payments.store import every_log, every_order
+from tests.payments.stores import BOTH
 
 from .test_authorization import PAYER, SEPOLIA, SHOP
 
@@ -42,19 +44,22 @@ def order(name: str = "order-1", nonce: bytes = b"\x11" * 32) -> Order:
     return Order(id=name, authorization=Authorization(SEPOLIA, terms), reference="two chairs")
 
 
-def draft(name: str, fee: int = 1) -> Draft:
-    return Draft(transaction_hash=name, sealed=b"sealed", gas=1, max_fee=fee, priority_fee=1)
+def draft(fee: int = 1) -> Draft:
+    return Draft(sealed=b"sealed", gas=1, max_fee=fee, priority_fee=1)
+
+
+STORES = BOTH
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    made = SqliteStore(str(tmp_path / "payments.db"))
+def store(store_url: str) -> Iterator[Store]:
+    made = open_store(store_url)
     yield made
     made.close()
 
 
 @pytest.fixture
-def stored(store: SqliteStore) -> SqliteStore:
+def stored(store: Store) -> Store:
     """A store with one order that is ready to be captured."""
     store.add(order())
     store.change("order-1", Trigger.SIGN)
@@ -62,7 +67,7 @@ def stored(store: SqliteStore) -> SqliteStore:
     return store
 
 
-def test_an_order_comes_back_as_it_went(store: SqliteStore) -> None:
+def test_an_order_comes_back_as_it_went(store: Store) -> None:
     added = store.add(order())
     assert added == store.order("order-1")
     assert replace(added, created_at=0.0, updated_at=0.0) == order()
@@ -71,7 +76,7 @@ def test_an_order_comes_back_as_it_went(store: SqliteStore) -> None:
         store.order("order-2")
 
 
-def test_an_authorization_belongs_to_one_order(store: SqliteStore) -> None:
+def test_an_authorization_belongs_to_one_order(store: Store) -> None:
     store.add(order())
     with pytest.raises(DuplicateOrder, match="payer and nonce"):
         store.add(order("order-2"))
@@ -80,7 +85,7 @@ def test_an_authorization_belongs_to_one_order(store: SqliteStore) -> None:
     assert [one.id for one in store.orders()] == ["order-1"]
 
 
-def test_pages_have_every_order_once(store: SqliteStore) -> None:
+def test_pages_have_every_order_once(store: Store) -> None:
     for number in range(25):
         store.add(order(f"order-{number:02}", bytes([number]) * 32))
     page = [one.id for one in store.orders(limit=10, after="order-03")]
@@ -90,7 +95,7 @@ def test_pages_have_every_order_once(store: SqliteStore) -> None:
     assert len(store.orders([State.DRAFTED], payer=PAYER)) == 25
 
 
-def test_an_illegal_transition_changes_nothing(store: SqliteStore) -> None:
+def test_an_illegal_transition_changes_nothing(store: Store) -> None:
     added = store.add(order())
     with pytest.raises(IllegalTransition):
         store.change("order-1", Trigger.REACH_DEPTH)
@@ -98,7 +103,7 @@ def test_an_illegal_transition_changes_nothing(store: SqliteStore) -> None:
     assert len(store.audit("order-1")) == 1
 
 
-def test_who_saw_an_older_version_changes_nothing(store: SqliteStore) -> None:
+def test_who_saw_an_older_version_changes_nothing(store: Store) -> None:
     added = store.add(order())
     store.change("order-1", Trigger.SIGN, version=added.version)
     with pytest.raises(StaleOrder):
@@ -106,13 +111,13 @@ def test_who_saw_an_older_version_changes_nothing(store: SqliteStore) -> None:
     assert store.order("order-1").state is State.SIGNED
 
 
-def test_members_that_are_agreed_do_not_change(store: SqliteStore) -> None:
+def test_members_that_are_agreed_do_not_change(store: Store) -> None:
     store.add(order())
     with pytest.raises(TypeError, match="value"):
         store.change("order-1", Trigger.SIGN, value=1)
 
 
-def test_what_the_chain_did_is_undone_completely(stored: SqliteStore) -> None:
+def test_what_the_chain_did_is_undone_completely(stored: Store) -> None:
     place = Settlement("0x01", "0x02", 3)
     seen = stored.change("order-1", Trigger.SEE_CAPTURE, settlement=place, detail="found")
     assert (seen.settlement, seen.origin) == (place, State.STORED)
@@ -122,21 +127,24 @@ def test_what_the_chain_did_is_undone_completely(stored: SqliteStore) -> None:
     assert undone.sealed == b"sealed"
 
 
-def test_the_trail_only_grows(stored: SqliteStore, tmp_path: Path) -> None:
+def test_the_trail_only_grows(stored: Store) -> None:
     trail = [(entry.actor, entry.before, entry.after) for entry in stored.audit("order-1")]
     assert trail == [
         ("merchant", "", "drafted"),
         ("payer", "drafted", "signed"),
         ("merchant", "signed", "stored"),
     ]
-    other = sqlite3.connect(tmp_path / "payments.db")
+    assert isinstance(stored, SqlStore)
     for statement in ("UPDATE audit SET actor = 'nobody'", "DELETE FROM audit"):
-        with pytest.raises(sqlite3.IntegrityError, match="only grows"):
-            other.execute(statement)
-    other.close()
+        with (
+            pytest.raises((sqlite3.IntegrityError, StoreError)) as raised,
+            stored.database.transaction() as connection,
+        ):
+            connection.execute(statement)
+        assert "only grows" in f"{raised.value} {raised.value.__cause__}"
 
 
-def test_transition_and_transaction_are_recorded_both_or_neither(stored: SqliteStore) -> None:
+def test_transition_and_transaction_are_recorded_both_or_neither(stored: Store) -> None:
     def breaking(nonce: int) -> Draft:
         raise RuntimeError("the signer is gone")
 
@@ -151,16 +159,18 @@ def test_transition_and_transaction_are_recorded_both_or_neither(stored: SqliteS
     assert stored.audit("order-1") == trail
 
 
-def submit(store: SqliteStore, name: str, tx_hash: str, least_nonce: int) -> int:
+def submit(store: Store, name: str, tx_hash: str, least_nonce: int) -> int:
     submission = store.submit(
         name, Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE,
-        sender=SHOP, least_nonce=least_nonce, draft=lambda nonce: draft(tx_hash),
+        sender=SHOP, least_nonce=least_nonce, draft=lambda nonce: draft(),
     )  # fmt: skip
+    assert submission.progress is Progress.RESERVED
+    assert store.signed(submission.number, tx_hash, b"sealed") is not None
     return submission.account_nonce
 
 
-def test_of_two_who_submit_one_is_refused(stored: SqliteStore, tmp_path: Path) -> None:
-    other = SqliteStore(str(tmp_path / "payments.db"))
+def test_of_two_who_submit_one_is_refused(stored: Store, store_url: str) -> None:
+    other = open_store(store_url)
     submit(stored, "order-1", "0xaa", 0)
     with pytest.raises(IllegalTransition):
         submit(other, "order-1", "0xbb", 0)
@@ -168,34 +178,55 @@ def test_of_two_who_submit_one_is_refused(stored: SqliteStore, tmp_path: Path) -
     other.close()
 
 
-def test_account_nonces_follow_each_other_whatever_became_of_them(store: SqliteStore) -> None:
+def test_account_nonces_follow_each_other_whatever_became_of_them(store: Store) -> None:
     for number in range(3):
         store.add(order(f"order-{number}", bytes([number]) * 32))
         store.change(f"order-{number}", Trigger.SIGN)
         store.change(f"order-{number}", Trigger.STORE)
     assert submit(store, "order-0", "0xa0", 7) == 7
-    store.note("0xa0", Progress.SUCCEEDED)
+    store.note(store.submissions()[0].number, Progress.SUCCEEDED)
     assert submit(store, "order-1", "0xa1", 7) == 8, "a reorganisation may free nonce 7 again"
     assert submit(store, "order-2", "0xa2", 20) == 20
 
 
-def test_one_replacement_replaces_one_transaction(stored: SqliteStore) -> None:
+def test_one_replacement_replaces_one_transaction(stored: Store) -> None:
     submit(stored, "order-1", "0xaa", 0)
     (old,) = stored.submissions()
-    new = stored.replace(old, Purpose.CAPTURE, lambda nonce: draft("0xbb", fee=2))
+    new = stored.replace(old, Purpose.CAPTURE, lambda nonce: draft(fee=2))
     assert new is not None
     assert (new.account_nonce, new.bump) == (0, 1)
-    assert stored.replace(old, Purpose.CAPTURE, lambda nonce: draft("0xcc", fee=2)) is None
-    assert [one.transaction_hash for one in stored.submissions(order_id="order-1")] == [
-        "0xaa",
-        "0xbb",
+    assert stored.replace(old, Purpose.CAPTURE, lambda nonce: draft(fee=2)) is None
+    sent = stored.submissions(order_id="order-1")
+    assert [one.transaction_hash for one in sent] == ["0xaa", ""]
+
+
+def test_of_two_who_sign_one_is_kept_and_what_was_replaced_is_signed_no_more(
+    stored: Store,
+) -> None:
+    reserved = stored.submit(
+        "order-1", Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE,
+        sender=SHOP, least_nonce=0, draft=lambda nonce: draft(),
+    )  # fmt: skip
+    assert not stored.claim(reserved.number), "whoever reserved it signs first"
+    stored.postpone(reserved.number, Reason.SIGNER_UNAVAILABLE, "slow", 0.0)
+    assert stored.claim(reserved.number)
+    assert not stored.claim(reserved.number)
+    fill = stored.replace(reserved, Purpose.FILL, lambda nonce: draft())
+    assert fill is not None
+    assert stored.signed(reserved.number, "0xaa", b"late") is None
+    assert stored.signed(fill.number, "0xbb", b"kept") is not None
+    assert stored.signed(fill.number, "0xcc", b"late") is None
+    assert [(one.transaction_hash, one.progress) for one in stored.submissions()] == [
+        ("", Progress.REPLACED),
+        ("0xbb", Progress.RECORDED),
     ]
 
 
-def test_progress_is_in_the_trail_once(stored: SqliteStore) -> None:
+def test_progress_is_in_the_trail_once(stored: Store) -> None:
     submit(stored, "order-1", "0xaa", 0)
+    (sent,) = stored.submissions()
     for _ in range(3):
-        stored.note("0xaa", Progress.REVERTED, Reason.BALANCE, "too little")
+        stored.note(sent.number, Progress.REVERTED, Reason.BALANCE, "too little")
     (one,) = stored.submissions()
     assert (one.progress, one.reason, one.detail) == (
         Progress.REVERTED,
@@ -207,7 +238,7 @@ def test_progress_is_in_the_trail_once(stored: SqliteStore) -> None:
     assert stored.submissions(least_nonce=1) == []
 
 
-def test_everything_sealed_is_sealed_again(stored: SqliteStore) -> None:
+def test_everything_sealed_is_sealed_again(stored: Store) -> None:
     submit(stored, "order-1", "0xaa", 0)
     places: list[str] = []
 
@@ -227,7 +258,7 @@ def test_addresses_choose_the_store(tmp_path: Path) -> None:
     open_store(f"sqlite:///{path}").close()
     assert path.exists()
     open_store("sqlite:///:memory:").close()
-    for url in ("postgresql://host/db", "sqlite:///", "payments.db"):
+    for url in ("postgresql://127.0.0.1:1/db", "mysql://host/db", "sqlite:///", "payments.db"):
         with pytest.raises(StoreError):
             open_store(url)
     with pytest.raises(StoreError, match="cannot be opened"):
@@ -259,11 +290,11 @@ def log(
     )
 
 
-def counted(store: SqliteStore) -> list[LogKey]:
+def counted(store: Store) -> list[LogKey]:
     return [one.key for one in store.logs(CHAIN)]
 
 
-def test_a_log_counts_once_however_often_it_is_told(store: SqliteStore) -> None:
+def test_a_log_counts_once_however_often_it_is_told(store: Store) -> None:
     one = log("0xb1", 1)
     assert store.take(CHAIN, [one, one]) == 1
     assert store.take(CHAIN, [one]) == 0
@@ -271,18 +302,18 @@ def test_a_log_counts_once_however_often_it_is_told(store: SqliteStore) -> None:
     assert store.logs(1) == [], "of this chain only"
 
 
-def test_a_removed_log_counts_no_more_until_it_comes_back(store: SqliteStore) -> None:
+def test_a_removed_log_counts_no_more_until_it_comes_back(store: Store) -> None:
     one = log("0xb1", 1)
     store.take(CHAIN, [one])
-    assert store.drop(CHAIN, [one.key]) == 1
-    assert store.drop(CHAIN, [one.key]) == 0
+    assert store.drop_blocks(CHAIN, ["0xb1"]) == 1
+    assert store.drop_blocks(CHAIN, ["0xb1"]) == 0
     assert counted(store) == []
     assert [kept.removed for kept in store.logs(CHAIN, removed=True)] == [True]
     assert store.take(CHAIN, [one]) == 1
     assert counted(store) == [one.key]
 
 
-def test_a_transaction_and_a_height_count_in_one_block_only(store: SqliteStore) -> None:
+def test_a_transaction_and_a_height_count_in_one_block_only(store: Store) -> None:
     store.take(CHAIN, [log("0xb1", 1), log("0xb1", 1, "0xcc", 1)])
     store.take(CHAIN, [log("0xb2", 2)])
     assert counted(store) == [LogKey("0xb1", "0xcc", 1), LogKey("0xb2", "0xaa", 0)]
@@ -290,7 +321,7 @@ def test_a_transaction_and_a_height_count_in_one_block_only(store: SqliteStore) 
     assert counted(store) == [LogKey("0xf1", "0xdd", 0), LogKey("0xb2", "0xaa", 0)]
 
 
-def test_pages_of_logs_have_every_log_once(store: SqliteStore) -> None:
+def test_pages_of_logs_have_every_log_once(store: Store) -> None:
     told = [log(f"0xb{number}", number, f"0x{number}", index)
             for number in range(4) for index in range(400)]  # fmt: skip
     assert store.take(CHAIN, told) == len(told)
@@ -299,7 +330,7 @@ def test_pages_of_logs_have_every_log_once(store: SqliteStore) -> None:
     assert len(list(every_log(store, CHAIN, transaction_hash="0x3"))) == 400
 
 
-def test_blocks_go_with_all_their_logs(store: SqliteStore) -> None:
+def test_blocks_go_with_all_their_logs(store: Store) -> None:
     store.take(CHAIN, [log("0xb1", 1), log("0xb1", 1, "0xcc", 1), log("0xb2", 2, "0xdd")])
     assert store.blocks(CHAIN, 0) == [Checkpoint(1, "0xb1"), Checkpoint(2, "0xb2")]
     assert store.blocks(CHAIN, 2) == [Checkpoint(2, "0xb2")]
@@ -308,14 +339,14 @@ def test_blocks_go_with_all_their_logs(store: SqliteStore) -> None:
 
 
 def test_spendings_wait_until_they_are_applied_and_again_when_they_change(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     one = log("0xb1", 1)
     store.take(CHAIN, [one, log("0xb1", 1, index=1, event=Event.TRANSFER)])
     assert store.unsettled(CHAIN) == [one]
     store.settled(CHAIN, [one])
     assert store.unsettled(CHAIN) == []
-    store.drop(CHAIN, [one.key])
+    store.drop_blocks(CHAIN, ["0xb1"])
     (gone,) = store.unsettled(CHAIN)
     assert gone.removed
     store.take(CHAIN, [one])
@@ -324,15 +355,16 @@ def test_spendings_wait_until_they_are_applied_and_again_when_they_change(
     assert store.spendings(CHAIN, SEPOLIA.token, PAYER, NONCE) == [one]
 
 
-def test_an_order_is_found_by_its_authorization(store: SqliteStore) -> None:
+def test_an_order_is_found_by_its_authorization(store: Store) -> None:
     added = store.add(order())
-    assert store.find(CHAIN, SEPOLIA.token, PAYER, NONCE) == added
-    assert store.find(1, SEPOLIA.token, PAYER, NONCE) is None
-    assert store.payers(CHAIN, [State.DRAFTED], [], 0) == [PAYER]
-    assert store.payers(CHAIN, [State.PAID], [State.FAILED], 0) == []
+    assert store.find(SEPOLIA.token, PAYER, NONCE) == added
+    assert store.find(SHOP, PAYER, NONCE) is None
+    assert store.scoped("another").find(SEPOLIA.token, PAYER, NONCE) is None
+    assert store.payers([State.DRAFTED], [], 0) == [PAYER]
+    assert store.payers([State.PAID], [State.FAILED], 0) == []
 
 
-def test_checkpoints_are_replaced_and_forgotten(store: SqliteStore) -> None:
+def test_checkpoints_are_replaced_and_forgotten(store: Store) -> None:
     for number in range(4):
         store.check("one", Checkpoint(number, f"0xb{number}"))
     gone = [Checkpoint(3, "0xb3"), Checkpoint(2, "0xb2")]

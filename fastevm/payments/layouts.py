@@ -1,0 +1,39 @@
+"""Prepares a database: makes its tables, or brings an older layout up to date, step by step."""
+
+from collections.abc import Mapping, Sequence
+
+from fastevm.payments.database import MIGRATION_LOCK, Connection
+from fastevm.payments.errors import StoreError
+from fastevm.payments.schema import LAYOUT, MIGRATIONS, TABLES, VERSION
+
+
+def prepare(
+    connection: Connection, name: str, words: Mapping[str, str], guards: Sequence[str]
+) -> None:
+    """Make or migrate the tables; of several processes that start together one does it.
+
+    ``words`` are the database's own for the names in braces. :class:`StoreError` for a layout that
+    this version does not know.
+    """
+    connection.lock(MIGRATION_LOCK)
+    connection.execute(LAYOUT)
+    row = connection.execute("SELECT version FROM layout").fetchone()
+    if row is None:
+        for statement in (*TABLES, *guards):
+            connection.execute(_spelled(statement, words))
+        connection.execute("INSERT INTO layout VALUES (?)", (VERSION,))
+        return
+    version = int(row["version"])
+    while version in MIGRATIONS:
+        for statement in MIGRATIONS[version]:
+            connection.execute(_spelled(statement, words))
+        version += 1
+        connection.execute("UPDATE layout SET version = ?", (version,))
+    if version != VERSION:
+        raise StoreError(f"the store {name} has layout {version}, this version knows {VERSION}")
+
+
+def _spelled(statement: str, words: Mapping[str, str]) -> str:
+    for name, word in words.items():
+        statement = statement.replace("{" + name + "}", word)
+    return statement

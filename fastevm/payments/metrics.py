@@ -1,0 +1,111 @@
+"""Counters and gauges of one back end, as Prometheus reads them."""
+
+import math
+from collections.abc import Mapping
+from threading import Lock
+from typing import Final
+
+PREFIX: Final = "fastevm_payments_"
+BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)  # seconds
+
+HELP: Final[dict[str, str]] = {
+    "passes_total": "Passes of reconciliation that came to their end.",
+    "pass_failures_total": "Passes that an error ended, by its name.",
+    "listener_failures_total": "Listeners that raised.",
+    "capture_seconds": "Seconds from the call of capture to a paid order.",
+    "captures_total": "Captures that ended, by how.",
+    "refusals_total": "Captures and signatures that were refused, by reason.",
+    "node_behind_blocks": "Blocks by which the node is behind what was seen before.",
+    "head": "Number of the newest block.",
+    "block_seconds": "Seconds between two blocks, as measured.",
+    "orders": "Orders by state.",
+    "order_units": "Sum of the orders by state, in units of the token.",
+    "oldest_seconds": "Age of the last change of the oldest order, by state.",
+    "exposure_units": "What is authorized or captured and not paid, in units of the token.",
+    "unreadable_rows": "Rows of the store that were put aside.",
+    "signer_wei": "Balance of the account that pays the gas.",
+    "signer_promised_wei": "What transactions on their way may cost.",
+    "outbox_waiting": "Deliveries of webhooks that wait.",
+    "outbox_lag_seconds": "Age of the oldest delivery that waits.",
+    "webhooks_total": "Attempts at deliveries, by outcome.",
+    "limit_refusals_total": "Captures that a limit refused.",
+}
+
+Labels = tuple[tuple[str, str], ...]
+
+
+class Metrics:
+    """What one back end counts; any thread may write."""
+
+    def __init__(self, labels: Mapping[str, str] | None = None) -> None:
+        self._common = tuple(sorted((labels or {}).items()))
+        self._counters: dict[tuple[str, Labels], float] = {}
+        self._gauges: dict[tuple[str, Labels], float] = {}
+        self._times: dict[str, list[int]] = {}
+        self._sums: dict[str, float] = {}
+        self._lock = Lock()
+
+    def count(self, name: str, by: float = 1, **labels: str) -> None:
+        """Add to a counter."""
+        key = name, tuple(sorted(labels.items()))
+        with self._lock:
+            self._counters[key] = self._counters.get(key, 0) + by
+
+    def set(self, name: str, value: float, **labels: str) -> None:
+        """Set a gauge."""
+        with self._lock:
+            self._gauges[name, tuple(sorted(labels.items()))] = value
+
+    def observe(self, name: str, seconds: float) -> None:
+        """Add to a histogram of seconds."""
+        with self._lock:
+            found = self._times.setdefault(name, [0] * (len(BUCKETS) + 1))
+            for at, bound in enumerate((*BUCKETS, math.inf)):
+                found[at] += seconds <= bound
+            self._sums[name] = self._sums.get(name, 0.0) + seconds
+
+    def value(self, name: str, **labels: str) -> float:
+        """A counter or gauge; 0 when it was never written."""
+        key = name, tuple(sorted(labels.items()))
+        with self._lock:
+            return self._counters.get(key, self._gauges.get(key, 0.0))
+
+    def text(self) -> str:
+        """Everything in the text format of Prometheus."""
+        with self._lock:
+            lines: list[str] = []
+            for kind, found in (("counter", self._counters), ("gauge", self._gauges)):
+                for name in dict.fromkeys(name for name, _ in sorted(found)):
+                    lines += self._heading(name, kind)
+                    lines += [
+                        f"{PREFIX}{name}{self._shown(labels)} {value:.17g}"
+                        for (one, labels), value in sorted(found.items())
+                        if one == name
+                    ]
+            for name, counts in sorted(self._times.items()):
+                lines += self._histogram(name, counts)
+        return "\n".join(lines) + "\n"
+
+    def _histogram(self, name: str, counts: list[int]) -> list[str]:
+        lines = self._heading(name, "histogram")
+        for bound, count in zip((*BUCKETS, math.inf), counts, strict=True):
+            edge = "+Inf" if math.isinf(bound) else f"{bound:g}"
+            lines.append(f"{PREFIX}{name}_bucket{self._shown((('le', edge),))} {count}")
+        shown = self._shown(())
+        lines.append(f"{PREFIX}{name}_sum{shown} {self._sums[name]:.17g}")
+        lines.append(f"{PREFIX}{name}_count{shown} {counts[-1]}")
+        return lines
+
+    @staticmethod
+    def _heading(name: str, kind: str) -> list[str]:
+        return [f"# HELP {PREFIX}{name} {HELP[name]}", f"# TYPE {PREFIX}{name} {kind}"]
+
+    def _shown(self, labels: Labels) -> str:
+        both = (*self._common, *labels)
+        return (
+            "{" + ",".join(f'{name}="{_escaped(one)}"' for name, one in both) + "}" if both else ""
+        )
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,163 @@
+"""PostgreSQL behind the store: several machines, row locks, news by LISTEN and NOTIFY.
+
+Connections are taken for one transaction and given back; one that broke is thrown away, so that the
+store goes on after a restart of the server.
+"""
+
+import queue
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg.rows import dict_row
+
+from fastevm.payments.errors import StoreError, StoreUnavailable
+from fastevm.payments.layouts import prepare
+from fastevm.payments.schema import POSTGRES, POSTGRES_GUARDS
+
+CONNECTIONS: Final = 8  # that are kept open; more are opened when needed, and closed again
+CONNECT_SECONDS: Final = 5
+STATEMENT_SECONDS: Final = 30  # that one statement may take, waiting for locks included
+CHANNEL: Final = "fastevm_payments"
+
+
+class PostgresConnection:
+    """A connection inside a transaction."""
+
+    def __init__(self, connection: "psycopg.Connection[dict[str, Any]]") -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Run one statement."""
+        return self._connection.execute(_translated(statement), values)
+
+    def executemany(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run one statement for each row of values."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_translated(statement), list(values))
+
+    def lock(self, name: str) -> None:
+        """Wait for the lock of this name, and keep it until the transaction ends."""
+        self._connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+
+    def notify(self, shop: str) -> None:
+        """Tell who listens, when this is committed."""
+        self._connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, shop))
+
+
+class PostgresDatabase:
+    """A pool of connections to one server. ``url`` is what libpq takes, with the password."""
+
+    for_update = " FOR UPDATE"
+    skip_locked = " FOR UPDATE SKIP LOCKED"
+    unique_violation = psycopg.errors.UniqueViolation
+
+    def __init__(self, url: str) -> None:
+        self._url, self.name = url, shown(url)
+        self._idle: queue.LifoQueue[psycopg.Connection[dict[str, Any]]] = queue.LifoQueue()
+        self._closed = False
+        with self.transaction() as connection:
+            prepare(connection, self.name, POSTGRES, POSTGRES_GUARDS)
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresConnection]:
+        """All or nothing; :class:`StoreUnavailable` when the server went away meanwhile."""
+        with self._connected() as connection, connection.transaction():
+            yield PostgresConnection(connection)
+
+    def read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of one SELECT."""
+        with self._connected() as connection:
+            return connection.execute(_translated(statement), values).fetchall()
+
+    def watch(self) -> "PostgresWatch":
+        """Begin to listen."""
+        return PostgresWatch(self._connect())
+
+    def close(self) -> None:
+        """Close the connections; those in use are closed when they come back."""
+        self._closed = True
+        while not self._idle.empty():
+            with suppress(queue.Empty):
+                self._idle.get_nowait().close()
+
+    @contextmanager
+    def _connected(self) -> "Iterator[psycopg.Connection[dict[str, Any]]]":
+        """A connection for one use; one that broke does not come back to the pool."""
+        connection = self._take()
+        try:
+            yield connection
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            connection.close()
+            raise StoreUnavailable(f"the store {self.name}: {type(error).__name__}") from None
+        except psycopg.errors.DatabaseError as error:
+            if isinstance(error, self.unique_violation):
+                raise
+            raise StoreError(f"the store {self.name}: {type(error).__name__}") from error
+        finally:
+            self._give_back(connection)
+
+    def _take(self) -> "psycopg.Connection[dict[str, Any]]":
+        while True:
+            try:
+                connection = self._idle.get_nowait()
+            except queue.Empty:
+                return self._connect()
+            if not connection.closed:
+                return connection
+
+    def _give_back(self, connection: "psycopg.Connection[dict[str, Any]]") -> None:
+        if connection.closed:
+            return
+        if self._closed or self._idle.qsize() >= CONNECTIONS:
+            connection.close()
+        else:
+            self._idle.put(connection)
+
+    def _connect(self) -> "psycopg.Connection[dict[str, Any]]":
+        try:
+            return psycopg.connect(
+                self._url,
+                autocommit=True,
+                row_factory=dict_row,
+                connect_timeout=CONNECT_SECONDS,
+                options=f"-c statement_timeout={STATEMENT_SECONDS}s -c synchronous_commit=on",
+            )
+        except psycopg.OperationalError as error:
+            raise StoreUnavailable(
+                f"the store {self.name} cannot be reached: {type(error).__name__}"
+            ) from None
+        except psycopg.ProgrammingError:
+            raise StoreError("the address of the store is not one of PostgreSQL") from None
+
+
+class PostgresWatch:
+    """A connection that listens. A hint only: nothing is told while it is broken."""
+
+    def __init__(self, connection: "psycopg.Connection[dict[str, Any]]") -> None:
+        self._connection = connection
+        connection.execute(f"LISTEN {CHANNEL}")
+
+    def wait(self, seconds: float) -> bool:
+        """Whether something was told within ``seconds``. :class:`StoreUnavailable`."""
+        try:
+            return any(self._connection.notifies(timeout=seconds, stop_after=1))
+        except psycopg.OperationalError:
+            raise StoreUnavailable("the connection that listens for changes broke") from None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _translated(statement: str) -> str:
+    return statement.replace("%", "%%").replace("?", "%s")
+
+
+def shown(url: str) -> str:
+    """An address without user, password and options."""
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"

@@ -1,0 +1,216 @@
+"""Brings ledger, orders and transactions up to the canonical head, pass by pass, and goes on.
+
+A pass begins with a look: one batch that asks for the head, what is known below it, the account and
+every transaction whose fate is open. Where nothing has changed, that is the whole pass.
+"""
+
+import asyncio
+import contextlib
+import logging
+from asyncio import to_thread
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from fastevm.payments.chain import Chain, Head, head_of
+from fastevm.payments.errors import NodeUnreachable, PaymentError
+from fastevm.payments.metrics import Metrics
+from fastevm.payments.node import NodeClient
+from fastevm.payments.orders import Order
+from fastevm.payments.scanner import POINTS, Scanner
+from fastevm.payments.settlement import Settling
+from fastevm.payments.states import State
+from fastevm.payments.store import Store
+from fastevm.payments.transactions import Situation, Transactions
+from fastevm.wire.client.messages import Call
+
+log: Final = logging.getLogger(__name__)
+
+LONGEST_PAUSE: Final = 30.0  # seconds between passes that fail; the first ones are shorter
+MOVING: Final = (State.CAPTURING, State.AUTHORIZING, State.CANCELLING, State.CAPTURED)
+
+# What a provider's answer raises when it is laid out as no answer should be.
+ODD_ANSWERS: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+
+class Reconciler:
+    """The passes of one back end, and who is told of what they changed."""
+
+    def __init__(
+        self,
+        node: NodeClient,
+        store: Store,
+        chain: Chain,
+        scanner: Scanner,
+        transactions: Transactions,
+        metrics: Metrics,
+    ) -> None:
+        self.node, self.store, self.chain, self.metrics = node, store, chain, metrics
+        self.scanner, self.transactions = scanner, transactions
+        self.settling = Settling(store, scanner.token, chain, self._changed)
+        self.listeners: list[Callable[[Order], None]] = []
+        self.extra: list[Callable[[], Any]] = []  # further steps of a pass, as coroutines
+        self.seen: Situation | None = None
+        self._news: list[Order] = []
+        self._pass: asyncio.Task[None] | None = None
+
+    def _changed(self, order: Order) -> None:
+        self._news.append(order)
+
+    async def close(self) -> None:
+        """End the pass under way."""
+        if self._pass is not None:
+            self._pass.cancel()
+            await asyncio.gather(self._pass, return_exceptions=True)
+
+    # --- passes -----------------------------------------------------------------------------------
+
+    async def reconcile(self) -> None:
+        """One pass; those who call while one runs share it.
+
+        NodeUnreachable, NodeRefusal, NodeBehind, WrongChain, ReorganisedMeanwhile, StoreError:
+        nothing is lost, the next pass goes on.
+        """
+        if self._pass is None or self._pass.done():
+            self._pass = asyncio.create_task(self._reconcile())
+        await asyncio.shield(self._pass)
+
+    async def _reconcile(self) -> None:
+        try:
+            await self._pass_through()
+            self.metrics.count("passes_total")
+        except ODD_ANSWERS as error:
+            log.warning("an answer of the node is not understood", exc_info=True)
+            raise NodeUnreachable(f"an answer that is not understood: {error!r}") from None
+        finally:
+            self._tell_news()
+
+    async def _pass_through(self) -> None:
+        points = (await to_thread(self.store.checkpoints, self.scanner.scope))[:POINTS]
+        groups = await to_thread(self.transactions.open_groups)
+        asked: list[Call] = [
+            ("eth_chainId", []),
+            ("eth_getBlockByNumber", ["latest", False]),
+            *(("eth_getBlockByNumber", [hex(one.number), False]) for one in points),
+        ]
+        answers = await self.node.batch([*asked, *self.transactions.asked(groups)])
+        self.chain.check_id(answers[0])
+        head = head_of(answers[1])
+        if head is None:
+            raise NodeUnreachable("the node has no newest block")
+        self.metrics.set("head", head.number)
+        self.seen = self.transactions.read(groups, answers[len(asked) :])
+        dead = await self.scanner.scan(head, answers[2 : len(asked)])
+        await to_thread(self.settling.apply_ledger)
+        behind = self.scanner.behind > 0
+        self.metrics.set("node_behind_blocks", self.scanner.behind)
+        self.metrics.set("block_seconds", self.chain.block_seconds)
+        await self.transactions.follow(self.seen, behind=behind)
+        await to_thread(self.settling.settle_movements, dead)
+        await to_thread(self.settling.release)
+        for step in self.extra:
+            await step()
+        await self.settling.confirm(self.node)
+        if self.scanner.deep is not None:
+            await to_thread(self.settling.expire, self.scanner.deep.timestamp)
+
+    async def head(self) -> Head:
+        """The newest block; WrongChain when it is another chain's."""
+        chain_id, block = await self.node.batch(
+            [("eth_chainId", []), ("eth_getBlockByNumber", ["latest", False])]
+        )
+        self.chain.check_id(chain_id)
+        head = head_of(block)
+        if head is None:
+            raise NodeUnreachable("the node has no newest block")
+        return head
+
+    # --- for ever ---------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Reconcile until cancelled: at every log of the stream, and again and again without any.
+
+        Whatever goes wrong is logged and counted, and the next pass tries again, after pauses that
+        grow while it goes on.
+        """
+        wake = asyncio.Event()
+        streams: list[asyncio.Task[None]] = []
+        failures = 0
+        try:
+            while True:
+                wake.clear()
+                try:
+                    if not streams and self.node.feed_url is not None:
+                        streams = await self._streams(wake)
+                    await self.reconcile()
+                    failures = 0
+                except Exception as error:  # a back end goes on, whatever it was
+                    failures += 1
+                    self._failed(error)
+                pause = await self._pause(failures)
+                # not wait_for: before Python 3.12 it can swallow a cancellation
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await wake.wait()
+        finally:
+            for stream in streams:
+                stream.cancel()
+            await asyncio.gather(*streams, return_exceptions=True)
+
+    def _failed(self, error: Exception) -> None:
+        name = type(error).__name__
+        self.metrics.count("pass_failures_total", error=name)
+        if isinstance(error, PaymentError):
+            log.warning("reconciliation stopped: %s: %s", name, error)
+        else:
+            log.exception("reconciliation stopped")
+
+    async def _pause(self, failures: int) -> float:
+        """Seconds until the next pass: short while something is on its way, long while it fails."""
+        policy = self.chain.policy
+        try:
+            moving = await to_thread(self._moving)
+        except PaymentError:
+            moving = False
+        usual = self.chain.poll_seconds if moving else policy.scan_every
+        if not failures:
+            return usual
+        return float(min(max(policy.poll, 0.05) * 2 ** min(failures, 16), LONGEST_PAUSE))
+
+    def _moving(self) -> bool:
+        if self.store.orders(MOVING, limit=1):
+            return True
+        return bool(self.store.movements(open_only=True))
+
+    async def _streams(self, wake: asyncio.Event) -> list[asyncio.Task[None]]:
+        wanted = (await to_thread(self.scanner.filters))[:2]
+        return [asyncio.create_task(self._listen(one, wake)) for one in wanted]
+
+    async def _listen(self, wanted: dict[str, Any], wake: asyncio.Event) -> None:
+        """Apply the stream of canonical logs; a new connection asks for a scan."""
+        while True:
+            try:
+                async for told in self.node.subscribe("logs", wanted):
+                    if told is None or await self.scanner.hear(told):
+                        wake.set()
+            except Exception as error:  # the next scan reads what the stream did not tell
+                self._failed(error)
+                await asyncio.sleep(self.chain.policy.scan_every)
+
+    # --- telling ----------------------------------------------------------------------------------
+
+    def tell(self, order: Order) -> Order:
+        """Tell every listener of a change; one that raises is counted, and the next one told."""
+        log.info("order %s is %s", order.id, order.state.value)
+        for listener in self.listeners:
+            try:
+                listener(order)
+            except Exception:  # it is the caller's code
+                self.metrics.count("listener_failures_total")
+                log.exception("a listener raised")
+        return order
+
+    def _tell_news(self) -> None:
+        news, self._news[:] = list(self._news), []
+        for order in news:
+            self.tell(replace(order))

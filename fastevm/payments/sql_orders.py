@@ -1,0 +1,199 @@
+"""Orders and the trail of what happened to them, in SQL."""
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from fastevm.payments.database import Database, Row, marks
+from fastevm.payments.errors import DuplicateOrder, UnknownOrder, UnreadableRow
+from fastevm.payments.orders import PAGE, AuditEntry, Order
+from fastevm.payments.outbox import DRAFTED, order_data
+from fastevm.payments.rows import order_values, read_order, read_submission, readable
+from fastevm.payments.sql_books import Books
+from fastevm.payments.states import State, Trigger
+
+log: Final = logging.getLogger(__name__)
+
+MOST_UNREADABLE: Final = 1_000  # messages about rows that cannot be read, kept for who asks
+
+
+class SqlOrders:
+    """The half of the store that the merchant's own deeds change, for one shop."""
+
+    database: Database
+    shop: str
+    unreadable: dict[str, None]
+
+    @contextmanager
+    def books(self) -> Iterator[Books]:
+        """This shop's rows inside one database transaction."""
+        with self.database.transaction() as connection:
+            yield Books(connection, self.database, self.shop)
+
+    def bad(self, error: UnreadableRow) -> None:
+        """Put a row aside: it is reported once, and in nobody's way."""
+        text = str(error)
+        if text not in self.unreadable and len(self.unreadable) < MOST_UNREADABLE:
+            self.unreadable[text] = None
+            log.error("a row of the store cannot be read: %s", text)
+
+    def add(self, order: Order) -> Order:
+        """Keep a new order; the same id with the same terms answers the one that is there."""
+        try:
+            with self.books() as books:
+                known = books.order_row(order.id)
+                if known is not None:
+                    return _same(read_order(known), order)
+                values = order_values(self.shop, order, books.now)
+                books.execute(f"INSERT INTO orders VALUES ({marks(len(values))})", *values)
+                state = order.state.value
+                books.trail(order.id, "merchant", "drafted", "", state, "")
+                books.notice(order.id, DRAFTED, order_data(order, ""))
+        except self.database.unique_violation:
+            return self._raced(order)
+        return self.order(order.id)
+
+    def _raced(self, order: Order) -> Order:
+        """Somebody has just added this id, or another order has its payer and nonce."""
+        try:
+            return _same(self.order(order.id), order)
+        except UnknownOrder:
+            raise DuplicateOrder("payer and nonce belong to another order") from None
+
+    def order(self, order_id: str) -> Order:
+        """One order; UnknownOrder, UnreadableRow."""
+        rows = self.database.read(
+            "SELECT * FROM orders WHERE shop = ? AND id = ?", (self.shop, order_id)
+        )
+        if not rows:
+            raise UnknownOrder(f"no order has the id {order_id!r}")
+        return read_order(rows[0])
+
+    def orders(
+        self,
+        states: Collection[State] | None = None,
+        *,
+        payer: str | None = None,
+        after: str = "",
+        limit: int = PAGE,
+    ) -> list[Order]:
+        """Orders by id, those after ``after``; rows that cannot be read are left out."""
+        while True:
+            rows = self._page(states, payer, after, limit)
+            found = readable(rows, read_order, self.bad)
+            if found or len(rows) < limit:
+                return found
+            after = rows[-1]["id"]
+
+    def _page(
+        self, states: Collection[State] | None, payer: str | None, after: str, limit: int
+    ) -> list[Any]:
+        wanted, values = "shop = ? AND id > ?", list[Any]((self.shop, after))
+        if states is not None:
+            wanted += f" AND state IN ({marks(len(states))})"
+            values += [state.value for state in states]
+        if payer is not None:
+            wanted += " AND payer = ?"
+            values.append(payer)
+        statement = f"SELECT * FROM orders WHERE {wanted} ORDER BY id LIMIT ?"
+        return self.database.read(statement, (*values, limit))
+
+    def payers(
+        self, states: Collection[State], recent: Collection[State], since: float
+    ) -> list[str]:
+        """Who has an order in one of ``states``, or one in ``recent`` that changed ``since``."""
+        rows = self.database.read(
+            f"SELECT DISTINCT payer FROM orders WHERE shop = ? AND (state IN"
+            f" ({marks(len(states))}) OR state IN ({marks(len(recent))}) AND updated_at >= ?)",
+            (self.shop, *(one.value for one in (*states, *recent)), since),
+        )
+        return [row["payer"] for row in rows]
+
+    def counts(self) -> dict[State, tuple[int, int, float]]:
+        """Of each state: how many orders, their sum in units, and when the oldest changed last."""
+        found: dict[State, tuple[int, int, float]] = {}
+        for row in self.database.read(
+            "SELECT state, value, updated_at FROM orders WHERE shop = ?", (self.shop,)
+        ):
+            try:
+                state, value = State(row["state"]), int(row["value"])
+            except ValueError:
+                continue
+            count, total, oldest = found.get(state, (0, 0, row["updated_at"]))
+            found[state] = count + 1, total + value, min(oldest, row["updated_at"])
+        return found
+
+    def find(self, token: str, payer: str, nonce: str) -> Order | None:
+        """The order of an authorization."""
+        rows = self.database.read(
+            "SELECT * FROM orders WHERE shop = ? AND token = ? AND payer = ? AND nonce = ?",
+            (self.shop, token, payer, nonce),
+        )
+        return read_order(rows[0]) if rows else None
+
+    def change(
+        self, order_id: str, trigger: Trigger, *, version: int | None = None, **members: Any
+    ) -> Order:
+        """Apply a transition, with its line in the trail and its notice."""
+        with self.books() as books:
+            return books.change(order_id, trigger, version, members)
+
+    def audit(self, order_id: str) -> list[AuditEntry]:
+        """The trail of an order, oldest first."""
+        rows = self.database.read(
+            "SELECT * FROM audit WHERE shop = ? AND order_id = ? ORDER BY number",
+            (self.shop, order_id),
+        )
+        return [_entry(row) for row in rows]
+
+    def reseal(self, again: Callable[[bytes, str], bytes | None]) -> int:
+        """Replace sealed values by what ``again(sealed, place)`` answers; how many there were."""
+        with self.books() as books:
+            wanted = "WHERE shop = ? AND sealed IS NOT NULL"
+            orders = books.rows(f"SELECT * FROM orders {wanted}", self.shop)
+            sent = books.rows(f"SELECT * FROM submissions {wanted}", self.shop)
+            held = [
+                *(("orders", "id", one.id, one.sealed or b"", one.place)
+                  for one in readable(orders, read_order, self.bad)),
+                *(("submissions", "number", one.number, one.sealed, one.place)
+                  for one in readable(sent, read_submission, self.bad)),
+            ]  # fmt: skip
+            for column in ("sealed", "previous"):
+                held += [
+                    (f"endpoints/{column}", "id", row["id"], row[column], f"endpoint/{row['id']}")
+                    for row in books.rows("SELECT * FROM endpoints WHERE shop = ?", self.shop)
+                    if row[column] is not None
+                ]
+            return sum(_reseal(books, again, *one) for one in held)
+
+
+def _reseal(
+    books: Books,
+    again: Callable[[bytes, str], bytes | None],
+    where: str,
+    key: str,
+    name: Any,
+    held: bytes,
+    place: str,
+) -> int:
+    sealed = again(bytes(held), place)
+    if sealed is None:
+        return 0
+    table, _, column = where.partition("/")
+    books.execute(
+        f"UPDATE {table} SET {column or 'sealed'} = ? WHERE shop = ? AND {key} = ?",
+        sealed, books.shop, name,
+    )  # fmt: skip
+    return 1
+
+
+def _same(found: Order, wanted: Order) -> Order:
+    if found.authorization != wanted.authorization:
+        raise DuplicateOrder(f"order {wanted.id} has other terms")
+    return found
+
+
+def _entry(row: Row) -> AuditEntry:
+    names = ("number", "order_id", "at", "actor", "what", "before", "after", "detail")
+    return AuditEntry(*(row[name] for name in names))

@@ -1,0 +1,182 @@
+"""The outbox in SQL: notices, endpoints of webhooks, and what each of them still has to get."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fastevm.payments.database import Watch, marks
+from fastevm.payments.errors import InvalidTerms, UnknownOrder
+from fastevm.payments.orders import PAGE
+from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
+from fastevm.payments.rows import read_delivery, read_endpoint, read_notice
+from fastevm.payments.sql_orders import SqlOrders
+
+_WITH_NOTICE: Final = (
+    "SELECT events.*, deliveries.endpoint, deliveries.state AS delivery_state, deliveries.due,"
+    " deliveries.fence, deliveries.attempts, deliveries.status"
+    " FROM deliveries JOIN events ON events.number = deliveries.event"
+)
+
+
+class SqlOutbox(SqlOrders):
+    """Who is told what, for one shop."""
+
+    def notices(
+        self, after: int = 0, *, order_id: str | None = None, limit: int = PAGE
+    ) -> list[Notice]:
+        """Notices by number, those after ``after``."""
+        wanted, values = "shop = ? AND number > ?", list[Any]((self.shop, after))
+        if order_id is not None:
+            wanted += " AND order_id = ?"
+            values.append(order_id)
+        rows = self.database.read(
+            f"SELECT * FROM events WHERE {wanted} ORDER BY number LIMIT ?", (*values, limit)
+        )
+        return [read_notice(row) for row in rows]
+
+    def newest_notice(self) -> int:
+        """The number of the newest notice; 0 when there is none."""
+        (row,) = self.database.read(
+            "SELECT MAX(number) AS newest FROM events WHERE shop = ?", (self.shop,)
+        )
+        return row["newest"] or 0
+
+    def watch(self) -> Watch:
+        """Begin to listen for changes of the store."""
+        return self.database.watch()
+
+    # --- endpoints --------------------------------------------------------------------------------
+
+    def add_endpoint(self, endpoint: Endpoint) -> None:
+        """Send notices there from now on; InvalidTerms when the id is taken."""
+        try:
+            with self.books() as books:
+                books.execute(
+                    f"INSERT INTO endpoints VALUES ({marks(8)})",
+                    self.shop, endpoint.id, endpoint.url, endpoint.sealed, endpoint.previous,
+                    int(endpoint.disabled), None, books.now,
+                )  # fmt: skip
+        except self.database.unique_violation:
+            raise InvalidTerms(f"endpoint: {endpoint.id!r} is there already") from None
+
+    def endpoints(self) -> list[Endpoint]:
+        """All of them, by id."""
+        rows = self.database.read(
+            "SELECT * FROM endpoints WHERE shop = ? ORDER BY id", (self.shop,)
+        )
+        return [read_endpoint(row) for row in rows]
+
+    def change_endpoint(self, endpoint_id: str, **members: Any) -> None:
+        """Set ``url``, ``sealed``, ``previous``, ``disabled`` or ``failing_since``.
+
+        What waits for an endpoint that is disabled is dropped; :meth:`replay` brings it back.
+        """
+        with self.books() as books:
+            assigned = ", ".join(f"{name} = ?" for name in members)
+            values = [int(one) if isinstance(one, bool) else one for one in members.values()]
+            changed = books.execute(
+                f"UPDATE endpoints SET {assigned} WHERE shop = ? AND id = ?",
+                *values, self.shop, endpoint_id,
+            ).rowcount  # fmt: skip
+            if not changed:
+                raise UnknownOrder(f"no endpoint has the id {endpoint_id!r}")
+            if members.get("disabled"):
+                books.execute(
+                    "UPDATE deliveries SET state = ? WHERE shop = ? AND endpoint = ? AND state = ?",
+                    DeliveryState.DROPPED.value, self.shop, endpoint_id,
+                    DeliveryState.WAITING.value,
+                )  # fmt: skip
+
+    # --- deliveries -------------------------------------------------------------------------------
+
+    def claim_deliveries(
+        self, seconds: float, limit: int, skip: Sequence[str] = ()
+    ) -> list[Delivery]:
+        """Deliveries that are due, for ``seconds`` this caller's alone.
+
+        One of each order and endpoint, and only when everything before it has arrived there.
+        ``skip`` are endpoints that have enough to do.
+        """
+        now = time.time()
+        with self.books() as books:
+            others = f" AND endpoint NOT IN ({marks(len(skip))})" if skip else ""
+            rows = books.rows(
+                "SELECT endpoint, event FROM deliveries AS this WHERE shop = ? AND state = ?"
+                f" AND due <= ? AND lease_until <= ?{others} AND NOT EXISTS (SELECT 1 FROM"
+                " deliveries AS earlier WHERE earlier.shop = this.shop"
+                " AND earlier.endpoint = this.endpoint AND earlier.order_id = this.order_id"
+                " AND earlier.event < this.event AND earlier.state = this.state)"
+                f" ORDER BY event LIMIT ?{self.database.skip_locked}",
+                self.shop, DeliveryState.WAITING.value, now, now, *skip, limit,
+            )  # fmt: skip
+            found = []
+            for row in rows:
+                key = self.shop, row["endpoint"], row["event"]
+                books.execute(
+                    "UPDATE deliveries SET lease_until = ?, fence = fence + 1,"
+                    " attempts = attempts + 1 WHERE shop = ? AND endpoint = ? AND event = ?",
+                    now + seconds, *key,
+                )  # fmt: skip
+                found += books.rows(
+                    f"{_WITH_NOTICE} WHERE deliveries.shop = ? AND endpoint = ? AND event = ?",
+                    *key,
+                )
+            return [read_delivery(row) for row in found]
+
+    def delivered(
+        self, delivery: Delivery, state: DeliveryState, status: str, due: float = 0.0
+    ) -> bool:
+        """Say how a delivery went; whether it was still the caller's to say."""
+        with self.books() as books:
+            count: int = books.execute(
+                "UPDATE deliveries SET state = ?, status = ?, due = ?, lease_until = 0"
+                " WHERE shop = ? AND endpoint = ? AND event = ? AND fence = ?",
+                state.value, status, due, self.shop, delivery.endpoint, delivery.notice.number,
+                delivery.fence,
+            ).rowcount  # fmt: skip
+            return count == 1
+
+    def deliveries(
+        self, endpoint: str | None = None, state: DeliveryState | None = None, limit: int = PAGE
+    ) -> list[Delivery]:
+        """Deliveries by notice."""
+        wanted, values = "deliveries.shop = ?", list[Any]((self.shop,))
+        if endpoint is not None:
+            wanted += " AND endpoint = ?"
+            values.append(endpoint)
+        if state is not None:
+            wanted += " AND deliveries.state = ?"
+            values.append(state.value)
+        rows = self.database.read(
+            f"{_WITH_NOTICE} WHERE {wanted} ORDER BY deliveries.event LIMIT ?", (*values, limit)
+        )
+        return [read_delivery(row) for row in rows]
+
+    def replay(self, endpoint: str, first: int, last: int | None = None) -> int:
+        """Deliver notices ``first`` to ``last`` again, in their order; how many."""
+        now = time.time()
+        most = self.newest_notice() if last is None else last
+        with self.books() as books:
+            books.execute(
+                "DELETE FROM deliveries WHERE shop = ? AND endpoint = ? AND event BETWEEN ? AND ?",
+                self.shop, endpoint, first, most,
+            )  # fmt: skip
+            count: int = books.execute(
+                "INSERT INTO deliveries (shop, endpoint, event, order_id, state, due, lease_until,"
+                " fence, attempts, status) SELECT shop, ?, number, order_id, ?, ?, 0, ?, 0, ''"
+                " FROM events WHERE shop = ? AND number BETWEEN ? AND ?",
+                endpoint, DeliveryState.WAITING.value, now, int(1_000 * now), self.shop, first,
+                most,
+            ).rowcount  # fmt: skip
+            books.connection.notify(self.shop)
+            return count
+
+    def backlog(self) -> tuple[int, float]:
+        """How many deliveries wait, and since when the oldest does (0.0 when none does)."""
+        (row,) = self.database.read(
+            "SELECT COUNT(*) AS count, MIN(events.at) AS oldest FROM deliveries"
+            " JOIN events ON events.number = deliveries.event"
+            " WHERE deliveries.shop = ? AND deliveries.state = ?",
+            (self.shop, DeliveryState.WAITING.value),
+        )
+        return row["count"], row["oldest"] or 0.0

@@ -1,0 +1,295 @@
+"""Transactions of the merchant in SQL: reserved, signed, replaced, and how far they have come."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from fastevm.payments.database import marks
+from fastevm.payments.errors import LimitReached
+from fastevm.payments.movements import Movement, MovementTrigger
+from fastevm.payments.orders import Draft, Progress, Purpose, Submission
+from fastevm.payments.outbox import REQUESTED, movement_data
+from fastevm.payments.reasons import Reason
+from fastevm.payments.rows import read_movement, read_submission, readable
+from fastevm.payments.sql_books import SIGN_SECONDS, Books, Slot
+from fastevm.payments.sql_orders import SqlOrders
+from fastevm.payments.states import State, Trigger
+
+_WAITING: Final = tuple(one.value for one in Progress if one.waiting)
+DAY_SECONDS: Final = 86_400
+
+
+class SqlSubmissions(SqlOrders):
+    """What was sent for orders and movements."""
+
+    def submit(
+        self,
+        order_id: str,
+        trigger: Trigger,
+        purpose: Purpose,
+        *,
+        sender: str,
+        least_nonce: int,
+        draft: Callable[[int], Draft],
+        most_today: int | None = None,
+    ) -> Submission:
+        """Apply a transition and reserve its transaction, both or neither."""
+        with self.books() as books:
+            if most_today is not None:
+                self._check_day(books, order_id, most_today)
+            order = books.change(order_id, trigger, None, {"reason": None, "detail": ""})
+            chain_id = order.authorization.domain.chain_id
+            nonce = books.next_nonce(chain_id, sender, least_nonce)
+            slot = Slot(order_id, "", purpose, chain_id, sender, nonce)
+            return books.reserve(slot, draft(nonce))
+
+    def _check_day(self, books: Books, order_id: str, most: int) -> None:
+        """Refuse a capture beyond what may be captured in one day (UTC)."""
+        books.connection.lock(f"day/{self.shop}")
+        begin = books.now - books.now % DAY_SECONDS
+        rows = books.rows(
+            "SELECT orders.value FROM orders WHERE shop = ? AND state IN (?, ?, ?) AND id IN"
+            " (SELECT order_id FROM audit WHERE shop = ? AND what = ? AND at >= ?)",
+            self.shop, State.CAPTURING.value, State.CAPTURED.value, State.PAID.value,
+            self.shop, Trigger.SUBMIT_CAPTURE.value, begin,
+        )  # fmt: skip
+        taken = sum(int(row["value"]) for row in rows)
+        value = books.order(order_id).authorization.terms.value
+        if taken + value > most:
+            raise LimitReached(f"today's captures are {taken} units of at most {most}")
+
+    def move(
+        self,
+        movement: Movement,
+        *,
+        chain_id: int,
+        sender: str,
+        least_nonce: int,
+        draft: Callable[[int], Draft],
+        check: Callable[[list[Movement]], None],
+    ) -> tuple[Movement, Submission | None]:
+        """Keep a movement and reserve its transaction, both or neither.
+
+        ``check(movements)`` is told the order's other movements under the order's lock, and raises
+        what the caller shall get. Asking again with the same key and terms answers what is there,
+        without a new transaction.
+        """
+        with self.books() as books:
+            books.order_row(movement.order_id)
+            known = books.movement(movement.key)
+            if known is not None:
+                terms = [(one.order_id, one.kind, one.amount, one.recipient)
+                         for one in (known, movement)]  # fmt: skip
+                if terms[0] != terms[1]:
+                    raise LimitReached(f"the key {movement.key!r} belongs to another movement")
+                return known, None
+            check(_movements(books, movement.order_id))
+            nonce = books.next_nonce(chain_id, sender, least_nonce)
+            self._insert(books, movement)
+            purpose = movement.kind.purpose
+            slot = Slot(movement.order_id, movement.key, purpose, chain_id, sender, nonce)
+            return movement, books.reserve(slot, draft(nonce))
+
+    def _insert(self, books: Books, movement: Movement) -> None:
+        books.execute(
+            "INSERT INTO movements (shop, key, order_id, kind, amount, recipient, state, detail,"
+            f" version, created_at, updated_at) VALUES ({marks(11)})",
+            self.shop, movement.key, movement.order_id, movement.kind.value,
+            str(movement.amount), movement.recipient, movement.state.value, "", 0, books.now,
+            books.now,
+        )  # fmt: skip
+        what = f"{movement.kind.value} requested"
+        detail = f"{movement.amount} to {movement.recipient}"
+        books.trail(movement.order_id, "merchant", what, "", movement.state.value, detail)
+        told = f"{movement.kind.value}.{REQUESTED}"
+        books.notice(movement.order_id, told, movement_data(movement, ""))
+
+    def resubmit(
+        self,
+        movement: Movement,
+        *,
+        chain_id: int,
+        sender: str,
+        least_nonce: int,
+        draft: Callable[[int], Draft],
+    ) -> Submission:
+        """Reserve another transaction for a movement that has failed."""
+        with self.books() as books:
+            books.advance(movement.key, MovementTrigger.RETRY, {})
+            nonce = books.next_nonce(chain_id, sender, least_nonce)
+            purpose = movement.kind.purpose
+            slot = Slot(movement.order_id, movement.key, purpose, chain_id, sender, nonce)
+            return books.reserve(slot, draft(nonce))
+
+    def movements(self, order_id: str | None = None, *, open_only: bool = False) -> list[Movement]:
+        """Movements of one order, or of all, oldest first."""
+        wanted, values = "shop = ?", list[Any]((self.shop,))
+        if order_id is not None:
+            wanted += " AND order_id = ?"
+            values.append(order_id)
+        if open_only:
+            wanted += " AND state IN ('requested', 'seen')"
+        rows = self.database.read(
+            f"SELECT * FROM movements WHERE {wanted} ORDER BY created_at, key", values
+        )
+        return readable(rows, read_movement, self.bad)
+
+    def movement(self, key: str) -> Movement | None:
+        """One movement; None when there is none with this key."""
+        rows = self.database.read(
+            "SELECT * FROM movements WHERE shop = ? AND key = ?", (self.shop, key)
+        )
+        return read_movement(rows[0]) if rows else None
+
+    def advance(self, key: str, trigger: MovementTrigger, **members: Any) -> Movement:
+        """Apply a transition of a movement, with its line in the trail and its notice."""
+        with self.books() as books:
+            return books.advance(key, trigger, members)
+
+    # --- signing ----------------------------------------------------------------------------------
+
+    def signed(self, number: int, transaction_hash: str, sealed: bytes) -> Submission | None:
+        """Keep the signed bytes of a reserved transaction; None when somebody else was faster."""
+        with self.books() as books:
+            changed = books.execute(
+                "UPDATE submissions SET progress = ?, transaction_hash = ?, sealed = ?,"
+                " reason = NULL, detail = '' WHERE number = ? AND shop = ? AND progress = ?",
+                Progress.RECORDED.value, transaction_hash, sealed, number, self.shop,
+                Progress.RESERVED.value,
+            ).rowcount  # fmt: skip
+            if not changed:
+                return None
+            row = books.execute("SELECT * FROM submissions WHERE number = ?", number).fetchone()
+            one = read_submission(row)
+            what = f"{one.purpose.value} recorded as transaction {transaction_hash}"
+            detail = f"nonce {one.account_nonce}"
+            books.trail(
+                one.order_id, "merchant", what, Progress.RESERVED.value, Progress.RECORDED.value,
+                detail,
+            )  # fmt: skip
+            return one
+
+    def claim(self, number: int) -> bool:
+        """Whether this caller may sign a reserved transaction now, for a while alone."""
+        now = time.time()
+        with self.books() as books:
+            count: int = books.execute(
+                "UPDATE submissions SET lease_until = ? WHERE number = ? AND shop = ?"
+                " AND progress = ? AND lease_until <= ?",
+                now + SIGN_SECONDS, number, self.shop, Progress.RESERVED.value, now,
+            ).rowcount  # fmt: skip
+            return count == 1
+
+    def postpone(self, number: int, reason: Reason, detail: str, until: float) -> None:
+        """A reserved transaction could not be signed: others may try from ``until`` on."""
+        with self.books() as books:
+            books.execute(
+                "UPDATE submissions SET lease_until = ?, reason = ?, detail = ?"
+                " WHERE number = ? AND shop = ? AND progress = ?",
+                until, reason.value, detail, number, self.shop, Progress.RESERVED.value,
+            )  # fmt: skip
+
+    def replace(
+        self, old: Submission, purpose: Purpose, draft: Callable[[int], Draft]
+    ) -> Submission | None:
+        """Reserve a replacement under the same nonce; None when somebody has replaced it already.
+
+        What was reserved and not signed before can then not be signed any more.
+        """
+        with self.books() as books:
+            books.connection.lock(f"nonces/{old.chain_id}/{old.sender}")
+            newest = books.newest_bump(old.chain_id, old.sender, old.account_nonce)
+            if newest != old.bump:
+                return None
+            books.execute(
+                "UPDATE submissions SET progress = ? WHERE number = ? AND progress = ?",
+                Progress.REPLACED.value, old.number, Progress.RESERVED.value,
+            )  # fmt: skip
+            slot = Slot(
+                old.order_id, old.movement, purpose, old.chain_id, old.sender, old.account_nonce
+            )
+            return books.reserve(slot, draft(old.account_nonce))
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def submissions(
+        self,
+        *,
+        order_id: str | None = None,
+        movement: str | None = None,
+        chain_id: int | None = None,
+        sender: str | None = None,
+        waiting: bool = False,
+        least_nonce: int | None = None,
+        account_nonce: int | None = None,
+    ) -> list[Submission]:
+        """Transactions of this shop by sender, nonce and bump."""
+        wanted, values = ["shop = ?"], list[Any]((self.shop,))
+        for condition, value in (
+            ("order_id = ?", order_id),
+            ("movement = ?", movement),
+            ("chain_id = ?", None if chain_id is None else str(chain_id)),
+            ("sender = ?", sender),
+            ("account_nonce >= ?", least_nonce),
+            ("account_nonce = ?", account_nonce),
+        ):
+            if value is not None:
+                wanted.append(condition)
+                values.append(value)
+        if waiting:
+            wanted.append(f"progress IN ({marks(len(_WAITING))})")
+            values += _WAITING
+        statement = (
+            f"SELECT * FROM submissions WHERE {' AND '.join(wanted)}"
+            " ORDER BY sender, account_nonce, bump"
+        )
+        return readable(self.database.read(statement, values), read_submission, self.bad)
+
+    def outstanding(self, chain_id: int, sender: str) -> int:
+        """The wei that transactions of an account, of whatever shop, may still cost."""
+        rows = self.database.read(
+            "SELECT account_nonce, gas, max_fee FROM submissions WHERE chain_id = ? AND sender = ?"
+            f" AND progress IN ({marks(len(_WAITING))})",
+            (str(chain_id), sender, *_WAITING),
+        )
+        dearest: dict[int, int] = {}
+        for row in rows:
+            cost = int(row["gas"]) * int(row["max_fee"])
+            dearest[row["account_nonce"]] = max(cost, dearest.get(row["account_nonce"], 0))
+        return sum(dearest.values())
+
+    def note(
+        self,
+        number: int,
+        progress: Progress,
+        reason: Reason | None = None,
+        detail: str = "",
+    ) -> None:
+        """Write down how far a transaction has come."""
+        with self.books() as books:
+            row = books.execute(
+                "SELECT order_id, transaction_hash, progress FROM submissions"
+                " WHERE number = ? AND shop = ?",
+                number, self.shop,
+            ).fetchone()  # fmt: skip
+            if row is None or row["progress"] == progress.value:
+                return
+            books.execute(
+                "UPDATE submissions SET progress = ?, reason = ?, detail = ? WHERE number = ?",
+                progress.value, reason and reason.value, detail, number,
+            )  # fmt: skip
+            what = f"transaction {row['transaction_hash'] or number}"
+            books.trail(row["order_id"], "chain", what, row["progress"], progress.value, detail)
+            books.connection.notify(self.shop)
+
+    def explain(self, order_id: str, reason: Reason | None, detail: str = "") -> None:
+        """Say why an order waits."""
+        with self.books() as books:
+            books.explain(order_id, reason and reason.value, detail)
+
+
+def _movements(books: Books, order_id: str) -> list[Movement]:
+    rows = books.rows(
+        "SELECT * FROM movements WHERE shop = ? AND order_id = ?", books.shop, order_id
+    )
+    return [read_movement(row) for row in rows]

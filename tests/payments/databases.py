@@ -1,0 +1,101 @@
+"""A server of PostgreSQL for tests: from Debian's package, on a free loopback port, not as root."""
+
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+import psycopg
+
+USERS: Final = ("postgres", "nobody")  # whose server it is where tests run as root
+START_SECONDS: Final = 30.0
+FAST: Final = ("fsync=off", "full_page_writes=off")
+CONNECTIONS: Final = 100
+
+
+def programs() -> Path | None:
+    """Where initdb and postgres are; None where the package is not installed."""
+    found = shutil.which("initdb")
+    places = [Path(found).resolve().parent] if found else []
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((one for one in places if (one / "initdb").exists()), None)
+
+
+class Server:
+    """One server in a folder of its own. ``safe`` ones keep what is committed whatever happens."""
+
+    def __init__(self, *, safe: bool = False) -> None:
+        found = programs()
+        assert found is not None
+        self._programs, self._safe = found, safe
+        self._folder = tempfile.TemporaryDirectory(prefix="payments-postgres-")
+        self.data = Path(self._folder.name) / "data"
+        self._user = USERS[0] if os.geteuid() == 0 else None
+        self._names = itertools.count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        if self._user is not None:
+            shutil.chown(self._folder.name, self._user)
+        Path(self._folder.name).chmod(0o700)
+        self._run("initdb", "-D", str(self.data), "-U", "shop", "-A", "trust", "-E", "UTF8")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [self._programs / program, *arguments], check=True, user=self._user,
+            cwd=self._folder.name, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        settings = [
+            "listen_addresses=127.0.0.1", "unix_socket_directories=",
+            f"max_connections={CONNECTIONS}", *(() if self._safe else FAST),
+        ]  # fmt: skip
+        options = [part for one in settings for part in ("-c", one)]
+        self._process = subprocess.Popen(
+            [self._programs / "postgres", "-D", str(self.data), "-p", str(self.port), *options],
+            user=self._user, cwd=self._folder.name,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                psycopg.connect(self.url("postgres"), connect_timeout=1).close()
+                return
+            except psycopg.OperationalError:
+                assert time.monotonic() < deadline, "the server does not start"
+                time.sleep(0.05)
+
+    def url(self, name: str) -> str:
+        """The address of a database."""
+        return f"postgresql://shop@127.0.0.1:{self.port}/{name}"
+
+    def create(self) -> str:
+        """A new database; its address."""
+        name = f"payments_{next(self._names)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def kill(self) -> None:
+        """End it as a crash does: what was committed is on disk, nobody says good-bye."""
+        self._end(signal.SIGQUIT)
+
+    def stop(self) -> None:
+        """End it, and remove everything."""
+        if self._process is not None:
+            self._end(signal.SIGINT)
+        self._folder.cleanup()
+
+    def _end(self, how: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(how)
+        self._process.wait(START_SECONDS)
+        self._process = None

@@ -1,0 +1,44 @@
+"""Which stores the tests of payments run on, and the fixtures that make them.
+
+A module whose tests run on both says ``STORES = BOTH``; FASTEVM_PAYMENT_STORES=all makes all do so.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from .databases import Server, programs
+
+SQLITE: Final = ("sqlite",)
+BOTH: Final = ("sqlite", "postgresql")
+EVERYWHERE: Final = os.environ.get("FASTEVM_PAYMENT_STORES") == "all"
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    """Run a test on each store of its module."""
+    if "store_kind" in metafunc.fixturenames:
+        wanted = BOTH if EVERYWHERE else getattr(metafunc.module, "STORES", SQLITE)
+        metafunc.parametrize("store_kind", wanted, scope="session")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A server for the whole run; skips where Debian's package postgresql is not installed."""
+    if programs() is None:
+        pytest.skip("no server of PostgreSQL: install the package postgresql")
+    server = Server()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def store_url(store_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """The address of an empty store."""
+    if store_kind == "sqlite":
+        return f"sqlite:///{tmp_path / 'payments.db'}"
+    server: Server = request.getfixturevalue("postgres")
+    return server.create()

@@ -1,0 +1,136 @@
+"""An account that cannot pay for gas: said before, waited for, not made dearer, in nobody's way."""
+
+import pytest
+from eth_account import Account
+
+from fastevm.payments import (
+    CaptureRefused,
+    KeySigner,
+    Merchant,
+    Progress,
+    Purpose,
+    Reason,
+    State,
+)
+
+from .market import VALUE, Market
+
+POOR = Account.from_key("0x" + "55" * 32)
+GIVEN = 10**15
+
+
+async def poor(market: Market, *names: str, wei: int = 0, **policy: float) -> Merchant:
+    """A merchant with little money for gas, and stored orders."""
+    if wei:
+        market.send(market.admin, POOR.address, b"", value=wei)
+    merchant = market.merchant(signer=KeySigner(POOR.key), **policy)
+    for name in names:
+        await market.stored(merchant, name, recipient=POOR.address)
+    return merchant
+
+
+async def test_the_boundary_of_the_verdict_is_the_pools(still: Market) -> None:
+    merchant = await poor(still, "order-1", wei=10**18)
+    (report,) = await merchant.check()
+    quote = merchant.preflight.quote
+    assert quote is not None and report.gas is not None
+    needed = merchant.policy.gas_limit(report.gas) * quote.cap
+    await merchant.node.call("anvil_setBalance", POOR.address, hex(needed - 1))
+    (report,) = await merchant.check()
+    assert report.reason is Reason.GAS_FUNDS
+    with pytest.raises(CaptureRefused):
+        await merchant.capture("order-1")
+    await merchant.node.call("anvil_setBalance", POOR.address, hex(2 * needed))
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+
+
+async def test_what_is_on_its_way_counts_against_the_balance(still: Market) -> None:
+    merchant = await poor(still, "order-1", "order-2", wei=10**18)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    (sent,) = await merchant.submissions("order-1")
+    await merchant.node.call("anvil_setBalance", POOR.address, hex(sent.gas * sent.max_fee + 1))
+    (report,) = await merchant.check(["order-2"])
+    assert report.reason is Reason.GAS_FUNDS
+    assert "others on their way" in report.verdict("gas").detail
+
+
+async def test_a_refused_transaction_is_not_made_dearer_and_goes_on_after_a_top_up(
+    still: Market,
+) -> None:
+    merchant = await poor(still, "order-1", "order-2", bump_after=0.0)
+    order = await merchant.capture("order-1", until=State.CAPTURING, force=True)
+    for _ in range(12):
+        await merchant.reconcile()
+    (sent,) = await merchant.submissions("order-1")
+    assert (sent.bump, sent.progress, sent.reason) == (0, Progress.REFUSED, Reason.GAS_FUNDS)
+    order = await merchant.order("order-1")
+    assert (order.state, order.reason) == (State.CAPTURING, Reason.GAS_FUNDS)
+    assert "wei for gas" in order.detail
+    with pytest.raises(CaptureRefused):
+        await merchant.capture("order-2")
+    still.send(still.admin, POOR.address, b"", value=10**18)
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).reason is None
+    await merchant.capture("order-2", until=State.CAPTURING)
+    still.mine()
+    for name in ("order-1", "order-2"):
+        assert (await merchant.wait(name, State.PAID, 20)).paid
+
+
+async def test_a_refused_transaction_becomes_cheaper_when_fees_fall(still: Market) -> None:
+    merchant = await poor(still, "order-1", tip=100 * 10**9)
+    await merchant.capture("order-1", until=State.CAPTURING, force=True)
+    (dear,) = await merchant.submissions("order-1")
+    await merchant.node.call("anvil_setBalance", POOR.address, hex(dear.gas * dear.max_fee // 10))
+    cheaper = await poor(still, tip=1)
+    await cheaper.reconcile()
+    first, second = await cheaper.submissions("order-1")
+    assert second.max_fee < first.max_fee
+    assert second.progress is Progress.SENT
+    still.mine()
+    assert (await cheaper.wait("order-1", State.PAID, 20)).paid
+
+
+async def test_nothing_waits_behind_a_nonce_that_will_not_come(still: Market) -> None:
+    """The first is too dear for the account; the second, which it can pay, is not kept waiting."""
+    dear = await poor(still, "order-1", "order-2", wei=GIVEN, tip=100 * 10**9)
+    await dear.capture("order-1", until=State.CAPTURING, force=True)
+    (refused,) = await dear.submissions("order-1")
+    assert refused.progress is Progress.REFUSED
+    cheap = await poor(still, tip=1)
+    await cheap.capture("order-2", until=State.CAPTURING, force=True)
+    for _ in range(2):
+        await dear.reconcile()
+        still.mine()
+        await dear.reconcile()
+    assert (await dear.order("order-2")).paid
+    first = await dear.order("order-1")
+    assert (first.state, first.reason) == (State.STORED, Reason.GAS_FUNDS)
+    assert [one.purpose for one in await dear.submissions("order-1")] == [
+        Purpose.CAPTURE,
+        Purpose.FILL,
+    ]
+    assert not still.node.pool.queued_count
+    await dear.node.call("anvil_setBalance", POOR.address, hex(10**18))
+    await dear.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await dear.wait("order-1", State.PAID, 20)).paid
+
+
+async def test_an_order_that_expires_unpaid_for_gas_leaves_no_gap(still: Market) -> None:
+    merchant = await poor(still)
+    await still.stored(
+        merchant, "order-1", recipient=POOR.address, valid_before=still.now + 20, value=VALUE
+    )
+    await merchant.capture("order-1", until=State.CAPTURING, force=True)
+    still.warp(still.now + 60)
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).state is State.EXPIRED
+    still.send(still.admin, POOR.address, b"", value=10**18)
+    await still.stored(merchant, "order-2", recipient=POOR.address)
+    await merchant.reconcile()
+    await merchant.capture("order-2", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-2", State.PAID, 20)).paid

@@ -1,0 +1,79 @@
+"""What callers get wrong is refused before it is stored; a row that is wrong is in nobody's way."""
+
+from typing import Any
+
+import pytest
+
+from fastevm.payments import InvalidTerms, State, UnknownOrder, UnreadableRow
+from fastevm.payments.sql_store import SqlStore
+
+from .market import VALUE, Market
+from .stores import BOTH
+
+STORES = BOTH
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"value": 12.5 * 10**6}, {"value": True}, {"value": None}, {"lifetime": 900.0},
+        {"lifetime": "900 s"}, {"backdate": 60.0}, {"order_id": ""}, {"order_id": "a\0b"},
+        {"order_id": 7}, {"reference": "\0"}, {"payer": "0x12"},
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_a_draft_with_wrong_input_leaves_nothing_behind(
+    still: Market, wrong: dict[str, Any]
+) -> None:
+    merchant = still.merchant()
+    usual = {"order_id": "order-1", "payer": still.payer.address, "value": VALUE}
+    with pytest.raises(InvalidTerms):
+        await merchant.draft(**{**usual, **wrong})
+    assert await merchant.orders() == []
+    await merchant.reconcile()
+
+
+async def test_strings_of_digits_are_numbers(still: Market) -> None:
+    merchant = still.merchant()
+    value: Any = "12500000"
+    order = await merchant.draft("order-1", still.payer.address, value, lifetime="900")  # type: ignore[arg-type]
+    assert order.authorization.terms.value == 12_500_000
+    assert await merchant.draft("order-1", still.payer.address, 1, terms=order.authorization.terms)
+
+
+async def test_a_row_that_cannot_be_read_is_put_aside_and_reported(still: Market) -> None:
+    merchant = still.merchant()
+    for name in ("order-1", "order-2", "order-3"):
+        await still.stored(merchant, name)
+    store = merchant.store
+    assert isinstance(store, SqlStore)
+    with store.database.transaction() as connection:
+        connection.execute("UPDATE orders SET value = '12500000.0' WHERE id = 'order-2'")
+    assert [one.id for one in await merchant.orders()] == ["order-1", "order-3"]
+    assert [one.id for one in await merchant.orders(limit=1, after="order-1")] == ["order-3"]
+    with pytest.raises(UnreadableRow, match="order-2"):
+        await merchant.order("order-2")
+    assert {report.order_id for report in await merchant.check()} == {"order-1", "order-3"}
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    (told,) = merchant.unreadable()
+    assert "order-2" in told
+    with pytest.raises(UnknownOrder):
+        await merchant.order("order-4")
+
+
+async def test_the_chain_spends_what_cannot_be_read_and_the_rest_goes_on(still: Market) -> None:
+    merchant = still.merchant()
+    bad = await still.stored(merchant, "order-1")
+    await still.stored(merchant, "order-2")
+    store = merchant.store
+    assert isinstance(store, SqlStore)
+    with store.database.transaction() as connection:
+        connection.execute("UPDATE orders SET state = 'odd' WHERE id = 'order-1'")
+    still.take(bad.authorization.terms, still.shop)
+    await merchant.reconcile()
+    await merchant.capture("order-2", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-2", State.PAID, 20)).paid
+    assert len(await merchant.ledger()) == 2

@@ -1,0 +1,102 @@
+"""Nodes behind a load balancer: one of them a few blocks late, any of them for any question."""
+
+import itertools
+import json
+from typing import Any
+
+from fastevm.payments import Merchant, NodeClient, State
+from fastevm.payments.node import HttpTransport
+
+from .market import VALUE, Market
+
+
+class Lagging(HttpTransport):
+    """A node that knows all but its newest ``late`` blocks, while it is chosen."""
+
+    def __init__(self, url: str, market: Market, choices: list[bool] | None = None) -> None:
+        super().__init__(url)
+        self.market, self.late, self.behind = market, 1, False
+        self._choices = itertools.cycle(choices) if choices else None
+
+    async def send(self, body: bytes) -> bytes:
+        answer = await super().send(body)
+        behind = next(self._choices) if self._choices else self.behind
+        if not behind:
+            return answer
+        asked, told = json.loads(body), json.loads(answer)
+        single = isinstance(asked, dict)
+        pairs = zip([asked] if single else asked, [told] if single else told, strict=True)
+        late = [await self._late(*pair) for pair in pairs]
+        return json.dumps(late[0] if single else late).encode()
+
+    async def _late(self, asked: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+        head = self.market.node.chain.head.number - self.late
+        method, params = asked["method"], asked["params"]
+        result = told.get("result")
+        if method == "eth_getBlockByNumber" and params[0] in ("latest", "pending"):
+            again = {**asked, "params": [hex(head), params[1]]}
+            return json.loads(await super().send(json.dumps(again).encode()))
+        if method in ("eth_getBlockByNumber", "eth_getTransactionReceipt") and result:
+            number = int(result.get("number") or result["blockNumber"], 16)
+            return {**told, "result": None} if number > head else told
+        if method == "eth_getLogs":
+            kept = [one for one in result if int(one["blockNumber"], 16) <= head]
+            return {**told, "result": kept}
+        return told
+
+
+async def behind(market: Market, choices: list[bool] | None = None) -> tuple[Merchant, Lagging]:
+    transport = Lagging(market.server.urls[0], market, choices)
+    client = NodeClient(transport)
+    market.clients.append(client)
+    return market.merchant(node=client), transport
+
+
+async def test_a_node_that_is_one_block_behind_takes_no_payment_back(still: Market) -> None:
+    merchant, transport = await behind(still)
+    await still.stored(merchant)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    transport.behind = True
+    for late in (1, 2):
+        transport.late = late
+        for _ in range(3):
+            await merchant.reconcile()
+            assert (await merchant.order("order-1")).paid
+            assert [entry.amount for entry in await merchant.ledger()] == [VALUE]
+    assert merchant.metrics.value("node_behind_blocks") == 2
+    assert "uncaptured" not in " ".join(one.what for one in await merchant.audit("order-1"))
+
+
+async def test_a_capture_is_not_lost_because_a_node_has_not_seen_it(still: Market) -> None:
+    merchant, transport = await behind(still)
+    await still.stored(merchant)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    await merchant.reconcile()
+    still.mine()
+    transport.behind = True
+    for _ in range(3):
+        await merchant.reconcile()
+        assert (await merchant.order("order-1")).state is State.CAPTURING
+    transport.behind = False
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    assert len(await merchant.submissions("order-1")) == 1
+
+
+async def test_whatever_node_answers_an_order_is_paid_once_and_stays_paid(still: Market) -> None:
+    for number, choices in enumerate(([True, False], [False, True, True], [True, True, False])):
+        merchant, _ = await behind(still, list(choices))
+        name = f"order-{number}"
+        await still.stored(merchant, name)
+        await merchant.capture(name, until=State.CAPTURING)
+        for _ in range(12):
+            still.mine()
+            try:
+                await merchant.reconcile()
+            except Exception as error:
+                assert type(error).__name__ in ("NodeBehind", "ReorganisedMeanwhile")
+        assert (await merchant.order(name)).paid
+        undone = [one for one in await merchant.audit(name) if "reorganisation" in one.what]
+        assert undone == []
+    assert [entry.amount for entry in await merchant.ledger()] == [VALUE] * 3

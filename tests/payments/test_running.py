@@ -1,0 +1,168 @@
+"""`run()` goes on, whatever a listener or a provider does; pauses grow, and all is counted."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fastevm.payments import Kind, Merchant, NodeClient, Order, State
+from fastevm.payments.node import HttpTransport
+
+from .market import VALUE, Market
+
+
+class Odd(HttpTransport):
+    """A node whose answers can be made odd, method by method."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.odd: dict[str, Any] = {}
+        self.status: bytes | None = None
+
+    async def send(self, body: bytes) -> bytes:
+        if self.status is not None:
+            return self.status
+        answer = await super().send(body)
+        asked, told = json.loads(body), json.loads(answer)
+        if isinstance(asked, dict):
+            asked, told = [asked], [told]
+        for request, reply in zip(asked, told, strict=True):
+            key = request["method"] + ("/pending" if "pending" in request["params"] else "")
+            if key in self.odd:
+                reply.pop("error", None)
+                reply.pop("result", None)
+                reply.update(self.odd[key])
+        return json.dumps(told if len(told) > 1 else told[0]).encode()
+
+
+@contextlib.asynccontextmanager
+async def running(merchant: Merchant) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(merchant.run())
+    yield task
+    assert not task.done(), "it has stopped"
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(what: Any) -> None:
+    async with asyncio.timeout(10):
+        while not what():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_listener_that_raises_stops_nobody(still: Market) -> None:
+    merchant = still.merchant(scan_every=0.02)
+    seen: list[State] = []
+
+    def raising(order: Order) -> None:
+        raise RuntimeError("the shop's own code")
+
+    merchant.on_change(raising)
+    merchant.on_change(lambda order: seen.append(order.state))
+    async with running(merchant):
+        await still.stored(merchant)
+        await merchant.capture("order-1", until=State.CAPTURING)
+        still.mine()
+        await until(lambda: State.PAID in seen)
+    assert merchant.metrics.value("listener_failures_total") >= 4
+
+
+ODD: dict[str, dict[str, Any]] = {
+    "a null pending block": {"eth_getBlockByNumber/pending": {"result": None}},
+    "no fee history": {"eth_feeHistory": {"error": {"code": -32601, "message": "no method"}}},
+    "no suggestion": {
+        "eth_maxPriorityFeePerGas": {"error": {"code": -32601, "message": "no method"}},
+        "eth_feeHistory": {"result": {"reward": None}},
+    },
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_a_capture_needs_nothing_that_a_provider_may_lack(still: Market, name: str) -> None:
+    transport = Odd(still.server.urls[0])
+    merchant = still.merchant(node=NodeClient(transport))
+    await still.stored(merchant)
+    transport.odd = ODD[name]
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    await transport.close()
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "refused": {"eth_getLogs": {"error": {"code": -32000, "message": "busy"}}},
+    "null logs": {"eth_getLogs": {"result": None}},
+    "odd logs": {"eth_getLogs": {"result": [{"odd": 1}]}},
+    "no head": {"eth_getBlockByNumber": {"result": None}},
+    "odd head": {"eth_getBlockByNumber": {"result": {"number": "seven"}}},
+    "no count": {"eth_getTransactionCount": {"result": None}},
+    "another chain": {"eth_chainId": {"result": "0x1"}},
+    "an odd error": {"eth_chainId": {"error": "text"}},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_every_error_of_a_provider_is_survived_and_counted(still: Market, name: str) -> None:
+    transport = Odd(still.server.urls[0])
+    merchant = still.merchant(node=NodeClient(transport), scan_every=0.02, poll=0.01)
+    await still.stored(merchant)
+    transport.odd = WRONG[name]
+    async with running(merchant):
+        await until(lambda: failures(merchant) >= 2)
+        still.do(still.payer, "transfer", still.shop.address, 5)
+        transport.odd = {}
+        while [entry.amount for entry in await merchant.ledger()] != [5]:
+            await asyncio.sleep(0.01)
+    await transport.close()
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"null", b'{"id": 7}', b"\xff"])
+async def test_a_provider_that_speaks_no_json_rpc_is_survived(still: Market, body: bytes) -> None:
+    transport = Odd(still.server.urls[0])
+    merchant = still.merchant(node=NodeClient(transport), scan_every=0.02, poll=0.01)
+    transport.status = body
+    async with running(merchant):
+        await until(lambda: failures(merchant) >= 2)
+        transport.status = None
+        await until(lambda: merchant.metrics.value("passes_total") >= 1)
+    await transport.close()
+
+
+def failures(merchant: Merchant) -> int:
+    text = merchant.metrics.text()
+    lines = [one for one in text.splitlines() if "pass_failures_total{" in one]
+    return sum(int(float(one.rsplit(" ", 1)[1])) for one in lines)
+
+
+async def test_pauses_grow_while_passes_fail(still: Market) -> None:
+    merchant = still.merchant(poll=0.05)
+    pauses = [await merchant.reconciler._pause(failed) for failed in range(1, 14)]
+    assert pauses == sorted(pauses)
+    assert pauses[0] == pytest.approx(0.1)
+    assert pauses[-1] == 30.0
+    assert await merchant.reconciler._pause(0) == merchant.policy.scan_every
+
+
+async def test_a_capture_that_another_process_pre_confirmed_is_waited_for(live: Market) -> None:
+    """The nonce is used at ``pending`` while the order still reads as stored here."""
+    ours, theirs = live.merchant(), live.merchant()
+    order = await live.stored(ours)
+    live.take(order.authorization.terms, live.shop, mine=False)
+    async with asyncio.timeout(10):
+        while (await theirs.check(["order-1"]))[0].verdict("nonce").ok:
+            await asyncio.sleep(0.02)
+    paid = await theirs.capture("order-1", timeout=20)
+    assert paid.paid
+    assert await theirs.submissions("order-1") == []
+    assert [entry.amount for entry in await theirs.ledger()] == [VALUE]
+
+
+async def test_a_nonce_that_was_burned_on_less_fails_the_order(still: Market) -> None:
+    merchant = still.merchant()
+    order = await still.stored(merchant)
+    less = still.terms(nonce=order.authorization.terms.nonce, value=1)
+    still.take(less, still.stranger, kind=Kind.TRANSFER)
+    assert (await merchant.capture("order-1", timeout=5)).state is State.FAILED
