@@ -39,7 +39,7 @@ from fastevm.state.world cimport (
 from collections.abc import Mapping
 
 from fastevm.execution.senders import recover_senders
-from fastevm.simulate.revert import revert_message
+from fastevm.simulate.engine.revert import revert_message
 from fastevm.spec.schedule import schedule_for
 from fastevm.types import Log
 

@@ -11,9 +11,8 @@ from fastevm.simulate import (
     CallRequest,
     CallResult,
     ErrorForm,
-    SimulatedBlock,
+    Plan,
     SimulateOptions,
-    SimulatePayload,
     StateOverrides,
     StateView,
 )
@@ -194,17 +193,13 @@ class Simulator(Protocol):
         timeout: float,
     ) -> int | CallResult: ...
 
-    def simulate_v1(
-        self, view: StateView, payload: SimulatePayload, options: SimulateOptions
-    ) -> list[SimulatedBlock]: ...
-
-    # The same from text to text, for requests of the usual form; None for any other.
-    def read_request(self, params: bytes) -> tuple[Any, bytes] | None: ...
+    # The plan in the text of the params, and the params after it; None for an unusual form.
+    def read_request(self, params: bytes) -> tuple[Plan, bytes] | None: ...
     def simulate_text(
         self,
         view: StateView,
-        request: Any,
+        plan: Plan,
         options: SimulateOptions,
         form: ErrorForm,
         head: bytes = b"",
-    ) -> bytes | None: ...
+    ) -> bytes: ...

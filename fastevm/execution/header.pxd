@@ -1,4 +1,4 @@
-# A block header under the current rules as plain C data: its RLP and its hash.
+# A block header as C data, and its RLP.
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.primitives.bloom cimport BLOOM_SIZE
@@ -7,10 +7,14 @@ from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.word cimport Word
 
 
-# All fields that a header has since Prague, but for those that proof of stake has emptied: no
-# uncles, no difficulty, a nonce of zeros; and no extra data. The names are those of
-# fastevm.types.Header.
+# A header without uncles, extra data and proof of work (its nonce is zeros). The names are those
+# of fastevm.types.Header; a field that came with a fork counts where its flag is set.
 cdef struct HeaderFields:
+    bint has_base_fee         # London
+    bint has_withdrawals      # Shanghai
+    bint has_blobs            # Cancun, with the beacon root
+    bint has_requests         # Prague
+    Word difficulty
     Hash parent_hash
     Address coinbase
     Hash state_root

@@ -1,4 +1,4 @@
-"""The RLP of a block header under the current rules, from plain C data (Yellow Paper, 4.3)."""
+"""The RLP of a block header from C data (Yellow Paper, 4.3)."""
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t
@@ -38,7 +38,7 @@ cdef bint append_numbers(Buffer* out, const HeaderFields* h) noexcept nogil:
     cdef uint8_t nonce[NONCE_SIZE]
     memset(nonce, 0, NONCE_SIZE)
     return (
-        rlp_append_uint64(out, 0)
+        rlp_append_word(out, &h.difficulty)
         and rlp_append_uint64(out, h.number)
         and rlp_append_uint64(out, h.gas_limit)
         and rlp_append_uint64(out, h.gas_used)
@@ -51,14 +51,17 @@ cdef bint append_numbers(Buffer* out, const HeaderFields* h) noexcept nogil:
 
 cdef bint append_later_fields(Buffer* out, const HeaderFields* h) noexcept nogil:
     """What London, Shanghai, Cancun and Prague brought."""
-    return (
-        rlp_append_word(out, &h.base_fee_per_gas)
-        and rlp_append_bytes(out, h.withdrawals_root.b, 32)
-        and rlp_append_uint64(out, h.blob_gas_used)
+    if h.has_base_fee and not rlp_append_word(out, &h.base_fee_per_gas):
+        return False
+    if h.has_withdrawals and not rlp_append_bytes(out, h.withdrawals_root.b, 32):
+        return False
+    if h.has_blobs and not (
+        rlp_append_uint64(out, h.blob_gas_used)
         and rlp_append_uint64(out, h.excess_blob_gas)
         and rlp_append_bytes(out, h.parent_beacon_block_root.b, 32)
-        and rlp_append_bytes(out, h.requests_hash.b, 32)
-    )
+    ):
+        return False
+    return not h.has_requests or rlp_append_bytes(out, h.requests_hash.b, 32)
 
 
 cdef bint header_append(Buffer* out, const HeaderFields* h) noexcept nogil:

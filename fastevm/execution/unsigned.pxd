@@ -1,4 +1,4 @@
-# The envelopes of transactions that nobody signed, from plain C data, and their hashes.
+# The envelopes of unsigned transactions from C data, and their hashes.
 from libc.stdint cimport uint8_t
 
 from fastevm.execution.tx cimport Tx
@@ -6,8 +6,8 @@ from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Hash
 
 
-# Append the canonical bytes of a transaction of type 0 or 2 without an access list, its signature
-# all zeros, as a simulated block shows it. False: out of memory.
+# Append the canonical bytes of a transaction of any type, its signature all zeros, as a simulated
+# block shows it. False: out of memory.
 cdef bint tx_append_unsigned(Buffer* out, const Tx* tx) noexcept nogil
 
 # The hash of each of `count` envelopes.

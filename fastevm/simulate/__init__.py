@@ -1,107 +1,66 @@
 """Calls, gas estimates and simulated chains on any state, with overrides.
 
-The package itself can be called: ``fastevm.simulate(state, payload)`` is its own `simulate`.
+The package itself can be called: ``fastevm.simulate(state, payload)`` is its own `simulate`. Names
+are loaded when they are first asked for: the readers of JSON that some of them use stand between
+this package and its engine.
 """
 
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from fastevm.execution.fields import AccessListEntry, Authorization
-from fastevm.simulate.answer import simulate_text
-from fastevm.simulate.api import simulate, simulate_async
-from fastevm.simulate.blocks import simulate_v1
-from fastevm.simulate.call import call, estimate_gas, lists_of
-from fastevm.simulate.capsule import make_capsule, open_capsule
-from fastevm.simulate.chunk import BundleResult
-from fastevm.simulate.columns import Columns
-from fastevm.simulate.deadline import Cancellation
-from fastevm.simulate.many import Simulations, simulate_many
-from fastevm.simulate.patience import Patience
-from fastevm.simulate.request import Request
-from fastevm.simulate.revert import revert_message, revert_reason
-from fastevm.simulate.values import (
-    DEFAULT_GAS_CAP,
-    DEFAULT_OUTPUT_CAP,
-    DEFAULT_TIMEOUT,
-    NO_BLOCK_OVERRIDES,
-    AccountChange,
-    AccountOverride,
-    AssetChange,
-    BlockOverrides,
-    BlockStateCalls,
-    CallExtras,
-    CallFrame,
-    CallOutcome,
-    CallRequest,
-    CallResult,
-    ErrorForm,
-    SimulatedBlock,
-    SimulatedLog,
-    SimulateOptions,
-    SimulatePayload,
-    SimulationError,
-    StateOverrides,
-    StateView,
+_VALUES = (
+    "DEFAULT_GAS_CAP DEFAULT_OUTPUT_CAP DEFAULT_TIMEOUT NO_BLOCK_OVERRIDES AccountChange "
+    "AccountOverride AssetChange BlockOverrides BlockStateCalls CallExtras CallFrame CallOutcome "
+    "CallRequest CallResult ErrorForm SimulateOptions SimulatePayload SimulatedBlock SimulatedLog "
+    "SimulationError StateOverrides StateView"
 )
-from fastevm.simulate.views import view_of
-from fastevm.simulate.wire import extensions_from
+# Where each name lives.
+_HOMES = {
+    **dict.fromkeys(_VALUES.split(), "fastevm.simulate.values"),
+    "AccessListEntry": "fastevm.execution.fields",
+    "Authorization": "fastevm.execution.fields",
+    "BundleResult": "fastevm.simulate.batch.results",
+    "Cancellation": "fastevm.simulate.engine.deadline",
+    "Columns": "fastevm.simulate.batch.columns",
+    "Patience": "fastevm.simulate.patience",
+    "Plan": "fastevm.simulate.engine.plan",
+    "Simulations": "fastevm.simulate.batch.many",
+    "call": "fastevm.simulate.calls",
+    "estimate_gas": "fastevm.simulate.estimate",
+    "extensions_from": "fastevm.wire.simulate_values",
+    "lists_of": "fastevm.simulate.engine.plan",
+    "make_capsule": "fastevm.simulate.batch.capsule",
+    "open_capsule": "fastevm.simulate.batch.capsule",
+    "read_request": "fastevm.wire.simulate_request",
+    "revert_message": "fastevm.simulate.engine.revert",
+    "revert_reason": "fastevm.simulate.engine.revert",
+    "simulate": "fastevm.simulate.api",
+    "simulate_async": "fastevm.simulate.api",
+    "simulate_many": "fastevm.simulate.batch.many",
+    "simulate_text": "fastevm.wire.simulate_response",
+    "simulate_v1": "fastevm.simulate.engine.simulated_blocks",
+    "view_of": "fastevm.simulate.views",
+}
 
-__all__ = [
-    "DEFAULT_GAS_CAP",
-    "DEFAULT_OUTPUT_CAP",
-    "DEFAULT_TIMEOUT",
-    "NO_BLOCK_OVERRIDES",
-    "AccessListEntry",
-    "AccountChange",
-    "AccountOverride",
-    "AssetChange",
-    "Authorization",
-    "BlockOverrides",
-    "BlockStateCalls",
-    "BundleResult",
-    "CallExtras",
-    "CallFrame",
-    "CallOutcome",
-    "CallRequest",
-    "CallResult",
-    "Cancellation",
-    "Columns",
-    "ErrorForm",
-    "Patience",
-    "SimulateOptions",
-    "SimulatePayload",
-    "SimulatedBlock",
-    "SimulatedLog",
-    "SimulationError",
-    "Simulations",
-    "StateOverrides",
-    "StateView",
-    "call",
-    "estimate_gas",
-    "extensions_from",
-    "lists_of",
-    "make_capsule",
-    "open_capsule",
-    "read_request",
-    "revert_message",
-    "revert_reason",
-    "simulate",
-    "simulate_async",
-    "simulate_many",
-    "simulate_text",
-    "simulate_v1",
-    "view_of",
-]
-
-read_request = Request.read
+__all__ = sorted(_HOMES)
 
 
 class CallablePackage(ModuleType):
     """A package that is called like the function of its name."""
 
-    def __call__(self, state: Any, payload: Any, **options: Any) -> list[SimulatedBlock]:
-        return simulate(state, payload, **options)
+    def __call__(self, state: Any, payload: Any, **options: Any) -> Any:
+        """See `fastevm.simulate.api.simulate`."""
+        return self.simulate(state, payload, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(home), name)
+        setattr(self, name, value)
+        return value
 
 
 sys.modules[__name__].__class__ = CallablePackage

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastevm.simulate.blocks import simulate_v1
+from fastevm.simulate.engine.simulated_blocks import simulate_v1
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
@@ -11,7 +11,7 @@ from fastevm.simulate.values import (
     SimulationError,
 )
 from fastevm.simulate.views import as_view, spacing_of
-from fastevm.simulate.wire import payload_from
+from fastevm.wire.simulate_values import payload_from
 
 
 def simulate(

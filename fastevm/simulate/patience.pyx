@@ -13,7 +13,7 @@ from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 
 import threading
 
-from fastevm.simulate.deadline import Cancellation
+from fastevm.simulate.engine.deadline import Cancellation
 
 
 cdef extern from *:

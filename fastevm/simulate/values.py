@@ -133,8 +133,8 @@ class ErrorForm:
     """
 
     as_text: bool
-    revert_code: int
-    halt_code: int
+    revert_code: int = 3
+    halt_code: int = -32015
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

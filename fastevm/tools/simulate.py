@@ -3,10 +3,8 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
-from importlib import import_module
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from fastevm.errors import FastevmError
@@ -14,16 +12,17 @@ from fastevm.node import genesis_node
 from fastevm.simulate import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
-    SimulatedBlock,
+    ErrorForm,
+    Plan,
     SimulateOptions,
     StateView,
     make_capsule,
     open_capsule,
-    simulate_v1,
+    simulate_text,
 )
-from fastevm.simulate.wire import payload_from
 from fastevm.wire.client.blocking import call_once
 from fastevm.wire.client.messages import RpcRefusal
+from fastevm.wire.simulate_values import payload_from
 
 HTTP_SECONDS: Final = 60.0
 GETH_SPACING: Final = 12  # seconds
@@ -75,12 +74,11 @@ def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     else:
         raise ValueError("one of --url, --capsule and --genesis is needed")
     if arguments.save_capsule is not None:
-        capsule, blocks = make_capsule(view, payload, options)
-        arguments.save_capsule.write_bytes(capsule)
-    else:
-        blocks = simulate_v1(view, payload_from(payload), options)
-    full = isinstance(payload, dict) and bool(payload.get("returnFullTransactions"))
-    return as_json(view, blocks, arguments.dialect, full=full)
+        arguments.save_capsule.write_bytes(make_capsule(view, payload, options)[0])
+        options = replace(options, zero_state_root=True)  # as in the capsule
+    form = ErrorForm(as_text=arguments.dialect == "preconf")
+    text = simulate_text(view, Plan.of(payload_from(payload)), options, form)
+    return cast(list[dict[str, Any]], json.loads(text))
 
 
 def read_payload(arguments: argparse.Namespace) -> Any:
@@ -130,16 +128,6 @@ def options_for(view: StateView, dialect: str) -> SimulateOptions:
         gas_cap=DEFAULT_GAS_CAP,
         timeout=DEFAULT_TIMEOUT,
     )
-
-
-def as_json(
-    view: StateView, blocks: Sequence[SimulatedBlock], dialect: str, *, full: bool
-) -> list[dict[str, Any]]:
-    """The blocks in the form in which a node answers; the node's own code makes it."""
-    dialects = import_module("fastevm.rpc.dialect").DIALECTS
-    context = SimpleNamespace(node=SimpleNamespace(config=view.config), dialect=dialects[dialect])
-    to_json = import_module("fastevm.rpc.simulated").simulated_json
-    return [json.loads(bytes(to_json(context, block, full=full))) for block in blocks]
 
 
 def table(blocks: list[dict[str, Any]]) -> str:

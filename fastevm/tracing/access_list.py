@@ -8,9 +8,9 @@ from fastevm.execution.fields import AccessListEntry
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
-from fastevm.simulate.call import Attempt, transactions_of
-from fastevm.simulate.deadline import WATCHDOG
-from fastevm.simulate.overrides import apply_overrides
+from fastevm.simulate.calls import Attempt
+from fastevm.simulate.engine.deadline import WATCHDOG
+from fastevm.simulate.engine.runner import transaction_of
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
@@ -89,11 +89,11 @@ def _entries(touched: Touched) -> tuple[AccessListEntry, ...]:
 def _prepared(runner: TracedRunner, attempt: Attempt, gas: int, touched: Touched) -> Transaction:
     """Open the runner, and give the transaction with the list so far."""
     runner.open(attempt.view, environment=attempt.environment)
-    apply_overrides(runner, attempt.state_overrides)
+    runner.override(attempt.plan)
     request = replace(attempt.request, access_list=_entries(touched))
     if not attempt.schedule.parameters["has_access_lists"]:
         request = replace(request, access_list=None)
-    return transactions_of(request, gas, runner.nonce(request.sender), attempt.view)[0]
+    return transaction_of(request, gas, runner.nonce(request.sender), attempt.view)
 
 
 def _run(runner: TracedRunner, transaction: Transaction, observer: TouchObserver) -> CallOutcome:

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from fastevm.errors import InvalidTransaction, ResourceLimitError
 from fastevm.execution.transaction import Transaction
-from fastevm.simulate.call import Attempt, transactions_of
-from fastevm.simulate.deadline import WATCHDOG
-from fastevm.simulate.overrides import apply_overrides
+from fastevm.simulate.calls import Attempt
+from fastevm.simulate.engine.deadline import WATCHDOG
+from fastevm.simulate.engine.runner import transaction_of
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP,
     BlockOverrides,
@@ -61,7 +61,7 @@ def trace_call(
     block_overrides: BlockOverrides | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
 ) -> Any:
-    """A trace of a call on ``view``; see `fastevm.simulate.call.call` for what the call is given.
+    """A trace of a call on ``view``; see `fastevm.simulate.calls.call` for what the call is given.
 
     With ``before`` the view is the state under its block, and these transactions of it run first.
     """
@@ -73,11 +73,11 @@ def trace_call(
     else:
         _replay(runner, view, before, budget)
     runner = _opened(attempt, runner)
-    apply_overrides(runner, attempt.state_overrides)
+    runner.override(attempt.plan)
     gas = gas_cap or attempt.environment.gas_limit if call.gas is None else call.gas
     gas = min(gas, gas_cap) if gas_cap else gas
-    pair = transactions_of(call, gas, runner.nonce(call.sender), attempt.view)
-    return _traced(runner, pair[0], request, budget, as_call=True)
+    transaction = transaction_of(call, gas, runner.nonce(call.sender), attempt.view)
+    return _traced(runner, transaction, request, budget, as_call=True)
 
 
 def _opened(attempt: Attempt, runner: TracedRunner) -> TracedRunner:

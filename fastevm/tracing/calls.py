@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from fastevm.simulate.halts import halt_message
-from fastevm.simulate.revert import revert_reason
+from fastevm.simulate.engine.halt_messages import halt_message
+from fastevm.simulate.engine.revert import revert_reason
 from fastevm.simulate.values import CallOutcome
 from fastevm.wire.text.hex import hex_bytes, quantity
 

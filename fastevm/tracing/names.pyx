@@ -4,7 +4,7 @@ from fastevm.interpreter.machine cimport status_text
 from fastevm.interpreter.status cimport STOPPED, Status
 from fastevm.interpreter.tracer cimport LeaveRecord, StepRecord
 
-from fastevm.simulate.halts import halt_message
+from fastevm.simulate.engine.halt_messages import halt_message
 from fastevm.spec.opcodes import OPCODES
 
 

@@ -1,7 +1,7 @@
 # A block whose transactions may be watched.
 from fastevm.execution.outcome cimport TxResult
 from fastevm.execution.transaction cimport Transaction
-from fastevm.simulate.runner cimport Runner
+from fastevm.simulate.engine.runner cimport Runner
 from fastevm.tracing.observer cimport Observer
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from fastevm.evm import EVM, ExecutionResult
 from fastevm.execution.transaction import Transaction
-from fastevm.simulate.runner import Runner
+from fastevm.simulate.engine.runner import Runner
 from fastevm.simulate.values import CallOutcome
 from fastevm.tracing.observer import Observer
 

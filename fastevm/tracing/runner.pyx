@@ -16,7 +16,8 @@ from fastevm.execution.receipts cimport ReceiptRecord, receipts_add
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.running cimport blobs_fit, running_note, running_transact
 from fastevm.execution.transaction cimport Transaction, recover_now
-from fastevm.simulate.runner cimport Runner, simulation_options
+from fastevm.simulate.engine.chain cimport simulation_options
+from fastevm.simulate.engine.runner cimport Runner
 from fastevm.tracing.observer cimport Observer, transact_observed
 
 from collections.abc import Iterable

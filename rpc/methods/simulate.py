@@ -16,13 +16,13 @@ from fastevm.rpc.dispatch.registry import METHODS, Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import REASONS, RpcError, family_reason
 from fastevm.rpc.selectors import Selector
-from fastevm.rpc.simulated import simulated_json
 from fastevm.simulate import (
     DEFAULT_OUTPUT_CAP,
     ErrorForm,
+    Plan,
     SimulateOptions,
-    SimulatePayload,
     SimulationError,
+    StateView,
     extensions_from,
 )
 from fastevm.wire.quantity import DecodeError
@@ -40,32 +40,30 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
-def decoded(value: Any) -> SimulatePayload:
-    """Decode the payload; an error of the first argument where it cannot be."""
+def planned(value: Any) -> Plan:
+    """Read the payload; an error of the first argument where it cannot be read."""
     try:
         payload = decode_payload(value)
     except DecodeError as fault:
         raise RpcError("invalid_argument", position=0, fault=fault) from None
-    return replace(payload, **extensions_from(value))
+    return Plan.of(replace(payload, **extensions_from(value)))
 
 
 def simulate_directly(context: Context, params: bytes, head: bytes) -> bytes | None:
-    """Answer from the text of the params; None where the request is not of the usual form.
-
-    The request goes to C values, through the blocks and to JSON text without an object of Python.
-    """
-    simulator = context.simulator
-    found = simulator.read_request(params)
+    """Answer from the text of the params; None where the request is not of the usual form."""
+    found = context.simulator.read_request(params)
     if found is None:
         return None
-    request, others = found
-    given, *more = METHODS["eth_simulateV1"].bind([request, *parse_params(others)], context.dialect)
-    view = context.view(*more).state()
-    text_form = context.dialect.simulate_error_as_text
+    plan, others = found
+    given, *more = METHODS["eth_simulateV1"].bind([plan, *parse_params(others)], context.dialect)
+    return answered(context, given, context.view(*more).state(), head)
+
+
+def answered(context: Context, plan: Plan, view: StateView, head: bytes = b"") -> bytes:
+    """Run a plan; the result as JSON text behind ``head``."""
+    form = replace(ERROR_FORM, as_text=context.dialect.simulate_error_as_text)
     with refusals():
-        return simulator.simulate_text(
-            view, given, _options(context), replace(ERROR_FORM, as_text=text_form), head
-        )
+        return context.simulator.simulate_text(view, plan, _options(context), form, head)
 
 
 @contextmanager
@@ -91,7 +89,7 @@ def refusals() -> Iterator[None]:
     direct=simulate_directly,
 )
 @long_running
-def simulate(context: Context, given: Any, block: Selector) -> list[Raw]:
+def simulate(context: Context, given: Any, block: Selector) -> Raw:
     """Return one block object with its call results for each simulated block, fillers included.
 
     ``pending`` is the base state once, not an overlay of every simulated block. Optional members of
@@ -101,14 +99,10 @@ def simulate(context: Context, given: Any, block: Selector) -> list[Raw]:
     ``returnAccessList`` (``accessList``: what the call had warmed) and ``returnCallTree``
     (``callTree``: frames with decoded revert reasons).
     """
-    payload = decoded(given)
-    if not payload.blocks:
+    plan = planned(given)
+    if plan.is_empty:
         raise RpcError("simulate.empty_input")
-    view = context.view(block).state()
-    with refusals():
-        blocks = context.simulator.simulate_v1(view, payload, _options(context))
-    full = payload.full_transactions
-    return [simulated_json(context, simulated, full=full) for simulated in blocks]
+    return Raw(answered(context, plan, context.view(block).state()))
 
 
 def _options(context: Context) -> SimulateOptions:

@@ -13,8 +13,9 @@ from fastevm.simulate import (
     BlockOverrides,
     CallRequest,
     CallResult,
+    ErrorForm,
+    Plan,
     SimulateOptions,
-    SimulatePayload,
     StateView,
 )
 from fastevm.state.layer import Layer
@@ -235,16 +236,19 @@ class FakeSimulator:
     def estimate_gas(self, view: StateView, request: CallRequest, **options: Any) -> Any:
         return self._answer((view, request, options))
 
-    def simulate_v1(
-        self, view: StateView, payload: SimulatePayload, options: SimulateOptions
-    ) -> list[dict[str, Any]]:
-        return self._answer((view, payload, options))
-
     def read_request(self, params: bytes) -> None:
         return None
 
-    def simulate_text(self, *asked: Any) -> bytes | None:
-        raise AssertionError("nothing was read")
+    def simulate_text(
+        self,
+        view: StateView,
+        plan: Plan,
+        options: SimulateOptions,
+        form: ErrorForm,
+        head: bytes = b"",
+    ) -> bytes:
+        answer: bytes = self._answer((view, plan, options))
+        return head + answer
 
     def _answer(self, asked: Any) -> Any:
         self.asked.append(asked)

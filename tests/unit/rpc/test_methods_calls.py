@@ -6,20 +6,14 @@ import pytest
 from eth_abi import encode
 
 from fastevm.errors import InvalidTransaction, ResourceLimitError
-from fastevm.execution.transaction import Transaction
 from fastevm.simulate import (
     AccountOverride,
     BlockOverrides,
-    BlockStateCalls,
-    CallOutcome,
     CallRequest,
     CallResult,
-    SimulatedBlock,
     SimulationError,
 )
-from fastevm.simulate.values import SimulatedLog
 from fastevm.state.layer import Layer
-from fastevm.types import Block
 
 from .conftest import MakeCaller
 from .fakes import FakeNode, FakePending, FakeSimulator, chain_of, header
@@ -146,72 +140,15 @@ async def test_a_simulation_runs_with_the_options_of_the_dialect(make_caller: Ma
     payload = {"blockStateCalls": [{"calls": [CALL]}], "validation": True}
     options = {}
     for dialect in ("preconf", "geth"):
-        simulator = FakeSimulator([])
+        simulator = FakeSimulator(b"[]")
         caller = make_caller(simulator=simulator, dialect=dialect)
         assert await caller.result("eth_simulateV1", payload, "latest") == []
-        _, decoded, options[dialect] = simulator.asked[0]
-        assert decoded.validation
-        assert decoded.blocks == (BlockStateCalls(calls=(CallRequest(to=A),)),)
+        _, plan, options[dialect] = simulator.asked[0]
+        assert plan.validation
     assert options["preconf"].zero_state_root
     assert options["preconf"].block_spacing == 2
     assert not options["geth"].zero_state_root
     assert options["geth"].block_spacing == 12
-
-
-def simulated(*calls: CallOutcome) -> FakeSimulator:
-    transactions = tuple(
-        Transaction.build(sender=A, chain_id=1, nonce=nonce, max_fee_per_gas=0)
-        for nonce in range(len(calls))
-    )
-    block = Block(header(3, base_fee_per_gas=0), transactions)
-    return FakeSimulator([SimulatedBlock(block=block, calls=calls, senders=(A,) * len(calls))])
-
-
-def outcome(**fields: Any) -> CallOutcome:
-    given = {"success": True, "reverted": False, "output": b"", "error": None, "logs": ()}
-    return CallOutcome(**{**given, **fields}, gas_used=7, max_used_gas=8, created=None)
-
-
-async def test_simulated_calls_tell_output_gas_and_logs(make_caller: MakeCaller) -> None:
-    entry = SimulatedLog(A, (bytes(32),), b"\x01", 5, True)
-    simulator = simulated(outcome(output=b"\xaa", logs=(entry,)))
-    payload = {"blockStateCalls": [{}]}
-    (block,) = await make_caller(simulator=simulator).result("eth_simulateV1", payload, "latest")
-    (call,) = block["calls"]
-    assert call.pop("logs")[0]["logIndex"] == "0x5"
-    assert call == {"returnData": "0xaa", "gasUsed": "0x7", "maxUsedGas": "0x8", "status": "0x1"}
-    assert block["number"] == "0x3"
-    assert len(block["transactions"][0]) == 66
-
-
-async def test_full_transactions_name_their_callers(make_caller: MakeCaller) -> None:
-    payload = {"blockStateCalls": [{}], "returnFullTransactions": True}
-    caller = make_caller(simulator=simulated(outcome()))
-    (block,) = await caller.result("eth_simulateV1", payload, "latest")
-    (transaction,) = block["transactions"]
-    assert transaction["from"] == TEXT
-    assert transaction["blockHash"] == block["hash"]
-
-
-async def test_a_failed_simulated_call_is_told_per_dialect(make_caller: MakeCaller) -> None:
-    simulator = simulated(
-        outcome(success=False, reverted=True, output=REVERT, error="execution reverted"),
-        outcome(success=False, error="out of gas"),
-    )
-    payload = {"blockStateCalls": [{}]}
-    told = {}
-    for dialect in ("preconf", "geth"):
-        caller = make_caller(simulator=simulator, dialect=dialect)
-        (block,) = await caller.result("eth_simulateV1", payload, "latest")
-        told[dialect] = [(call["error"], call["returnData"]) for call in block["calls"]]
-        assert [call["status"] for call in block["calls"]] == ["0x0", "0x0"]
-    message = "execution reverted: user error"
-    data = "0x" + REVERT.hex()
-    assert told["preconf"] == [(message, data), ("out of gas", "0x")]
-    assert told["geth"] == [
-        ({"code": 3, "message": message, "data": data}, "0x"),
-        ({"code": -32015, "message": "out of gas"}, "0x"),
-    ]
 
 
 @pytest.mark.parametrize("payload", [{}, {"blockStateCalls": []}, {"blockStateCalls": None}])

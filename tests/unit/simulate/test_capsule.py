@@ -5,7 +5,7 @@ import pytest
 import fastevm
 from fastevm import Layer
 from fastevm.simulate import SimulateOptions, make_capsule, open_capsule, simulate_v1, view_of
-from fastevm.simulate.wire import payload_from
+from fastevm.wire.simulate_values import payload_from
 
 A, B, C, UNTOUCHED = (byte * 20 for byte in (b"\xa1", b"\xb0", b"\xc0", b"\xdd"))
 STATE = Layer.of(

@@ -8,7 +8,7 @@ import fastevm
 from fastevm import Layer
 from fastevm.execution.transaction import sign_authorization
 from fastevm.simulate import AccountChange, AssetChange, CallOutcome, SimulationError, simulate_many
-from fastevm.simulate.assets import (
+from fastevm.simulate.engine.asset_changes import (
     APPROVAL,
     APPROVAL_FOR_ALL,
     TRANSFER,

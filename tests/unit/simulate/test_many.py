@@ -23,8 +23,8 @@ from fastevm.simulate import (
     SimulationError,
     simulate_many,
 )
-from fastevm.simulate import columns as column_module
-from fastevm.simulate.shipping import run_shipped
+from fastevm.simulate.batch import columns as column_module
+from fastevm.simulate.batch.shipping import run_shipped
 
 A, B, C, D = (byte * 20 for byte in (b"\xa1", b"\xb0", b"\xc0", b"\xd0"))
 # adds its first word to slot 0, logs it, returns the new value

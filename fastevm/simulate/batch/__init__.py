@@ -1,0 +1,1 @@
+"""Many independent bundles on one state: threads, columns, other machines, capsules."""

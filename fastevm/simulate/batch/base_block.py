@@ -1,0 +1,82 @@
+"""The block that all bundles of a batch run in, made once, and runners for it."""
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+from fastevm.simulate.batch.bundle_runner import BundleRunner
+from fastevm.simulate.batch.drafts import draft_of
+from fastevm.simulate.batch.results import Results
+from fastevm.simulate.engine.deadline import WATCHDOG
+from fastevm.simulate.engine.environment import environment_of
+from fastevm.simulate.engine.runner import Runner
+from fastevm.simulate.values import BlockOverrides, SimulateOptions, StateView
+
+
+class BundleLimit:
+    """Lets the watchdog look at a runner at every tick: each of its bundles has its own time."""
+
+    def __init__(self, runner: BundleRunner) -> None:
+        self.runner = runner
+
+    def cancel(self) -> None:
+        """Stop the bundle under way if its time is up."""
+        self.runner.stop_overdue()
+
+    def rearm(self) -> None:
+        """Nothing to forget."""
+
+
+class BaseBlock:
+    """A view and the block after it, ready for bundles in any thread.
+
+    The state is that after the block's first system calls. A thread borrows a runner for each
+    chunk of bundles and gives it back, so that there are as many runners as chunks at once.
+    """
+
+    def __init__(self, view: StateView, options: SimulateOptions, *, balances: bool) -> None:
+        self.view, self.options, self.balances = view, options, balances
+        parent = view.header
+        number, time = parent.number + 1, parent.timestamp + options.block_spacing
+        merged = bool(view.schedule.parameters["proof_of_stake"])
+        schedule = view.config.activations.at(number, time, after_merge=merged)
+        draft = draft_of(parent, schedule, time, BlockOverrides(), validation=False)
+        ancestors = (view.block_hash, *view.ancestors)[:256]
+        self.base = replace(view, schedule=schedule, ancestors=ancestors)
+        self.environment = environment_of(draft, schedule, view.config.chain_id, BlockOverrides())
+        runner = Runner()
+        runner.open(replace(self.base, header=draft), environment=self.environment)
+        runner.begin()
+        self.layer = runner.snapshot()
+        self._lock = threading.Lock()
+        self._idle: list[BundleRunner] = []
+        self._all: list[BundleRunner] = []
+
+    def run(self, first: int, payloads: list[Any]) -> Results:
+        """The results of these bundles; ``first`` is the position of the first one among all."""
+        runner = self._borrow()
+        limit = BundleLimit(runner)
+        WATCHDOG.begin(limit, 0.0)
+        try:
+            results = runner.run(first, payloads)
+        finally:
+            WATCHDOG.end(limit)
+        with self._lock:
+            self._idle.append(runner)
+        return results
+
+    def cancel(self) -> None:
+        """Stop everything that runs in this block."""
+        with self._lock:
+            for runner in self._all:
+                runner.cancel()
+
+    def _borrow(self) -> BundleRunner:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            runner = BundleRunner(
+                self.view, self.base, self.layer, self.environment, self.options, self.balances
+            )
+            self._all.append(runner)
+            return runner

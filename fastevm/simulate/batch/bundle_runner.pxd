@@ -1,0 +1,57 @@
+# One thread's runner of bundles: a machine and a world over one immutable state.
+from libc.stdint cimport int64_t, uint64_t
+
+from fastevm.execution.outcome cimport TxError, TxOptions
+from fastevm.interpreter.machine cimport Machine
+from fastevm.primitives.word cimport Word
+from fastevm.simulate.batch.bundles cimport Bundle, Bundles
+from fastevm.simulate.batch.results cimport Results
+from fastevm.simulate.engine.overrides cimport PrecompileMoves
+from fastevm.simulate.engine.plan cimport PlannedBlock
+from fastevm.simulate.engine.refusals cimport Refusal
+from fastevm.state.account cimport Account
+from fastevm.state.layer cimport Layer
+from fastevm.state.reader cimport Reader
+from fastevm.state.world cimport World
+
+
+cdef class BundleRunner:
+    cdef Machine* machine
+    cdef World* world
+    cdef Reader reader
+    cdef Layer layer
+    cdef Bundles bundles
+    cdef readonly object view    # below the bundles, for those that run as chains
+    cdef readonly object options
+    cdef uint64_t gas_cap
+    cdef bint balances
+    cdef bint cancelled          # the machine looks at it
+    cdef bint closed             # for good
+    # --- the deadline of the bundle under way; another thread looks at it now and then ---
+    cdef int64_t limit           # nanoseconds
+    cdef int64_t since           # when it began; 0: none runs
+    cdef int64_t running         # its position
+    cdef size_t overdue          # the position of the bundle that was stopped for it, plus one
+
+    cdef TxOptions tx_options
+    cdef PrecompileMoves moves
+    cdef Refusal refusal         # of the bundle `stopped_at`
+    cdef size_t stopped_at
+
+    cdef object fault(self)
+    cdef object stopped(self)
+    cdef int finish(self, Results results, list payloads, list faults) except -1
+    cdef bint run_all(self, Results results, size_t* at) noexcept nogil
+    cdef bint run_bundle(self, Results results, size_t at) noexcept nogil
+    cdef bint run_calls(self, Results results, size_t at) noexcept nogil
+    cdef bint run_call(
+        self, Results results, size_t index, uint64_t* left, uint64_t* budget
+    ) noexcept nogil
+    cdef bint fail(self, TxError error) noexcept nogil
+    cdef bint open(self, const Bundle* bundle) noexcept nogil
+    cdef bint note_balances(
+        self, Results results, const PlannedBlock* block, size_t at
+    ) noexcept nogil
+    cdef void balance_before(
+        self, const PlannedBlock* block, const Account* a, Word* out
+    ) noexcept nogil

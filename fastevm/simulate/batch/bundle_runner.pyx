@@ -1,0 +1,327 @@
+"""Runs consecutive bundles: read to C values first, all of them in one step without the GIL."""
+
+from libc.stdint cimport UINT64_MAX, int64_t, uint64_t
+from libc.string cimport memset
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+from fastevm.execution.outcome cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID, TxError, TxResult
+from fastevm.execution.transact cimport transact
+from fastevm.execution.tx cimport Tx
+from fastevm.interpreter.machine cimport BlockContext, machine_free, machine_new
+from fastevm.interpreter.status cimport STOPPED
+from fastevm.primitives.buffer cimport buffer_append
+from fastevm.primitives.hashes cimport address_eq
+from fastevm.primitives.intrinsics cimport atomic_load, atomic_store, atomic_store_int
+from fastevm.primitives.word cimport Word, word_copy, word_eq, word_sub, word_zero
+from fastevm.simulate.batch.bundles cimport (
+    RUN_AS_CHAIN,
+    RUN_HERE,
+    Bundle,
+    Bundles,
+    bundle_at,
+)
+from fastevm.simulate.batch.results cimport BundleRecord, DeltaRecord, Results
+from fastevm.simulate.engine.chain cimport simulation_options
+from fastevm.simulate.engine.overrides cimport (
+    APPLIED,
+    APPLY_OUT_OF_MEMORY,
+    Applied,
+    moves_attach,
+    overrides_apply,
+)
+from fastevm.simulate.engine.plan cimport (
+    PlannedBlock,
+    PlannedCall,
+    PlannedOverride,
+    SlotValue,
+    block_at,
+    call_at,
+    call_check,
+    call_defaults,
+    call_transaction,
+)
+from fastevm.simulate.engine.records cimport records_add_call, records_count
+from fastevm.simulate.engine.refusals cimport (
+    BLOCK_GAS_REACHED,
+    FAULTY_CALL,
+    INVALID_CALL,
+    exception_of,
+    refuse,
+)
+from fastevm.state.layer cimport Layer
+from fastevm.state.reader cimport READ_FOUND, AccountData
+from fastevm.state.world cimport world_begin, world_free, world_new
+
+from fastevm.errors import FastevmError
+from fastevm.simulate.engine.deadline import out_of_time
+from fastevm.simulate.engine.simulated_blocks import simulate_v1
+from fastevm.wire.simulate_values import payload_from
+
+
+NANOSECONDS = 10**9
+
+
+cdef int64_t clock() noexcept nogil:
+    """Nanoseconds of a clock that never goes back."""
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return <int64_t>now.tv_sec * 1_000_000_000 + now.tv_nsec
+
+
+cdef class BundleRunner:
+    """One thread's machine and world.
+
+    ``base``: the view below the bundles, with the rules of their block as its schedule;
+    ``layer``: the state after the block's first system calls; ``environment``: what calls see.
+    """
+
+    def __cinit__(
+        self, view: object, base: object, Layer layer not None, environment: object,
+        options: object, balances: bool,
+    ) -> None:
+        self.machine = machine_new()
+        self.world = world_new()
+        if self.machine == NULL or self.world == NULL:
+            raise MemoryError
+        self.bundles = Bundles(base, environment, base.schedule)
+        self.layer = layer
+        self.view, self.options, self.balances = view, options, balances
+        self.gas_cap = options.gas_cap
+        self.limit = int(options.timeout * NANOSECONDS)
+        layer.attach(&self.reader)
+        self.machine.world = self.world
+        self.machine.schedule = &self.bundles.schedule.c
+        self.machine.cancel = &self.cancelled
+
+    def __dealloc__(self) -> None:
+        machine_free(self.machine)
+        world_free(self.world)
+
+    def cancel(self) -> None:
+        """Stop at the next jump or call, for good; any thread may."""
+        self.closed = True
+        atomic_store_int(<int*>&self.cancelled, True)
+
+    def stop_overdue(self) -> None:
+        """Stop the bundle under way if it has run for as long as it may; any thread may."""
+        # In this order: if another bundle begins in between, the time read is its own, not over.
+        cdef int64_t running = atomic_load(&self.running)
+        cdef int64_t since = atomic_load(&self.since)
+        if since and clock() - since >= self.limit:
+            self.overdue = running + 1
+            atomic_store_int(<int*>&self.cancelled, True)
+
+    def run(self, first: int, list payloads not None) -> Results:
+        """The results of these bundles, the first of which has the position ``first``."""
+        cdef Results results = Results.__new__(Results)
+        cdef size_t at = 0
+        cdef bint ok
+        faults = []
+        results.first = first
+        results.count = len(payloads)
+        self.bundles.clear()
+        for payload in payloads:
+            self.bundles.add(payload)
+        while at < <size_t>results.count:
+            with nogil:
+                ok = self.run_all(results, &at)
+            if not ok:
+                fault = self.fault()
+                if fault is not None:
+                    faults.append((self.stopped_at, fault))
+        self.finish(results, payloads, faults)
+        return results
+
+    cdef object fault(self):
+        """The exception for a bundle that broke a rule; host failures are raised. None: it shall
+        run once more, as a chain."""
+        if self.refusal.code == INVALID_CALL and self.refusal.error == TX_OUT_OF_MEMORY:
+            raise MemoryError
+        if self.refusal.code == INVALID_CALL and self.refusal.error == TX_CANCELLED:
+            return self.stopped()
+        return exception_of(&self.refusal, self.bundles.plan.faults)
+
+    cdef object stopped(self):
+        """What becomes of a bundle that was stopped."""
+        cdef bint is_late = self.overdue == self.stopped_at + 1
+        if self.closed:
+            raise FastevmError("execution aborted")
+        self.overdue = 0
+        atomic_store_int(<int*>&self.cancelled, False)
+        if is_late:
+            return out_of_time(self.options.timeout)
+        # the watchdog meant the bundle before it
+        bundle_at(self.bundles, self.stopped_at).route = RUN_AS_CHAIN
+        return None
+
+    cdef int finish(self, Results results, list payloads, list faults) except -1:
+        """Faults, and the bundles that run as chains."""
+        cdef size_t i
+        if faults:
+            results.faults.update(faults)
+        if self.bundles.faults:
+            results.faults.update(self.bundles.faults)
+        for i in range(self.bundles.items.count):
+            if bundle_at(self.bundles, i).route == RUN_AS_CHAIN:
+                self.run_as_chain(results, i, payloads[i])
+        return 0
+
+    def run_as_chain(self, Results results not None, size_t at, payload) -> None:
+        """Run a bundle as a simulated chain."""
+        try:
+            blocks = simulate_v1(self.view, payload_from(payload), self.options)
+        except (FastevmError, ValueError, TypeError, OverflowError) as error:
+            results.faults[at] = error
+            return
+        results.add_apart(at, tuple([outcome for block in blocks for outcome in block.calls]))
+
+    # ------------------------------------------------------------------------------------------
+    # without the GIL
+
+    cdef bint run_all(self, Results results, size_t* at) noexcept nogil:
+        """Run from bundle `at` on. False when one was refused: `refusal` says why."""
+        cdef size_t count = self.bundles.items.count
+        while at[0] < count:
+            at[0] += 1
+            if not self.run_bundle(results, at[0] - 1):
+                return False
+        return True
+
+    cdef bint fail(self, TxError error) noexcept nogil:
+        """Refuse the bundle for its call."""
+        self.refusal.code = INVALID_CALL
+        self.refusal.error = error
+        self.refusal.gas = self.refusal.tx.gas_limit
+        return False
+
+    cdef bint run_bundle(self, Results results, size_t at) noexcept nogil:
+        cdef Bundle* bundle = bundle_at(self.bundles, at)
+        cdef BundleRecord record
+        cdef bint ok
+        memset(&record, 0, sizeof(BundleRecord))
+        record.first_call = records_count(&results.calls)
+        record.succeeded = bundle.route == RUN_HERE
+        self.stopped_at = at
+        if not buffer_append(&results.bundles, &record, sizeof(BundleRecord)):
+            return self.fail(TX_OUT_OF_MEMORY)
+        if bundle.route != RUN_HERE:
+            return True
+        atomic_store(&self.running, at)
+        atomic_store(&self.since, clock())
+        ok = self.open(bundle) and self.run_calls(results, at)
+        atomic_store(&self.since, 0)
+        if not ok:
+            (&(<BundleRecord*>results.bundles.bytes)[at]).succeeded = False
+        return ok
+
+    cdef bint run_calls(self, Results results, size_t at) noexcept nogil:
+        cdef Bundle* bundle = bundle_at(self.bundles, at)
+        cdef const PlannedBlock* block = block_at(self.bundles.plan, bundle.block)
+        cdef BundleRecord* written = &(<BundleRecord*>results.bundles.bytes)[at]
+        cdef uint64_t left = self.machine.block.gas_limit
+        cdef uint64_t budget = self.gas_cap if self.gas_cap != 0 else UINT64_MAX
+        cdef size_t i
+        for i in range(block.first_call, block.first_call + block.call_count):
+            if not self.run_call(results, i, &left, &budget):
+                return False
+            written.call_count += 1
+            written.gas_used += self.refusal.result.gas_used
+            if self.refusal.result.status != STOPPED:
+                written.succeeded = False
+        if self.balances and not self.note_balances(results, block, at):
+            return self.fail(TX_OUT_OF_MEMORY)
+        return True
+
+    cdef bint open(self, const Bundle* bundle) noexcept nogil:
+        """Empty the world, choose the block, apply the overrides. False: the bundle is refused."""
+        cdef const PlannedBlock* block = block_at(self.bundles.plan, bundle.block)
+        cdef World* w = self.world
+        cdef Applied applied = APPLIED
+        world_begin(w, &self.reader)
+        w.clears_empty_accounts = self.bundles.schedule.c.clears_empty_accounts
+        w.log_transfers = bundle.trace_transfers
+        self.machine.block = &self.bundles.common
+        if bundle.has_context:
+            self.machine.block = &(<BlockContext*>self.bundles.contexts.items)[bundle.context]
+        simulation_options(&self.tx_options, bundle.validation)
+        self.moves.count = 0
+        if block.override_count:
+            applied = overrides_apply(
+                w, &self.bundles.schedule.c,
+                &(<const PlannedOverride*>self.bundles.plan.overrides.items)[block.first_override],
+                block.override_count, <const SlotValue*>self.bundles.plan.slots.items,
+                &self.moves, &self.refusal,
+            )
+        moves_attach(self.machine, &self.moves)
+        if applied == APPLY_OUT_OF_MEMORY:
+            return self.fail(TX_OUT_OF_MEMORY)
+        return applied == APPLIED
+
+    cdef bint run_call(
+        self, Results results, size_t index, uint64_t* left, uint64_t* budget
+    ) noexcept nogil:
+        """Run a call. False: the bundle is refused."""
+        cdef const PlannedCall* call = call_at(self.bundles.plan, index)
+        cdef uint64_t chain_id = self.bundles.common.chain_id
+        cdef Tx* tx = &self.refusal.tx
+        cdef TxResult* result = &self.refusal.result
+        cdef bint capped = False
+        self.refusal.call = index
+        if not call_check(call, chain_id, &self.refusal):
+            return False
+        if not call.default_gas and call.tx.gas_limit > left[0]:
+            refuse(&self.refusal, BLOCK_GAS_REACHED, left[0], call.tx.gas_limit)
+            return False
+        if call.is_faulty:
+            refuse(&self.refusal, FAULTY_CALL, 0, 0)
+            return False
+        call_transaction(tx, call, &self.bundles.schedule.c, chain_id)
+        if not call_defaults(self.world, tx, call, left[0], budget[0], &capped):
+            return self.fail(TX_OUT_OF_MEMORY)
+        if transact(self.machine, tx, &self.tx_options, left[0], result) != TX_VALID:
+            return self.fail(result.error)
+        left[0] -= result.gas_used
+        if self.gas_cap != 0:
+            budget[0] -= result.gas_used
+        if not records_add_call(&results.calls, self.machine, self.world, result, capped):
+            return self.fail(TX_OUT_OF_MEMORY)
+        return True
+
+    # ------------------------------------------------------------------------------------------
+    # balances
+
+    cdef bint note_balances(
+        self, Results results, const PlannedBlock* block, size_t at
+    ) noexcept nogil:
+        """A record for each account whose balance the calls changed."""
+        cdef DeltaRecord record
+        cdef Account* a
+        cdef Word before
+        cdef size_t i
+        for i in range(self.world.account_count):
+            a = self.world.account_list[i]
+            self.balance_before(block, a, &before)
+            if word_eq(&before, &a.balance):
+                continue
+            memset(&record, 0, sizeof(DeltaRecord))
+            record.bundle = at
+            record.address = a.address
+            word_sub(&record.delta, &a.balance, &before)
+            if not buffer_append(&results.deltas, &record, sizeof(DeltaRecord)):
+                return False
+        return True
+
+    cdef void balance_before(
+        self, const PlannedBlock* block, const Account* a, Word* out
+    ) noexcept nogil:
+        cdef AccountData data
+        cdef const PlannedOverride* item
+        cdef size_t i
+        for i in range(block.first_override, block.first_override + block.override_count):
+            item = &(<const PlannedOverride*>self.bundles.plan.overrides.items)[i]
+            if item.has_balance and address_eq(&item.address, &a.address):
+                word_copy(out, &item.balance)
+                return
+        word_zero(out)
+        if self.reader.account(self.reader.base, &a.address, &data) == READ_FOUND:
+            word_copy(out, &data.balance)

@@ -1,0 +1,187 @@
+"""Reads bundles into one plan, so that many of them run without the GIL in one step."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItem
+from cpython.mem cimport PyMem_RawFree
+from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t
+from libc.string cimport memset
+
+from fastevm.interpreter.machine cimport BlockContext
+from fastevm.primitives.hashes cimport Hash
+from fastevm.simulate.engine.plan cimport Plan, PlannedBlock, block_at, list_add
+from fastevm.simulate.engine.runner cimport fill_environment
+from fastevm.spec.schedule cimport ForkSchedule
+from fastevm.wire.call_object cimport read_call
+
+from fastevm.simulate.batch.drafts import draft_of
+from fastevm.simulate.engine.environment import environment_of
+from fastevm.simulate.engine.limits import MAX_CALLS_PER_BLOCK
+from fastevm.simulate.values import (
+    BlockOverrides,
+    BlockStateCalls,
+    SimulatePayload,
+    SimulationError,
+)
+from fastevm.wire.simulate_values import (
+    EXTENSIONS,
+    block_overrides_from,
+    state_overrides_from,
+)
+
+
+NO_OVERRIDES = BlockOverrides()
+
+
+cdef Bundle* bundle_at(Bundles bundles, size_t index) noexcept nogil:
+    return &(<Bundle*>bundles.items.items)[index]
+
+
+cdef inline object member(dict given, str name):
+    """The member, or None."""
+    cdef PyObject* found = PyDict_GetItem(given, name)
+    return None if found == NULL else <object>found
+
+
+cdef class Bundles:
+    """The plan of consecutive bundles.
+
+    ``base``: the view that every bundle stands on, under the rules of the block that it is, with
+    the hashes of at most 256 blocks before that one. ``environment``: what its calls see.
+    """
+
+    def __cinit__(self, base: object, environment: object, ForkSchedule schedule not None) -> None:
+        self.plan = Plan()
+        self.base = base
+        self.schedule = schedule
+        memset(&self.common, 0, sizeof(BlockContext))
+        fill_environment(&self.common, environment)
+        self.ancestors = b"".join(base.ancestors)
+        self.common.ancestors = <const Hash*>PyBytes_AS_STRING(self.ancestors)
+        self.common.ancestor_count = <uint32_t>(PyBytes_GET_SIZE(self.ancestors) // 32)
+        self.faults = {}
+
+    def __dealloc__(self) -> None:
+        PyMem_RawFree(self.items.items)
+        PyMem_RawFree(self.contexts.items)
+
+    cdef int clear(self) except -1:
+        """Forget all bundles; the memory stays."""
+        self.plan.clear()
+        self.items.count = self.contexts.count = 0
+        if self.faults:
+            self.faults = {}
+        return 0
+
+    cdef int add(self, object payload) except -1:
+        """Read one bundle; what is wrong with it is kept for its result."""
+        cdef size_t at = self.items.count
+        cdef Bundle* bundle = <Bundle*>list_add(&self.items, sizeof(Bundle))
+        if bundle == NULL:
+            raise MemoryError
+        bundle.block = self.plan.blocks.count
+        self.plan.add_block()
+        try:
+            self.read(bundle, payload)
+        except (SimulationError, ValueError, TypeError, OverflowError) as error:
+            bundle.route = REFUSED
+            self.faults[at] = error
+        return 0
+
+    cdef int read(self, Bundle* bundle, object payload) except -1:
+        if isinstance(payload, dict):
+            blocks = member(payload, "blockStateCalls")
+            if len(payload) != 1:
+                self.read_members(bundle, payload)
+        elif isinstance(payload, SimulatePayload):
+            blocks = payload.blocks
+            bundle.validation = payload.validation
+            bundle.trace_transfers = payload.trace_transfers
+            if payload.has_extras:
+                bundle.route = RUN_AS_CHAIN
+        elif isinstance(payload, list | tuple):
+            return self.read_calls(block_at(self.plan, bundle.block), payload)
+        else:
+            raise ValueError(f"a payload is an object, not {type(payload).__name__}")
+        if not blocks:
+            raise SimulationError("empty_input", "empty input")
+        if not isinstance(blocks, list | tuple):
+            raise ValueError("blockStateCalls: expected an array")
+        if len(blocks) != 1 or bundle.route == RUN_AS_CHAIN:
+            bundle.route = RUN_AS_CHAIN
+            return 0
+        return self.read_block(bundle, blocks[0])
+
+    cdef int read_members(self, Bundle* bundle, dict payload) except -1:
+        bundle.validation = bool(member(payload, "validation"))
+        bundle.trace_transfers = bool(member(payload, "traceTransfers"))
+        if any([member(payload, name) for name in EXTENSIONS]):
+            bundle.route = RUN_AS_CHAIN
+        return 0
+
+    cdef int read_block(self, Bundle* bundle, object entry) except -1:
+        if isinstance(entry, BlockStateCalls):
+            calls = entry.calls
+            states, block = entry.state_overrides, entry.block_overrides
+        elif isinstance(entry, dict):
+            calls = member(entry, "calls")
+            states, block = member(entry, "stateOverrides"), member(entry, "blockOverrides")
+        else:
+            raise ValueError("blockStateCalls: expected objects")
+        if block or bundle.validation:
+            self.read_context(bundle, block_overrides_from(block))
+        if states and bundle.route == RUN_HERE:
+            self.read_overrides(bundle, state_overrides_from(states))
+        if calls and bundle.route == RUN_HERE:
+            self.read_calls(block_at(self.plan, bundle.block), calls)
+        return 0
+
+    cdef int read_context(self, Bundle* bundle, object overrides) except -1:
+        """The bundle's own block; one that makes other system calls than the common one runs as a
+        chain."""
+        cdef BlockContext* context
+        if overrides == NO_OVERRIDES and not bundle.validation:
+            return 0
+        header = self.base.header
+        differs = (
+            overrides.time, overrides.beacon_root, overrides.withdrawals, overrides.difficulty
+        ) != (None, None, None, None)
+        if differs or overrides.number not in (None, header.number + 1):
+            bundle.route = RUN_AS_CHAIN
+            return 0
+        draft = draft_of(
+            header, self.schedule, self.common.timestamp, overrides,
+            validation=bundle.validation,
+        )
+        environment = environment_of(
+            draft, self.schedule, self.common.chain_id, overrides
+        )
+        bundle.context = self.contexts.count
+        context = <BlockContext*>list_add(&self.contexts, sizeof(BlockContext))
+        if context == NULL:
+            raise MemoryError
+        context[0] = self.common
+        fill_environment(context, environment)
+        bundle.has_context = True
+        return 0
+
+    cdef int read_calls(self, PlannedBlock* block, object calls) except -1:
+        cdef Py_ssize_t count
+        if not isinstance(calls, list | tuple):
+            raise ValueError("calls: expected an array")
+        count = len(calls)
+        if count > MAX_CALLS_PER_BLOCK:
+            raise SimulationError(
+                "too_many_calls", f"too many calls in block: {count} > {MAX_CALLS_PER_BLOCK}"
+            )
+        for call in calls:
+            read_call(self.plan, call)
+        block.call_count = count
+        return 0
+
+    cdef int read_overrides(self, Bundle* bundle, object overrides) except -1:
+        contracts = self.schedule.system_contracts.values()
+        if any([address in contracts for address in overrides]):
+            bundle.route = RUN_AS_CHAIN
+            return 0
+        return self.plan.fill_overrides(block_at(self.plan, bundle.block), overrides)

@@ -1,0 +1,79 @@
+"""The outcomes of many calls as columns: NumPy arrays where NumPy is installed, else arrays."""
+
+from array import array
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from fastevm.simulate.batch.results import Results
+
+
+@cache
+def numpy() -> ModuleType | None:
+    """NumPy, imported when columns are first asked for; None where it is not installed."""
+    return None if find_spec("numpy") is None else import_module("numpy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """The outcomes of the calls of consecutive bundles, bundle after bundle.
+
+    ``first``: the position of the first bundle among all. ``calls``: where the calls of each bundle
+    begin, and their number at the end (bundles + 1). ``status``: 1 success, 2 revert, 3 halt.
+    ``gas_used``, ``max_used_gas``: gas. ``offsets``: where the output of each call begins in
+    ``output``, and its size at the end (calls + 1). ``errors``: position of a refused bundle to its
+    exception. With balances, one row for each account that a bundle made richer or poorer:
+    ``balance_bundle``: its position; ``balance_address``: 20 bytes; ``balance_change``: wei as 32
+    bytes, two's complement, big-endian (rows of bytes in NumPy, else one run of bytes).
+    """
+
+    first: int
+    calls: Any
+    status: Any
+    gas_used: Any
+    max_used_gas: Any
+    offsets: Any
+    output: bytes
+    errors: dict[int, Exception]
+    balance_bundle: Any
+    balance_address: Any
+    balance_change: Any
+
+    def output_of(self, call: int) -> bytes:
+        """The output of a call, counted over all calls of these columns."""
+        return self.output[int(self.offsets[call]) : int(self.offsets[call + 1])]
+
+    def __len__(self) -> int:
+        return len(self.calls) - 1
+
+
+def columns_of(chunk: Results) -> Columns:
+    """The columns of a chunk's results."""
+    packed = chunk.columns()
+    bundles, addresses, changes = chunk.balances()
+    return Columns(
+        first=chunk.first,
+        calls=_numbers(packed["calls"]),
+        status=_numbers(packed["status"]),
+        gas_used=_numbers(packed["gas_used"]),
+        max_used_gas=_numbers(packed["max_used_gas"]),
+        offsets=_numbers(packed["offsets"]),
+        output=packed["output"],
+        errors={chunk.first + at: error for at, error in chunk.faults.items()},
+        balance_bundle=_numbers(bundles),
+        balance_address=_rows(addresses, 20),
+        balance_change=_rows(changes, 32),
+    )
+
+
+def _numbers(values: "array[int]") -> Any:
+    found = numpy()
+    return values if found is None else found.frombuffer(values, dtype=values.typecode)
+
+
+def _rows(data: bytes, size: int) -> Any:
+    found = numpy()
+    return data if found is None else found.frombuffer(data, dtype="u1").reshape(-1, size)

@@ -1,0 +1,38 @@
+"""The block that bundles are, before they run: its header under its parent's rules."""
+
+from dataclasses import replace
+from typing import Any
+
+from fastevm.execution.draft import draft_header
+from fastevm.simulate.values import BlockOverrides
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.types import Header
+
+
+def draft_of(
+    parent: Header,
+    schedule: ForkSchedule,
+    timestamp: int,
+    overrides: BlockOverrides,
+    *,
+    validation: bool,
+) -> Header:
+    """The header of the block after ``parent``: overrides, what sticks from the parent, then rules.
+
+    ``timestamp`` in seconds. Without ``validation`` the base fee is 0 unless it is overridden.
+    """
+    chosen: dict[str, Any] = {
+        "coinbase": parent.coinbase if overrides.fee_recipient is None else overrides.fee_recipient,
+        "gas_limit": parent.gas_limit if overrides.gas_limit is None else overrides.gas_limit,
+    }
+    if overrides.prev_randao is not None:
+        chosen["prev_randao"] = overrides.prev_randao
+    header = draft_header(parent, schedule, timestamp=timestamp, **chosen)
+    changes: dict[str, Any] = {}
+    if not schedule.parameters["proof_of_stake"]:
+        changes["difficulty"] = parent.difficulty
+    if header.base_fee_per_gas is not None and overrides.base_fee_per_gas is not None:
+        changes["base_fee_per_gas"] = overrides.base_fee_per_gas
+    elif header.base_fee_per_gas is not None and not validation:
+        changes["base_fee_per_gas"] = 0
+    return replace(header, **changes)

@@ -1,0 +1,260 @@
+"""Thousands to millions of independent bundles on one immutable state, on threads or anywhere."""
+
+import os
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from itertools import islice
+from typing import Any, Final, Generic, TypeVar
+
+from fastevm.simulate.batch.base_block import BaseBlock
+from fastevm.simulate.batch.columns import Columns, columns_of
+from fastevm.simulate.batch.results import BundleResult, Results
+from fastevm.simulate.batch.shipping import Shipment, run_shipped
+from fastevm.simulate.values import DEFAULT_GAS_CAP, DEFAULT_TIMEOUT, SimulateOptions
+from fastevm.simulate.views import as_view, spacing_of
+
+FIRST_CHUNK: Final = 16  # bundles; later chunks are as large as fits the time of one
+LARGEST_CHUNK: Final = 1024
+CHUNK_SECONDS: Final = 0.005
+CHUNKS_PER_WORKER: Final = 4  # submitted ahead, so that no worker waits for the consumer
+REMOTE_CHUNK: Final = 256
+
+Progress = Callable[[int, int | None], None]
+T = TypeVar("T")
+
+
+class Simulations(Generic[T]):
+    """The results of a batch as they come: to iterate over, with ``async for`` too, or to await.
+
+    ``await`` gives the list of all. ``close`` stops what still runs; so does leaving the iteration.
+    """
+
+    def __init__(self, chunks: Generator[Results, None, None], items: Callable[[Results], list[T]]):
+        self._chunks, self._items = chunks, items
+        self._flow = self._results()
+
+    def _results(self) -> Generator[T, None, None]:
+        try:
+            for chunk in self._chunks:
+                yield from self._items(chunk)
+        finally:
+            self._chunks.close()
+
+    def __iter__(self) -> Iterator[T]:
+        return self._flow
+
+    def __next__(self) -> T:
+        return next(self._flow)
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        from asyncio import to_thread  # slow to load, and who waits has done so
+
+        while (chunk := await to_thread(next, self._chunks, None)) is not None:
+            for item in self._items(chunk):
+                yield item
+
+    def __await__(self) -> Generator[Any, None, list[T]]:
+        from asyncio import to_thread
+
+        return to_thread(list, self._flow).__await__()
+
+    def close(self) -> None:
+        """Stop what still runs; nothing more comes."""
+        self._flow.close()
+        self._chunks.close()
+
+
+class Slicer:
+    """Cuts payloads into chunks that take about the same time each."""
+
+    def __init__(self, payloads: Iterable[Any], *, fixed: int | None, share: int) -> None:
+        self._payloads = iter(payloads)
+        total = getattr(payloads, "__len__", None)
+        self.total: int | None = None if total is None else total()
+        self.taken = 0
+        self._size = FIRST_CHUNK if fixed is None else fixed
+        self._fixed = fixed is not None
+        self._most = LARGEST_CHUNK
+        if self.total is not None:
+            self._most = max(1, min(LARGEST_CHUNK, -(-self.total // share)))
+
+    def take(self) -> tuple[int, list[Any]] | None:
+        """The position of the next chunk and its payloads; None at the end."""
+        first = self.taken
+        size = self._size if self._fixed else min(self._size, self._most)
+        payloads = list(islice(self._payloads, size))
+        self.taken += len(payloads)
+        return (first, payloads) if payloads else None
+
+    def learn(self, count: int, seconds: float) -> None:
+        """Let the size follow the time that ``count`` bundles took."""
+        fitting = int(count * CHUNK_SECONDS / max(seconds, 1e-9))
+        self._size = self._size if self._fixed else max(1, min(fitting, self._size * 4))
+
+
+class Count:
+    """Tells the caller how far it is."""
+
+    def __init__(self, progress: Progress | None, total: int | None) -> None:
+        self.progress, self.total, self.done = progress, total, 0
+
+    def add(self, chunk: Results) -> Results:
+        self.done += chunk.count
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+        return chunk
+
+
+def here(base_block: BaseBlock, slicer: Slicer, count: Count) -> Generator[Results, None, None]:
+    """Run all chunks in this thread."""
+    while (taken := slicer.take()) is not None:
+        started = time.perf_counter()
+        chunk = base_block.run(*taken)
+        slicer.learn(chunk.count, time.perf_counter() - started)
+        yield count.add(chunk)
+
+
+def timed(base_block: BaseBlock, slicer: Slicer, first: int, payloads: list[Any]) -> Results:
+    """Run a chunk in a worker thread."""
+    started = time.perf_counter()
+    chunk = base_block.run(first, payloads)
+    slicer.learn(chunk.count, time.perf_counter() - started)
+    return chunk
+
+
+def on_threads(
+    base_block: BaseBlock, slicer: Slicer, count: Count, threads: int, ordered: bool
+) -> Generator[Results, None, None]:
+    """Run the chunks on threads of this process."""
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="fastevm-simulate")
+    try:
+        yield from flow(
+            lambda first, payloads: pool.submit(timed, base_block, slicer, first, payloads),
+            slicer, count, threads * CHUNKS_PER_WORKER, ordered,
+        )  # fmt: skip
+    finally:
+        base_block.cancel()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def on_executor(
+    base_block: BaseBlock, slicer: Slicer, count: Count, executor: Executor, ordered: bool
+) -> Generator[Results, None, None]:
+    """Run the chunks on an executor, which may be on other machines."""
+    shipment = Shipment(base_block)
+    workers = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+
+    def submit(first: int, payloads: list[Any]) -> "Future[Any]":
+        return executor.submit(run_shipped, shipment.key, None, first, payloads)
+
+    def answered(future: "Future[Any]", first: int, payloads: list[Any]) -> Results:
+        chunk = future.result()
+        if chunk is None and shipment.sent:
+            chunk = submit(first, payloads).result()  # it may have come there in the meantime
+        if chunk is None:
+            shipment.sent = True
+            again = executor.submit(run_shipped, shipment.key, shipment.data, first, payloads)
+            chunk = again.result()
+        assert isinstance(chunk, Results)
+        return chunk
+
+    yield from flow(submit, slicer, count, workers * CHUNKS_PER_WORKER, ordered, answered)
+
+
+def result_of(future: "Future[Results]", first: int, payloads: list[Any]) -> Results:
+    """What a future gave, where it needs nothing more."""
+    return future.result()
+
+
+def flow(
+    submit: Callable[[int, list[Any]], "Future[Any]"],
+    slicer: Slicer,
+    count: Count,
+    ahead: int,
+    ordered: bool,
+    answered: Callable[["Future[Any]", int, list[Any]], Results] = result_of,
+) -> Generator[Results, None, None]:
+    """Keep ``ahead`` chunks submitted; give them in order, or as they finish."""
+    waiting: deque[tuple[Future[Any], int, list[Any]]] = deque()
+    try:
+        while True:
+            while len(waiting) < ahead and (taken := slicer.take()) is not None:
+                waiting.append((submit(*taken), *taken))
+            if not waiting:
+                return
+            if not ordered:
+                done = wait([entry[0] for entry in waiting], return_when=FIRST_COMPLETED).done
+                waiting = deque(sorted(waiting, key=lambda entry: entry[0] not in done))
+            yield count.add(answered(*waiting.popleft()))
+    finally:
+        for future, _, _ in waiting:
+            future.cancel()
+
+
+def simulate_many(
+    state: Any,
+    payloads: Iterable[Any],
+    *,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    ordered: bool = True,
+    columns: bool = False,
+    balances: bool = False,
+    progress: Progress | None = None,
+    gas_cap: int = DEFAULT_GAS_CAP,
+    timeout: float = DEFAULT_TIMEOUT,
+    chunk_size: int | None = None,
+    **block: Any,
+) -> Simulations[Any]:
+    """Simulate independent bundles on one immutable state; an iterator over their results.
+
+    ``payloads``: payloads of eth_simulateV1 (JSON form or typed), or lists of calls for one block;
+    any iterable, read as far ahead as the workers need. ``threads``: default all cores; their
+    number never changes a result. ``executor``: any `concurrent.futures.Executor` to run on
+    instead, to which the state is sent once per worker. ``ordered`` False gives results as they
+    finish. ``columns``: a `Columns` for each chunk in place of a `BundleResult` for each bundle.
+    ``balances``: note which balances changed. ``progress`` is called with the number of finished
+    bundles and their total (None if unknown). ``gas_cap``: gas of all calls of one bundle;
+    ``timeout``: seconds that one bundle may run. ``block``: see `view_of`.
+
+    Blocks are not sealed: there are no roots or hashes, and a block that lacks the protocol's own
+    contracts is no error. A bundle that is refused has an ``error``; the others go on.
+    """
+    view = as_view(state, **block)
+    options = SimulateOptions(
+        zero_state_root=True, block_spacing=spacing_of(view), gas_cap=gas_cap, timeout=timeout
+    )
+    base_block = BaseBlock(view, options, balances=balances)
+    threads = threads or os.cpu_count() or 1
+    chunks = chunks_of(base_block, payloads, threads, executor, ordered, progress, chunk_size)
+    return Simulations(chunks, _as_columns if columns else _as_results)
+
+
+def chunks_of(
+    base_block: BaseBlock,
+    payloads: Iterable[Any],
+    threads: int,
+    executor: Executor | None,
+    ordered: bool,
+    progress: Progress | None,
+    chunk_size: int | None,
+) -> Generator[Results, None, None]:
+    """The chunks of results, from wherever they are run."""
+    size = chunk_size or (REMOTE_CHUNK if executor is not None else None)
+    slicer = Slicer(payloads, fixed=size, share=threads * CHUNKS_PER_WORKER * 2)
+    count = Count(progress, slicer.total)
+    if executor is not None:
+        return on_executor(base_block, slicer, count, executor, ordered)
+    if threads == 1:
+        return here(base_block, slicer, count)
+    return on_threads(base_block, slicer, count, threads, ordered)
+
+
+def _as_columns(chunk: Results) -> list[Columns]:
+    return [columns_of(chunk)]
+
+
+def _as_results(chunk: Results) -> list[BundleResult]:
+    return chunk.results()

@@ -1,0 +1,219 @@
+"""Results of consecutive bundles: records filled in without the GIL, values made on demand."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t
+from libc.string cimport memset
+
+from fastevm.interpreter.status cimport OUT_OF_GAS, REVERTED, STOPPED
+from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free
+from fastevm.primitives.word cimport word_store, word_to_int
+from fastevm.simulate.engine.records cimport (
+    CallRecord,
+    record_at,
+    record_outcome,
+    records_count,
+    records_free,
+)
+
+from array import array
+from dataclasses import replace
+
+from fastevm.simulate.values import CallOutcome
+
+SIGN = 1 << 255
+MODULUS = 1 << 256
+
+
+cdef bytes content(const Buffer* buffer):
+    return PyBytes_FromStringAndSize(<const char*>buffer.bytes, <Py_ssize_t>buffer.size)
+
+
+cdef int refill(Buffer* buffer, bytes data) except -1:
+    if not buffer_append(buffer, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data)):
+        raise MemoryError
+    return 0
+
+
+cdef class Results:
+    """The results of consecutive bundles; a `BundleResult` keeps all of them alive."""
+
+    def __cinit__(self) -> None:
+        self.faults = {}
+        self.apart = {}
+
+    def __dealloc__(self) -> None:
+        buffer_free(&self.bundles)
+        buffer_free(&self.deltas)
+        records_free(&self.calls)
+
+    def __reduce__(self) -> object:
+        buffers = (
+            content(&self.bundles), content(&self.calls.calls), content(&self.calls.output),
+            content(&self.calls.logs), content(&self.calls.log_data), content(&self.deltas),
+        )
+        return restore_results, (self.first, self.count, self.faults, self.apart, buffers)
+
+    cdef BundleRecord* bundle(self, size_t at) noexcept:
+        return &(<BundleRecord*>self.bundles.bytes)[at]
+
+    def results(self) -> list[BundleResult]:
+        """A result for each bundle, in order."""
+        cdef list found = []
+        cdef BundleResult result
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            result = BundleResult.__new__(BundleResult)
+            result.results = self
+            result.at = i
+            found.append(result)
+        return found
+
+    cdef int add_outcome(self, object outcome) except -1:
+        """A record for a call that ran apart."""
+        cdef CallRecord record
+        memset(&record, 0, sizeof(CallRecord))
+        record.status = STOPPED if outcome.success else REVERTED if outcome.reverted else OUT_OF_GAS
+        record.gas_used = outcome.gas_used
+        record.max_used_gas = outcome.max_used_gas
+        record.output_at = self.calls.output.size
+        record.output_size = len(outcome.output)
+        refill(&self.calls.output, outcome.output)
+        if not buffer_append(&self.calls.calls, &record, sizeof(CallRecord)):
+            raise MemoryError
+        return 0
+
+    cdef int add_apart(self, size_t at, tuple outcomes) except -1:
+        cdef BundleRecord* record = self.bundle(at)
+        record.first_call = records_count(&self.calls)
+        record.call_count = len(outcomes)
+        record.gas_used = sum([outcome.gas_used for outcome in outcomes])
+        record.succeeded = all([outcome.success for outcome in outcomes])
+        for outcome in outcomes:
+            self.add_outcome(outcome)
+        self.apart[at] = outcomes
+        return 0
+
+    def columns(self) -> dict[str, object]:
+        """The outcomes as packed columns, calls in the order of their bundles.
+
+        ``calls``: uint64, where each bundle's calls begin, and their number; ``status``: uint8, 1
+        success, 2 revert, 3 halt; ``gas_used``, ``max_used_gas``: uint64; ``offsets``: uint64,
+        where each output begins, and the size of all; ``output``: bytes.
+        """
+        cdef const BundleRecord* bundle
+        cdef const CallRecord* call
+        cdef size_t i, j
+        starts, offsets = array("Q", [0]), array("Q", [0])
+        status, gas, most = array("B"), array("Q"), array("Q")
+        output = bytearray()
+        for i in range(<size_t>self.count):
+            bundle = self.bundle(i)
+            for j in range(bundle.first_call, bundle.first_call + bundle.call_count):
+                call = record_at(&self.calls, j)
+                status.append(1 if call.status == STOPPED else 2 if call.status == REVERTED else 3)
+                gas.append(call.gas_used)
+                most.append(call.max_used_gas)
+                if call.output_size:
+                    output += (self.calls.output.bytes + call.output_at)[:call.output_size]
+                offsets.append(len(output))
+            starts.append(len(status))
+        return {"calls": starts, "status": status, "gas_used": gas, "max_used_gas": most,
+                "offsets": offsets, "output": bytes(output)}
+
+    def balances(self) -> tuple[array[int], bytes, bytes]:
+        """Changes of balances: positions of bundles, addresses (20 bytes each), and changes in wei
+        (32 bytes each, two's complement, big-endian)."""
+        cdef const DeltaRecord* delta = <const DeltaRecord*>self.deltas.bytes
+        cdef size_t i
+        cdef uint8_t word[32]
+        bundles, addresses, changes = array("Q"), bytearray(), bytearray()
+        for i in range(self.deltas.size // sizeof(DeltaRecord)):
+            word_store(word, &delta[i].delta)
+            bundles.append(self.first + delta[i].bundle)
+            addresses += delta[i].address.b[:20]
+            changes += word[:32]
+        return bundles, bytes(addresses), bytes(changes)
+
+    cdef object outcome(self, size_t at):
+        outcome = record_outcome(&self.calls, record_at(&self.calls, at))
+        # a creation that failed has created nothing
+        if outcome.created is None or outcome.success:
+            return outcome
+        return replace(outcome, created=None)
+
+
+def restore_results(first, count, faults, apart, buffers):
+    """Results from what ``Results.__reduce__`` took apart."""
+    cdef Results restored = Results.__new__(Results)
+    restored.first, restored.count = first, count
+    restored.faults, restored.apart = faults, apart
+    bundles, calls, output, logs, log_data, deltas = buffers
+    refill(&restored.bundles, bundles)
+    refill(&restored.calls.calls, calls)
+    refill(&restored.calls.output, output)
+    refill(&restored.calls.logs, logs)
+    refill(&restored.calls.log_data, log_data)
+    refill(&restored.deltas, deltas)
+    return restored
+
+
+@cython.freelist(256)
+cdef class BundleResult:
+    """What one bundle gave. Values are made when they are asked for."""
+
+    def __init__(self) -> None:
+        raise TypeError("results come from simulate_many")
+
+    @property
+    def index(self) -> int:
+        """The bundle's position among the payloads."""
+        return self.results.first + <Py_ssize_t>self.at
+
+    @property
+    def error(self) -> Exception | None:
+        """What refused the bundle as a whole, else None: a failed call is no error."""
+        return self.results.faults.get(self.at)
+
+    @property
+    def success(self) -> bool:
+        """Whether the bundle was accepted and every call succeeded."""
+        return self.results.bundle(self.at).succeeded
+
+    @property
+    def gas_used(self) -> int:
+        """Gas of all calls together."""
+        return self.results.bundle(self.at).gas_used
+
+    @property
+    def calls(self) -> tuple[CallOutcome, ...]:
+        """The outcomes of all calls, block after block; of a refused bundle, those before the
+        error."""
+        cdef BundleRecord* record = self.results.bundle(self.at)
+        cdef size_t i
+        apart = self.results.apart.get(self.at)
+        if apart is not None:
+            return apart
+        return tuple([
+            self.results.outcome(i)
+            for i in range(record.first_call, record.first_call + record.call_count)
+        ])
+
+    @property
+    def balance_changes(self) -> dict[bytes, int]:
+        """Wei gained (lost: negative) by each account whose balance the calls changed; empty unless
+        asked for with ``balances``."""
+        cdef const DeltaRecord* delta = <const DeltaRecord*>self.results.deltas.bytes
+        cdef size_t i, count = self.results.deltas.size // sizeof(DeltaRecord)
+        found = {}
+        for i in range(count):
+            if delta[i].bundle == self.at:
+                change = word_to_int(&delta[i].delta)
+                found[delta[i].address.b[:20]] = change - MODULUS if change >= SIGN else change
+        return found
+
+    def __repr__(self) -> str:
+        return (
+            f"<BundleResult {self.index}: success={self.success} gas_used={self.gas_used}"
+            f"{'' if self.error is None else f' error={self.error}'}>"
+        )

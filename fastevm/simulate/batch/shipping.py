@@ -1,0 +1,68 @@
+"""Batches on other processes and machines: a worker gets the state once, then only payloads."""
+
+import copyreg
+import hashlib
+import pickle
+import threading
+from collections import OrderedDict
+from dataclasses import replace
+from typing import Any, Final
+
+from fastevm.simulate.batch.base_block import BaseBlock
+from fastevm.simulate.batch.results import Results
+from fastevm.simulate.values import SimulateOptions, StateView
+from fastevm.spec.schedule import ForkSchedule, schedule_for
+from fastevm.state.shipping import pack_layer, unpack_layer
+
+KEPT_BASE_BLOCKS: Final = 4  # states that one worker process keeps at a time
+
+_base_blocks: "OrderedDict[bytes, BaseBlock]" = OrderedDict()
+_lock: Final = threading.Lock()
+
+
+class Shipment:
+    """A base_block as bytes, and the key under which workers keep it: a hash of those bytes.
+
+    ``sent``: whether some worker got the bytes already.
+    """
+
+    def __init__(self, base_block: BaseBlock) -> None:
+        state = pack_layer(base_block.view.layer)
+        view = replace(base_block.view, layer=None)
+        self.data = pickle.dumps((state, view, base_block.options, base_block.balances))
+        self.sent = False
+        self.key = hashlib.blake2b(self.data, digest_size=32).digest()
+
+
+def run_shipped(key: bytes, data: bytes | None, first: int, payloads: list[Any]) -> Results | None:
+    """In a worker: the results of these bundles, or None when it needs ``data`` first."""
+    base_block = _base_block(key, data)
+    return None if base_block is None else base_block.run(first, payloads)
+
+
+def _base_block(key: bytes, data: bytes | None) -> BaseBlock | None:
+    with _lock:
+        found = _base_blocks.get(key)
+        if found is None and data is not None:
+            found = _base_blocks[key] = _unpacked(data)
+            while len(_base_blocks) > KEPT_BASE_BLOCKS:
+                _base_blocks.popitem(last=False)
+        return found
+
+
+def _unpacked(data: bytes) -> BaseBlock:
+    view: StateView
+    options: SimulateOptions
+    state, view, options, balances = pickle.loads(data)
+    return BaseBlock(replace(view, layer=unpack_layer(state)), options, balances=balances)
+
+
+def _reduce_schedule(schedule: ForkSchedule) -> tuple[Any, ...]:
+    return _schedule, (schedule.name, schedule.blobs)
+
+
+def _schedule(name: str, blobs: Any) -> ForkSchedule:
+    return schedule_for(name, blobs=blobs)
+
+
+copyreg.pickle(ForkSchedule, _reduce_schedule)

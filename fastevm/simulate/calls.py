@@ -1,0 +1,176 @@
+"""One message call on a state."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from fastevm.errors import InvalidTransaction
+from fastevm.simulate.engine.deadline import WATCHDOG, thread_owned
+from fastevm.simulate.engine.environment import environment_of, refuse_block_content
+from fastevm.simulate.engine.plan import Plan
+from fastevm.simulate.engine.refusals import supplied
+from fastevm.simulate.engine.runner import Runner
+from fastevm.simulate.simple_call import SimpleCaller, SimpleOutcome, is_simple
+from fastevm.simulate.values import (
+    DEFAULT_GAS_CAP,
+    DEFAULT_TIMEOUT,
+    NO_BLOCK_OVERRIDES,
+    AccountOverride,
+    BlockOverrides,
+    CallOutcome,
+    CallRequest,
+    CallResult,
+    SimulationError,
+    StateView,
+)
+
+
+def thread_runner() -> Runner:
+    """The runner of the calling thread."""
+    return thread_owned(Runner)
+
+
+class Attempt:
+    """A request with everything that stays the same however often it is run."""
+
+    def __init__(
+        self,
+        view: StateView,
+        request: CallRequest,
+        state_overrides: Mapping[bytes, AccountOverride],
+        block_overrides: BlockOverrides,
+    ) -> None:
+        refuse_block_content(block_overrides)
+        self.plan = Plan.of_call(request, state_overrides)
+        self.plan.check_call(view.config.chain_id)
+        self.schedule = schedule_of(view, block_overrides)
+        self.view, self.request = replace(view, schedule=self.schedule), request
+        self.state_overrides = state_overrides
+        self.environment = environment_of(
+            view.header,
+            self.schedule,
+            view.config.chain_id,
+            block_overrides,
+            free_gas=not (
+                request.gas_price or request.max_fee_per_gas or request.max_priority_fee_per_gas
+            ),
+            free_blobs=not request.max_fee_per_blob_gas,
+        )
+
+    @property
+    def gas_limit(self) -> int:
+        """The block's."""
+        return self.environment.gas_limit
+
+    def funds(self) -> int:
+        """What the sender has."""
+        return self.open().balance(self.request.sender)
+
+    def open(self) -> Runner:
+        """A runner on the view's state with the overrides in place."""
+        runner = thread_runner()
+        runner.open(self.view, environment=self.environment)
+        runner.override(self.plan)
+        return runner
+
+    def run(self, gas: int, timeout: float) -> CallOutcome:
+        """Run the request with this much gas. InvalidTransaction, or SimulationError on timeout."""
+        runner = self.open()
+        with WATCHDOG.watch(runner, timeout):
+            try:
+                return runner.simulate(self.plan, gas)
+            except InvalidTransaction as error:
+                raise supplied(error, gas) from None
+            except SimulationError as error:
+                raise timed_out(error, timeout) from None
+
+
+class SimpleAttempt:
+    """The same for a request without lists and overrides, which runs faster."""
+
+    state_overrides: Mapping[bytes, AccountOverride] = MappingProxyType({})
+
+    def __init__(self, view: StateView, request: CallRequest) -> None:
+        self.view, self.request, self.schedule = view, request, view.schedule
+        self.caller = thread_owned(SimpleCaller)
+        self.caller.open(view, request)
+
+    @property
+    def gas_limit(self) -> int:
+        """The block's."""
+        return int(self.view.header.gas_limit)
+
+    def funds(self) -> int:
+        """What the sender has."""
+        return self.caller.balance(self.request.sender)
+
+    def run(self, gas: int, timeout: float) -> SimpleOutcome:
+        """As :meth:`Attempt.run`."""
+        with WATCHDOG.watch(self.caller, timeout):
+            try:
+                return self.caller.run(gas)
+            except InvalidTransaction as error:
+                raise supplied(error, gas) from None
+            except SimulationError as error:
+                raise timed_out(error, timeout) from None
+
+
+AnyAttempt = Attempt | SimpleAttempt
+
+
+def attempt_of(
+    view: StateView,
+    request: CallRequest,
+    state_overrides: Mapping[bytes, AccountOverride] | None,
+    block_overrides: BlockOverrides | None,
+) -> AnyAttempt:
+    """The fast path where it leads to the same result."""
+    unchanged = block_overrides is None or block_overrides is NO_BLOCK_OVERRIDES
+    if unchanged and not state_overrides and is_simple(request):
+        return SimpleAttempt(view, request)
+    return Attempt(view, request, state_overrides or {}, block_overrides or NO_BLOCK_OVERRIDES)
+
+
+def call(
+    view: StateView,
+    request: CallRequest,
+    *,
+    state_overrides: Mapping[bytes, AccountOverride] | None = None,
+    block_overrides: BlockOverrides | None = None,
+    gas_cap: int = DEFAULT_GAS_CAP,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> CallResult:
+    """Run one call on ``view``; nothing is kept.
+
+    ``gas_cap`` bounds and defaults the call's gas (0: no bound). Nonces, the sender's code and,
+    when no price is offered, fees do not matter; funds for price and value do. Raises
+    InvalidTransaction for a call that breaks a rule, SimulationError for bad overrides and when
+    ``timeout`` (seconds) has passed. A revert or halt is a result.
+    """
+    attempt = attempt_of(view, request, state_overrides, block_overrides)
+    gas = gas_cap or attempt.gas_limit if request.gas is None else request.gas
+    outcome = attempt.run(min(gas, gas_cap) if gas_cap else gas, timeout)
+    return CallResult(
+        success=outcome.success,
+        output=outcome.output,
+        gas_used=outcome.gas_used,
+        error=outcome.error,
+        reverted=outcome.reverted,
+    )
+
+
+def timed_out(error: SimulationError, timeout: float) -> SimulationError:
+    """The same end in the words that nodes use for calls."""
+    return SimulationError(error.reason, f"execution aborted (timeout = {timeout:g}s)")
+
+
+def schedule_of(view: StateView, overrides: BlockOverrides) -> Any:
+    """The rules of the view's block, or of the time and number that overrides give it."""
+    if overrides.number is None and overrides.time is None:
+        return view.schedule
+    header = view.header
+    number = header.number if overrides.number is None else overrides.number
+    timestamp = header.timestamp if overrides.time is None else overrides.time
+    merged = bool(view.schedule.parameters["proof_of_stake"])
+    return view.config.activations.at(number, timestamp, after_merge=merged)

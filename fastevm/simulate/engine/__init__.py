@@ -1,0 +1,1 @@
+"""The executor of simulated chains, and what it takes and gives: plans, records, refusals."""

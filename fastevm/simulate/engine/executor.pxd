@@ -1,0 +1,32 @@
+# The executor of simulated chains.
+from fastevm.interpreter.tracer cimport StepTrace
+from fastevm.simulate.engine.account_changes cimport AccountsBefore
+from fastevm.simulate.engine.chain cimport Chain, Halt
+from fastevm.simulate.engine.plan cimport Plan
+
+
+cdef class ChainExecutor(Chain):
+    cdef readonly object view
+    cdef object options
+    cdef list schedules         # ForkSchedule of each of the rules
+    cdef AccountsBefore before  # the call under way, for its changes
+    cdef StepTrace recorder     # of call trees
+    cdef readonly dict extras   # position of a call -> CallExtras; None unless wanted
+    cdef readonly dict touched  # address -> set of slots; None unless wanted
+
+    cdef int begin(self, object view, Plan plan, object options) except -1
+    cdef int read_view(self) except -1
+    cdef int read_parent(self, object header) except -1
+    cdef int read_rules(self) except -1
+    cdef int open_world(self) except -1
+    cdef int provide(self, Halt halt) except -1
+    cdef int provide_fees(self) except -1
+    cdef int start_tracing(self) except -1
+    cdef int end_call(self) except -1
+    cdef object extras_of_call(self)
+    cdef int count_frames(self, list frames) except -1
+    cdef int provide_deposits(self) except -1
+    cdef int provide_requests_hash(self) except -1
+    cdef int provide_root(self) except -1
+    cdef int renew_world(self) except -1
+    cdef object failure(self, Halt halt)

@@ -1,0 +1,59 @@
+# Why a simulation is refused as a whole: a code with its numbers, until somebody wants the words.
+from libc.stdint cimport uint64_t
+
+from fastevm.execution.outcome cimport TxError, TxResult
+from fastevm.execution.tx cimport Tx
+from fastevm.interpreter.status cimport Status
+from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.word cimport Word
+
+
+cdef enum RefusalCode:
+    NOT_REFUSED = 0
+    # --- the plan: `have` and `want` are what it has, and what it is held against ---
+    TOO_MANY_BLOCKS = 1
+    TOO_MANY_CALLS_OF_BLOCK = 2
+    TOO_MANY_CALLS = 3
+    BLOCK_NUMBERS_ORDER = 4
+    BLOCK_TIMES_ORDER = 5
+    # --- overrides of the account `address` ---
+    NOT_A_PRECOMPILE = 11
+    TARGET_OVERRIDDEN = 12        # a precompile shall move onto it, and it is overridden itself
+    STATE_AND_STATE_DIFF = 13
+    TOO_MANY_MOVES = 14
+    # --- the call `call` ---
+    TWO_KINDS_OF_FEES = 20
+    OTHER_CHAIN = 21
+    BLOCK_GAS_REACHED = 22        # `have`: the gas that the block has left
+    FAULTY_CALL = 23              # the plan has the exception
+    INVALID_CALL = 24             # `error` and `result`; `gas` is what it was given
+    # --- the end of the block ---
+    NO_QUEUE_CONTRACT = 30        # at `address`
+    QUEUE_FAILED = 31             # `status` says how
+    # --- limits ---
+    OUTPUT_CAP_REACHED = 40
+    TRACE_LIMIT_REACHED = 41
+    STATE_UNKNOWN = 42
+
+
+cdef struct Refusal:
+    RefusalCode code
+    Word have
+    Word want
+    Address address
+    bint is_withdrawal_queue      # else the one of consolidations
+    Status status
+    size_t call
+    uint64_t gas
+    TxError error
+    TxResult result
+    Tx tx                         # the call as it was tried
+
+
+# Fill in code and numbers.
+cdef void refuse(Refusal* r, RefusalCode code, uint64_t have, uint64_t want) noexcept nogil
+cdef void refuse_account(Refusal* r, RefusalCode code, const Address* address) noexcept nogil
+
+# The exception with the words for it, those of go-ethereum where it has the same rule. `faults`:
+# those of the plan.
+cdef object exception_of(const Refusal* r, dict faults)

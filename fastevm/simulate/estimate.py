@@ -1,0 +1,122 @@
+"""The least gas with which a call succeeds, or nearly."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from fastevm.errors import InvalidTransaction
+from fastevm.simulate.calls import AnyAttempt, attempt_of
+from fastevm.simulate.simple_call import SimpleOutcome
+from fastevm.simulate.values import (
+    DEFAULT_GAS_CAP,
+    DEFAULT_TIMEOUT,
+    AccountOverride,
+    BlockOverrides,
+    CallOutcome,
+    CallRequest,
+    CallResult,
+    StateView,
+)
+
+TRANSFER_GAS: Final = 21_000
+ESTIMATE_ERROR_RATIO: Final = 0.015  # the search ends when the bounds are this close, as geth's
+CALL_STIPEND: Final = 2_300
+
+
+def estimate_gas(
+    view: StateView,
+    request: CallRequest,
+    *,
+    state_overrides: Mapping[bytes, AccountOverride] | None = None,
+    block_overrides: BlockOverrides | None = None,
+    gas_cap: int = DEFAULT_GAS_CAP,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> int | CallResult:
+    """A gas limit with which the call succeeds, at most 1.5 % over the least; or the failure.
+
+    The search is the one of go-ethereum (eth/gasestimator), so that clients see the same numbers.
+    Raises as ``call`` does, and InvalidTransaction ``gas_required_exceeds_allowance``.
+    """
+    attempt = attempt_of(view, request, state_overrides, block_overrides)
+    high = upper_bound(attempt, gas_cap)
+    if is_transfer(attempt) and succeeds(attempt, TRANSFER_GAS, timeout):
+        return TRANSFER_GAS
+    try:
+        outcome = attempt.run(high, timeout)
+    except InvalidTransaction as error:
+        if error.code in ("intrinsic_gas", "floor_gas"):
+            raise exceeds_allowance(high) from None
+        raise
+    if not outcome.success:
+        if outcome.error == "out of gas":
+            raise exceeds_allowance(high)
+        return CallResult(
+            success=False,
+            output=outcome.output,
+            gas_used=outcome.gas_used,
+            error=outcome.error,
+            reverted=outcome.reverted,
+        )
+    return narrowed(attempt, outcome, high, timeout)
+
+
+def narrowed(
+    attempt: AnyAttempt, outcome: CallOutcome | SimpleOutcome, high: int, timeout: float
+) -> int:
+    """Bisect between what was used and what was enough."""
+    low = outcome.gas_used - 1
+    optimistic = (outcome.max_used_gas + CALL_STIPEND) * 64 // 63
+    if optimistic < high:
+        if succeeds(attempt, optimistic, timeout):
+            high = optimistic
+        else:
+            low = optimistic
+    while low + 1 < high and (high - low) / high >= ESTIMATE_ERROR_RATIO:
+        middle = min((high + low) // 2, low * 2)
+        if succeeds(attempt, middle, timeout):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def upper_bound(attempt: AnyAttempt, gas_cap: int) -> int:
+    """The most gas that it may have: its own, the block's, the fork's, the funds', the node's."""
+    request, high = attempt.request, attempt.gas_limit
+    if request.gas is not None and request.gas >= TRANSFER_GAS:
+        high = request.gas
+    cap = int(attempt.schedule.parameters["tx_gas_cap"])
+    if cap:
+        high = min(high, cap)
+    price = request.gas_price or request.max_fee_per_gas or 0
+    if price:
+        funds = attempt.funds() - request.value
+        if funds < 0:
+            raise InvalidTransaction("insufficient_funds", "insufficient funds for transfer")
+        high = min(high, funds // price)
+    return min(high, gas_cap) if gas_cap else high
+
+
+def is_transfer(attempt: AnyAttempt) -> bool:
+    """Ether to an account without code, without data."""
+    request = attempt.request
+    if request.data or request.to is None or request.access_list or request.authorization_list:
+        return False
+    override = attempt.state_overrides.get(request.to)
+    code = attempt.view.layer.code(request.to) if override is None else override.code
+    return not code
+
+
+def succeeds(attempt: AnyAttempt, gas: int, timeout: float) -> bool:
+    """Whether the call ends well with this much gas."""
+    try:
+        return attempt.run(gas, timeout).success
+    except InvalidTransaction as error:
+        if error.code in ("intrinsic_gas", "floor_gas"):
+            return False
+        raise
+
+
+def exceeds_allowance(gas: int) -> InvalidTransaction:
+    return InvalidTransaction(
+        "gas_required_exceeds_allowance", f"gas required exceeds allowance ({gas})"
+    )

@@ -1,0 +1,44 @@
+# A call without overrides and lists.
+from libc.stdint cimport uint64_t
+
+from fastevm.execution.outcome cimport TxOptions, TxResult
+from fastevm.execution.tx cimport Tx
+from fastevm.interpreter.machine cimport BlockContext, Machine
+from fastevm.primitives.word cimport Word
+from fastevm.simulate.engine.plan cimport Plan
+from fastevm.spec.schedule cimport ForkSchedule
+from fastevm.state.layer cimport Layer
+from fastevm.state.reader cimport Reader
+from fastevm.state.world cimport World
+
+
+# What one run gave, for the search of an estimate and for the answer of a call.
+cdef class SimpleOutcome:
+    cdef readonly bint success
+    cdef readonly bint reverted
+    cdef readonly uint64_t gas_used
+    cdef readonly uint64_t max_used_gas
+    cdef readonly bytes output
+    cdef readonly str error
+
+
+cdef class SimpleCaller:
+    cdef Machine* machine
+    cdef World* world
+    cdef Reader reader
+    cdef BlockContext context     # of the block, and what of it the call sees
+    cdef Word base_fee
+    cdef Word blob_base_fee
+    cdef bint cancelled
+    cdef Layer layer
+    cdef ForkSchedule schedule
+    cdef bytes ancestors
+    cdef Plan plan                # of the one call
+    cdef object view
+    cdef Tx tx
+    cdef TxOptions options
+    cdef TxResult result
+
+    cdef int attach(self, object view) except -1
+    cdef int show_fees(self, object request) except -1
+    cdef SimpleOutcome outcome(self)

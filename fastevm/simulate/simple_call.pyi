@@ -1,0 +1,19 @@
+# Types of calls without overrides and lists.
+from fastevm.simulate.values import CallRequest, StateView
+
+class SimpleOutcome:
+    success: bool
+    reverted: bool
+    gas_used: int
+    max_used_gas: int
+    output: bytes
+    error: str | None
+
+class SimpleCaller:
+    def open(self, view: StateView, request: CallRequest) -> None: ...
+    def balance(self, address: bytes) -> int: ...
+    def cancel(self) -> None: ...
+    def rearm(self) -> None: ...
+    def run(self, gas: int) -> SimpleOutcome: ...
+
+def is_simple(request: CallRequest) -> bool: ...

@@ -1,0 +1,161 @@
+"""Calls without overrides and lists: what belongs to the block is kept from call to call."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport uint32_t, uint64_t
+
+from fastevm.execution.outcome cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID, TxError
+from fastevm.execution.refusals cimport refusal
+from fastevm.execution.transact cimport transact
+from fastevm.interpreter.machine cimport machine_free, machine_new, status_text
+from fastevm.interpreter.status cimport REVERTED, STOPPED
+from fastevm.primitives.hashes cimport Hash
+from fastevm.primitives.intrinsics cimport atomic_store_int
+from fastevm.primitives.word cimport word_copy, word_is_zero, word_zero
+from fastevm.simulate.engine.chain cimport simulation_options
+from fastevm.simulate.engine.plan cimport (
+    Plan,
+    PlannedCall,
+    call_at,
+    call_check,
+    call_defaults,
+    call_transaction,
+)
+from fastevm.simulate.engine.refusals cimport Refusal, exception_of
+from fastevm.simulate.engine.runner cimport fill_environment
+from fastevm.state.world cimport world_begin, world_free, world_new
+
+from fastevm.simulate.engine.environment import environment_of
+from fastevm.simulate.engine.halt_messages import halt_message
+from fastevm.simulate.engine.revert import revert_message
+from fastevm.simulate.values import NO_BLOCK_OVERRIDES, CallRequest, SimulationError, StateView
+
+
+def is_simple(request: CallRequest) -> bool:
+    """Whether the request carries no list."""
+    return (
+        request.access_list is None
+        and request.authorization_list is None
+        and request.blob_versioned_hashes is None
+    )
+
+
+cdef class SimpleOutcome:
+    def __init__(self) -> None:
+        raise TypeError("outcomes come from SimpleCaller.run")
+
+
+cdef class SimpleCaller:
+    """A thread's machine for calls without overrides and lists."""
+
+    def __cinit__(self) -> None:
+        self.machine = machine_new()
+        self.world = world_new()
+        if self.machine == NULL or self.world == NULL:
+            raise MemoryError
+        self.plan = Plan()
+        self.machine.world = self.world
+        self.machine.block = &self.context
+        self.machine.cancel = &self.cancelled
+        simulation_options(&self.options, False)
+
+    def __dealloc__(self) -> None:
+        machine_free(self.machine)
+        world_free(self.world)
+
+    cdef int attach(self, object view) except -1:
+        """Stand on this view."""
+        environment = environment_of(
+            view.header, view.schedule, view.config.chain_id, NO_BLOCK_OVERRIDES
+        )
+        self.view = None
+        fill_environment(&self.context, environment)
+        word_copy(&self.base_fee, &self.context.base_fee)
+        word_copy(&self.blob_base_fee, &self.context.blob_base_fee)
+        self.ancestors = b"".join(view.ancestors)
+        self.context.ancestors = <const Hash*>PyBytes_AS_STRING(self.ancestors)
+        self.context.ancestor_count = <uint32_t>(PyBytes_GET_SIZE(self.ancestors) // 32)
+        self.schedule = view.schedule
+        self.machine.schedule = &self.schedule.c
+        self.layer = view.layer
+        self.layer.attach(&self.reader)
+        self.view = view
+        return 0
+
+    def open(self, view: StateView, request: CallRequest) -> None:
+        """Take a request without lists to be run on the view; SimulationError for fees or a chain
+        that contradict."""
+        cdef PlannedCall* call
+        cdef Refusal refusal
+        if view is not self.view:
+            self.attach(view)
+        self.plan.clear()
+        call = self.plan.add_call()
+        self.plan.fill_call(call, request)
+        if not call_check(call, self.context.chain_id, &refusal):
+            raise exception_of(&refusal, {})
+        call_transaction(&self.tx, call, &self.schedule.c, self.context.chain_id)
+        self.show_fees(request)
+
+    cdef int show_fees(self, object request) except -1:
+        """BASEFEE reads 0 to a call that offers no price, and BLOBBASEFEE likewise."""
+        word_copy(&self.context.base_fee, &self.base_fee)
+        word_copy(&self.context.blob_base_fee, &self.blob_base_fee)
+        if word_is_zero(&self.tx.max_fee) and word_is_zero(&self.tx.max_priority_fee):
+            word_zero(&self.context.base_fee)
+        if not request.max_fee_per_blob_gas:
+            word_zero(&self.context.blob_base_fee)
+        return 0
+
+    def balance(self, address: bytes) -> int:
+        """Balance in wei on the view."""
+        return self.layer.balance(address)
+
+    def cancel(self) -> None:
+        """Stop the call under way at its next jump or call; any thread may."""
+        atomic_store_int(<int*>&self.cancelled, True)
+
+    def rearm(self) -> None:
+        """Forget that it was cancelled."""
+        atomic_store_int(<int*>&self.cancelled, False)
+
+    def run(self, gas: int) -> SimpleOutcome:
+        """Run the request with this much gas, from the view's state.
+
+        Raises InvalidTransaction, or SimulationError when cancelled.
+        """
+        cdef uint64_t limit = gas
+        cdef TxError error = TX_OUT_OF_MEMORY
+        cdef bint capped = False
+        with nogil:
+            world_begin(self.world, &self.reader)
+            self.world.log_transfers = False
+            if call_defaults(
+                self.world, &self.tx, call_at(self.plan, 0), limit, limit, &capped
+            ):
+                self.tx.gas_limit = limit
+                error = transact(self.machine, &self.tx, &self.options, limit, &self.result)
+        if error == TX_OUT_OF_MEMORY:
+            raise MemoryError
+        if error == TX_CANCELLED:
+            raise SimulationError("timeout", "execution aborted")
+        if error != TX_VALID:
+            raise refusal(error, &self.tx, &self.result)
+        return self.outcome()
+
+    cdef SimpleOutcome outcome(self):
+        cdef SimpleOutcome found = SimpleOutcome.__new__(SimpleOutcome)
+        cdef Machine* m = self.machine
+        found.success = self.result.status == STOPPED
+        found.reverted = self.result.status == REVERTED
+        found.gas_used = self.result.gas_used
+        found.max_used_gas = self.result.gas_before_refund
+        found.output = b""
+        if (found.success or found.reverted) and m.output.size:
+            found.output = m.output.bytes[:m.output.size]
+        if found.reverted:
+            found.error = revert_message(found.output)
+        elif not found.success:
+            found.error = halt_message(
+                status_text(self.result.status).decode(), m.halt_opcode, m.halt_height
+            )
+        return found
