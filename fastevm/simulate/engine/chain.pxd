@@ -71,7 +71,8 @@ cdef class Chain:
     cdef RunningBlock b
     cdef bint cancelled        # the machine looks at it
     cdef Plan plan
-    cdef Layer layer
+    cdef Layer base_layer      # what the world reads from
+    cdef Layer layer           # what its next changes are committed on
     cdef Stage stage
     cdef size_t at             # the block under way
     cdef size_t call_at        # the call under way, counted in its block

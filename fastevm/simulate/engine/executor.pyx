@@ -121,7 +121,7 @@ cdef class ChainExecutor(Chain):
 
     def clear(self) -> None:
         """Let go of the plan, the state and large buffers."""
-        self.plan = self.view = self.layer = self.options = self.schedules = None
+        self.plan = self.view = self.base_layer = self.layer = self.options = self.schedules = None
         self.extras = self.touched = self.deposits = None
         records_clear(&self.records, KEPT_BYTES)
         buffer_clear(&self.body.envelopes, KEPT_BYTES)
@@ -245,7 +245,8 @@ cdef class ChainExecutor(Chain):
         if self.blocks.count == 0:
             return 0
         schedule = self.schedules[0]
-        self.layer.attach(&reader)
+        self.base_layer = self.layer
+        self.base_layer.attach(&reader)
         running_open(&self.b, &schedule.c, &reader)
         self.b.world.log_transfers = self.plan.trace_transfers
         self.b.machine.tracer = NULL

@@ -28,7 +28,7 @@ from fastevm.state.layer import Layer
 from fastevm.types import Withdrawal
 from fastevm.wire.simulate_values import payload_from
 
-A, B = ("0x" + byte * 20 for byte in ("a1", "b0"))
+A, B, C = ("0x" + byte * 20 for byte in ("a1", "b0", "c0"))
 # logs its call data under the caller and the number of calls so far, which it returns
 LOGGER = "5f5460010180" + "5f55" + "5f52" + "5f51" + "33" + "60205fa2" + "60205ff3"
 STATE = Layer.of({bytes.fromhex(A[2:]): {"balance": 10**20}})
@@ -165,3 +165,16 @@ def test_withdrawals_are_paid_after_the_calls_and_shown() -> None:
     assert text[0]["withdrawals"] == [WITHDRAWAL]
     assert text[0]["withdrawalsRoot"] == "0x" + withdrawals_root(first.block).hex()
     assert int(text[0]["size"], 16) == first.block.size
+
+
+def test_changes_are_told_against_the_state_before_the_call() -> None:
+    # each block of such a request begins with an empty world, on the layer of the one before
+    entry = {"calls": [{"from": A, "to": B, "value": "0x1"}, {"from": A}]}
+    first = entry | {"stateOverrides": {C: {"balance": "0x64"}}}
+    read = {"calls": [{"from": A, "to": B}, {"from": A, "to": C}]}
+    payload = {"blockStateCalls": [first, *[read] * 20], "returnStateDiff": True}
+    for fork in ("frontier", "homestead", "osaka"):
+        view = view_of(STATE, fork=fork)
+        text = simulate_text(view, Plan.of(payload_from(payload)), OPTIONS, FORM)
+        for block in json.loads(text)[1:]:
+            assert [set(call["stateDiff"]) for call in block["calls"]] == [{A}, {A}]
