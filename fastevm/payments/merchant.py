@@ -81,6 +81,7 @@ from fastevm.payments.watcher import Change, Watcher
 log: Final = logging.getLogger(__name__)
 
 CAPTURE_SECONDS: Final = 60.0  # that capture() and cancel() wait unless told otherwise
+AT_ONCE: Final = 16  # captures that are submitted at the same time
 SignatureLike = Signature | str | bytes | Sequence[int]
 
 _ON_THE_WAY: Final = (State.CAPTURING, State.CAPTURED, State.PAID)
@@ -308,6 +309,27 @@ class Merchant:
         counts = await to_thread(self.store.counts)
         return sum(counts[state][1] for state in EXPOSED if state in counts)
 
+    async def measure(self) -> None:
+        """Bring the gauges of ``metrics`` up to date from the store and the node."""
+        counts = await to_thread(self.store.counts)
+        now = time.time()
+        for state in State:
+            count, units, oldest = counts.get(state, (0, 0, now))
+            self.metrics.set("orders", count, state=state.value)
+            self.metrics.set("order_units", units, state=state.value)
+            self.metrics.set("oldest_seconds", now - oldest, state=state.value)
+        self.metrics.set("exposure_units", await self.exposure())
+        self.metrics.set("unreadable_rows", len(self.store.unreadable))
+        waiting, since = await to_thread(self.store.backlog)
+        self.metrics.set("outbox_waiting", waiting)
+        self.metrics.set("outbox_lag_seconds", now - since if waiting else 0.0)
+        sender = self.signer.address
+        promised = await to_thread(self.store.outstanding, self.token.chain_id, sender)
+        self.metrics.set("signer_promised_wei", promised)
+        with contextlib.suppress(PaymentError):
+            funds = await self.node.call("eth_getBalance", sender, "latest")
+            self.metrics.set("signer_wei", int(funds, 16))
+
     async def verify(self, message: TypedMessage, signature: Signature) -> Signature:
         """The signature as the token will take it; SignatureRefused unless it would take it now.
 
@@ -435,6 +457,32 @@ class Merchant:
             self.metrics.observe("capture_seconds", time.monotonic() - begun)
         self.metrics.count("captures_total", state=order.state.value)
         return order
+
+    async def capture_many(
+        self,
+        order_ids: Sequence[str],
+        *,
+        until: State = State.PAID,
+        timeout: float = CAPTURE_SECONDS,
+        at_once: int = AT_ONCE,
+    ) -> dict[str, Order | PaymentError]:
+        """Capture several orders, a transaction each; what became of each one, by its id.
+
+        They are submitted in the order given, ``at_once`` of them at the same time. One that is
+        refused is in nobody's way: its error stands where its order would.
+        """
+        gate = asyncio.Semaphore(integer(at_once, "at_once", least=1))
+
+        async def one(order_id: str) -> Order | PaymentError:
+            try:
+                async with gate:
+                    await self.capture(order_id, until=State.CAPTURING, timeout=0)
+                return await self.wait(order_id, until, timeout)
+            except PaymentError as error:
+                return error
+
+        found = await asyncio.gather(*(one(order_id) for order_id in order_ids))
+        return dict(zip(order_ids, found, strict=True))
 
     async def _captured_by_others(
         self, order: Order, refused: CaptureRefused, until: State, timeout: float
@@ -589,6 +637,8 @@ class Merchant:
     ) -> Movement:
         """Submit a transfer of the token once, and wait; a failed one is tried again."""
         known = await to_thread(self.store.movement, movement.key)
+        if known is not None and known.terms != movement.terms:
+            raise LimitReached(f"the key {movement.key!r} belongs to another movement")
         if known is None or known.state is MovementState.FAILED:
             to, data = self.route.through(
                 self.token.token, transfer_data(movement.recipient, movement.amount)

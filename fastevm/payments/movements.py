@@ -105,6 +105,11 @@ class Movement:
     created_at: float = 0.0
     updated_at: float = 0.0
 
+    @property
+    def terms(self) -> tuple[str, MovementKind, int, str]:
+        """What was asked for: order, kind, amount and recipient."""
+        return self.order_id, self.kind, self.amount, self.recipient
+
 
 class Amounts(NamedTuple):
     """The sums of an order, in units of the token: each movement that did not fail counts.

@@ -78,9 +78,7 @@ class SqlSubmissions(SqlOrders):
             books.order_row(movement.order_id)
             known = books.movement(movement.key)
             if known is not None:
-                terms = [(one.order_id, one.kind, one.amount, one.recipient)
-                         for one in (known, movement)]  # fmt: skip
-                if terms[0] != terms[1]:
+                if known.terms != movement.terms:
                     raise LimitReached(f"the key {movement.key!r} belongs to another movement")
                 return known, None
             check(_movements(books, movement.order_id))

@@ -1,0 +1,1 @@
+"""The commands of ``fastevm pay``: each module has its ``add_arguments`` and its ``run``."""

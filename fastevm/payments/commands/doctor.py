@@ -1,0 +1,128 @@
+"""``fastevm pay doctor``: whether node, chain, token, gas, clock and store are as they must be."""
+
+import argparse
+import asyncio
+import sys
+import time
+from asyncio import to_thread
+from typing import Final, NamedTuple
+
+from fastevm.payments.calls import call_data, separator_data
+from fastevm.payments.chain import FEE_CALLS, head_of, quote_of
+from fastevm.payments.commands.shared import add_node, merchant_of
+from fastevm.payments.errors import NodeRefusal, PaymentError
+from fastevm.payments.merchant import Merchant
+
+LATE_BLOCKS: Final = 10  # block times without a new head
+CLOCK_SECONDS: Final = 30  # by which the newest block may be ahead of the clock
+CAPTURE_GAS: Final = 150_000
+LEAST_CAPTURES: Final = 10  # that the account must be able to pay for
+STUCK_SECONDS: Final = 600.0
+LAG_SECONDS: Final = 60.0
+
+
+class Finding(NamedTuple):
+    """One check: its name, whether all is well, and what was seen."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    add_node(parser)
+    parser.add_argument(
+        "--spender", metavar="ADDRESS", help="a contract that needs an allowance of the recipient"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the findings; 1 when one of them is not well."""
+
+    async def look() -> list[Finding]:
+        async with merchant_of(arguments) as merchant:
+            return await findings(merchant, arguments.spender)
+
+    try:
+        found = asyncio.run(look())
+    except PaymentError as error:
+        print(f"fastevm pay: {error}", file=sys.stderr)
+        return 1
+    for one in found:
+        print(f"{'ok  ' if one.ok else 'FAIL'}  {one.name:<10}  {one.detail}")
+    return 0 if all(one.ok for one in found) else 1
+
+
+async def findings(merchant: Merchant, spender: str | None = None) -> list[Finding]:
+    """Everything that can be checked from here."""
+    node, domain, sender = merchant.node, merchant.token, merchant.signer.address
+    chain_id, newest, code, separator, funds, *fees = await node.batch(
+        [
+            ("eth_chainId", []),
+            ("eth_getBlockByNumber", ["latest", False]),
+            ("eth_getCode", [domain.token, "latest"]),
+            ("eth_call", [{"to": domain.token, "data": _hex(separator_data())}, "latest"]),
+            ("eth_getBalance", [sender, "latest"]),
+            *FEE_CALLS,
+        ]
+    )
+    same = isinstance(chain_id, str) and int(chain_id, 16) == domain.chain_id
+    told = f"the node's is {chain_id}, the token's {hex(domain.chain_id)}"
+    found = [Finding("chain id", same, told)]
+    found += await _head(merchant, newest)
+    good = isinstance(code, str) and len(code) > 2
+    found.append(Finding("token", good, f"{domain.token} {'has code' if good else 'has no code'}"))
+    same = separator == "0x" + domain.separator.hex()
+    found.append(Finding("domain", same, f"{domain.name!r} {domain.version!r}"))
+    quote = quote_of(fees, merchant.policy)
+    captures = int(funds, 16) // (merchant.policy.gas_limit(CAPTURE_GAS) * quote.cap or 1)
+    detail = f"{sender} has {int(funds, 16)} wei, for {captures} captures at {quote.cap} wei a gas"
+    found.append(Finding("gas", captures >= LEAST_CAPTURES, detail))
+    if spender is not None:
+        found.append(await _allowance(merchant, spender))
+    return found + await to_thread(_store, merchant)
+
+
+async def _head(merchant: Merchant, newest: object) -> list[Finding]:
+    head = None if isinstance(newest, NodeRefusal) else head_of(newest)
+    if head is None:
+        return [Finding("node", False, "no newest block")]
+    points = await to_thread(merchant.store.checkpoints, merchant.scanner.scope)
+    behind = max(0, points[0].number - head.number) if points else 0
+    told = merchant.chain.pace_call(head)
+    if told is not None:
+        merchant.chain.pace(head, await merchant.node.call(told[0], *told[1]))
+    age, pace = time.time() - head.timestamp, merchant.chain.block_seconds
+    fresh = age <= LATE_BLOCKS * pace + CLOCK_SECONDS
+    detail = f"block {head.number}, {age:.0f} s old, {behind} behind what was seen before"
+    return [
+        Finding("node lag", fresh and not behind, detail),
+        Finding("clock", age >= -CLOCK_SECONDS, f"{-age:.0f} s behind the chain's"
+                if age < 0 else "not behind the chain's"),
+    ]  # fmt: skip
+
+
+async def _allowance(merchant: Merchant, spender: str) -> Finding:
+    data = call_data("allowance(address,address)", merchant.recipient, spender)
+    call = {"to": merchant.token.token, "data": _hex(data)}
+    units = int(await merchant.node.call("eth_call", call, "latest"), 16)
+    return Finding("allowance", units > 0, f"{spender} may take {units} units")
+
+
+def _store(merchant: Merchant) -> list[Finding]:
+    store, now = merchant.store, time.time()
+    oldest = {state: one[2] for state, one in store.counts().items() if state.in_flight}
+    age = max((now - one for one in oldest.values()), default=0.0)
+    waiting, since = store.backlog()
+    lag = now - since if waiting else 0.0
+    list(store.orders(limit=1_000))
+    return [
+        Finding("in flight", age < STUCK_SECONDS, f"the oldest has waited for {age:.0f} s"),
+        Finding("outbox", lag < LAG_SECONDS, f"{waiting} wait, the oldest for {lag:.0f} s"),
+        Finding("rows", not store.unreadable, f"{len(store.unreadable)} cannot be read"),
+    ]
+
+
+def _hex(data: bytes) -> str:
+    return "0x" + data.hex()

@@ -1,0 +1,89 @@
+"""``fastevm pay export``: orders and movements as CSV, for accounting."""
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from fastevm.payments.commands.shared import add_store, shop_of, shown_time
+from fastevm.payments.merchant import amounts_of
+from fastevm.payments.movements import Movement
+from fastevm.payments.orders import Order
+from fastevm.payments.store import Store, every_order
+
+COLUMNS: Final = (
+    "kind", "id", "order", "reference", "state", "chain_id", "token", "payer", "recipient",
+    "amount", "captured", "refunded", "transaction_hash", "block_number", "block_hash", "reason",
+    "created", "updated",
+)  # fmt: skip
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    add_store(parser)
+    parser.add_argument("--since", metavar="DAY", help="changed on this day (UTC) or later")
+    parser.add_argument("--until", metavar="DAY", help="changed before this day (UTC)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write CSV to the standard output. Amounts are in units of the token."""
+    store = shop_of(arguments)
+    writer = csv.writer(sys.stdout)
+    writer.writerow(COLUMNS)
+    try:
+        for row in rows(store):
+            updated = row[-1]
+            early = arguments.since is not None and updated < arguments.since
+            late = arguments.until is not None and updated >= arguments.until
+            if not early and not late:
+                writer.writerow([harmless(cell) for cell in row])
+    finally:
+        store.close()
+    return 0
+
+
+def rows(store: Store) -> Iterator[list[str]]:
+    """One row for each order and movement."""
+    for order in every_order(store):
+        movements = store.movements(order.id)
+        yield _order(order, movements)
+        for movement in movements:
+            yield _movement(movement, order)
+    for movement in store.movements(""):
+        yield _movement(movement, None)
+
+
+def _order(order: Order, movements: list[Movement]) -> list[str]:
+    one, terms = order.authorization, order.authorization.terms
+    sums, place = amounts_of(order, movements), order.settlement
+    return [
+        "payment", order.id, order.id, order.reference, order.state.value,
+        str(one.domain.chain_id), one.domain.token, terms.payer, terms.recipient,
+        str(terms.value), str(sums.captured), str(sums.refunded),
+        *(map(str, (place.transaction_hash, place.block_number, place.block_hash))
+          if place else ("", "", "")),
+        order.reason.value if order.reason else "",
+        shown_time(order.created_at), shown_time(order.updated_at),
+    ]  # fmt: skip
+
+
+def _movement(movement: Movement, order: Order | None) -> list[str]:
+    domain = order.authorization.domain if order else None
+    place = movement.settlement
+    return [
+        movement.kind.value, movement.key, movement.order_id, order.reference if order else "",
+        movement.state.value, str(domain.chain_id) if domain else "",
+        domain.token if domain else "", order.authorization.terms.payer if order else "",
+        movement.recipient, str(movement.amount), "", "",
+        *(map(str, (place.transaction_hash, place.block_number, place.block_hash))
+          if place else ("", "", "")),
+        movement.reason.value if movement.reason else "",
+        shown_time(movement.created_at), shown_time(movement.updated_at),
+    ]  # fmt: skip
+
+
+def harmless(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return "'" + cell if cell.startswith(FORMULAS) else cell

@@ -1,0 +1,35 @@
+"""``fastevm pay list``: orders with their states, one line each."""
+
+import argparse
+from itertools import islice
+
+from fastevm.payments.commands.shared import add_store, shop_of, shown_time
+from fastevm.payments.orders import PAGE
+from fastevm.payments.states import State
+from fastevm.payments.store import every_order
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    add_store(parser)
+    names = [one.value for one in State]
+    parser.add_argument("--state", action="append", choices=names, help="only these; repeatable")
+    parser.add_argument("--payer", metavar="ADDRESS", help="only this payer's")
+    parser.add_argument("--limit", type=int, default=PAGE, help=f"at most so many (default {PAGE})")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print them; rows that cannot be read are named at the end."""
+    store = shop_of(arguments)
+    states = None if arguments.state is None else [State(one) for one in arguments.state]
+    for order in islice(every_order(store, states, payer=arguments.payer), arguments.limit):
+        terms = order.authorization.terms
+        reason = f"  {order.reason.value}" if order.reason else ""
+        print(
+            f"{order.id}  {order.state.value:<11}  {terms.value:>15}  {terms.payer}"
+            f"  {shown_time(order.updated_at)}{reason}"
+        )
+    for one in store.unreadable:
+        print(f"not readable: {one}")
+    store.close()
+    return 0

@@ -1,0 +1,28 @@
+"""``fastevm pay retry``: capture an order again, or carry on with what is under way."""
+
+import argparse
+
+from fastevm.payments.commands.shared import acting, add_node
+from fastevm.payments.merchant import Merchant
+from fastevm.payments.states import State
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    add_node(parser)
+    parser.add_argument("order", help="the order's id")
+    parser.add_argument("--force", action="store_true", help="also when it seems to fail")
+    parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Capture, and say what became of it."""
+
+    async def act(merchant: Merchant) -> str:
+        order = await merchant.capture(
+            arguments.order, until=State.PAID, timeout=arguments.timeout, force=arguments.force
+        )
+        reason = f": {order.reason.value} {order.detail}" if order.reason else ""
+        return f"{order.id} is {order.state.value}{reason}"
+
+    return acting(arguments, act)

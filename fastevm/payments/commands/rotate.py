@@ -1,0 +1,32 @@
+"""``fastevm pay rotate-keys``: seal everything again under the newest key of the ring."""
+
+import argparse
+
+from fastevm.payments.commands.shared import add_store, shop_of
+from fastevm.payments.vault import KEY_VARIABLE, Vault, new_key
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    add_store(parser)
+    parser.add_argument(
+        "--new", action="store_true", help=f"only print a fresh key, to put first in {KEY_VARIABLE}"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Rotate."""
+    if arguments.new:
+        print(new_key())
+        return 0
+    vault = Vault.from_environment()
+
+    def again(sealed: bytes, place: str) -> bytes | None:
+        return vault.seal(vault.open(sealed, place), place) if vault.outdated(sealed) else None
+
+    store = shop_of(arguments)
+    try:
+        print(f"{store.reseal(again)} values are sealed under the newest key")
+    finally:
+        store.close()
+    return 0

@@ -1,0 +1,71 @@
+"""``fastevm pay show``: one order with its terms, transactions, movements and history."""
+
+import argparse
+
+from fastevm.payments.commands.shared import add_store, shop_of, shown_time
+from fastevm.payments.merchant import amounts_of
+from fastevm.payments.orders import Order
+from fastevm.payments.store import Store
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    add_store(parser)
+    parser.add_argument("order", help="the order's id")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print it."""
+    store = shop_of(arguments)
+    try:
+        order = store.order(arguments.order)
+        for line in (*_terms(order), *_sums(store, order), *_sent(store, order)):
+            print(line)
+        for entry in store.audit(order.id):
+            change = f"{entry.before} -> {entry.after}" if entry.before else entry.after
+            print(f"{shown_time(entry.at)}  {entry.actor:<8}  {entry.what}  {change}"
+                  f"  {entry.detail}".rstrip())  # fmt: skip
+    finally:
+        store.close()
+    return 0
+
+
+def _terms(order: Order) -> list[str]:
+    one, terms = order.authorization, order.authorization.terms
+    lines = [
+        f"order       {order.id}",
+        f"reference   {order.reference}",
+        f"state       {order.state.value}",
+        f"chain       {one.domain.chain_id}",
+        f"token       {one.domain.token} ({one.domain.name})",
+        f"payer       {terms.payer}",
+        f"recipient   {terms.recipient}",
+        f"value       {terms.value}",
+        f"valid       {shown_time(terms.valid_after)} to {shown_time(terms.valid_before)}",
+        f"nonce       0x{terms.nonce.hex()}",
+    ]
+    if order.reason is not None:
+        lines.append(f"reason      {order.reason.value}: {order.detail}")
+    if order.settlement is not None:
+        place = order.settlement
+        lines.append(f"settled     {place.transaction_hash} in block {place.block_number}")
+    return lines
+
+
+def _sums(store: Store, order: Order) -> list[str]:
+    movements = store.movements(order.id)
+    sums = amounts_of(order, movements)
+    lines = [f"amounts     captured {sums.captured}, refunded {sums.refunded}"]
+    lines += [
+        f"{one.kind.value:<10}  {one.amount} to {one.recipient}: {one.state.value} ({one.key})"
+        for one in movements
+    ]
+    return lines
+
+
+def _sent(store: Store, order: Order) -> list[str]:
+    return [
+        f"transaction {one.transaction_hash or 'not signed yet'}  {one.purpose.value}"
+        f"  nonce {one.account_nonce}  {one.progress.value}"
+        for one in store.submissions(order_id=order.id)
+    ]

@@ -1,0 +1,29 @@
+"""``fastevm pay void``: give an order up, and erase its signature."""
+
+import argparse
+
+from fastevm.payments.amounts import text
+from fastevm.payments.commands.shared import add_store, shop_of
+from fastevm.payments.orders import LONGEST_REFERENCE
+from fastevm.payments.states import Trigger
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    add_store(parser)
+    parser.add_argument("order", help="the order's id")
+    parser.add_argument("--why", default="", help="a note for the history")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Void it."""
+    store = shop_of(arguments)
+    try:
+        detail = text(arguments.why, "why", longest=LONGEST_REFERENCE)
+        order = store.order(arguments.order)
+        members = {"sealed": None, "detail": detail}
+        order = store.change(order.id, Trigger.VOID, version=order.version, **members)
+        print(f"{order.id} is {order.state.value}; ask the payer for a cancellation to be sure")
+    finally:
+        store.close()
+    return 0

@@ -1,0 +1,50 @@
+"""``fastevm pay webhooks``: endpoints, what waits for them, and replays."""
+
+import argparse
+
+from fastevm.payments.commands.shared import add_store, shop_of
+from fastevm.payments.outbox import DeliveryState
+from fastevm.payments.store import Store
+from fastevm.payments.vault import Vault
+from fastevm.payments.webhooks import add_endpoint, rotate_secret
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    add_store(parser)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--add", nargs=2, metavar=("NAME", "URL"), help="prints the secret, once")
+    what.add_argument("--rotate", metavar="NAME", help="a new secret; the old one signs too")
+    what.add_argument("--disable", metavar="NAME")
+    what.add_argument("--enable", metavar="NAME")
+    what.add_argument("--replay", nargs=2, metavar=("NAME", "NUMBER"), help="from this notice on")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Change what is asked for, or list the endpoints."""
+    store = shop_of(arguments)
+    try:
+        print(_done(store, arguments))
+    finally:
+        store.close()
+    return 0
+
+
+def _done(store: Store, arguments: argparse.Namespace) -> str:
+    if arguments.add:
+        return add_endpoint(store, Vault.from_environment(), *arguments.add)
+    if arguments.rotate:
+        return rotate_secret(store, Vault.from_environment(), arguments.rotate)
+    for name, disabled in ((arguments.disable, True), (arguments.enable, False)):
+        if name:
+            store.change_endpoint(name, disabled=disabled)
+            return f"{name} is {'disabled' if disabled else 'enabled'}"
+    if arguments.replay:
+        name, first = arguments.replay
+        return f"{store.replay(name, int(first))} notices are delivered again"
+    lines = []
+    for one in store.endpoints():
+        waiting = store.deliveries(one.id, DeliveryState.WAITING)
+        state = "disabled" if one.disabled else "failing" if one.failing_since else "well"
+        lines.append(f"{one.id}  {state}  {len(waiting)} wait  {one.url}")
+    return "\n".join(lines) or "no endpoints"

@@ -1,0 +1,316 @@
+"""Webhooks by the Standard Webhooks specification: signed, retried, in order for each order.
+
+A notice is posted until the endpoint answers with 2xx. The next notice of the same order waits for
+it, other orders and other endpoints do not. It arrives at least once: receivers remember ids.
+"""
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import hashlib
+import hmac
+import ipaddress
+import json
+import logging
+import random
+import secrets
+import socket
+import time
+from asyncio import to_thread
+from collections.abc import AsyncGenerator, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from fastevm.payments.amounts import text
+from fastevm.payments.errors import InvalidTerms, PaymentError, UnknownOrder
+from fastevm.payments.metrics import Metrics
+from fastevm.payments.outbox import Delivery, DeliveryState, Endpoint, Notice
+from fastevm.payments.store import OutboxStore
+from fastevm.payments.vault import Vault
+
+log: Final = logging.getLogger(__name__)
+
+SECRET_PREFIX: Final = "whsec_"
+SECRET_BYTES: Final = 32
+LONGEST_URL: Final = 2_000
+TOLERANCE: Final = 300  # seconds that a receiver lets a timestamp be off
+POST_SECONDS: Final = 20.0
+LEASE_SECONDS: Final = 60.0  # that a sender has for one delivery, before another may try
+AT_ONCE: Final = 32
+IDLE_SECONDS: Final = 1.0
+# Seconds until the next attempt, after the first, the second, and so on; the last goes on.
+SCHEDULE: Final = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+JITTER: Final = 0.2
+GIVE_UP_AFTER: Final = 5 * 86_400.0  # seconds of failure until an endpoint is disabled
+SLOW_DOWN: Final = (429, 502, 503, 504)
+LONGEST_RETRY_AFTER: Final = 3_600.0
+
+
+def new_secret() -> str:
+    """A fresh secret of an endpoint, as it is shown to whoever runs the endpoint."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """One part of the header ``webhook-signature``. InvalidTerms for what is no secret."""
+    try:
+        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidTerms("secret: expected whsec_ and base64") from None
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def verified(
+    secret: str, headers: Any, body: bytes, *, now: float | None = None, tolerance: int = TOLERANCE
+) -> bool:
+    """Whether a webhook that a shop received is ours: for receivers, in constant time."""
+    try:
+        message_id, timestamp = str(headers["webhook-id"]), int(headers["webhook-timestamp"])
+        told = str(headers["webhook-signature"])
+    except (KeyError, ValueError):
+        return False
+    if abs((time.time() if now is None else now) - timestamp) > tolerance:
+        return False
+    expected = signature(secret, message_id, timestamp, body)
+    return any(hmac.compare_digest(one.encode(), expected.encode()) for one in told.split(" "))
+
+
+def body_of(notice: Notice) -> bytes:
+    """What is posted: the type, when it happened, and the whole new state."""
+    at = datetime.fromtimestamp(notice.at, UTC).isoformat(timespec="milliseconds")
+    data = {**notice.data, "sequence": notice.sequence}
+    content = {"type": notice.type, "timestamp": at.replace("+00:00", "Z"), "data": data}
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+# --- endpoints ------------------------------------------------------------------------------------
+
+
+def add_endpoint(store: OutboxStore, vault: Vault, name: str, url: str) -> str:
+    """Send notices to ``url`` from now on; the secret that signs them, which is shown only once."""
+    text(name, "endpoint", longest=100, least=1)
+    text(url, "url", longest=LONGEST_URL, least=1)
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise InvalidTerms("url: expected http or https")
+    secret = new_secret()
+    made = Endpoint(id=name, url=url, sealed=b"")
+    sealed = vault.seal(secret.encode(), made.place)
+    store.add_endpoint(Endpoint(id=name, url=url, sealed=sealed))
+    return secret
+
+
+def rotate_secret(store: OutboxStore, vault: Vault, name: str) -> str:
+    """A new secret of an endpoint; the one before signs too, until the next rotation."""
+    found = next((one for one in store.endpoints() if one.id == name), None)
+    if found is None:
+        raise UnknownOrder(f"no endpoint has the id {name!r}")
+    secret = new_secret()
+    sealed = vault.seal(secret.encode(), found.place)
+    store.change_endpoint(name, sealed=sealed, previous=found.sealed)
+    return secret
+
+
+class PublicResolver(AbstractResolver):
+    """Resolves once, to addresses of the public internet only; the connection goes to that one."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """The addresses; OSError when none is public."""
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, family=family, type=socket.SOCK_STREAM
+        )
+        public = [one for one in found if ipaddress.ip_address(one[4][0]).is_global]
+        if not public:
+            raise OSError("the endpoint's address is not a public one")
+        return [
+            ResolveResult(
+                hostname=host, host=str(one[4][0]), port=port, family=one[0], proto=one[2],
+                flags=socket.AI_NUMERICHOST,
+            )
+            for one in public
+        ]  # fmt: skip
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+def is_private(url: str) -> bool:
+    """Whether the address is a number that is not of the public internet."""
+    try:
+        return not ipaddress.ip_address(urlsplit(url).hostname or "").is_global
+    except ValueError:
+        return False  # a name: the resolver looks
+
+
+# --- sending --------------------------------------------------------------------------------------
+
+
+class Sender:
+    """Delivers what waits; any number of processes may do so at the same time.
+
+    ``private``: whether endpoints may have addresses that are not public, such as loopback.
+    """
+
+    def __init__(
+        self,
+        store: OutboxStore,
+        vault: Vault,
+        *,
+        private: bool = False,
+        metrics: Metrics | None = None,
+        schedule: Sequence[float] = SCHEDULE,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.store, self.vault, self.private = store, vault, private
+        self.metrics, self.schedule = metrics or Metrics(), tuple(schedule)
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def run(self) -> None:
+        """Deliver until cancelled; whatever goes wrong is logged, counted and tried again."""
+        watch = None
+        try:
+            while True:
+                try:
+                    if watch is None:
+                        watch = await to_thread(self.store.watch)
+                    if not await self.once():
+                        await to_thread(watch.wait, IDLE_SECONDS)
+                except Exception as error:  # the store went away, or what nobody foresaw
+                    watch = None
+                    self.metrics.count("webhooks_total", outcome=type(error).__name__)
+                    log.warning("webhooks are not sent: %s", type(error).__name__)
+                    await asyncio.sleep(IDLE_SECONDS)
+        finally:
+            await self.close()
+
+    async def once(self) -> int:
+        """Deliver what is due now, one notice of each order; how many were tried."""
+        found = await to_thread(self.store.claim_deliveries, LEASE_SECONDS, AT_ONCE)
+        endpoints = {one.id: one for one in await to_thread(self.store.endpoints)}
+        await asyncio.gather(*(self._deliver(one, endpoints.get(one.endpoint)) for one in found))
+        return len(found)
+
+    async def _deliver(self, delivery: Delivery, endpoint: Endpoint | None) -> None:
+        if endpoint is None or endpoint.disabled:
+            await to_thread(self.store.delivered, delivery, DeliveryState.DROPPED, "disabled")
+            return
+        status, after = await self._post(delivery.notice, endpoint)
+        outcome = "delivered" if 200 <= status < 300 else "failed"
+        self.metrics.count("webhooks_total", outcome=outcome)
+        if outcome == "delivered":
+            await to_thread(self._arrived, delivery, endpoint, status)
+        elif status == 410:
+            log.warning("endpoint %s has gone: it is disabled", endpoint.id)
+            await to_thread(self.store.change_endpoint, endpoint.id, disabled=True)
+        else:
+            await to_thread(self._failed, delivery, endpoint, status, after)
+
+    def _arrived(self, delivery: Delivery, endpoint: Endpoint, status: int) -> None:
+        self.store.delivered(delivery, DeliveryState.DONE, str(status))
+        if endpoint.failing_since is not None:
+            self.store.change_endpoint(endpoint.id, failing_since=None)
+
+    def _failed(
+        self, delivery: Delivery, endpoint: Endpoint, status: int, after: float | None
+    ) -> None:
+        now = self._clock()
+        wait = self.schedule[min(delivery.attempts, len(self.schedule)) - 1]
+        wait *= 1 + JITTER * random.random()
+        if after is not None:
+            wait = max(wait, min(after, LONGEST_RETRY_AFTER))
+        self.store.delivered(delivery, DeliveryState.WAITING, str(status or "none"), now + wait)
+        if endpoint.failing_since is None:
+            self.store.change_endpoint(endpoint.id, failing_since=now)
+        elif now - endpoint.failing_since > GIVE_UP_AFTER:
+            log.error("endpoint %s failed for days: it is disabled", endpoint.id)
+            self.store.change_endpoint(endpoint.id, disabled=True)
+
+    async def _post(self, notice: Notice, endpoint: Endpoint) -> tuple[int, float | None]:
+        """The status, 0 when there was none, and how long the endpoint wants to be left alone."""
+        if not self.private and is_private(endpoint.url):
+            return 0, None
+        body, timestamp = body_of(notice), int(self._clock())
+        parts = [
+            signature(self.vault.open(one, endpoint.place).decode(), notice.id, timestamp, body)
+            for one in (endpoint.sealed, endpoint.previous)
+            if one is not None
+        ]
+        headers = {
+            "content-type": "application/json",
+            "webhook-id": notice.id,
+            "webhook-timestamp": str(timestamp),
+            "webhook-signature": " ".join(parts),
+        }
+        try:
+            async with (
+                asyncio.timeout(POST_SECONDS),
+                self._connected().post(
+                    endpoint.url, data=body, headers=headers, allow_redirects=False
+                ) as response,
+            ):
+                return response.status, _retry_after(response)
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            log.info("endpoint %s: %s", endpoint.id, type(error).__name__)
+            return 0, None
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            resolver = None if self.private else PublicResolver()
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(resolver=resolver, limit=AT_ONCE),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+
+def _retry_after(response: aiohttp.ClientResponse) -> float | None:
+    if response.status not in SLOW_DOWN:
+        return None
+    told = response.headers.get("retry-after", "")
+    return float(told) if told.isascii() and told.isdigit() else None
+
+
+# --- the stream -----------------------------------------------------------------------------------
+
+
+async def stream(
+    store: OutboxStore, after: int | None = None, *, order_id: str | None = None
+) -> AsyncGenerator[Notice, None]:
+    """Notices as they are written, by whatever process, for ever, each once and in their order.
+
+    ``after``: the number of the last one that was seen; from now on when left out. A store that is
+    away for a while is waited for.
+    """
+    watch = None
+    try:
+        while True:
+            with contextlib.suppress(PaymentError):
+                if watch is None:
+                    watch = await to_thread(store.watch)
+                if after is None:
+                    after = await to_thread(store.newest_notice)
+                while page := await to_thread(store.notices, after, order_id=order_id):
+                    for one in page:
+                        after = one.number
+                        yield one
+                await to_thread(watch.wait, IDLE_SECONDS)
+                continue
+            watch = None
+            await asyncio.sleep(IDLE_SECONDS)
+    finally:
+        if watch is not None:
+            watch.close()

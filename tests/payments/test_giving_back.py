@@ -1,0 +1,168 @@
+"""Refunds and sweeps: each once, never more than there is, through crashes and reorganisations."""
+
+import asyncio
+
+import pytest
+
+from fastevm.payments import (
+    IllegalTransition,
+    InvalidTerms,
+    LimitReached,
+    Merchant,
+    MovementRefused,
+    MovementState,
+    Reason,
+    State,
+)
+
+from .market import FUNDS, VALUE, Market
+from .stores import BOTH
+
+STORES = BOTH
+
+
+async def paid(market: Market, **policy: int) -> Merchant:
+    merchant = market.merchant(**policy)
+    await market.stored(merchant)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    market.mine()
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    return merchant
+
+
+async def asked(merchant: Merchant, amount: int | None = None, **more: str) -> None:
+    await merchant.refund("order-1", amount, until=MovementState.REQUESTED, **more)
+
+
+async def test_a_refund_goes_back_to_the_payer(still: Market) -> None:
+    merchant = await paid(still)
+    asking = asyncio.create_task(merchant.refund("order-1", timeout=20))
+    while not still.node.pool.executable_count:
+        await asyncio.sleep(0.01)
+    still.mine()
+    movement = await asking
+    assert (movement.state, movement.amount) == (MovementState.FINAL, VALUE)
+    assert movement.settlement is not None
+    assert await still.balance(merchant.node, still.payer.address) == FUNDS
+    assert await merchant.amounts("order-1") == (VALUE, VALUE, VALUE)
+    assert (await merchant.order("order-1")).paid
+    assert [entry.amount for entry in await merchant.ledger()] == [VALUE, VALUE]
+    types = [one.type for one in merchant.store.notices()][-3:]
+    assert types == ["refund.requested", "refund.included", "refund.confirmed"]
+
+
+async def test_refunds_in_parts_never_pass_what_was_captured(still: Market) -> None:
+    merchant = await paid(still)
+    await asked(merchant, VALUE // 2, key="first")
+    await asked(merchant, VALUE // 2, key="first")
+    await asked(merchant, VALUE // 4, key="second")
+    with pytest.raises(LimitReached, match=f"{VALUE // 4} units"):
+        await asked(merchant, VALUE // 2, key="third")
+    with pytest.raises(LimitReached, match="another movement"):
+        await asked(merchant, VALUE // 8, key="first")
+    still.mine()
+    await merchant.reconcile()
+    assert (await merchant.amounts("order-1")).refundable == VALUE // 4
+    assert {one.state for one in await merchant.movements()} == {MovementState.FINAL}
+    assert await still.balance(merchant.node, still.shop.address) == VALUE // 4
+
+
+async def test_processes_that_refund_at_once_refund_once(still: Market) -> None:
+    await paid(still)
+    many = [still.merchant() for _ in range(4)]
+    await asyncio.gather(*(asked(one) for one in many))
+    still.mine()
+    await many[0].reconcile()
+    assert await still.balance(many[0].node, still.payer.address) == FUNDS
+    (movement,) = await many[0].movements("order-1")
+    assert movement.state is MovementState.FINAL
+    assert len(many[0].store.submissions(movement=movement.key)) == 1
+
+
+async def test_of_processes_that_refund_different_parts_the_sum_is_kept(still: Market) -> None:
+    await paid(still)
+    many = [still.merchant() for _ in range(4)]
+    ends = await asyncio.gather(
+        *(asked(one, VALUE // 2, key=f"part-{at}") for at, one in enumerate(many)),
+        return_exceptions=True,
+    )
+    assert sorted(type(one).__name__ for one in ends) == ["LimitReached"] * 2 + ["NoneType"] * 2
+
+
+async def test_what_cannot_be_refunded_is_refused(still: Market) -> None:
+    merchant = still.merchant()
+    await still.stored(merchant, "order-2")
+    with pytest.raises(IllegalTransition):
+        await merchant.refund("order-2")
+    merchant = await paid(still)
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises(InvalidTerms):
+            await merchant.refund("order-1", wrong)  # type: ignore[arg-type]
+    still.do(still.admin, "blacklist", still.payer.address)
+    with pytest.raises(MovementRefused) as refused:
+        await merchant.refund("order-1")
+    assert refused.value.reason is Reason.BLOCKED
+    assert await merchant.movements() == []
+    elsewhere = await merchant.refund(
+        "order-1", recipient=still.stranger.address, until=MovementState.REQUESTED
+    )
+    assert elsewhere.recipient == still.stranger.address
+
+
+async def test_a_refund_that_failed_can_be_asked_for_again(still: Market) -> None:
+    merchant = await paid(still)
+    await asked(merchant)
+    still.do(still.admin, "pause")
+    still.mine()
+    await merchant.reconcile()
+    (movement,) = await merchant.movements()
+    if movement.state is MovementState.FINAL:
+        pytest.skip("the transfer came before the pause")  # the pool's order, not ours
+    assert (movement.state, movement.reason) == (MovementState.FAILED, Reason.PAUSED)
+    assert (await merchant.amounts("order-1")).refunded == 0
+    still.do(still.admin, "unpause")
+    await asked(merchant)
+    still.mine()
+    await merchant.reconcile()
+    (movement,) = await merchant.movements()
+    assert movement.state is MovementState.FINAL
+
+
+async def test_a_reorganisation_takes_a_refund_back_and_it_is_sent_again(still: Market) -> None:
+    merchant = await paid(still)
+    await asked(merchant)
+    still.mine()
+    await merchant.reconcile()
+    still.rival(1, [[], []])
+    await merchant.reconcile()
+    (movement,) = await merchant.movements()
+    assert (movement.state, movement.settlement) == (MovementState.REQUESTED, None)
+    still.mine()
+    await merchant.reconcile()
+    (movement,) = await merchant.movements()
+    assert movement.state is MovementState.FINAL
+    assert await still.balance(merchant.node, still.payer.address) == FUNDS
+    assert len(merchant.store.submissions(movement=movement.key)) == 1
+
+
+async def test_depth_decides_when_a_refund_is_final(still: Market) -> None:
+    merchant = await paid(still, depth=1)
+    deep = still.merchant(depth=3)
+    await asked(deep)
+    for state in (MovementState.SEEN, MovementState.SEEN, MovementState.FINAL):
+        still.mine()
+        await deep.reconcile()
+        assert [one.state for one in await merchant.movements()] == [state]
+
+
+async def test_income_is_swept_once_for_each_key(still: Market) -> None:
+    merchant = await paid(still)
+    for _ in range(2):
+        await merchant.sweep(
+            still.admin.address, VALUE, key="2027-01-15", until=MovementState.REQUESTED
+        )
+    still.mine()
+    await merchant.reconcile()
+    assert await still.balance(merchant.node, still.admin.address) == VALUE
+    (movement,) = await merchant.movements("")
+    assert movement.state is MovementState.FINAL

@@ -1,0 +1,265 @@
+"""Notices: written with the change, delivered signed and in order, replayed, streamed."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from fastevm.payments import (
+    DeliveryState,
+    InvalidTerms,
+    Merchant,
+    State,
+    Trigger,
+    Vault,
+)
+from fastevm.payments.webhooks import (
+    Sender,
+    add_endpoint,
+    new_secret,
+    rotate_secret,
+    signature,
+    stream,
+    verified,
+)
+
+from .market import KEY, Market
+from .stores import BOTH
+
+STORES = BOTH
+VAULT = Vault([KEY])
+LIFE = [
+    "payment.drafted", "payment.signed", "payment.authorized", "capture.submitted",
+    "capture.included", "capture.confirmed",
+]  # fmt: skip
+
+
+class Receiver:
+    """A shop's endpoint; ``answers`` are the next statuses, then 200 for ever."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[dict[str, str], bytes]] = []
+        self.answers: list[int] = []
+        self.refuses: set[str] = set()
+        self.url = ""
+
+    async def take(self, request: web.Request) -> web.Response:
+        body = await request.read()
+        status = self.answers.pop(0) if self.answers else 200
+        if json.loads(body)["data"]["order"] in self.refuses:
+            status = 500
+        if status < 300:
+            self.got.append((dict(request.headers), body))
+        headers = {"location": self.url} if status == 302 else {"retry-after": "0"}
+        return web.Response(status=status, headers=headers)
+
+    def types(self, order_id: str) -> list[str]:
+        told = [json.loads(body) for _, body in self.got]
+        return [one["type"] for one in told if one["data"]["order"] == order_id]
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    made = Receiver()
+    app = web.Application()
+    app.router.add_post("/hook", made.take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    assert site._server is not None
+    made.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}/hook"  # type: ignore[attr-defined]
+    yield made
+    await runner.cleanup()
+
+
+async def paid(market: Market, merchant: Merchant, *names: str) -> None:
+    for name in names:
+        await market.stored(merchant, name)
+        await merchant.capture(name, until=State.CAPTURING)
+    market.mine()
+    for name in names:
+        assert (await merchant.wait(name, State.PAID, 20)).paid
+
+
+async def emptied(sender: Sender) -> None:
+    while await sender.once():
+        pass
+
+
+def sender_of(merchant: Merchant, **options: Any) -> Sender:
+    return Sender(merchant.store, VAULT, private=True, schedule=(0.0,), **options)
+
+
+async def test_a_life_is_told_in_order_and_signed(still: Market, receiver: Receiver) -> None:
+    merchant = still.merchant()
+    secret = add_endpoint(merchant.store, VAULT, "shop", receiver.url)
+    await paid(still, merchant, "order-1", "order-2")
+    sender = sender_of(merchant)
+    await emptied(sender)
+    for name in ("order-1", "order-2"):
+        assert receiver.types(name) == LIFE
+    for headers, body in receiver.got:
+        assert verified(secret, headers, body)
+        assert not verified(secret, headers, body + b" ")
+        assert not verified(new_secret(), headers, body)
+        assert not verified(secret, headers, body, now=1.0)
+        assert len(body) < 20_000
+    sequences = [json.loads(body)["data"]["sequence"] for _, body in receiver.got]
+    assert sorted(sequences) == sorted([1, 2, 3, 4, 5, 6] * 2)
+    assert len({headers["webhook-id"] for headers, _ in receiver.got}) == 12
+    assert merchant.store.backlog() == (0, 0.0)
+    await sender.close()
+
+
+async def test_a_failed_change_leaves_no_notice(still: Market) -> None:
+    merchant = still.merchant()
+    await still.stored(merchant)
+    before = merchant.store.newest_notice()
+    with pytest.raises(Exception, match="cannot be"):
+        merchant.store.change("order-1", Trigger.REACH_DEPTH)
+    assert merchant.store.newest_notice() == before
+
+
+@pytest.mark.parametrize("status", [500, 404, 302, 429])
+async def test_what_is_not_taken_is_tried_again_before_anything_later_of_its_order(
+    still: Market, receiver: Receiver, status: int
+) -> None:
+    merchant = still.merchant()
+    add_endpoint(merchant.store, VAULT, "shop", receiver.url)
+    await paid(still, merchant, "order-1")
+    receiver.answers = [status] * 3
+    sender = sender_of(merchant)
+    await emptied(sender)
+    assert receiver.types("order-1") == LIFE
+    done = merchant.store.deliveries("shop", DeliveryState.DONE)
+    assert done[0].attempts == 4
+    assert [one.attempts for one in done[1:]] == [1] * 5
+    await sender.close()
+
+
+async def test_one_order_that_fails_holds_up_no_other(still: Market, receiver: Receiver) -> None:
+    merchant = still.merchant()
+    add_endpoint(merchant.store, VAULT, "shop", receiver.url)
+    add_endpoint(merchant.store, VAULT, "dead", "http://127.0.0.1:1/hook")
+    await paid(still, merchant, "order-1", "order-2")
+    receiver.refuses = {"order-1"}
+    sender = Sender(merchant.store, VAULT, private=True, schedule=(60.0,))
+    await emptied(sender)
+    assert receiver.types("order-1") == []
+    assert receiver.types("order-2") == LIFE
+    waiting = merchant.store.deliveries("shop", DeliveryState.WAITING)
+    assert [one.notice.order_id for one in waiting] == ["order-1"] * 6
+    assert [one.attempts for one in waiting] == [1, 0, 0, 0, 0, 0]
+    await sender.close()
+
+
+async def test_several_senders_deliver_in_order_and_nothing_twice(
+    still: Market, receiver: Receiver
+) -> None:
+    merchant = still.merchant()
+    add_endpoint(merchant.store, VAULT, "shop", receiver.url)
+    await paid(still, merchant, *(f"order-{number}" for number in range(4)))
+    senders = [sender_of(still.merchant()) for _ in range(3)]
+    await asyncio.gather(*(emptied(one) for one in senders))
+    await emptied(senders[0])
+    assert len(receiver.got) == 24
+    for number in range(4):
+        assert receiver.types(f"order-{number}") == LIFE
+    for one in senders:
+        await one.close()
+
+
+async def test_an_endpoint_that_is_gone_is_disabled_and_a_replay_brings_everything(
+    still: Market, receiver: Receiver
+) -> None:
+    merchant = still.merchant()
+    store = merchant.store
+    add_endpoint(store, VAULT, "shop", receiver.url)
+    await paid(still, merchant, "order-1")
+    receiver.answers = [410]
+    sender = sender_of(merchant)
+    await emptied(sender)
+    (endpoint,) = store.endpoints()
+    assert endpoint.disabled
+    assert receiver.got == []
+    assert {one.state for one in store.deliveries("shop")} == {DeliveryState.DROPPED}
+    store.change_endpoint("shop", disabled=False)
+    assert store.replay("shop", 1) == 6
+    await emptied(sender)
+    assert receiver.types("order-1") == LIFE
+    assert store.replay("shop", 1, 2) == 2
+    await emptied(sender)
+    assert receiver.types("order-1") == LIFE + LIFE[:2]
+    await sender.close()
+
+
+async def test_secrets_are_rotated_without_a_gap(still: Market, receiver: Receiver) -> None:
+    merchant = still.merchant()
+    old = add_endpoint(merchant.store, VAULT, "shop", receiver.url)
+    new = rotate_secret(merchant.store, VAULT, "shop")
+    await still.stored(merchant)
+    sender = sender_of(merchant)
+    await emptied(sender)
+    for headers, body in receiver.got:
+        assert verified(old, headers, body)
+        assert verified(new, headers, body)
+    await sender.close()
+
+
+async def test_private_addresses_are_not_called(still: Market, receiver: Receiver) -> None:
+    merchant = still.merchant()
+    add_endpoint(merchant.store, VAULT, "number", receiver.url)
+    add_endpoint(merchant.store, VAULT, "name", receiver.url.replace("127.0.0.1", "localhost"))
+    await still.stored(merchant)
+    sender = Sender(merchant.store, VAULT, schedule=(60.0,))
+    await emptied(sender)
+    assert receiver.got == []
+    for wrong in ("ftp://host/x", "/hook", "", "http://"):
+        with pytest.raises(InvalidTerms):
+            add_endpoint(merchant.store, VAULT, "wrong", wrong)
+    await sender.close()
+
+
+async def test_the_stream_tells_what_any_process_did(still: Market) -> None:
+    ours, theirs = still.merchant(), still.merchant()
+    listening = stream(theirs.store, 0)
+    told: list[str] = []
+
+    async def listen() -> None:
+        async for notice in listening:
+            told.append(notice.type)
+
+    task = asyncio.create_task(listen())
+    await paid(still, ours, "order-1")
+    async with asyncio.timeout(10):
+        while len(told) < len(LIFE):
+            await asyncio.sleep(0.01)
+    assert told == LIFE
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_the_sender_runs_beside_the_merchant(still: Market, receiver: Receiver) -> None:
+    merchant = still.merchant()
+    add_endpoint(merchant.store, VAULT, "shop", receiver.url)
+    sender = sender_of(merchant)
+    task = asyncio.create_task(sender.run())
+    await paid(still, merchant, "order-1")
+    async with asyncio.timeout(10):
+        while receiver.types("order-1") != LIFE:
+            await asyncio.sleep(0.02)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def test_the_specifications_example_is_signed_as_it_says() -> None:
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    body = b'{"test": 2432232314}'
+    told = signature(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body)
+    assert told == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    with pytest.raises(InvalidTerms):
+        signature("whsec_!", "x", 1, b"")

@@ -1,0 +1,124 @@
+"""A store of an older layout becomes one of this, with everything that was in it."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from fastevm.payments import State, open_store
+from fastevm.payments.events import Checkpoint
+
+from .test_authorization import PAYER, SEPOLIA, SHOP
+
+# The tables of layout 1, as its version made them.
+LAYOUT_1 = """
+CREATE TABLE layout (version INTEGER NOT NULL);
+INSERT INTO layout VALUES (1);
+CREATE TABLE orders (id TEXT PRIMARY KEY, chain_id TEXT NOT NULL, token TEXT NOT NULL,
+  domain_name TEXT NOT NULL, domain_version TEXT NOT NULL, kind TEXT NOT NULL, payer TEXT NOT NULL,
+  recipient TEXT NOT NULL, value TEXT NOT NULL, valid_after TEXT NOT NULL,
+  valid_before TEXT NOT NULL, nonce TEXT NOT NULL, reference TEXT NOT NULL, sealed BLOB,
+  state TEXT NOT NULL, origin TEXT, transaction_hash TEXT, block_hash TEXT, block_number BIGINT,
+  reason TEXT, detail TEXT NOT NULL, version BIGINT NOT NULL, created_at DOUBLE PRECISION NOT NULL,
+  updated_at DOUBLE PRECISION NOT NULL, UNIQUE (chain_id, token, payer, nonce));
+CREATE INDEX orders_by_state ON orders (state, id);
+CREATE TABLE submissions (transaction_hash TEXT PRIMARY KEY,
+  order_id TEXT NOT NULL REFERENCES orders (id), purpose TEXT NOT NULL, chain_id TEXT NOT NULL,
+  sender TEXT NOT NULL, account_nonce BIGINT NOT NULL, bump INTEGER NOT NULL, sealed BLOB NOT NULL,
+  gas TEXT NOT NULL, max_fee TEXT NOT NULL, priority_fee TEXT NOT NULL, progress TEXT NOT NULL,
+  reason TEXT, detail TEXT NOT NULL, created_at DOUBLE PRECISION NOT NULL,
+  UNIQUE (chain_id, sender, account_nonce, bump));
+CREATE INDEX submissions_by_order ON submissions (order_id);
+CREATE TABLE audit (number INTEGER PRIMARY KEY, order_id TEXT NOT NULL,
+  at DOUBLE PRECISION NOT NULL, actor TEXT NOT NULL, what TEXT NOT NULL, before TEXT NOT NULL,
+  after TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE INDEX audit_by_order ON audit (order_id, number);
+CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
+  BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END;
+CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit
+  BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END;
+CREATE TABLE logs (chain_id TEXT NOT NULL, block_hash TEXT NOT NULL,
+  transaction_hash TEXT NOT NULL, log_index BIGINT NOT NULL, block_number BIGINT NOT NULL,
+  address TEXT NOT NULL, event TEXT NOT NULL, arguments TEXT NOT NULL, authorizer TEXT, nonce TEXT,
+  removed INTEGER NOT NULL, settled INTEGER NOT NULL,
+  PRIMARY KEY (chain_id, block_hash, transaction_hash, log_index));
+CREATE INDEX logs_by_block ON logs (chain_id, block_number);
+CREATE INDEX logs_by_transaction ON logs (chain_id, transaction_hash);
+CREATE INDEX logs_by_nonce ON logs (chain_id, authorizer, nonce);
+CREATE INDEX logs_unsettled ON logs (chain_id, settled);
+CREATE TABLE checkpoints (scope TEXT NOT NULL, number BIGINT NOT NULL, block_hash TEXT NOT NULL,
+  PRIMARY KEY (scope, number));
+"""
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A file of layout 1 with one paid order."""
+    path, chain = tmp_path / "payments.db", str(SEPOLIA.chain_id)
+    place = f"{chain}/{SEPOLIA.token}/{SHOP}"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(LAYOUT_1)
+        connection.execute(
+            f"INSERT INTO orders VALUES ({', '.join('?' * 24)})",
+            ("order-1", chain, SEPOLIA.token, SEPOLIA.name, SEPOLIA.version,
+             "ReceiveWithAuthorization", PAYER, SHOP, "7", "0", "99", "0x" + "11" * 32, "chairs",
+             b"sealed", "paid", "capturing", "0xaa", "0xb1", 1, None, "", 5, 1.0, 2.0),
+        )  # fmt: skip
+        connection.execute(
+            f"INSERT INTO submissions VALUES ({', '.join('?' * 15)})",
+            ("0xaa", "order-1", "capture", chain, SHOP, 3, 0, b"raw", "1", "2", "1", "succeeded",
+             None, "", 1.5),
+        )  # fmt: skip
+        connection.execute(
+            "INSERT INTO audit VALUES (1, 'order-1', 1.0, 'merchant', 'drafted', '', 'drafted', '')"
+        )
+        connection.execute(
+            f"INSERT INTO logs VALUES ({', '.join('?' * 12)})",
+            (chain, "0xb1", "0xaa", 0, 1, SEPOLIA.token, "AuthorizationUsed(address,bytes32)",
+             '{"authorizer": "x", "nonce": "y"}', "x", "y", 0, 1),
+        )  # fmt: skip
+        connection.execute("INSERT INTO checkpoints VALUES (?, 1, '0xb1')", (place,))
+    connection.close()
+    return path
+
+
+def test_everything_of_the_first_layout_is_there_and_belongs_to_its_shop(old: Path) -> None:
+    opened = open_store(f"sqlite:///{old}")
+    (shop,) = opened.shops()
+    store = opened.scoped(shop)
+    order = store.order("order-1")
+    assert (order.state, order.version, order.sealed) == (State.PAID, 5, b"sealed")
+    assert (order.origin, order.reference, order.annex) == (State.CAPTURING, "chairs", "")
+    (sent,) = store.submissions(order_id="order-1")
+    assert (sent.transaction_hash, sent.account_nonce, sent.sealed) == ("0xaa", 3, b"raw")
+    assert [entry.what for entry in store.audit("order-1")] == ["drafted"]
+    assert [one.block_number for one in store.logs(SEPOLIA.chain_id)] == [1]
+    assert store.checkpoints(shop) == [Checkpoint(1, "0xb1")]
+    assert opened.orders() == [], "nobody else's"
+    assert store.notices() == []
+    opened.close()
+    open_store(f"sqlite:///{old}").close()
+
+
+def test_the_trail_of_a_migrated_store_only_grows_too(old: Path) -> None:
+    open_store(f"sqlite:///{old}").close()
+    with (
+        sqlite3.connect(old) as connection,
+        pytest.raises(sqlite3.IntegrityError, match="only grows"),
+    ):
+        connection.execute("DELETE FROM audit")
+    connection.close()
+
+
+def test_a_file_that_others_could_read_is_its_owners_again(old: Path) -> None:
+    old.chmod(0o644)
+    store = open_store(f"sqlite:///{old}")
+    assert old.stat().st_mode & 0o777 == 0o600
+    store.close()
+
+
+def test_what_is_deleted_is_overwritten(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'payments.db'}")
+    (row,) = store.database.read("PRAGMA secure_delete")  # type: ignore[attr-defined]
+    assert tuple(row) == (1,)
+    store.close()
