@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,15 @@ from fastevm import node as nodes
 from fastevm import simulate
 from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS
 from fastevm.rpc.limits import Limits
+from fastevm.rpc.transport.access import (
+    DEFAULT_ACCESS,
+    Access,
+    Keys,
+    lower,
+    parse_namespaces,
+    read_secret,
+    read_token,
+)
 from fastevm.rpc.transport.server import (
     DEFAULT_HOST,
     DEFAULT_PORT,
@@ -31,6 +41,7 @@ PROGRESS_BLOCKS = 1_000  # imported blocks from one line of progress to the next
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the node's options to a parser."""
     _add_listeners(parser.add_argument_group("listeners"))
+    _add_access(parser.add_argument_group("access"))
     _add_chain(parser.add_argument_group("chain"))
     _add_logs(parser.add_argument_group("logs"))
     nodes.add_chain_arguments(parser)
@@ -55,6 +66,84 @@ def _add_listeners(group: argparse._ArgumentGroup) -> None:
         metavar="DIALECT@HOST:PORT",
         help="one more listener, with its own dialect; may be repeated",
     )
+
+
+def _add_access(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--api",
+        type=namespaces,
+        metavar="NAMES",
+        help="namespaces of methods to serve, as eth,debug,txpool, or * (on loopback: all, on other"
+        " addresses: eth,net,web3)",
+    )
+    group.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="origin of pages that may call, as https://app.example, or * (pages of this machine"
+        " may); may be repeated",
+    )
+    group.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name under which clients reach the node, or * (localhost, IP addresses and --host are"
+        " allowed); may be repeated",
+    )
+    group.add_argument(
+        "--metrics-listen",
+        type=address,
+        metavar="HOST:PORT",
+        help="serve /metrics here, and nowhere else",
+    )
+    _add_keys(group)
+
+
+def _add_keys(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--auth-token",
+        type=Path,
+        metavar="FILE",
+        help="file of a bearer token that all namespaces but eth,net,web3 need",
+    )
+    group.add_argument(
+        "--jwt-secret",
+        type=Path,
+        metavar="FILE",
+        help="file of a secret of 32 bytes in hex: tokens signed with it (HS256) open them too",
+    )
+
+
+def access_of(arguments: argparse.Namespace) -> Access:
+    """Return who may use the listeners; ValueError or OSError for files that hold no key."""
+    token, secret = arguments.auth_token, arguments.jwt_secret
+    keys = None
+    if token is not None or secret is not None:
+        keys = Keys(
+            None if token is None else read_token(token),
+            None if secret is None else read_secret(secret),
+        )
+    return Access(
+        hosts=lower(arguments.allow_host),
+        origins=lower(arguments.allow_origin),
+        namespaces=arguments.api,
+        keys=keys,
+    )
+
+
+def namespaces(text: str) -> frozenset[str]:
+    try:
+        return parse_namespaces(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def address(text: str) -> Listener:
+    if "@" in text or not text.rpartition(":")[2].isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no address and port")
+    return listener(text)
 
 
 def _add_chain(group: argparse._ArgumentGroup) -> None:
@@ -166,6 +255,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--import needs --genesis")
     left: bytes | None = None
     try:
+        access = access_of(arguments)
         while True:
             node = node_of(arguments)
             genesis = node.chain.genesis.hash
@@ -173,7 +263,7 @@ def run(arguments: argparse.Namespace) -> int:
                 raise ValueError(
                     "the upstream node is on another chain than these options describe"
                 )
-            foreign = serve_node(node, arguments)
+            foreign = serve_node(node, arguments, access)
             if foreign is None:
                 return 0
             if arguments.foreign_chain == nodes.STOP:
@@ -185,7 +275,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
 
 
-def serve_node(node: Any, arguments: argparse.Namespace) -> str | None:
+def serve_node(
+    node: Any, arguments: argparse.Namespace, access: Access = DEFAULT_ACCESS
+) -> str | None:
     """Serve until told to stop; what is wrong with the upstream when that was the reason."""
     foreign: list[str] = []
 
@@ -196,8 +288,17 @@ def serve_node(node: Any, arguments: argparse.Namespace) -> str | None:
     node.on_foreign_chain(leave)
     dialect = DIALECTS[arguments.dialect]
     listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
+    listeners = [replace(one, access=access) for one in listeners]
+    metrics = arguments.metrics_listen
     limits = limits_of(arguments)
-    server = Server(node, simulate, listeners, limits=limits, threads=arguments.threads)
+    server = Server(
+        node,
+        simulate,
+        listeners,
+        limits=limits,
+        threads=arguments.threads,
+        metrics_listener=None if metrics is None else replace(metrics, access=access),
+    )
     run_loop(serve(server, quiet=arguments.quiet))
     return foreign[0] if foreign else None
 

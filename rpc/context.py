@@ -33,6 +33,7 @@ class Context:
     log_index: LogIndex
     filters: Filters[Any]
     workers: Workers
+    namespaces: frozenset[str] | None = None  # that are served; None: all
     _newest: dict[str, View] = field(default_factory=dict)  # of the tags latest and pending
     _recent: dict[bytes, View] = field(default_factory=dict)  # by hash
 

@@ -31,18 +31,25 @@ class Limits:
     work_queue: int = 1024
     transaction_fee: int = 10**18  # wei; 0 turns the check off
 
-    # --- connections that stay: WebSocket clients ---
+    # --- connections ---
+    connections: int = 4_096  # open at once, on one listener
+    address_connections: int = 1_024  # of them from one address
+    arrival_time: float = 30.0  # that a head, a body or a message may take to arrive
+    write_time: float = 30.0  # after which a client must have taken 16 KiB a second
+    output_size: int = 512 * 1024 * 1024  # of answers that clients of one listener do not read
+    # --- WebSocket clients ---
     sockets: int = 1_024  # open at once, on one listener
-    socket_message: int = 32 * 1024 * 1024
     socket_calls: int = 32  # messages of one connection in progress; then nothing more is read
     socket_ping: float = 30.0
     socket_send_time: float = 30.0  # a client that takes nothing for so long is cut off
     outbound_messages: int = 4_096  # waiting for one connection
     outbound_size: int = 16 * 1024 * 1024  # bytes of them
+    socket_output_size: int = 64 * 1024 * 1024  # with answers in wait; then the client is cut off
     subscriptions: int = 256  # of one connection
     event_queue: int = 16_384  # slices, heads and transactions not yet handed to subscribers
     # --- filters that are polled ---
-    filters: int = 1_024
+    filters: int = 8_192
+    client_filters: int = 1_024  # of one address
     filter_time: float = 300.0  # a filter that nobody polls for so long is gone
     arrivals: int = 65_536  # hashes of newly pooled transactions that are remembered for filters
     # --- waiting for a transaction, and how old pre-confirmed state may be ---

@@ -11,6 +11,9 @@ HISTOGRAM_PARTS: Final = frozenset(("_bucket", "_sum", "_count"))
 
 # The counters by name, without prefix; each is there from the start, at zero.
 COUNTERS: Final = (
+    "connections_over_budget_total",
+    "connections_refused_total",
+    "connections_too_slow_total",
     "notifications_total",
     "notifications_dropped_total",
     "pending_stale_reads_total",

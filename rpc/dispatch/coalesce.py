@@ -4,12 +4,13 @@ Such calls stand in one batch, or came over several connections in one iteration
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import Call, Message, parse_params
+from fastevm.rpc.dispatch.registry import Method
 from fastevm.rpc.dispatch.workers import NeedsWorker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods import METHODS
@@ -40,12 +41,15 @@ class Coalescer:
     """
 
     def __init__(
-        self, context: Context, answer: Callable[[Call], bytes | asyncio.Future[bytes]]
+        self,
+        context: Context,
+        answer: Callable[[Call], bytes | asyncio.Future[bytes]],
+        methods: Mapping[str, Method],
     ) -> None:
         self.context = context
         self.answer = answer
         self.waiting: list[tuple[Call, asyncio.Future[bytes]]] = []
-        self.names = frozenset(name for name, method in METHODS.items() if method.prepare_many)
+        self.names = frozenset(name for name, method in methods.items() if method.prepare_many)
 
     def join(self, call: Call) -> asyncio.Future[bytes]:
         """Return what will be the answer. The call is made even if nobody waits for it."""

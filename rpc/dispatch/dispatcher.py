@@ -5,7 +5,7 @@ the answer itself, or something to await.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +13,7 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.batch import Batch
 from fastevm.rpc.dispatch.coalesce import Coalescer
 from fastevm.rpc.dispatch.envelope import Call, parse_body
+from fastevm.rpc.dispatch.registry import Method
 from fastevm.rpc.dispatch.runner import LIGHT_SIZE, CallRunner
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import Workers
@@ -24,37 +25,49 @@ Answering = Coroutine[Any, Any, bytes] | asyncio.Future[bytes]
 
 
 class Dispatcher:
-    """Answers the bodies of one listener."""
+    """Answers the bodies of one listener; ``methods`` by name are what it serves."""
 
-    def __init__(self, context: Context, workers: Workers, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        context: Context,
+        workers: Workers,
+        metrics: Metrics,
+        methods: Mapping[str, Method] = METHODS,
+    ) -> None:
         self.context = context
         self.workers = workers
         self.metrics = metrics
-        self.runner = CallRunner(context, workers, metrics)
+        self.runner = CallRunner(context, workers, metrics, methods)
         reads = {
-            method.name: method.reads for method in METHODS.values() if method.reads is not None
+            method.name: method.reads for method in methods.values() if method.reads is not None
         }
         self.reads = StateReads(reads, context.limits.batch_items)
-        self.coalescer = Coalescer(context, self._coalesced)
+        self.coalescer = Coalescer(context, self._coalesced, methods)
 
     def close(self) -> None:
         """End what runs beside the loop."""
         self.runner.close()
 
-    async def answer(self, body: bytes, request: SocketRequest | None = None) -> bytes:
+    async def answer(
+        self, body: bytes, request: SocketRequest | None = None, client: str = ""
+    ) -> bytes:
         """Return the answer to ``body``; empty when it holds nothing but notifications.
 
         ``request`` is the message of a WebSocket client that the body is; None over HTTP.
+        ``client`` is the address that it came from.
         """
-        answer = self.respond(body, request)
+        answer = self.respond(body, client, request)
         return answer if isinstance(answer, bytes) else await answer
 
-    def respond(self, body: bytes, request: SocketRequest | None = None) -> bytes | Answering:
+    def respond(
+        self, body: bytes, client: str = "", request: SocketRequest | None = None
+    ) -> bytes | Answering:
         """Return the answer to ``body``, or what is to be awaited for it. See `answer`."""
         if self.reads.read(body):
             answer = self._read()
             if answer is not None:
                 return answer
+        self.context.filters.client = client
         parsed = parse_body(body, self.context.limits.batch_items)
         if isinstance(parsed, list):
             is_small = len(body) <= LIGHT_SIZE * len(parsed)

@@ -113,6 +113,21 @@ class Method:
 
 METHODS: Final[dict[str, Method]] = {}
 
+# Methods of another namespace than their prefix says: what signs with keys of the node is geth's
+# ``personal``, and the status of a transaction is for all who may send one.
+NAMESPACES: Final = {
+    "eth_accounts": "personal",
+    "eth_sendTransaction": "personal",
+    "eth_sign": "personal",
+    "eth_signTransaction": "personal",
+    "base_transactionStatus": "eth",
+}
+
+
+def namespace_of(name: str) -> str:
+    """The namespace under which an operator allows the method ``name``."""
+    return NAMESPACES.get(name) or name.partition("_")[0]
+
 
 def method(
     name: str,

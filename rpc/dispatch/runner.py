@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Final
 
@@ -17,7 +18,7 @@ from fastevm.rpc.dispatch.envelope import (
     head_of,
     parse_params,
 )
-from fastevm.rpc.dispatch.registry import METHODS, Method, Place
+from fastevm.rpc.dispatch.registry import Method, Place
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, released
 from fastevm.rpc.errors import RpcError, wire_error
@@ -41,9 +42,16 @@ Outcome = tuple[bytes | RpcError, float]  # the answer to a call and the seconds
 
 
 class CallRunner:
-    """Makes the calls of one listener."""
+    """Makes the calls of one listener; ``methods`` by name are what it serves."""
 
-    def __init__(self, context: Context, workers: Workers, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        context: Context,
+        workers: Workers,
+        metrics: Metrics,
+        methods: Mapping[str, Method],
+    ) -> None:
+        self.methods = methods
         self.context = context
         self.workers = workers
         self.metrics = metrics
@@ -63,7 +71,7 @@ class CallRunner:
         if type(message) is Refusal:
             return self.refuse(message)
         assert isinstance(message, Call)
-        method = METHODS.get(message.method)
+        method = self.methods.get(message.method)
         started = perf_counter()
         result: bytes | RpcError | None
         try:
@@ -95,7 +103,7 @@ class CallRunner:
 
     async def elsewhere(self, call: Call) -> bytes:
         """Answer a call in a worker, or by a handler that waits."""
-        method, started = METHODS[call.method], perf_counter()
+        method, started = self.methods[call.method], perf_counter()
         result: bytes | RpcError
         try:
             async with asyncio.timeout(self.context.limits.request_time):
@@ -120,7 +128,7 @@ class CallRunner:
         started = perf_counter()
         result: bytes | RpcError
         try:
-            result = self._run(METHODS[call.method], call)
+            result = self._run(self.methods[call.method], call)
         except RpcError as error:
             result = error
             released(result)
@@ -129,7 +137,7 @@ class CallRunner:
     def settle(self, call: Call, outcome: Outcome) -> bytes:
         """Count a call that was made, and return its answer; nothing for a notification."""
         result, seconds = outcome
-        name = call.method if call.method in METHODS else UNKNOWN_METHOD
+        name = call.method if call.method in self.methods else UNKNOWN_METHOD
         self.metrics.count(name, seconds)
         if not isinstance(result, bytes):
             result = self.refuse(Refusal(call.id or b"null", result), name)
@@ -143,12 +151,12 @@ class CallRunner:
 
     def place_of(self, call: Call) -> Place:
         """Where a call is made; one of no method is refused on the loop."""
-        method = METHODS.get(call.method)
+        method = self.methods.get(call.method)
         return Place.LOOP if method is None else method.place
 
     def any_is_long(self, calls: list[Call]) -> bool:
         """Whether any of the calls belongs into the lane of long jobs."""
-        return any(METHODS[call.method].is_long_running for call in calls)
+        return any(self.methods[call.method].is_long_running for call in calls)
 
     # --- making them ---
 

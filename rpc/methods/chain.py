@@ -1,11 +1,13 @@
 """What node and chain this is: versions, chain id, modules, availability."""
 
+from dataclasses import asdict
 from typing import Final
 
 import fastevm
+from fastevm.rpc import limits as limits_module
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA
-from fastevm.rpc.dispatch.registry import METHODS, method
+from fastevm.rpc.dispatch.registry import METHODS, method, namespace_of
 from fastevm.wire.state_reads import Read
 from fastevm.wire.text.hex import hex_bytes, quantity
 from fastevm.wire.transactions import Json
@@ -46,7 +48,22 @@ def peer_count(context: Context) -> str:
 @method("rpc_modules")
 def modules(context: Context) -> dict[str, str]:
     """Return the namespaces that are served."""
-    return dict.fromkeys(sorted({name.split("_")[0] for name in METHODS}), MODULE_VERSION)
+    names = set(map(namespace_of, METHODS))
+    served = names if context.namespaces is None else names & context.namespaces
+    return dict.fromkeys(sorted(served), MODULE_VERSION)
+
+
+@method("rpc_limits")
+def limits(context: Context) -> Json:
+    """Return every limit of the node by name: those that an operator may set, and fixed ones.
+
+    Sizes are in bytes, times in seconds, the fee cap in wei; `fastevm.rpc.limits` describes each.
+    """
+    fixed = {name.lower(): value for name, value in vars(limits_module).items() if name.isupper()}
+    return {
+        name: quantity(value) if name == "transaction_fee" else value
+        for name, value in sorted((fixed | asdict(context.limits)).items())
+    }
 
 
 @method("eth_chainId", reads=Read.CHAIN_ID)

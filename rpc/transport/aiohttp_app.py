@@ -1,20 +1,16 @@
-"""The whole HTTP server behind the short way of a listener, loaded when somebody needs it.
+"""aiohttp's server of a listener, loaded when a connection leaves the fast path.
 
-A node whose clients send plain requests never has to wait for aiohttp: loading it takes longer than
-all else between a node's start and its first answer. It is loaded by a thread, soon after the start
-or for the first connection that is not plain, which waits for it without anything read beyond what
-had come.
+Loading aiohttp takes longer than all else between a node's start and its first answer. A thread
+loads it soon after the start, or for the first connection that needs it, which waits unread.
 """
 
 import asyncio
 import logging
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
-from fastevm.rpc.dispatch.dispatcher import Dispatcher
-
-JSON_TYPE: Final = "application/json"
-ACCEPTED_TYPES: Final = frozenset((JSON_TYPE, "application/json-rpc", "application/jsonrequest"))
+from fastevm.rpc.transport.connection import Connection
 
 LOAD_AFTER: Final = 0.5  # seconds after the start; the first requests come before
 MODULE: Final = "fastevm.rpc.transport.app"  # with all that it imports
@@ -22,25 +18,16 @@ MODULE: Final = "fastevm.rpc.transport.app"  # with all that it imports
 log: Final = logging.getLogger("fastevm.rpc")
 
 
-def answer_headers(allow_origin: str | None) -> dict[str, str]:
-    """Return the headers of every answer: which pages may read it."""
-    return {} if allow_origin is None else {"Access-Control-Allow-Origin": allow_origin}
-
-
 class AiohttpApp:
     """aiohttp's server of one listener, or nothing yet.
 
-    ``headers``: of every answer. ``keepalive`` and ``shutdown`` in seconds, as of aiohttp's runner.
+    ``make``, of the module `MODULE`: the runner of its application.
     """
 
-    def __init__(
-        self, dispatcher: Dispatcher, headers: dict[str, str], *, keepalive: float, shutdown: float
-    ) -> None:
-        self.dispatcher = dispatcher
-        self.headers = headers
-        self.keepalive, self.shutdown = keepalive, shutdown
-        self.waiting: set[WaitingConnection] = set()
-        self._runner: Any = None
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.make = make
+        self.waiting: set[WaitingProtocol] = set()
+        self.runner: Any = None
         self._later: asyncio.TimerHandle | None = None
         self._loading: asyncio.Task[None] | None = None
 
@@ -50,63 +37,58 @@ class AiohttpApp:
 
     def load(self) -> None:
         """Begin to load, unless that has been done."""
-        if self._runner is None and self._loading is None:
-            self._loading = asyncio.create_task(self._load())
+        if self.runner is None and self._loading is None:
+            self._loading = asyncio.create_task(self.loaded_runner())
             self._loading.add_done_callback(self._loaded)
 
-    def protocol(self) -> asyncio.BaseProtocol:
-        """Return the protocol of a connection that is handed over."""
-        if self._runner is not None:
-            return self._new_protocol()
+    def adopt(self, connection: Connection, data: bytes) -> None:
+        """Take over a connection, with the bytes that have come."""
+        if self.runner is not None:
+            connection.delegate_to(self.runner.server(), data)
+            return
         self.load()
-        return WaitingConnection(self)
+        connection.delegate_to(WaitingProtocol(self, connection), data)
 
     async def close(self) -> None:
-        """Let open requests end; who waits is sent away."""
+        """Let open requests end; connections that wait are ended."""
         if self._later is not None:
             self._later.cancel()
         if self._loading is not None:
             self._loading.cancel()
             await asyncio.gather(self._loading, return_exceptions=True)
-        if self._runner is not None:
-            await self._runner.cleanup()
+        if self.runner is not None:
+            await self.runner.cleanup()
 
-    async def _load(self) -> None:
-        app = await asyncio.to_thread(import_module, MODULE)
-        runner = app.Endpoint(self.dispatcher, self.headers).runner(self.keepalive, self.shutdown)
+    async def loaded_runner(self) -> None:
+        """Load aiohttp and set up the application."""
+        runner = self.make(await asyncio.to_thread(import_module, MODULE))
         await runner.setup()
-        self._runner = runner
+        self.runner = runner
 
     def _loaded(self, task: asyncio.Task[None]) -> None:
         self._loading = None
         if not task.cancelled() and task.exception() is not None:
             log.error("the HTTP server could not be loaded", exc_info=task.exception())
-        for connection in tuple(self.waiting):
-            if self._runner is None:
-                connection.transport.abort()
+        for protocol in tuple(self.waiting):
+            self.waiting.discard(protocol)
+            if self.runner is None:
+                protocol.connection.abort()
             else:
-                connection.hand_over(self._new_protocol())
-
-    def _new_protocol(self) -> asyncio.BaseProtocol:
-        protocol: asyncio.BaseProtocol = self._runner.server()
-        return protocol
+                protocol.hand_over(self.runner.server())
 
 
-class WaitingConnection(asyncio.Protocol):
-    """A connection that waits for the server behind."""
+class WaitingProtocol(asyncio.Protocol):
+    """Stands for aiohttp's protocol until it is loaded; reading pauses."""
 
-    __slots__ = ("app", "data", "transport")
-
-    def __init__(self, app: AiohttpApp) -> None:
+    def __init__(self, app: AiohttpApp, connection: Connection) -> None:
         self.app = app
+        self.connection = connection
         self.data = b""
-        self.transport: Any = None
+        app.waiting.add(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Read no more."""
-        self.transport = transport
-        self.transport.pause_reading()
-        self.app.waiting.add(self)
+        self.connection.transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
         """Keep what had come."""
@@ -117,11 +99,8 @@ class WaitingConnection(asyncio.Protocol):
         self.app.waiting.discard(self)
 
     def hand_over(self, protocol: Any) -> None:
-        """Let the server behind have the connection."""
-        self.app.waiting.discard(self)
-        if self.transport.is_closing():
+        """Let aiohttp's protocol have the connection."""
+        if self.connection.transport.is_closing():
             return
-        self.transport.set_protocol(protocol)
-        protocol.connection_made(self.transport)
-        protocol.data_received(self.data)
-        self.transport.resume_reading()
+        self.connection.delegate_to(protocol, self.data)
+        self.connection.transport.resume_reading()

@@ -1,33 +1,54 @@
-"""What a listener serves on its port: JSON-RPC over HTTP and WebSocket, health and metrics."""
+"""The aiohttp application of a listener: JSON-RPC over HTTP and WebSocket, health and metrics."""
 
+import asyncio
 import json
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 from aiohttp import WSCloseCode, web
 
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
-from fastevm.rpc.transport.aiohttp_app import ACCEPTED_TYPES, JSON_TYPE
+from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.feed_socket import FeedRoute
+from fastevm.rpc.transport.outbox import ByteBudget
+from fastevm.rpc.transport.routes import ACCEPTED_TYPES, JSON_TYPE, Routes
 from fastevm.rpc.transport.websocket_session import Session
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 GOODBYE_TIME: Final = 2.0  # seconds that a WebSocket client gets to answer a close
 
-CORS_HEADERS: Final = {
+ALLOW_ORIGIN: Final = "Access-Control-Allow-Origin"
+PREFLIGHT_HEADERS: Final = {
     "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
     "Access-Control-Allow-Headers": "Content-Type, Authorization",
     "Access-Control-Max-Age": "600",
 }
 
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
 
 class Endpoint:
-    """The routes of one listener."""
+    """The routes of one listener.
 
-    def __init__(self, dispatcher: Dispatcher, headers: dict[str, str]) -> None:
+    ``dispatcher`` answers requests without a key. ``guarded`` answers those that show one; None
+    where all methods that are served need none.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        access: Access,
+        *,
+        guarded: Dispatcher | None = None,
+        routes: Routes,
+    ) -> None:
         self.dispatcher = dispatcher
-        self.headers = headers
+        self.guarded = guarded
+        self.access = access
+        self.routes = routes
         self.sessions: set[Session] = set()
+        self.budget = ByteBudget(dispatcher.context.limits.output_size)
 
     def runner(self, keepalive: float, shutdown: float) -> web.AppRunner:
         """Return what serves the application; both times in seconds."""
@@ -41,38 +62,69 @@ class Endpoint:
 
     def application(self) -> web.Application:
         """Return the application."""
-        app = web.Application(client_max_size=self.dispatcher.context.limits.body_size)
-        app.router.add_post("/", self.call)
-        app.router.add_get("/", self.greet)
+        limit = self.dispatcher.context.limits.body_size
+        app = web.Application(client_max_size=limit, middlewares=[self.clocks, self.admission])
         app.on_shutdown.append(self.hang_up)
-        app.router.add_options("/", self.preflight)
         app.router.add_get("/healthz", self.health)
         app.router.add_get("/readyz", self.ready)
-        app.router.add_get("/metrics", self.metrics)
+        if self.routes.metrics:
+            app.router.add_get("/metrics", self.metrics)
+        if not self.routes.rpc:
+            return app
+        app.router.add_post("/", self.call)
+        app.router.add_get("/", self.greet)
+        app.router.add_options("/", self.preflight)
         feed = getattr(self.dispatcher.context.node, "feed", None)
         if feed is not None:
             FeedRoute(feed).serve(app)
         return app
 
+    @web.middleware
+    async def clocks(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Tell the connection when a request begins and ends."""
+        connection = connection_of(request)
+        if connection is None:
+            return await handler(request)
+        connection.request_began()
+        try:
+            return await handler(request)
+        finally:
+            connection.request_ended()
+
+    @web.middleware
+    async def admission(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse unknown Host names, and pages of origins that are not allowed."""
+        if not self.access.allows_host(request.headers.get("Host", "")):
+            return self._text(403, "invalid host specified")
+        origin = request.headers.get("Origin")
+        if origin is not None and not self.access.allows_origin(origin):
+            return self._text(403, "origin not allowed")
+        return await handler(request)
+
     async def call(self, request: web.Request) -> web.Response:
         """Answer a JSON-RPC body. Errors of JSON-RPC come with status 200."""
-        limit = self.dispatcher.context.limits.body_size
-        if request.content_length is not None and request.content_length > limit:
+        limits = self.dispatcher.context.limits
+        if request.content_length is not None and request.content_length > limits.body_size:
             return self._text(413, "content length too large")
         if request.content_type not in ACCEPTED_TYPES or "Content-Type" not in request.headers:
             return self._text(415, f"invalid content type, only {JSON_TYPE} is supported")
         try:
-            body = await request.read()
+            async with asyncio.timeout(limits.arrival_time):
+                body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return self._text(413, "content length too large")
-        answer = await self.dispatcher.answer(body)
-        return web.Response(body=answer, content_type=JSON_TYPE, headers=self.headers)
+        except TimeoutError:
+            answer = self._text(408, "the body did not arrive in time")
+            answer.force_close()
+            return answer
+        text = await self._dispatcher(request).answer(body, client=address_of(request))
+        return web.Response(body=text, content_type=JSON_TYPE, headers=self._headers(request))
 
     async def greet(self, request: web.Request) -> web.StreamResponse:
         """Begin a WebSocket conversation, or answer an empty GET, as health checks send it."""
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self.converse(request)
-        return web.Response(headers=self.headers)
+        return web.Response(headers=self._headers(request))
 
     async def converse(self, request: web.Request) -> web.StreamResponse:
         """Serve JSON-RPC over WebSocket until the client leaves."""
@@ -84,7 +136,7 @@ class Endpoint:
         socket = web.WebSocketResponse(
             timeout=GOODBYE_TIME,
             heartbeat=limits.socket_ping,
-            max_msg_size=limits.socket_message,
+            max_msg_size=limits.body_size,
             compress=False,
         )
         try:
@@ -92,7 +144,12 @@ class Endpoint:
         except ConnectionError:  # it left before it was greeted
             return socket
         metrics.add("sockets_total")
-        session = Session(self.dispatcher, context.hub, socket)
+        connection = connection_of(request)
+        if connection is not None:
+            connection.becomes_socket()
+        session = Session(
+            self._dispatcher(request), context.hub, socket, self.budget, address_of(request)
+        )
         self.sessions.add(session)
         try:
             await session.run()
@@ -109,8 +166,8 @@ class Endpoint:
             await session.socket.close(code=WSCloseCode.GOING_AWAY, drain=False)
 
     async def preflight(self, request: web.Request) -> web.Response:
-        """Answer a browser's question whether it may call."""
-        return web.Response(status=204, headers=self.headers | CORS_HEADERS)
+        """Answer a browser's question whether a page may call."""
+        return web.Response(status=204, headers=self._headers(request) | PREFLIGHT_HEADERS)
 
     async def health(self, request: web.Request) -> web.Response:
         """Answer 200 while the process serves."""
@@ -133,7 +190,7 @@ class Endpoint:
             status=200 if ready else 503,
             text=json.dumps(state),
             content_type=JSON_TYPE,
-            headers=self.headers,
+            headers=self._headers(request),
         )
 
     async def metrics(self, request: web.Request) -> web.Response:
@@ -152,8 +209,31 @@ class Endpoint:
                 **dispatcher.context.freshness.gauges(),
             }
         )
-        headers = self.headers | {"Content-Type": METRICS_TYPE}
+        headers = self._headers(request) | {"Content-Type": METRICS_TYPE}
         return web.Response(body=text.encode(), headers=headers)
 
     def _text(self, status: int, text: str) -> web.Response:
-        return web.Response(status=status, text=text + "\n", headers=self.headers)
+        return web.Response(status=status, text=text + "\n")
+
+    def _headers(self, request: web.Request) -> dict[str, str]:
+        """The page that asks may read the answer; one that may not never comes this far."""
+        origin = request.headers.get("Origin")
+        return {} if origin is None else {ALLOW_ORIGIN: origin, "Vary": "Origin"}
+
+    def _dispatcher(self, request: web.Request) -> Dispatcher:
+        keys = self.access.keys
+        if self.guarded is None or keys is None:
+            return self.dispatcher
+        return self.guarded if keys.open(request.headers.get("Authorization")) else self.dispatcher
+
+
+def connection_of(request: web.Request) -> Any | None:
+    """The connection that a request came over; None for one that has left."""
+    transport = request.transport
+    protocol = None if transport is None else transport.get_protocol()
+    return protocol if hasattr(protocol, "request_began") else None
+
+
+def address_of(request: web.Request) -> str:
+    """The address of the client."""
+    return request.remote or ""

@@ -1,34 +1,44 @@
-"""The short way of an HTTP connection: plain JSON-RPC POSTs are read and answered right here.
+"""HTTP connections of a listener: JSON-RPC POSTs are read and answered here, the rest by aiohttp.
 
-A request is plain when its head has only the members that client libraries send: a length, a JSON
-type, no encodings, upgrades or expectations. Anything else (and anything wrong) is the business of
-the whole HTTP server behind, which gets the connection with what has come so far, and keeps it. So
-there is one place for each rule, and this one only leaves out work.
+A request takes the fast path when its head has only the members that client libraries send: a
+length, a JSON type, no encodings, upgrades or expectations, and a Host that the listener allows.
+From any other head on, the connection delegates what comes to aiohttp's protocol, so that each rule
+of HTTP has one place. Limits and clocks of a connection are kept here in either case.
 """
 
 import asyncio
+import re
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from email.utils import formatdate
 from typing import Any, Final, NamedTuple
 
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.transport.frame_clock import FrameClock
+
 REQUEST_LINE: Final = b"POST / HTTP/1.1\r\n"
 HEAD_END: Final = b"\r\n\r\n"
-HEAD_LIMIT: Final = 2_048  # bytes; a longer head is not plain
+HEAD_LIMIT: Final = 2_048  # bytes; a longer head does not take the fast path
 KNOWN_HEADS: Final = 1_024  # heads that are remembered; then they are learned anew
 AHEAD_LIMIT: Final = 1 << 20  # bytes read beyond the request in progress; then reading pauses
 LARGE: Final = 16_384  # bytes of an answer
-LINGER: Final = 30.0  # seconds that a request may take to arrive
-LOOP_TIME: Final = 0.002  # seconds of one connection's requests until others get their turn
-SWEEP: Final = 5.0  # seconds between looks for connections that are silent
+LOOP_TIME: Final = 0.002  # seconds of one connection's requests until the loop serves others
+SWEEP: Final = 5.0  # seconds between looks at the clocks of connections
+SLOWEST_READER: Final = 16_384  # bytes per second that a client must take of what it asked for
 
 # Members of a head that change nothing here.
 HARMLESS: Final = frozenset((b"host", b"accept", b"accept-encoding", b"accept-language",
                              b"user-agent"))  # fmt: skip
 
+# The lines of a head: a name of token characters, a value of visible characters, blanks and tabs.
+# What parsers may read in different ways (bare CR, LF or NUL, folded lines) goes to aiohttp.
+LINES: Final = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e]*(?:\r\n|\Z))*")
+
 
 class Head(NamedTuple):
-    """What a plain head says: bytes of it and of the body."""
+    """What the head of a request on the fast path says: bytes of it and of the body."""
 
     size: int
     length: int
@@ -37,27 +47,34 @@ class Head(NamedTuple):
 class HttpListener:
     """What the connections of one listener share.
 
-    ``respond``: from a body to its answer, or to what is awaited for it. ``fallback`` makes the
-    protocol of the server behind. ``types``: content types of plain requests, lower case.
-    ``headers``: lines that every answer has. ``body_limit`` in bytes, ``keepalive`` in seconds.
+    ``respond``: from a body and its client's address to the answer, or to what is awaited for it.
+    ``delegate`` gives a connection that leaves the fast path, with the bytes that came, to aiohttp.
+    ``allows_host``: of the value of a Host header. ``types``: content types of the fast path, lower
+    case. ``headers``: lines that every answer has. ``keepalive`` in seconds.
     """
 
     def __init__(
         self,
-        respond: Callable[[bytes], bytes | Coroutine[Any, Any, bytes] | asyncio.Future[bytes]],
-        fallback: Callable[[], asyncio.BaseProtocol],
+        respond: Callable[[bytes, str], bytes | Coroutine[Any, Any, bytes] | asyncio.Future[bytes]],
+        delegate: Callable[["Connection", bytes], None],
         *,
+        allows_host: Callable[[str], bool],
         types: frozenset[str],
         headers: dict[str, str],
-        body_limit: int,
+        limits: Limits,
+        metrics: Metrics,
         keepalive: float,
     ) -> None:
         self.respond = respond
-        self.fallback = fallback
+        self.delegate = delegate
+        self.allows_host = allows_host
         self.types = frozenset(name.encode() for name in types)
-        self.body_limit = body_limit
+        self.limits = limits
+        self.metrics = metrics
         self.keepalive = keepalive
         self.connections: set[Connection] = set()
+        self.paused: dict[Connection, None] = {}  # those whose client does not read, oldest first
+        self._by_address: Counter[str] = Counter()
         self._known: dict[bytes, Head | None] = {}
         lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
         self._lines = "".join(lines).encode()
@@ -71,10 +88,41 @@ class HttpListener:
             self._sweep(asyncio.get_running_loop())
         return Connection(self)
 
-    def head_of(self, data: bytes) -> Head | None:
-        """Return what the head at the beginning of ``data`` says; None if it is not plain."""
-        end = data.find(HEAD_END, 0, HEAD_LIMIT)
-        head = data[:end] if end >= 0 else b""
+    def admit(self, connection: "Connection") -> bool:
+        """Count a new connection; False when there are too many, of its address or at all."""
+        address = connection.address
+        if len(self.connections) >= self.limits.connections or (
+            self._by_address[address] >= self.limits.address_connections
+        ):
+            self.metrics.add("connections_refused_total")
+            return False
+        self.connections.add(connection)
+        self._by_address[address] += 1
+        return True
+
+    def forget(self, connection: "Connection") -> None:
+        """Count a connection no more."""
+        self.paused.pop(connection, None)
+        if connection in self.connections:
+            self.connections.discard(connection)
+            self._by_address[connection.address] -= 1
+            if not self._by_address[connection.address]:
+                del self._by_address[connection.address]
+
+    def pause(self, connection: "Connection") -> None:
+        """Note that a client does not read; beyond the budget those end that wait longest."""
+        self.paused[connection] = None
+        waiting = sum(one.transport.get_write_buffer_size() for one in self.paused)
+        while waiting > self.limits.output_size and len(self.paused) > 1:
+            oldest = next(iter(self.paused))
+            waiting -= oldest.transport.get_write_buffer_size()
+            self.metrics.add("connections_over_budget_total")
+            oldest.abort()
+
+    def head_of(self, data: bytes | bytearray, start: int = 0) -> Head | None:
+        """Return what the head at ``start`` of ``data`` says; None if it leaves the fast path."""
+        end = data.find(HEAD_END, start, start + HEAD_LIMIT)
+        head = bytes(data[start:end]) if end >= 0 else b""
         try:
             return self._known[head]
         except KeyError:
@@ -95,99 +143,129 @@ class HttpListener:
 
     async def close(self, seconds: float) -> None:
         """End the connections: idle ones at once, the others after their answer or ``seconds``."""
-        if self._sweeper is not None:
-            self._sweeper.cancel()
         for connection in tuple(self.connections):
             connection.leave()
         tasks = [c.task for c in self.connections if c.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
+
+    def abort(self) -> None:
+        """End what is left of the connections."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
         for connection in tuple(self.connections):
             connection.abort()
 
     def _read(self, head: bytes) -> Head | None:
-        if not head.startswith(REQUEST_LINE):
+        if not head.startswith(REQUEST_LINE) or not LINES.fullmatch(head, len(REQUEST_LINE)):
             return None
-        length = kind = None
+        length = kind = host = None
         seen = set()
         for line in head[len(REQUEST_LINE) :].split(b"\r\n"):
-            name, colon, value = line.partition(b":")
+            name, _, value = line.partition(b":")
             name, value = name.lower(), value.strip(b" \t")
-            if not colon or name in seen:
+            if name in seen:
                 return None
             seen.add(name)
             if name == b"content-length":
-                length = int(value) if value.isdigit() else None
+                length = int(value) if value.isdigit() and len(value) < 20 else None
             elif name == b"content-type":
                 kind = value.partition(b";")[0].strip().lower()
             elif name == b"connection":
                 if value.lower() != b"keep-alive":
                     return None
+            elif name == b"host":
+                host = value.decode()
             elif name not in HARMLESS:
                 return None
-        if length is None or length > self.body_limit or kind not in self.types:
+        if length is None or length > self.limits.body_size or kind not in self.types:
             return None
-        return Head(len(head) + len(HEAD_END), length) if b"host" in seen else None
+        if not host or not self.allows_host(host):
+            return None
+        return Head(len(head) + len(HEAD_END), length)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
         for connection in tuple(self.connections):
-            connection.end_silence(now, self.keepalive)
+            connection.check_clocks(now)
         self._sweeper = loop.call_later(SWEEP, self._sweep, loop)
 
 
 class Connection(asyncio.Protocol):
-    """One connection, until it is handed over."""
+    """One connection of a client, from its first byte to its last."""
 
-    __slots__ = (
-        "closing",
-        "data",
-        "heard",
-        "is_ahead",
-        "is_due",
-        "listener",
-        "loop",
-        "missing",
-        "paused",
-        "task",
-        "transport",
-    )  # fmt: skip
+    __slots__ = ("address", "began", "closing", "data", "delegate", "drained", "frames", "heard",
+                 "is_ahead", "is_due", "is_serving", "listener", "loop", "missing", "paused",
+                 "paused_at", "position", "served", "task", "transport")  # fmt: skip
 
     def __init__(self, listener: HttpListener) -> None:
         self.listener = listener
         self.loop = asyncio.get_running_loop()
         self.transport: Any = None
-        self.data: bytes | bytearray = b""  # not yet answered
-        self.missing = 0  # bytes without which there is no whole request
+        self.address = ""
+        self.data: bytes | bytearray = b""  # what came; up to `position` it is answered
+        self.position = 0
+        self.missing = 0  # length of the data without which there is no whole request
         self.task: asyncio.Future[bytes] | None = None  # of the request in progress
         self.paused = False  # the client takes no answers at the moment
         self.is_due = False  # `go_on` will be called by the loop
         self.is_ahead = False  # too much has come: nothing more is read until it is answered
         self.closing = False
-        self.heard = self.loop.time()
+        # --- after the fast path ---
+        self.delegate: Any = None  # the protocol that gets what comes
+        self.is_serving = False  # it has a whole head and works on the request
+        self.frames: FrameClock | None = None  # of a WebSocket
+        # --- clocks ---
+        self.heard = self.loop.time()  # when the last request was answered
+        self.served = False  # a request was answered
+        self.began: float | None = None  # when the unfinished request began to come
+        self.paused_at = 0.0
+        self.drained = 0  # bytes to be sent, when the clock of a paused client was set
 
     # --- called by the loop ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Begin, if there is room."""
         self.transport = transport
-        self.listener.connections.add(self)
+        peer = transport.get_extra_info("peername")
+        self.address = peer[0] if isinstance(peer, tuple) else ""
+        if not self.listener.admit(self):
+            self.closing = True
+            self.transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
         """End; what is done for the client stops. (One that has ended its side has left.)"""
         self.data = b""
-        self.listener.connections.discard(self)
+        self.listener.forget(self)
         self.closing = True
         if self.task is not None:
             self.task.cancel()
+        if self.delegate is not None:
+            self.delegate.connection_lost(error)
+
+    def eof_received(self) -> bool | None:
+        """The client sends no more."""
+        if self.delegate is None:
+            return None
+        keeps_open: bool | None = self.delegate.eof_received()
+        return keeps_open
 
     def data_received(self, data: bytes) -> None:
         """Answer what is complete."""
-        if not self.data:
-            self.data = data
+        if self.closing:
+            return
+        if self.delegate is not None:
+            self.pass_on(data)
+            return
+        if self.position == len(self.data):
+            self.data, self.position, self.missing = data, 0, 0
         else:
             if type(self.data) is bytes:
                 self.data = bytearray(self.data)
+            if self.position:
+                del self.data[: self.position]  # type: ignore[union-attr]
+                self.missing = max(self.missing - self.position, 0)
+                self.position = 0
             self.data += data
         if self.task is not None or self.paused or self.is_due:
             if len(self.data) > AHEAD_LIMIT and not self.is_ahead:
@@ -199,42 +277,51 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Answer no more until the client has taken what there is."""
         self.paused = True
+        self.paused_at, self.drained = self.loop.time(), self.transport.get_write_buffer_size()
+        if self.delegate is not None:
+            self.delegate.pause_writing()
+        self.listener.pause(self)
 
     def resume_writing(self) -> None:
         """Go on."""
         self.paused = False
-        if self.task is None and not self.is_due:
+        self.listener.paused.pop(self, None)
+        if self.delegate is not None:
+            self.delegate.resume_writing()
+        elif self.task is None and not self.is_due:
             self.go_on()
 
-    # --- requests ---
+    # --- requests on the fast path ---
 
     def go_on(self) -> None:
-        """Answer the requests that have come, until one takes longer or others want their turn."""
+        """Answer the requests that have come, until one takes longer or others must be served."""
         listener, until = self.listener, self.loop.time() + LOOP_TIME
         self.is_due = False
-        while self.data and not self.paused:
-            data = bytes(self.data)
-            head = listener.head_of(data)
+        while self.position < len(self.data) and not self.paused and not self.closing:
+            data, start = self.data, self.position
+            head = listener.head_of(data, start)
             if head is None:
-                self.hand_over(data)
+                self.leave_fast_path()
                 return
-            end = head.size + head.length
+            body = start + head.size
+            end = body + head.length
             if len(data) < end:
                 self.missing = end
                 break
             self.missing = 0
-            self.data = data[end:]
-            answer = listener.respond(data[head.size : end])
+            self.position = end
+            answer = listener.respond(bytes(data[body:end]), self.address)
             if not isinstance(answer, bytes):
+                self.began = None
                 self.task = asyncio.ensure_future(answer, loop=self.loop)
                 self.task.add_done_callback(self.answered)
                 return
             self.send(answer)
-            if self.data and self.loop.time() > until:
+            if self.position < len(self.data) and self.loop.time() > until:
                 self.is_due = True
                 self.loop.call_soon(self.go_on)
                 return
-        self.heard = self.loop.time()
+        self.set_clocks()
         if self.is_ahead and not self.paused:
             self.is_ahead = False
             self.transport.resume_reading()
@@ -259,38 +346,103 @@ class Connection(asyncio.Protocol):
 
     def send(self, body: bytes) -> None:
         """Send an answer; a large one is not copied behind its head."""
+        self.served = True
         head = self.listener.head(len(body))
         if len(body) < LARGE:
             self.transport.write(head + body)
         else:
             self.transport.writelines((head, body))
 
-    def hand_over(self, data: bytes) -> None:
-        """Let the server behind have the connection."""
-        self.listener.connections.discard(self)
+    # --- after it ---
+
+    def leave_fast_path(self) -> None:
+        """Let aiohttp have what has come and what comes."""
+        data = bytes(self.data[self.position :])
+        self.data, self.position = b"", 0
         if self.is_ahead:
+            self.is_ahead = False
             self.transport.resume_reading()
-        protocol: Any = self.listener.fallback()
-        self.transport.set_protocol(protocol)
+        self.heard, self.began = self.loop.time(), None
+        self.listener.delegate(self, data)
+
+    def delegate_to(self, protocol: Any, data: bytes) -> None:
+        """Pass everything on to ``protocol``, first what has come already."""
+        self.delegate = protocol
         protocol.connection_made(self.transport)
-        protocol.data_received(data)
+        if self.paused:
+            protocol.pause_writing()
+        if data:
+            self.pass_on(data)
+
+    def pass_on(self, data: bytes) -> None:
+        """Give bytes to the delegate, and set the clock of what is unfinished."""
+        if self.frames is not None:
+            self.frames.feed(data, self.loop.time())
+        elif not self.is_serving and self.began is None:
+            self.began = self.loop.time()
+        self.delegate.data_received(data)
+
+    def request_began(self) -> None:
+        """The delegate has a whole head."""
+        self.is_serving, self.began = True, None
+
+    def request_ended(self) -> None:
+        """The delegate has answered."""
+        self.is_serving, self.served, self.heard = False, True, self.loop.time()
+
+    def becomes_socket(self) -> None:
+        """From now on the bytes are frames of a WebSocket."""
+        self.frames = FrameClock()
 
     # --- the end ---
 
-    def end_silence(self, now: float, keepalive: float) -> None:
-        """Close if nothing is in progress and nothing came for too long."""
-        limit = LINGER if self.data else keepalive
-        if self.task is None and now - self.heard > limit:
-            self.transport.close()
+    def set_clocks(self) -> None:
+        """Note whether a request is unfinished, and since when."""
+        now = self.loop.time()
+        if self.position == len(self.data):
+            self.heard, self.began = now, None
+        elif self.began is None:
+            self.began = now
+
+    def check_clocks(self, now: float) -> None:
+        """End a client that is silent, sends a request too slowly, or does not read its answer."""
+        limits = self.listener.limits
+        if self.paused:
+            self._check_reading(now)
+            return
+        began = self.began if self.frames is None else self.frames.began
+        if began is not None and now - began > limits.arrival_time:
+            self.listener.metrics.add("connections_too_slow_total")
+            self.abort()
+        elif self.task is None and not self.is_serving and began is None:
+            idle = self.listener.keepalive if self.served else limits.arrival_time
+            if now - self.heard > idle:
+                self.transport.close()
+
+    def _check_reading(self, now: float) -> None:
+        """Abort if the client took less than it must since its clock was set."""
+        seconds = now - self.paused_at
+        if seconds <= self.listener.limits.write_time:
+            return
+        left = self.transport.get_write_buffer_size()
+        if self.drained - left < seconds * SLOWEST_READER:
+            self.listener.metrics.add("connections_too_slow_total")
+            self.abort()
+        else:
+            self.paused_at, self.drained = now, left
 
     def leave(self) -> None:
         """Close, after the answer to the request in progress."""
+        if self.delegate is not None:
+            return  # aiohttp ends its own
         self.closing = True
         if self.task is None:
             self.transport.close()
 
     def abort(self) -> None:
-        """Close without waiting."""
+        """Close without waiting: what was not sent is dropped."""
+        self.closing = True
+        self.listener.paused.pop(self, None)
         if self.task is not None:
             self.task.cancel()
         self.transport.abort()

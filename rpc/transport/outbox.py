@@ -6,16 +6,37 @@ from collections import deque
 Frame = tuple[bytes, ...]  # the parts of one message; several connections may share a part
 
 
+class OutboxOverflow(Exception):
+    """More waits for a client, or for all clients of a listener, than may."""
+
+
+class ByteBudget:
+    """Bytes that wait for all WebSocket clients of a listener together."""
+
+    __slots__ = ("limit", "used")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+
+
 class Outbox:
     """Messages in their order. All of it belongs to the event loop.
 
     Answers wait for room (``put``): a client that does not read them gets no further ones made.
-    Notifications do not wait (``offer``): the producer must not be held up by one reader.
+    Notifications do not wait (``offer``): the producer must not be held up by one reader. Answers
+    that wait count: beyond ``hard_size``, or ``budget`` for all clients, `OutboxOverflow` is raised
+    unless the answer is the only thing that waits.
     """
 
-    def __init__(self, *, messages: int, size: int) -> None:
+    def __init__(
+        self, *, messages: int, size: int, hard_size: int, budget: ByteBudget | None = None
+    ) -> None:
         self.messages = messages
         self.size = size
+        self.hard_size = hard_size
+        self.budget = budget or ByteBudget(hard_size)
+        self._waiting = 0  # bytes of answers that wait for room
         self._frames: deque[Frame] = deque()
         self._bytes = 0
         self._filled = asyncio.Event()
@@ -32,22 +53,40 @@ class Outbox:
 
     async def put(self, frame: Frame) -> None:
         """Add a message, as soon as there is room."""
-        while self.full:
-            self._room.clear()
-            await self._room.wait()
+        size = sum(map(len, frame))
+        held = self._bytes + self._waiting
+        if held and (held + size > self.hard_size or self.budget.used + size > self.budget.limit):
+            raise OutboxOverflow
+        self._waiting += size
+        self.budget.used += size
+        try:
+            while self.full:
+                self._room.clear()
+                await self._room.wait()
+        finally:
+            self._waiting -= size
+            self.budget.used -= size
         self.push(frame)
+
+    def clear(self) -> None:
+        """Drop what waits."""
+        self._frames.clear()
+        self.budget.used -= self._bytes
+        self._bytes = 0
 
     def offer(self, frame: Frame) -> bool:
         """Add a message if there is room; whether there was."""
-        if self.full:
+        if self.full or self.budget.used > self.budget.limit:
             return False
         self.push(frame)
         return True
 
     def push(self, frame: Frame) -> None:
         """Add a message without asking for room: for the last words to a subscriber."""
+        size = sum(map(len, frame))
         self._frames.append(frame)
-        self._bytes += sum(map(len, frame))
+        self._bytes += size
+        self.budget.used += size
         self._filled.set()
 
     async def take(self) -> Frame:
@@ -56,7 +95,9 @@ class Outbox:
             self._filled.clear()
             await self._filled.wait()
         frame = self._frames.popleft()
-        self._bytes -= sum(map(len, frame))
+        size = sum(map(len, frame))
+        self._bytes -= size
+        self.budget.used -= size
         if not self.full:
             self._room.set()
         return frame

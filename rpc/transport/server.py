@@ -4,8 +4,8 @@ import asyncio
 import platform
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import fastevm
@@ -14,6 +14,7 @@ from fastevm.rpc.backend import Node, Simulator
 from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
+from fastevm.rpc.dispatch.registry import METHODS, Method, namespace_of
 from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
@@ -21,8 +22,10 @@ from fastevm.rpc.memory import keep_freed_memory
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
-from fastevm.rpc.transport.aiohttp_app import ACCEPTED_TYPES, JSON_TYPE, AiohttpApp, answer_headers
+from fastevm.rpc.transport.access import DEFAULT_ACCESS, OPEN_NAMESPACES, Access, known_namespaces
+from fastevm.rpc.transport.aiohttp_app import AiohttpApp
 from fastevm.rpc.transport.connection import HttpListener
+from fastevm.rpc.transport.routes import ACCEPTED_TYPES, JSON_TYPE, Routes
 from fastevm.wire.text.hex import checksum_address, hex_bytes
 
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -35,11 +38,12 @@ ETHER: Final = 10**18
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Where one dialect is served; port 0 lets the system choose."""
+    """Where one dialect is served, and to whom; port 0 lets the system choose."""
 
     dialect: Dialect
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
+    access: Access = DEFAULT_ACCESS
 
 
 def parse_listener(text: str) -> Listener:
@@ -72,7 +76,7 @@ class Server:
         *,
         limits: Limits | None = None,
         threads: int | None = None,
-        allow_origin: str | None = "*",
+        metrics_listener: Listener | None = None,
     ) -> None:
         self.node = node
         self.simulator = simulator
@@ -89,11 +93,14 @@ class Server:
         self.hub = Hub(node, self.limits, self.metrics, self.freshness)
         self.log_index = LogIndex(node.chain, LogLimits(size=self.limits.log_index_size))
         self.filters: Filters[Any] = Filters(
-            limit=self.limits.filters, lifetime=self.limits.filter_time
+            limit=self.limits.filters,
+            lifetime=self.limits.filter_time,
+            client_limit=self.limits.client_filters,
         )
-        self.allow_origin = allow_origin
+        self.metrics_listener = metrics_listener
         self.urls: list[str] = []
-        self._open: list[tuple[asyncio.Server, HttpListener, AiohttpApp, Dispatcher]] = []
+        self.metrics_url: str | None = None
+        self._open: list[OpenListener] = []
 
     async def start(self) -> None:
         """Start the node and listen everywhere; ``urls`` then has an entry for each listener."""
@@ -103,25 +110,59 @@ class Server:
         await self.node.start()
         try:
             for listener in self.listeners:
-                await self._listen(listener)
+                self.urls.append(await self._listen(listener))
+            if self.metrics_listener is not None:
+                routes = Routes(rpc=False, metrics=True)
+                self.metrics_url = await self._listen(self.metrics_listener, routes)
         except BaseException:
             await self.stop()
             raise
 
     async def stop(self) -> None:
         """Close the listeners, let open requests end, stop the node."""
-        for server, http, aiohttp_app, dispatcher in self._open:
-            server.close()
-            await http.close(SHUTDOWN_TIME)
-            await aiohttp_app.close()
-            dispatcher.close()
+        for opened in self._open:
+            await opened.close()
         self._open.clear()
         await self.hub.stop()
         self.workers.close()
         await self.node.stop()
 
-    async def _listen(self, listener: Listener) -> None:
-        context = Context(
+    async def _listen(self, listener: Listener, routes: Routes | None = None) -> str:
+        """Open a listener and return its address."""
+        if routes is None:
+            routes = Routes(rpc=True, metrics=self.metrics_listener is None)
+        access = replace(listener.access, bound=listener.host)
+        served = access.served(listener.host)
+        openly = served if access.keys is None else served & OPEN_NAMESPACES
+        context = self._context(listener, served)
+        dispatcher = self._dispatcher(context, openly)
+        guarded = None if access.keys is None else self._dispatcher(context, served)
+        app = AiohttpApp(
+            lambda module: module.Endpoint(
+                dispatcher, access, guarded=guarded, routes=routes
+            ).runner(KEEPALIVE, SHUTDOWN_TIME)
+        )
+        http = HttpListener(
+            dispatcher.respond,
+            app.adopt,
+            allows_host=access.allows_host,
+            types=ACCEPTED_TYPES if routes.rpc else frozenset(),
+            headers={"Content-Type": JSON_TYPE},
+            limits=self.limits,
+            metrics=self.metrics,
+            keepalive=KEEPALIVE,
+        )
+        server = await asyncio.get_running_loop().create_server(
+            http.connection, listener.host, listener.port
+        )
+        app.load_soon()
+        dispatchers = [dispatcher] if guarded is None else [dispatcher, guarded]
+        self._open.append(OpenListener(server, http, app, dispatchers))
+        host, port = server.sockets[-1].getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def _context(self, listener: Listener, namespaces: frozenset[str]) -> Context:
+        return Context(
             node=self.node,
             dialect=listener.dialect,
             limits=self.limits,
@@ -132,25 +173,34 @@ class Server:
             log_index=self.log_index,
             filters=self.filters,
             workers=self.workers,
+            namespaces=namespaces,
         )
-        dispatcher = Dispatcher(context, self.workers, self.metrics)
-        headers = answer_headers(self.allow_origin)
-        aiohttp_app = AiohttpApp(dispatcher, headers, keepalive=KEEPALIVE, shutdown=SHUTDOWN_TIME)
-        http = HttpListener(
-            dispatcher.respond,
-            aiohttp_app.protocol,
-            types=ACCEPTED_TYPES,
-            headers={"Content-Type": JSON_TYPE, **headers},
-            body_limit=self.limits.body_size,
-            keepalive=KEEPALIVE,
-        )
-        server = await asyncio.get_running_loop().create_server(
-            http.connection, listener.host, listener.port
-        )
-        aiohttp_app.load_soon()
-        self._open.append((server, http, aiohttp_app, dispatcher))
-        host, port = server.sockets[-1].getsockname()[:2]
-        self.urls.append(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+
+    def _dispatcher(self, context: Context, namespaces: frozenset[str]) -> Dispatcher:
+        """A dispatcher of the methods of some namespaces."""
+        methods: Mapping[str, Method] = METHODS
+        if not known_namespaces() <= namespaces:
+            methods = {n: m for n, m in METHODS.items() if namespace_of(n) in namespaces}
+        return Dispatcher(context, self.workers, self.metrics, methods)
+
+
+@dataclass(slots=True)
+class OpenListener:
+    """A listener that was opened, with all that belongs to it."""
+
+    server: asyncio.Server
+    http: HttpListener
+    app: AiohttpApp
+    dispatchers: list[Dispatcher]
+
+    async def close(self) -> None:
+        """Take no more connections, let open requests end, end the connections."""
+        self.server.close()
+        await self.http.close(SHUTDOWN_TIME)
+        await self.app.close()
+        self.http.abort()
+        for dispatcher in self.dispatchers:
+            dispatcher.close()
 
 
 def banner(server: Server) -> str:

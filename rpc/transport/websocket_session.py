@@ -13,7 +13,7 @@ from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.subscriptions.topics import Topic
-from fastevm.rpc.transport.outbox import Outbox
+from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -88,13 +88,27 @@ class SessionRequest:
 class Session:
     """Reads the messages of one client, answers them side by side, sends in one order."""
 
-    def __init__(self, dispatcher: Dispatcher, hub: Hub, socket: web.WebSocketResponse) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        hub: Hub,
+        socket: web.WebSocketResponse,
+        budget: ByteBudget,
+        client: str,
+    ) -> None:
         limits = dispatcher.context.limits
         self.dispatcher = dispatcher
         self.hub = hub
         self.socket = socket
         self.limits = limits
-        self.outbox = Outbox(messages=limits.outbound_messages, size=limits.outbound_size)
+        self.client = client
+        self.outbox = Outbox(
+            messages=limits.outbound_messages,
+            size=limits.outbound_size,
+            hard_size=limits.socket_output_size,
+            budget=budget,
+        )
+        self._overflow = asyncio.Event()
         self.subscriptions: dict[str, Subscription] = {}
         self.cut_off = False  # the client took nothing for too long: no use in saying goodbye
         self._slots = asyncio.Semaphore(limits.socket_calls)
@@ -104,14 +118,16 @@ class Session:
         """Serve until the client leaves, breaks the protocol or stops reading."""
         sender = asyncio.create_task(self._send())
         reader = asyncio.create_task(self._read())
+        overflow = asyncio.create_task(self._overflow.wait())
         try:
-            await asyncio.wait((sender, reader), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((sender, reader, overflow), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (sender, reader, *self._tasks):
+            for task in (sender, reader, overflow, *self._tasks):
                 task.cancel()
+            self.outbox.clear()
             for subscription in tuple(self.subscriptions.values()):
                 self.forget(subscription)
-            await asyncio.gather(sender, reader, *self._tasks, return_exceptions=True)
+            await asyncio.gather(sender, reader, overflow, *self._tasks, return_exceptions=True)
 
     def open(self, topic: Topic) -> Subscription:
         """Make a subscription that does not run yet."""
@@ -148,9 +164,15 @@ class Session:
 
     async def _answer(self, body: bytes) -> None:
         request = SessionRequest(self)
-        answer = await self.dispatcher.answer(body, request)
-        if answer:
-            await self.outbox.put((answer,))
+        answer = await self.dispatcher.answer(body, request, self.client)
+        try:
+            if answer:
+                await self.outbox.put((answer,))
+        except OutboxOverflow:
+            self.hub.metrics.add("sockets_cut_off_total")
+            self.cut_off = True
+            self._overflow.set()
+            return
         request.begin()
 
     def _answered(self, task: "asyncio.Task[None]") -> None:

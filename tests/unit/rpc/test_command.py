@@ -114,7 +114,9 @@ def test_whoever_is_on_another_chain_than_the_genesis_file_does_not_start_over_f
 ) -> None:
     served = []
     monkeypatch.setattr(
-        command, "serve_node", lambda node, arguments: served.append(node) or "it is foreign"
+        command,
+        "serve_node",
+        lambda node, *options: served.append(node) or "it is foreign",
     )
     upstream = ("--upstream-url", "http://127.0.0.1:1")
     assert command.run(parsed("--genesis", files["one"], *upstream)) == 1

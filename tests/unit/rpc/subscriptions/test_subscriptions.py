@@ -140,7 +140,7 @@ async def test_bad_messages_are_answered_and_the_connection_lives(stand: Stand, 
 
 
 async def test_a_message_over_the_limit_ends_the_connection(make_stand: Any) -> None:
-    stand = await make_stand(socket_message=1000)
+    stand = await make_stand(body_size=1000)
     client = await stand.client()
     await client.socket.send_str("x" * 1001)
     message = await client.socket.receive(timeout=5)

@@ -1,4 +1,4 @@
-"""The server behind the short way is loaded late, and nobody notices but by waiting for it."""
+"""aiohttp is loaded late: the fast path does not wait for it, other connections do."""
 
 import asyncio
 import importlib
@@ -18,10 +18,11 @@ from ..fakes import FakeNode, FakeSimulator, chain_of
 
 SECONDS = 10.0
 BODY = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
-HEAD = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
-PLAIN = HEAD % len(BODY) + b"\r\n" + BODY
-ODD = HEAD % len(BODY) + b"X-Odd: 1\r\n\r\n" + BODY
-HEALTH = b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
+LINES = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+HEAD = b"POST / HTTP/1.1\r\n" + LINES
+USUAL = HEAD % len(BODY) + b"\r\n" + BODY
+OTHER = HEAD % len(BODY) + b"X-Other: 1\r\n\r\n" + BODY
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 # Prints whether the server is loaded when the node has started, and after each answer.
 LIFE = """
@@ -65,8 +66,8 @@ def life(*requests: bytes) -> list[str]:
     return done.stdout.split("\n")[:-1]
 
 
-def test_plain_requests_are_answered_without_the_server_behind() -> None:
-    assert life(PLAIN, PLAIN, HEALTH, PLAIN) == [
+def test_usual_requests_are_answered_without_aiohttp() -> None:
+    assert life(USUAL, USUAL, HEALTH, USUAL) == [
         "False", "200 False", "200 False", "200 True", "200 True",
     ]  # fmt: skip
 
@@ -160,23 +161,23 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_who_comes_while_it_is_loaded_waits_and_plain_requests_do_not(
+async def test_who_comes_while_it_is_loaded_waits_and_usual_requests_do_not(
     server: Server, loading: Loading
 ) -> None:
-    odd = [await connect(server, ODD) for _ in range(3)]
+    others = [await connect(server, OTHER) for _ in range(3)]
     await until(loading.begun.is_set)
-    plain = await connect(server, PLAIN)
-    assert (await plain.answer()).endswith(b'"result":"0xc72dd9d5e883e"}')
+    usual = await connect(server, USUAL)
+    assert (await usual.answer()).endswith(b'"result":"0xc72dd9d5e883e"}')
     loading.go.set()
-    for client in odd:
+    for client in others:
         assert (await client.answer()).endswith(b'"result":"0xc72dd9d5e883e"}')
     assert loading.count == 1
 
 
 async def test_what_comes_in_pieces_is_put_together(server: Server, loading: Loading) -> None:
-    client = await connect(server, ODD[:-10])
+    client = await connect(server, OTHER[:-10])
     await until(loading.begun.is_set)
-    client.writer.write(ODD[-10:] + HEALTH)
+    client.writer.write(OTHER[-10:] + HEALTH)
     await asyncio.sleep(0.01)
     loading.go.set()
     assert b"0xc72dd9d5e883e" in await client.answer()
@@ -184,16 +185,16 @@ async def test_what_comes_in_pieces_is_put_together(server: Server, loading: Loa
 
 
 async def test_who_leaves_while_it_is_loaded_is_forgotten(server: Server, loading: Loading) -> None:
-    client = await connect(server, ODD)
+    client = await connect(server, OTHER)
     await until(loading.begun.is_set)
     client.writer.transport.abort()
     loading.go.set()
-    other = await connect(server, ODD)
+    other = await connect(server, OTHER)
     assert b" 200 OK" in await other.answer()
 
 
 async def test_the_end_does_not_wait_for_those_who_wait(server: Server, loading: Loading) -> None:
-    client = await connect(server, ODD)
+    client = await connect(server, OTHER)
     await until(loading.begun.is_set)
     await asyncio.wait_for(server.stop(), SECONDS)
     assert await client.is_over()
@@ -204,11 +205,11 @@ async def test_a_failure_ends_who_waits_and_the_next_one_tries_again(
 ) -> None:
     loading.error = ImportError("a library is broken")
     loading.go.set()
-    client = await connect(server, ODD)
+    client = await connect(server, OTHER)
     assert await client.is_over()
     assert "could not be loaded" in caplog.text
     loading.error = None
-    assert b" 200 OK" in await (await connect(server, ODD)).answer()
+    assert b" 200 OK" in await (await connect(server, OTHER)).answer()
     assert loading.count == 2
 
 

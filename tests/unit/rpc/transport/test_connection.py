@@ -1,4 +1,4 @@
-"""The short way of an HTTP connection, byte by byte, and when the whole server takes over."""
+"""HTTP connections byte by byte: the fast path, and when aiohttp takes over."""
 
 import asyncio
 import json
@@ -11,6 +11,7 @@ from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.dispatcher import METHODS
 from fastevm.rpc.dispatch.registry import Method, Place
 from fastevm.rpc.limits import Limits
+from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.transport.connection import KNOWN_HEADS, LARGE, HttpListener
 from fastevm.rpc.transport.server import Listener, Server
 
@@ -66,20 +67,21 @@ async def client(server: Server) -> AsyncIterator[Client]:
     made.writer.close()
 
 
-def shortcuts(server: Server) -> int:
-    """Connections that are still on the short way."""
-    return sum(len(listener.connections) for _, listener, _, _ in server._open)
+def on_fast_path(server: Server) -> int:
+    """Connections that were not delegated to aiohttp."""
+    connections = (one for opened in server._open for one in opened.http.connections)
+    return sum(one.delegate is None for one in connections)
 
 
-async def test_a_plain_request_is_answered_on_the_short_way(server: Server, client: Client) -> None:
+async def test_a_usual_request_is_answered_on_the_fast_path(server: Server, client: Client) -> None:
     client.writer.write(post(CALL % 1))
     status, fields, body = await client.answer()
     assert status == 200
     assert fields["content-type"] == "application/json"
-    assert fields["access-control-allow-origin"] == "*"
+    assert "access-control-allow-origin" not in fields
     assert "date" in fields
     assert json.loads(body) == {"jsonrpc": "2.0", "id": 1, "result": CHAIN_ID}
-    assert shortcuts(server) == 1
+    assert on_fast_path(server) == 1
 
 
 async def test_requests_in_one_piece_are_answered_in_their_order(client: Client) -> None:
@@ -97,11 +99,11 @@ async def test_a_body_may_come_in_pieces(server: Server, client: Client) -> None
         await client.writer.drain()
         await asyncio.sleep(0.02)
     assert await client.result() == CHAIN_ID
-    assert shortcuts(server) == 1
+    assert on_fast_path(server) == 1
 
 
 @pytest.mark.parametrize("at", [1, 10, 40, 80])
-async def test_a_head_in_pieces_is_answered_by_the_whole_server(
+async def test_a_head_in_pieces_is_answered_by_aiohttp(
     server: Server, client: Client, at: int
 ) -> None:
     request = post(CALL % 1)
@@ -109,7 +111,7 @@ async def test_a_head_in_pieces_is_answered_by_the_whole_server(
     await asyncio.sleep(0.05)
     client.writer.write(request[at:])
     assert await client.result() == CHAIN_ID
-    assert shortcuts(server) == 0
+    assert on_fast_path(server) == 0
 
 
 @pytest.mark.parametrize(
@@ -128,13 +130,13 @@ async def test_a_head_in_pieces_is_answered_by_the_whole_server(
         (b"nonsense\r\n\r\n", 400),
     ],
 )
-async def test_what_is_not_plain_is_answered_by_the_whole_server(
+async def test_any_other_request_is_answered_by_aiohttp(
     server: Server, client: Client, request_bytes: bytes, status: int
 ) -> None:
     client.writer.write(post(CALL % 1) + request_bytes)
     assert await client.result() == CHAIN_ID
     assert (await client.answer())[0] == status
-    assert shortcuts(server) == 0
+    assert on_fast_path(server) == 0
 
 
 async def test_large_and_small_answers_follow_each_other(
@@ -155,7 +157,7 @@ async def test_reading_goes_on_after_many_requests_at_once(
 ) -> None:
     monkeypatch.setattr(
         "fastevm.rpc.transport.connection.LOOP_TIME", -1.0
-    )  # each request in a turn of its own
+    )  # each request in an iteration of its own
     monkeypatch.setattr("fastevm.rpc.transport.connection.AHEAD_LIMIT", 1_000)
     many = 100
     for _ in range(3):
@@ -169,7 +171,7 @@ async def test_reading_goes_on_after_many_requests_at_once(
     client.writer.write(post(CALL % 1) * many + post(CALL % 1, "X-Odd: 1"))
     for _ in range(2 * many):
         assert await client.result() == CHAIN_ID
-    client.writer.write(post(CALL % 1))  # the whole server has the connection by now
+    client.writer.write(post(CALL % 1))  # aiohttp has the connection by now
     assert await client.result() == CHAIN_ID
 
 
@@ -208,12 +210,12 @@ async def test_a_client_that_leaves_stops_its_call(
 async def test_silent_connections_are_closed(server: Server, client: Client) -> None:
     client.writer.write(post(CALL % 1))
     assert await client.result() == CHAIN_ID
-    listener = server._open[0][1]
+    listener = server._open[0].http
     (connection,) = listener.connections
-    connection.end_silence(connection.heard + 1, keepalive=5)
+    connection.check_clocks(connection.heard + listener.keepalive - 1)
     client.writer.write(post(CALL % 2))
     assert await client.result() == CHAIN_ID
-    connection.end_silence(connection.heard + 6, keepalive=5)
+    connection.check_clocks(connection.heard + listener.keepalive + 1)
     assert await client.reader.read() == b""
 
 
@@ -226,8 +228,9 @@ async def test_the_server_stops_with_connections_open(server: Server, client: Cl
 
 def test_heads_are_remembered_within_a_limit() -> None:
     listener = HttpListener(
-        lambda body: body, asyncio.Protocol, types=frozenset(("application/json",)), headers={},
-        body_limit=100, keepalive=1.0,
+        lambda body, client: body, lambda connection, data: None, allows_host=lambda host: True,
+        types=frozenset(("application/json",)), headers={}, limits=Limits(), metrics=Metrics(),
+        keepalive=1.0,
     )  # fmt: skip
     for number in range(3 * KNOWN_HEADS):
         assert listener.head_of(post(b"{}", f"User-Agent: {number}")) is not None

@@ -1,0 +1,201 @@
+"""Who may use a listener: Host names, origins of pages, namespaces of methods, and keys to them."""
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final, TypeGuard
+from urllib.parse import urlsplit
+
+from fastevm.rpc.dispatch.registry import METHODS, namespace_of
+
+ANY: Final = "*"
+OPEN_NAMESPACES: Final = frozenset(("eth", "net", "rpc", "web3"))  # served without a key
+PUBLIC_NAMESPACES: Final = frozenset(("eth", "net", "web3"))  # of a listener beyond loopback
+ALWAYS_SERVED: Final = "rpc"
+
+LOCAL_NAMES: Final = frozenset(("localhost",))
+EXTENSION_SCHEMES: Final = frozenset(("chrome-extension", "moz-extension", "safari-web-extension"))
+
+JWT_SECRET_SIZE: Final = 32  # bytes
+JWT_AGE: Final = 60  # seconds that a token's time may differ from the clock, as in the engine API
+SHORTEST_TOKEN: Final = 16  # characters
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name to listen on is this machine's own."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() in LOCAL_NAMES
+
+
+def known_namespaces() -> frozenset[str]:
+    """The namespaces that there are methods of."""
+    return frozenset(map(namespace_of, METHODS))
+
+
+def parse_namespaces(text: str) -> frozenset[str]:
+    """Parse ``eth,debug,...``, or ``*`` for all; ValueError names one that does not exist."""
+    names = frozenset(name.strip() for name in text.split(",") if name.strip())
+    if ANY in names:
+        return known_namespaces()
+    unknown = sorted(names - known_namespaces())
+    if unknown:
+        there_are = ", ".join(sorted(known_namespaces()))
+        raise ValueError(f"no namespace {unknown[0]!r}: there are {there_are}")
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rules of one listener.
+
+    ``hosts``: names that a Host header may hold beside localhost, addresses and ``bound``, what the
+    listener was bound to. ``origins``: of pages that may call beside local ones, as
+    ``https://app.example``. ``*`` in either allows all. ``namespaces``: what is served; None is
+    everything on loopback and `PUBLIC_NAMESPACES` elsewhere. ``keys`` guard all namespaces but
+    `OPEN_NAMESPACES`; None guards nothing.
+    """
+
+    hosts: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
+    namespaces: frozenset[str] | None = None
+    keys: "Keys | None" = None
+    bound: str = ""
+
+    def allows_host(self, header: str) -> bool:
+        """Whether a Host header is one of this server: a page of a rebound name has another."""
+        if ANY in self.hosts or not header:
+            return True
+        name = urlsplit(f"//{header}").hostname if _is_authority(header) else None
+        if name is None:
+            return False
+        if name in LOCAL_NAMES or name == self.bound.lower() or name in self.hosts:
+            return True
+        try:
+            ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def allows_origin(self, origin: str) -> bool:
+        """Whether a page of ``origin`` may call; browsers' extensions are no pages."""
+        if ANY in self.origins or origin.lower() in self.origins:
+            return True
+        try:
+            parts = urlsplit(origin)
+            name = parts.hostname or ""
+        except ValueError:
+            return False
+        if parts.scheme in EXTENSION_SCHEMES:
+            return True
+        return parts.scheme in ("http", "https") and is_loopback(name)
+
+    def served(self, host: str) -> frozenset[str]:
+        """The namespaces that a listener on ``host`` serves, with a key where they need one."""
+        if self.namespaces is not None:
+            return self.namespaces | {ALWAYS_SERVED}
+        if is_loopback(host):
+            return known_namespaces()
+        return PUBLIC_NAMESPACES | {ALWAYS_SERVED}
+
+
+def _is_authority(header: str) -> bool:
+    """Whether a Host header is a name or address and perhaps a port, and nothing else."""
+    if any(character in header for character in "/@?#\\ \t,"):
+        return False
+    try:
+        parts = urlsplit(f"//{header}")
+        return parts.hostname is not None and (parts.port is None or parts.port >= 0)
+    except ValueError:
+        return False
+
+
+DEFAULT_ACCESS: Final = Access()
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What opens the guarded namespaces: a bearer token, or tokens signed with a secret (JWT)."""
+
+    token: str | None = None
+    secret: bytes | None = None
+
+    def open(self, header: str | None) -> bool:
+        """Whether an Authorization header holds one of them."""
+        kind, _, text = (header or "").partition(" ")
+        text = text.strip()
+        if kind.lower() != "bearer" or not text:
+            return False
+        if self.token is not None and hmac.compare_digest(text.encode(), self.token.encode()):
+            return True
+        return self.secret is not None and is_signed(text, self.secret, time.time())
+
+
+def read_token(path: Path) -> str:
+    """The bearer token in a file; ValueError for a short one or one of several words."""
+    text = path.read_text().strip()
+    if len(text) < SHORTEST_TOKEN or not text.isascii() or len(text.split()) != 1:
+        raise ValueError(f"{path}: expected one word of at least {SHORTEST_TOKEN} characters")
+    return text
+
+
+def read_secret(path: Path) -> bytes:
+    """The secret in a file of 64 hex digits, as of the engine API; ValueError for any other."""
+    text = path.read_text().strip().removeprefix("0x")
+    try:
+        secret = bytes.fromhex(text)
+    except ValueError:
+        secret = b""
+    if len(secret) != JWT_SECRET_SIZE:
+        raise ValueError(f"{path}: expected {JWT_SECRET_SIZE} bytes in hex")
+    return secret
+
+
+def is_signed(token: str, secret: bytes, now: float) -> bool:
+    """Whether a JSON web token is signed with ``secret`` (HS256) and made around ``now``.
+
+    Its ``iat`` may be 60 seconds off, an ``exp`` must lie ahead: the rules of the engine API.
+    """
+    signed, _, signature = token.rpartition(".")
+    header_text, dot, claims_text = signed.partition(".")
+    if not dot or not token.isascii():
+        return False
+    right = hmac.new(secret, signed.encode(), hashlib.sha256).digest()
+    header, claims = _decoded(header_text), _decoded(claims_text)
+    if not hmac.compare_digest(_bytes(signature), right) or header.get("alg") != "HS256":
+        return False
+    issued, expires = claims.get("iat"), claims.get("exp")
+    if not _is_time(issued) or abs(now - issued) > JWT_AGE:
+        return False
+    return expires is None or (_is_time(expires) and expires > now)
+
+
+def _is_time(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(_bytes(text))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return b""
+
+
+def lower(names: Iterable[str]) -> frozenset[str]:
+    """Names of hosts or origins as they are compared."""
+    return frozenset(name.strip().lower().rstrip("/") for name in names)

@@ -1,0 +1,15 @@
+"""What a listener serves over HTTP, said where nothing loads aiohttp: routes and content types."""
+
+from dataclasses import dataclass
+from typing import Final
+
+JSON_TYPE: Final = "application/json"
+ACCEPTED_TYPES: Final = frozenset((JSON_TYPE, "application/json-rpc", "application/jsonrequest"))
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """Which pages a listener has beside health: JSON-RPC with the feed, and the metrics."""
+
+    rpc: bool = True
+    metrics: bool = True
