@@ -65,6 +65,7 @@ def options_of(arguments: list[str] | None = None) -> Options:
         metavar="N",
         help="blocks until a capture counts as paid (%(default)s)",
     )
+    add("--explorer", metavar="URL", help="show transactions there, not on a page of here")
     return Options(**vars(parser.parse_args(arguments)))
 
 

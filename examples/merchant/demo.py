@@ -15,6 +15,7 @@ from aiohttp import web
 from examples.merchant.chain import TOKEN_NAME, TOKEN_VERSION, Bank, NodeProcess, People
 from examples.merchant.demo_wallet import DemoWallet
 from examples.merchant.desk import Desk
+from examples.merchant.explorer import Explorer
 from examples.merchant.stream import Stream
 from examples.merchant.web import Shop
 from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Policy, Vault, open_store
@@ -35,6 +36,7 @@ class Options:
     block_time: int = 2_000  # milliseconds
     slice_interval: int = 200  # milliseconds
     confirmations: int = 2  # blocks, the one with the payment included
+    explorer: str | None = None  # where transactions are shown instead of here
 
 
 class Demo:
@@ -59,7 +61,7 @@ class Demo:
             self.token = await bank.open()
             desk = await self._open_desk(node, chain_id)
             self._background(self._tell_slices(node, desk))
-            await self._serve(place, Shop(desk, bank, self.stream, self.node_url), chain_id)
+            await self._serve(place, self._shop(desk, bank, node), chain_id)
             self._exit = self._exit.pop_all()
 
     async def stop(self) -> None:
@@ -107,6 +109,10 @@ class Demo:
         desk = Desk(merchant, self.stream)
         self._background(desk.run())
         return desk
+
+    def _shop(self, desk: Desk, bank: Bank, node: NodeClient) -> Shop:
+        explorer = Explorer(node, self.token, self.options.explorer)
+        return Shop(desk, bank, self.stream, self.node_url, explorer)
 
     async def _serve(self, place: socket.socket, shop: Shop, chain_id: int) -> None:
         app = shop.application(DemoWallet(self.people.buyers, chain_id))

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import logging
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +12,16 @@ from examples.merchant.chain import DECIMALS, SYMBOL
 from examples.merchant.requests import BadRequest
 from examples.merchant.stream import Stream
 from examples.merchant.view import view_of
-from fastevm.payments import Merchant, Order, PaymentError, State, UnknownOrder, Verdict
+from fastevm.payments import (
+    Merchant,
+    MovementState,
+    Order,
+    PaymentError,
+    State,
+    UnknownOrder,
+    Verdict,
+)
+from fastevm.payments.amounts import amount as amount_of
 
 log: Final = logging.getLogger(__name__)
 
@@ -83,6 +92,24 @@ class Desk:
         """Submit the capture; the pages follow it from there."""
         await self.merchant.capture(order_id, until=State.CAPTURING)
 
+    async def capture_many(self, order_ids: Sequence[str]) -> tuple[int, int]:
+        """Submit these captures; how many were submitted, and how many were not."""
+        told = await asyncio.gather(*map(self.capture, order_ids), return_exceptions=True)
+        failed = [one for one in told if isinstance(one, BaseException)]
+        for one in failed:
+            if not isinstance(one, PaymentError):
+                raise one
+        return len(told) - len(failed), len(failed)
+
+    async def refund(self, order_id: str, amount: str) -> None:
+        """Send an amount, as decimal text, back to the buyer; the pages follow it from there."""
+        units = amount_of(amount, DECIMALS)
+        done = len(await self.merchant.movements(order_id))
+        # asked for twice at once, by two clicks, it is one refund
+        key = f"{order_id}/refund/{done}"
+        await self.merchant.refund(order_id, units, key=key, until=MovementState.REQUESTED)
+        self._touch([order_id])
+
     async def void(self, order_id: str) -> None:
         await self.merchant.void(order_id)
 
@@ -130,13 +157,18 @@ class Desk:
             submissions=await self.merchant.submissions(order.id),
             trail=await self.merchant.audit(order.id),
         )
+        sums = await self.merchant.amounts(order.id)
         return {
             **view,
             "serial": serial,
+            "refundable": str(sums.refundable),
+            "refundableText": money(sums.refundable),
+            "refundedText": money(sums.refunded) if sums.refunded else "",
             "item": NAMES.get(item, item),
             "quantity": int(quantity),
             "amountText": money(order.authorization.terms.value),
             "cancelAsked": order.id in self._asked,
+            "actions": [one for one in view["actions"] if one != "refund" or sums.refundable > 0],
         }
 
     # --- what runs beside the pages ---------------------------------------------------------------

@@ -23,13 +23,11 @@ from fastevm.payments import (
     Submission,
     Verdict,
 )
-from fastevm.payments.contracts import artifact
 
 # What can be done in each state; the pages show the buttons that are theirs.
 ACTIONS: Final[dict[State, tuple[str, ...]]] = {
     State.DRAFTED: ("sign", "void"),
     State.STORED: ("capture", "ask_cancel", "cancel", "void"),
-    State.CAPTURED: ("refund",),
     State.PAID: ("refund",),
 }
 # A check whose failure lets this order be captured, at the cost of another one.
@@ -64,7 +62,6 @@ def view_of(
         "checks": [check(verdict) for verdict in verdicts],
         "transactions": [transaction(one) for one in submissions],
         "settlement": settlement(order),
-        "refund": refund(order),
         "trail": [entry(one) for one in trail],
     }
 
@@ -123,19 +120,6 @@ def settlement(order: Order) -> dict[str, Any] | None:
     if found is None:
         return None
     return {"hash": found.transaction_hash, "block": found.block_number}
-
-
-def refund(order: Order) -> dict[str, str] | None:
-    """The transfer that gives the money back, for whoever holds the shop's key."""
-    if order.state not in (State.CAPTURED, State.PAID):
-        return None
-    terms = order.authorization.terms
-    data = artifact("Token").encode("transfer", terms.payer, terms.value)
-    return {
-        "to": terms.payer,
-        "token": order.authorization.domain.token,
-        "data": "0x" + data.hex(),
-    }
 
 
 def entry(one: AuditEntry) -> dict[str, Any]:

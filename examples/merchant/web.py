@@ -9,10 +9,13 @@ from aiohttp import web
 from examples.merchant.chain import DECIMALS, SYMBOL, Bank
 from examples.merchant.demo_wallet import DemoWallet
 from examples.merchant.desk import ITEMS, MOST_OF_ONE, Desk
+from examples.merchant.explorer import Explorer
 from examples.merchant.requests import BODY_LIMIT, BadRequest, add_headers, body_of, guarded
 from examples.merchant.stream import Event, Stream
 
 STATIC: Final = Path(__file__).parent / "static"
+NAME: Final = "Slow Roast"
+MOST_AT_ONCE: Final = 100  # captures of one request
 MOST_WATCHED: Final = 20  # orders that a buyer's page follows at a time
 DEMO_ACTIONS: Final = {
     "pause": "The token is paused.",
@@ -28,8 +31,11 @@ ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 class Shop:
     """The routes; all work is the desk's."""
 
-    def __init__(self, desk: Desk, bank: Bank, stream: Stream, node_url: str) -> None:
+    def __init__(
+        self, desk: Desk, bank: Bank, stream: Stream, node_url: str, explorer: Explorer
+    ) -> None:
         self.desk = desk
+        self.explorer = explorer
         self.bank = bank
         self.stream = stream
         self.node_url = node_url
@@ -48,6 +54,7 @@ class Shop:
             web.static("/static", STATIC),
             web.get("/api/shop", self.describe),
             web.get("/api/balance/{address}", self.balance),
+            web.get("/tx/{hash}", self.explorer.page),
             web.get("/events", self.buyer_events),
             web.get("/merchant/events", self.merchant_events),
             web.post("/demo/{action}", self.demo),
@@ -57,12 +64,14 @@ class Shop:
         one = "/api/orders/{id}"
         return [
             web.post("/api/orders", self.place),
+            web.post("/api/capture", self.capture_many),
             web.get(f"{one}/authorization", self.authorization),
             web.post(f"{one}/signature", self.sign),
             web.get(f"{one}/cancellation", self.cancellation),
             web.post(f"{one}/cancellation", self.cancel),
             web.post(f"{one}/capture", self.capture),
             web.post(f"{one}/void", self.void),
+            web.post(f"{one}/refund", self.refund),
             web.post(f"{one}/ask-cancel", self.ask_cancel),
         ]
 
@@ -83,6 +92,7 @@ class Shop:
         return web.json_response(
             {
                 "items": [item._asdict() for item in ITEMS],
+                "name": NAME,
                 "symbol": SYMBOL,
                 "decimals": DECIMALS,
                 "mostOfOne": MOST_OF_ONE,
@@ -123,6 +133,21 @@ class Shop:
     async def capture(self, request: web.Request) -> web.Response:
         await self.desk.capture(request.match_info["id"])
         return await self._order(request.match_info["id"], message="The capture is submitted.")
+
+    async def capture_many(self, request: web.Request) -> web.Response:
+        """Captures of several orders, each on its own: what fails is said, the others go on."""
+        ids = (await body_of(request, orders=list))["orders"]
+        if len(ids) > MOST_AT_ONCE or not all(isinstance(one, str) for one in ids):
+            raise BadRequest(f"orders: expected at most {MOST_AT_ONCE} ids")
+        done, failed = await self.desk.capture_many(ids)
+        text = f"{done} captures are submitted" + (f", {failed} failed." if failed else ".")
+        return web.json_response({"message": text})
+
+    async def refund(self, request: web.Request) -> web.Response:
+        """Money back; the amount is in the token's own unit, as decimal text."""
+        body = await body_of(request, amount=str)
+        await self.desk.refund(request.match_info["id"], body["amount"])
+        return await self._order(request.match_info["id"], message="The refund is submitted.")
 
     async def void(self, request: web.Request) -> web.Response:
         await self.desk.void(request.match_info["id"])

@@ -30,6 +30,7 @@ from fastevm.payments.errors import (
     WrongChain,
 )
 from fastevm.payments.events import ChainLog, Entry, Event
+from fastevm.payments.holds import Hold, Holds, HoldTerms
 from fastevm.payments.kms import AwsKey, GoogleKey, KeyService, ServiceSigner
 from fastevm.payments.merchant import Merchant
 from fastevm.payments.metrics import Metrics
@@ -51,11 +52,13 @@ from fastevm.payments.signatures import Signature, sign
 from fastevm.payments.signer import KeySigner, Signer
 from fastevm.payments.states import TRANSITIONS, Actor, State, Transition, Trigger
 from fastevm.payments.store import Store, open_store
+from fastevm.payments.tokens import KNOWN, KnownToken, Token, WrongToken
 from fastevm.payments.vault import KEY_VARIABLE, Vault, new_key
 from fastevm.payments.watcher import Change, Watcher
 
 __all__ = [
     "KEY_VARIABLE",
+    "KNOWN",
     "TRANSITIONS",
     "Actor",
     "Amounts",
@@ -75,11 +78,15 @@ __all__ = [
     "Entry",
     "Event",
     "GoogleKey",
+    "Hold",
+    "HoldTerms",
+    "Holds",
     "IllegalTransition",
     "InvalidTerms",
     "KeyService",
     "KeySigner",
     "Kind",
+    "KnownToken",
     "LimitReached",
     "Merchant",
     "Metrics",
@@ -116,6 +123,7 @@ __all__ = [
     "Submission",
     "Terms",
     "ThroughWallet",
+    "Token",
     "Transition",
     "Trigger",
     "UnknownOrder",
@@ -125,6 +133,7 @@ __all__ = [
     "Verdict",
     "Watcher",
     "WrongChain",
+    "WrongToken",
     "amount",
     "new_key",
     "open_store",

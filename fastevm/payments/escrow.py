@@ -14,8 +14,11 @@ from eth_utils.crypto import keccak
 
 from fastevm.payments.authorization import address
 from fastevm.payments.calls import call_data
+from fastevm.payments.calls import capture_data as token_data
 from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.node import NodeClient
+from fastevm.payments.orders import Order
+from fastevm.payments.signatures import Signature
 
 ZERO: Final = "0x" + "00" * 20
 INFO: Final = (
@@ -160,6 +163,18 @@ def refund_data(info: PaymentInfo, amount: int, collector: str) -> bytes:
     """``refund``: give back what was captured, out of the operator's own tokens."""
     signed = f"refund({INFO},uint256,address,bytes)"
     return call_data(signed, info.values(), amount, collector, b"")
+
+
+def taking(order: Order, signature: Signature) -> tuple[str, bytes]:
+    """The call that takes an order's money: to the recipient, or into the escrow of a hold."""
+    if not order.annex:
+        return order.authorization.domain.token, token_data(order.authorization, signature)
+    collector = order.authorization.terms.recipient
+    for place in (V1_1, V1_0):
+        if place.erc3009_collector == collector:
+            info = PaymentInfo.from_json(order.annex)
+            return place.escrow, authorize_data(info, collector, signature.secret_bytes)
+    raise InvalidTerms(f"order {order.id}: {collector} is no collector of an escrow")
 
 
 class Held(NamedTuple):

@@ -28,7 +28,6 @@ from fastevm.payments.authorization import (
 from fastevm.payments.calls import (
     ERC1271_MAGIC,
     cancel_data,
-    capture_data,
     separator_data,
     transfer_data,
     wallet_data,
@@ -46,7 +45,9 @@ from fastevm.payments.errors import (
     StaleOrder,
     UnknownOrder,
 )
+from fastevm.payments.escrow import taking
 from fastevm.payments.events import ChainLog, Entry, Event, entries
+from fastevm.payments.holds import Holds, HoldTerms
 from fastevm.payments.metrics import Metrics
 from fastevm.payments.movements import (
     Amounts,
@@ -84,7 +85,9 @@ CAPTURE_SECONDS: Final = 60.0  # that capture() and cancel() wait unless told ot
 AT_ONCE: Final = 16  # captures that are submitted at the same time
 SignatureLike = Signature | str | bytes | Sequence[int]
 
-_ON_THE_WAY: Final = (State.CAPTURING, State.CAPTURED, State.PAID)
+_ON_THE_WAY: Final = (
+    State.CAPTURING, State.CAPTURED, State.PAID, State.AUTHORIZING, State.HELD,
+)  # fmt: skip
 _BOOK: Final = (State.STORED, State.CAPTURING)
 # What is authorized or captured and not yet paid.
 EXPOSED: Final = (State.STORED, State.CAPTURING, State.AUTHORIZING, State.HELD, State.CAPTURED)
@@ -141,12 +144,19 @@ class Merchant:
             node, self.store, self.chain, self.scanner, self.transactions, self.metrics
         )
         self.settling = self.reconciler.settling
-        self.preflight = Preflight(
-            node, signer.address, self.signature_of,
+        self.holds = Holds(node, self.store, self.transactions, self.route)
+        self.reconciler.extra.append(self.holds.look)
+        self.preflight = self._preflight()
+
+    def _preflight(self) -> Preflight:
+        return Preflight(
+            self.node, self.signer.address, self.signature_of,
             policy=self.policy,
-            outstanding=partial(self.store.outstanding, token.chain_id, signer.address),
+            outstanding=partial(
+                self.store.outstanding, self.token.chain_id, self.signer.address
+            ),
             route=self.route,
-            clock=clock,
+            clock=self._clock,
         )  # fmt: skip
 
     async def __aenter__(self) -> "Merchant":
@@ -249,14 +259,24 @@ class Merchant:
         reference: str = "",
         kind: Kind = Kind.RECEIVE,
         terms: Terms | None = None,
+        hold: HoldTerms | None = None,
     ) -> Order:
         """Set the terms of an order: ``value`` token units from ``payer`` within ``lifetime`` s.
 
-        ``terms`` replaces them all. Asking again with the same id answers the order that is there,
+        ``terms`` replaces them all. With ``hold`` the money goes into an escrow first: `hold`, and
+        then what `holds` does. Asking again with the same id answers the order that is there,
         if the terms say the same. DuplicateOrder, InvalidTerms.
         """
         text(order_id, "order_id", longest=LONGEST_ID, least=1)
         text(reference, "reference", longest=LONGEST_REFERENCE)
+        if hold is not None:
+            authorization, annex = hold.drawn(
+                self.token, self.route.account, self.recipient, payer, value, lifetime,
+                int(self._clock()),
+            )  # fmt: skip
+            return await self._add(
+                Order(id=order_id, authorization=authorization, reference=reference, annex=annex)
+            )
         if terms is None:
             terms = Terms.now(
                 payer, self.recipient, integer(value, "value"),
@@ -266,15 +286,14 @@ class Merchant:
             raise InvalidTerms(f"recipient: expected {self.recipient}, whom this merchant serves")
         if kind is Kind.RECEIVE and self.route.account != self.recipient:
             raise InvalidTerms("kind: only the recipient submits RECEIVE, and another account does")
-        most = self.policy.most_per_order
-        if most is not None and terms.value > most:
+        made = Authorization(self.token, terms, kind)
+        return await self._add(Order(id=order_id, authorization=made, reference=reference))
+
+    async def _add(self, order: Order) -> Order:
+        most, value = self.policy.most_per_order, order.authorization.terms.value
+        if most is not None and value > most:
             self.metrics.count("limit_refusals_total", limit="order")
-            raise LimitReached(f"an order has at most {most} units, not {terms.value}")
-        order = Order(
-            id=order_id,
-            authorization=Authorization(self.token, terms, kind),
-            reference=reference,
-        )
+            raise LimitReached(f"an order has at most {most} units, not {value}")
         return self._tell(await to_thread(self.store.add, order))
 
     async def accept(self, order_id: str, signature: SignatureLike) -> Order:
@@ -484,6 +503,13 @@ class Merchant:
         found = await asyncio.gather(*(one(order_id) for order_id in order_ids))
         return dict(zip(order_ids, found, strict=True))
 
+    async def hold(self, order_id: str, *, timeout: float = CAPTURE_SECONDS) -> Order:
+        """Take the money of an order into its escrow, once, and wait until it is held.
+
+        From then on ``holds`` captures parts, voids and refunds. As `capture` otherwise.
+        """
+        return await self.capture(order_id, until=State.HELD, timeout=timeout)
+
     async def _captured_by_others(
         self, order: Order, refused: CaptureRefused, until: State, timeout: float
     ) -> Order:
@@ -511,13 +537,13 @@ class Merchant:
             if report.reason is not None:
                 self.metrics.count("refusals_total", reason=report.reason.value)
             raise CaptureRefused(report)
-        data = capture_data(order.authorization, signature)
         gas = report.gas or self.policy.forced_gas
-        to, data = self.route.through(order.authorization.domain.token, data)
+        to, data = self.route.through(*taking(order, signature))
+        trigger, purpose = Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE
+        if order.annex:
+            trigger, purpose = Trigger.SUBMIT_HOLD, Purpose.HOLD
         try:
-            await self.transactions.submit(
-                order, Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE, data, gas=gas, to=to
-            )
+            await self.transactions.submit(order, trigger, purpose, data, gas=gas, to=to)
         except LimitReached:
             self.metrics.count("limit_refusals_total", limit="day")
             raise
@@ -553,7 +579,7 @@ class Merchant:
     async def wait(self, order_id: str, until: State, timeout: float = CAPTURE_SECONDS) -> Order:
         """Reconcile until the order is there, or nothing is on the way any more, or time is up."""
         goals = {
-            State.CAPTURING: (State.CAPTURING, State.CAPTURED, State.PAID),
+            State.CAPTURING: _ON_THE_WAY,
             State.CAPTURED: (State.CAPTURED, State.PAID),
         }.get(until, (until,))
         deadline = time.monotonic() + timeout

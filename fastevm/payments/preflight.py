@@ -14,13 +14,13 @@ from typing import Any, Final
 from fastevm.payments.calls import (
     ERC1271_MAGIC,
     balance_data,
-    capture_data,
     separator_data,
     state_data,
     wallet_data,
 )
 from fastevm.payments.chain import FEE_CALLS, Quote, quote_of
 from fastevm.payments.errors import NodeRefusal, NodeUnreachable
+from fastevm.payments.escrow import taking
 from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.orders import Order
 from fastevm.payments.policy import Policy
@@ -217,8 +217,7 @@ class Preflight:
         if signature is None:
             return
         authorization = order.authorization
-        data = capture_data(authorization, signature)
-        to, data = self.route.through(authorization.domain.token, data)
+        to, data = self.route.through(*taking(order, signature))
         request = {"from": self.sender, "to": to, "data": "0x" + data.hex()}
         inside = self._inside_window(order)
         # state overrides none; the time, where the window is closed, so that policy is seen too

@@ -111,7 +111,8 @@ class Settling:
             return Fact(Trigger.SEE_CANCEL, place)
         found = every_log(self.store, domain.chain_id, transaction_hash=spent.key.transaction_hash)
         if any(pays(entry, order) for entry in entries(found, domain.token)):
-            return Fact(Trigger.SEE_CAPTURE, place)
+            # an annex has the terms of an escrow: the payer's money went there
+            return Fact(Trigger.SEE_HOLD if order.annex else Trigger.SEE_CAPTURE, place)
         return Fact(Trigger.FAIL, place, Reason.NONCE_SPENT_ELSEWHERE)
 
     def _orders(self, *states: State) -> Iterator[Order]:

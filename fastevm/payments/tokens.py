@@ -7,15 +7,16 @@ gives addresses, and what their contracts are expected to say.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 
+from fastevm.payments.amounts import amount as amount_of
 from fastevm.payments.authorization import Domain, address
 from fastevm.payments.calls import call_data, separator_data, state_data
-from fastevm.payments.errors import InvalidTerms, NodeRefusal, PaymentError
+from fastevm.payments.errors import NodeRefusal, PaymentError
 from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.reasons import revert_text
 
@@ -111,16 +112,7 @@ class Token:
 
     def units(self, amount: str | Decimal | int) -> int:
         """An amount for people, such as ``"12.50"``, in units of the token. InvalidTerms."""
-        try:
-            scaled = Decimal(amount).scaleb(self.decimals)
-            units = int(scaled)
-        except (InvalidOperation, OverflowError, TypeError, ValueError):
-            raise InvalidTerms(f"amount: expected a decimal number, found {amount!r}") from None
-        if isinstance(amount, float | bool) or units != scaled or units < 0:
-            raise InvalidTerms(
-                f"amount: expected a number of 0 or more with at most {self.decimals} decimals"
-            )
-        return units
+        return amount_of(amount, self.decimals)
 
     def text(self, units: int) -> str:
         """Units as an amount for people, with the symbol."""

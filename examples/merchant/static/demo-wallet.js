@@ -3,7 +3,7 @@
 // It behaves as an injected wallet does (EIP-1193, announced by EIP-6963), so that the pages have one
 // path for all wallets. A shop that is no demonstration leaves this file out.
 
-import { element } from "./dom.js";
+import { clock, countdown, element, short } from "./dom.js";
 import { confirmed } from "./page.js";
 import { get, post } from "./server.js";
 
@@ -48,17 +48,61 @@ class DemoWallet {
   }
 
   async #sign(account, text) {
-    const { primaryType, domain, message } = JSON.parse(text);
-    const rows = Object.entries(message).flatMap(([name, value]) => [
-      element("dt", { textContent: name }),
-      element("dd", {}, element("code", { textContent: value })),
-    ]);
-    await agreed(`Sign ${primaryType}?`, "Sign", element("div", {},
-      element("p", { textContent: `For ${domain.name} on chain ${domain.chainId}.` }),
-      element("dl", { className: "terms" }, ...rows)));
-    const told = await post("/demo-wallet/sign", { account, typedData: JSON.parse(text) });
+    const typedData = JSON.parse(text);
+    const shop = await get("/api/shop");
+    const { title, verb, content } = inWords(typedData, shop);
+    await agreed(title, verb, content, raw(typedData));
+    const told = await post("/demo-wallet/sign", { account, typedData });
     return told.signature;
   }
+}
+
+/** What a message says, for people: who pays whom how much, and until when. */
+function inWords({ primaryType, domain, message }, { symbol, decimals, name }) {
+  const row = (title, ...value) => [element("dt", { textContent: title }), element("dd", {}, ...value)];
+  const chain = row("On", `chain ${domain.chainId}, token ${domain.name} `, short(domain.verifyingContract));
+  if (primaryType === "CancelAuthorization") {
+    return {
+      title: "Cancel this payment for good?",
+      verb: "Cancel it",
+      content: element("div", {},
+        element("p", {}, "After this the shop cannot collect the payment any more. It costs you nothing."),
+        element("dl", { className: "terms" }, ...row("Your account", short(message.authorizer)),
+          ...row("Payment", short(message.nonce)), ...chain)),
+    };
+  }
+  const amount = `${money(message.value, decimals)} ${symbol}`;
+  return {
+    title: `Allow a payment of ${amount}?`,
+    verb: "Sign",
+    content: element("div", {},
+      element("p", { className: "sum" }, amount),
+      element("dl", { className: "terms" },
+        ...row("To", `${name} `, short(message.to)),
+        ...row("From", "your account ", short(message.from)),
+        ...row("Until", `${clock(Number(message.validBefore))}, ends `,
+          countdown(Number(message.validBefore))),
+        ...row("How often", "once, exactly this amount"),
+        ...chain),
+      element("p", { className: "hint" }, "Signing moves nothing and costs nothing.")),
+  };
+}
+
+/** The message as it is signed, for those who want to compare. */
+function raw({ primaryType, message }) {
+  const rows = Object.entries(message).flatMap(([name, value]) => [
+    element("dt", { textContent: name }),
+    element("dd", {}, element("code", { textContent: value })),
+  ]);
+  return element("details", {}, element("summary", {}, `As it is signed: ${primaryType}`),
+    element("dl", { className: "terms" }, ...rows));
+}
+
+/** Units of a token, as decimal text, for people. */
+function money(units, decimals) {
+  const digits = units.padStart(decimals + 1, "0");
+  const part = digits.slice(-decimals).replace(/0+$/, "").padEnd(2, "0");
+  return `${digits.slice(0, -decimals)}.${part}`;
 }
 
 function failure(code, message) {

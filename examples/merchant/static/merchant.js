@@ -1,7 +1,7 @@
 // The merchant's page: every order with its state, its checks at the newest slice, and what to do.
 
 import { byId, countdown, element, keepCounting, morph, short } from "./dom.js";
-import { cause, chip, part, story, terms, trail } from "./order.js";
+import { cause, chip, explorer, part, story, terms, trail } from "./order.js";
 import { act, announce, confirmed, say } from "./page.js";
 import { Pulse, follow, post } from "./server.js";
 
@@ -15,7 +15,7 @@ const ACTIONS = {
     run: (id) => post(`/api/orders/${id}/ask-cancel`),
   },
   void: { text: "Void", run: confirmedVoid },
-  refund: { text: "Refund info", run: (id) => refund(orders.get(id)) },
+  refund: { text: "Refund", run: (id) => refund(orders.get(id)) },
 };
 
 /** Runs a button's request and shows what came of it. */
@@ -36,18 +36,19 @@ async function confirmedVoid(id) {
 }
 
 async function refund(order) {
-  const { to, token, data } = order.refund;
-  await confirmed(
-    { title: "How to refund", refusal: "Close" },
-    element("p", {}, "A capture cannot be undone. A refund is a transfer of its own, from the shop " +
-      "to the payer:"),
+  const left = Number(order.refundable) / 10 ** Number(document.body.dataset.decimals ?? 6);
+  const form = await confirmed(
+    { title: "Give money back?", verb: "Refund", refusal: "Back" },
+    element("p", {}, "The shop sends the amount to the buyer's account, in a transfer of its own."),
     element("dl", { className: "terms" },
-      element("dt", { textContent: "To" }), element("dd", {}, element("code", {}, to)),
-      element("dt", { textContent: "Amount" }), element("dd", { textContent: order.amountText }),
-      element("dt", { textContent: "Token" }), element("dd", {}, element("code", {}, token)),
-      element("dt", { textContent: "Call data" }), element("dd", {}, element("code", {}, data))),
+      element("dt", { textContent: "To" }), element("dd", {}, short(order.payer)),
+      element("dt", { textContent: "Left of this order" }),
+      element("dd", { textContent: order.refundableText })),
+    element("label", { className: "row" }, "Amount ",
+      element("input", { type: "number", name: "amount", min: "0.01", max: left, step: "0.01",
+        value: left.toFixed(2), required: true })),
   );
-  return null;
+  return form ? post(`/api/orders/${order.id}/refund`, { amount: form.get("amount") }) : null;
 }
 
 function checks(order) {
@@ -64,7 +65,7 @@ function checks(order) {
 function transactions(order) {
   if (!order.transactions.length) return null;
   const list = order.transactions.map((one) =>
-    element("li", {}, `${one.purpose}: ${one.progress} `, short(one.hash),
+    element("li", {}, `${one.purpose}: ${one.progress} `, explorer(one.hash),
       one.reason ? element("span", { className: "reason" }, ` ${one.reason}`) : null));
   return part("transactions", "Transactions", element("ul", { className: "trail" }, ...list));
 }
@@ -82,26 +83,78 @@ function card(order) {
         onclick: (event) => run(event.target, () => ACTIONS[name].run(order.id)),
       }),
     );
+  const cell = (name, title, ...children) =>
+    element("td", { className: name, "data-title": title }, ...children);
+  const parts = [checks(order), transactions(order), part("terms", "Terms", terms(order)),
+    part("trail", "What happened", trail(order))];
   return element(
-    "li",
-    { className: "card", id: `order-${order.id}`, tabIndex: -1, dataset: { state: order.state } },
-    element("h3", {},
-      element("span", {}, `${order.quantity} × ${order.item} `, element("small", {}, order.id)),
-      chip(order)),
-    element("p", { className: "amount" }, order.amountText,
-      element("small", {}, " from ", short(order.payer),
-        ...(order.expires ? [", authorization ends ", countdown(order.validBefore)] : []))),
-    story(order),
-    buttons.length ? element("p", { className: "actions" }, ...buttons) : null,
-    cause(order),
-    order.cancelAsked
-      ? element("p", { className: "notice" }, "Waiting for the buyer to sign a cancellation.")
-      : null,
-    checks(order),
-    transactions(order),
-    part("terms", "Terms", terms(order)),
-    part("trail", "What happened", trail(order)),
+    "tbody",
+    { className: "order", id: `order-${order.id}`, tabIndex: -1,
+      dataset: { state: order.state } },
+    element("tr", { className: "line" },
+      cell("what", "Order", element("strong", {}, `${order.quantity} × ${order.item} `),
+        element("small", {}, order.id)),
+      cell("who", "Buyer", short(order.payer)),
+      cell("number amount", "Amount", order.amountText,
+        order.refundedText ? element("small", {}, ` ${order.refundedText} given back`) : null),
+      cell("how", "State", chip(order),
+        ...(order.expires ? [element("small", {}, " ends ", countdown(order.validBefore))] : [])),
+      cell("do", "Do", element("p", { className: "actions" }, ...buttons))),
+    element("tr", { className: "more" },
+      element("td", { colSpan: 5 }, story(order), cause(order),
+        order.cancelAsked
+          ? element("p", { className: "notice" }, "Waiting for the buyer to sign a cancellation.")
+          : null,
+        element("div", { className: "parts" }, ...parts))),
   );
+}
+
+/** Whether an order is one that the reader wants to see. */
+function wanted(order) {
+  const states = byId("filter").value.split(" ").filter(Boolean);
+  const text = byId("search").value.trim().toLowerCase();
+  const hashes = order.transactions.map(({ hash }) => hash ?? "");
+  const words = [order.id, order.item, order.payer, order.label, order.amountText, ...hashes];
+  const found = !text || words.some((word) => word.toLowerCase().includes(text));
+  return found && (!states.length || states.includes(order.state));
+}
+
+/** Hides what the reader does not want to see; nothing else moves. */
+function sift() {
+  let shown = 0;
+  for (const order of orders.values()) {
+    const row = document.getElementById(`order-${order.id}`);
+    row.hidden = !wanted(order);
+    shown += row.hidden ? 0 : 1;
+  }
+  byId("shown").textContent = `${shown} of ${orders.size}`;
+  const ready = capturable().length;
+  byId("capture-all").disabled = !ready;
+  byId("capture-all").textContent = ready ? `Capture all (${ready})` : "Capture all";
+}
+
+/** Orders that are shown and whose capture would succeed now. */
+function capturable() {
+  return [...orders.values()].filter((order) =>
+    order.actions.includes("capture") && wanted(order) &&
+    !order.checks.some(({ verdict }) => verdict === "failed"));
+}
+
+async function captureAll() {
+  const chosen = capturable();
+  const sum = chosen.reduce((total, { amount }) => total + BigInt(amount), 0n);
+  const sure = await confirmed(
+    { title: `Capture ${chosen.length} orders?`, verb: "Capture all", refusal: "Back" },
+    element("p", {}, `The shop collects ${cents(sum)} USDC from their buyers.`),
+  );
+  return sure ? post("/api/capture", { orders: chosen.map(({ id }) => id) }) : null;
+}
+
+/** Units as an amount with two decimals. */
+function cents(units) {
+  const scale = 10n ** BigInt(document.body.dataset.decimals ?? 6);
+  const found = (units * 100n) / scale;
+  return `${found / 100n}.${String(found % 100n).padStart(2, "0")}`;
 }
 
 function show(order) {
@@ -110,7 +163,7 @@ function show(order) {
   if (before && before.serial > order.serial) return;
   orders.set(order.id, order);
   if (old) morph(old, card(order));
-  else byId("orders").append(card(order)); // at the end: nothing moves under a finger
+  else byId("orders-end").before(card(order)); // at the end: nothing moves under a finger
   if (before && before.state !== order.state) {
     announce(`Order ${order.id}: ${order.label}`);
   }
@@ -123,13 +176,11 @@ function summarize() {
     const states = tile.dataset.sum.split(" ");
     const chosen = [...orders.values()].filter(({ state }) => states.includes(state));
     const sum = chosen.reduce((total, { amount }) => total + BigInt(amount), 0n);
-    const scale = 10n ** BigInt(document.body.dataset.decimals ?? 6);
-    const cents = (sum * 100n) / scale;
-    tile.querySelector("b").textContent =
-      `${cents / 100n}.${String(cents % 100n).padStart(2, "0")}`;
+    tile.querySelector("b").textContent = cents(sum);
     tile.querySelector("small").textContent =
       chosen.length === 1 ? "1 order" : `${chosen.length} orders`;
   }
+  sift();
 }
 
 function start() {
@@ -137,6 +188,10 @@ function start() {
     button.addEventListener("click", () =>
       run(button, () => post(`/demo/${button.dataset.demo}`)));
   }
+  byId("tools").addEventListener("submit", (event) => event.preventDefault());
+  byId("search").addEventListener("input", sift);
+  byId("filter").addEventListener("input", sift);
+  byId("capture-all").addEventListener("click", (event) => run(event.target, captureAll).then(sift));
   follow("/merchant/events", { slice: (slice) => pulse.slice(slice), order: show });
   keepCounting();
   document.body.dataset.ready = "yes";

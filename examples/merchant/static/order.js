@@ -2,6 +2,12 @@
 
 import { clock, element, short } from "./dom.js";
 
+/** A transaction's hash with a link to what the chain knows of it. */
+export function explorer(hash) {
+  if (!hash) return null;
+  return element("a", { href: `/tx/${hash}`, target: "_blank", rel: "noopener" }, short(hash));
+}
+
 /** The state as a chip: a word and a sign, so that colour is never the only difference. */
 export function chip(order) {
   return element("span", { className: "chip", dataset: { tone: order.tone } }, order.label);
@@ -30,7 +36,8 @@ export function terms(order) {
     ...row("Window", `${clock(order.validAfter)} to ${clock(order.validBefore)}`),
     ...row("One-time nonce", short(order.nonce)),
     ...(order.settlement
-      ? row("Settled in", `block ${order.settlement.block}, `, short(order.settlement.hash))
+      ? row("Settled in", `block ${order.settlement.block}, `,
+        explorer(order.settlement.hash))
       : []),
   );
 }

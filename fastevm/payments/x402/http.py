@@ -1,4 +1,7 @@
-"""A facilitator over HTTP: /verify, /settle, /supported, /discovery/resources and /health.
+"""A facilitator over HTTP: /verify, /settle, /supported, /discovery/resources, /health and /holds.
+
+Whoever has the token captures, voids and refunds what waits in the escrow under /holds; without a
+token nobody does.
 
 A refused payment is an answer of 200, a body that is no x402 message one of 400, and "nothing was
 sent, ask again" one of 503: who asks must never take it for a payment that failed.
@@ -13,6 +16,7 @@ from aiohttp import web
 
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.facilitator import Facilitator
+from fastevm.payments.x402.hold_desk import HoldDesk
 from fastevm.payments.x402.messages import (
     LONGEST_BODY,
     Json,
@@ -46,6 +50,8 @@ def application(facilitator: Facilitator, token: str | None = None) -> web.Appli
             web.get("/health", host.health),
         ]
     )
+    if token is not None:
+        app.add_routes(HoldDesk(facilitator).routes())
     app.cleanup_ctx.append(host.tended)
     return app
 

@@ -23,10 +23,12 @@ from fastevm.payments.errors import (
     PaymentError,
 )
 from fastevm.payments.events import Event, entries, read_log
+from fastevm.payments.holds import Holds
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order, Purpose, Submission
 from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import failure_of
+from fastevm.payments.routes import Direct
 from fastevm.payments.settlement import Settling, pays
 from fastevm.payments.signer import Signer
 from fastevm.payments.states import State, Trigger
@@ -45,7 +47,8 @@ log: Final = logging.getLogger(__name__)
 
 NO_BLOCK: Final = 0  # the block hash of a receipt that is only pre-confirmed
 USED_TOPIC: Final = Event.USED.topic
-DONE: Final = (State.CAPTURED, State.PAID)
+DONE: Final = (State.CAPTURED, State.PAID, State.HELD, State.RELEASED)
+TAKING: Final = (Purpose.CAPTURE, Purpose.HOLD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,7 @@ class Lane:
         self.transactions = Transactions(
             node, self.store, vault, signer, self.policy, chain_id=self.chain_id
         )
+        self.holds = Holds(node, self.store, self.transactions, Direct(signer.address))
         self.receipts = Receipts(node)
         chain = Chain(node, self.chain_id, self.policy)
         self._settling = Settling(self.store, tokens[0].domain, chain, lambda order: None)
@@ -171,9 +175,12 @@ class Lane:
             return order
         call: Call = await check()
         order = order or await self._added(claim)
+        trigger, purpose = Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE
+        if order.annex:
+            trigger, purpose = Trigger.SUBMIT_HOLD, Purpose.HOLD
         try:
             await self.transactions.submit(
-                order, Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE, call.data, gas=call.gas, to=call.to
+                order, trigger, purpose, call.data, gas=call.gas, to=call.to
             )
         except IllegalTransition:
             log.info("order %s: another process was faster", order.id)
@@ -188,14 +195,14 @@ class Lane:
             id=claim.order_id,
             authorization=claim.authorization,
             state=State.STORED,
-            reference=claim.note,
+            annex=claim.note,
         )
         sealed = self.vault.seal(claim.signature, order.place)
         made = Order(
             id=order.id,
             authorization=order.authorization,
             state=State.STORED,
-            reference=claim.note,
+            annex=claim.note,
             sealed=sealed,
         )
         try:
@@ -295,10 +302,12 @@ class Lane:
     async def tend(self) -> None:
         """Send again what got lost, raise fees, and move orders as far as the chain is."""
         await self.transactions.follow()
-        moving = (State.CAPTURING,)
+        moving = (State.CAPTURING, State.AUTHORIZING)
         orders = await to_thread(lambda: list(every_order(self.store, moving)))
         for order in orders:
             await self._look(order)
+        await self.holds.look()
+        await to_thread(self._settling.settle_movements, ())
         await to_thread(self._settling.release)
         await self._settling.confirm(self.node)
 
@@ -331,8 +340,8 @@ class Lane:
 
 
 def captures(sent: Sequence[Submission]) -> list[Submission]:
-    """The captures among them that are signed."""
-    return [one for one in sent if one.purpose is Purpose.CAPTURE and one.transaction_hash]
+    """Those among them that take the money, and are signed."""
+    return [one for one in sent if one.purpose in TAKING and one.transaction_hash]
 
 
 def moved(receipt: dict[str, Any], order: Order) -> bool:

@@ -12,12 +12,14 @@ from aiohttp import web
 
 from fastevm.payments.authorization import address
 from fastevm.payments.errors import InvalidTerms, PaymentError
+from fastevm.payments.escrow import V1_1
 from fastevm.payments.node import NodeClient
 from fastevm.payments.policy import Policy
 from fastevm.payments.signer import KeySigner
 from fastevm.payments.store import open_store
 from fastevm.payments.tokens import KNOWN, Token
 from fastevm.payments.vault import KEY_VARIABLE, Vault
+from fastevm.payments.x402.auth_capture import AuthCapture
 from fastevm.payments.x402.facilitator import Facilitator
 from fastevm.payments.x402.http import application
 from fastevm.payments.x402.lane import Lane, Rules
@@ -124,7 +126,8 @@ async def _serve(
         lanes.append(Lane(node, store, vault, signer, tokens, policy=Policy(), rules=rules))
         served = ", ".join(f"{token.symbol} {token.domain.token}" for token in tokens)
         print(f"Chain {lanes[-1].chain_id}: {served}", flush=True)
-    app = application(Facilitator(lanes), os.environ.get(TOKEN_VARIABLE))
+    schemes = [AuthCapture()] if await _has_escrow(lanes) else []
+    app = application(Facilitator(lanes, schemes), os.environ.get(TOKEN_VARIABLE))
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
@@ -139,6 +142,12 @@ async def _serve(
         for node in nodes:
             await node.close()
         store.close()
+
+
+async def _has_escrow(lanes: list[Lane]) -> bool:
+    """Whether a chain has the escrow of ``auth-capture`` at its published address."""
+    asked = [await lane.ask([("eth_getCode", [V1_1.escrow, "latest"])]) for lane in lanes]
+    return any(code not in ("0x", None) for (code,) in asked)
 
 
 async def _tokens(node: NodeClient, wanted: list[str]) -> list[Token]:

@@ -103,7 +103,7 @@ async def test_the_published_auth_capture_client_fills_the_escrow(tmp_path: Path
             (told,) = await pay("npm @x402/fetch 2", bytes(town.payer.key), url, "auth-capture")
         assert told["status"] == 200, told
         (order,) = lane.store.orders()
-        info = PaymentInfo.from_json(order.reference)
+        info = PaymentInfo.from_json(order.annex)
         key = info.hash(town.token.domain.chain_id, V1_1.escrow)
         assert await held(town.client, V1_1.escrow, key) == (True, PRICE, 0)
         assert info.receiver == town.shop.address

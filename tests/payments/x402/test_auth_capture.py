@@ -36,7 +36,7 @@ async def test_a_hold_is_taken_once(town: Street) -> None:
         verified = await facilitator.verify(payment, offer)
         assert verified.reason == "invalid_auth_capture_evm_payment_already_collected"
     (order,) = lane.store.orders()
-    key = PaymentInfo.from_json(order.reference).hash(CHAIN_ID, V1_1.escrow)
+    key = PaymentInfo.from_json(order.annex).hash(CHAIN_ID, V1_1.escrow)
     assert await held(town.client, V1_1.escrow, key) == (True, PRICE, 0)
 
 

@@ -1,0 +1,168 @@
+"""What waits in the escrow, over HTTP: listed, captured in parts, voided and refunded.
+
+    GET  /holds?after=ID            GET  /holds/ID
+    POST /holds/ID/capture {"amount": "1000000", "key": "parcel 1"}
+    POST /holds/ID/refund  {"amount": "1000000", "key": "return 1"}
+    POST /holds/ID/void
+
+Amounts are units of the token as decimal text. A ``key`` names what is asked for: asking again is
+harmless. An answer of 202 means that the transaction is on its way: ask again with the same key.
+"""
+
+from asyncio import to_thread
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+
+from aiohttp import web
+
+from fastevm.payments.errors import InvalidTerms, NodeUnreachable, PaymentError, UnknownOrder
+from fastevm.payments.holds import Hold
+from fastevm.payments.movements import Movement, MovementState
+from fastevm.payments.orders import LONGEST_ID, Order
+from fastevm.payments.states import State
+from fastevm.payments.x402.facilitator import Facilitator
+from fastevm.payments.x402.lane import Lane
+from fastevm.payments.x402.messages import (
+    Json,
+    Malformed,
+    as_number,
+    as_object,
+    as_text,
+    strict_json,
+)
+
+PAGE: Final = 100
+STATES: Final = (State.AUTHORIZING, State.HELD, State.CAPTURED, State.PAID, State.RELEASED)
+
+Work = Callable[[Lane, Order, Json], Awaitable[Movement]]
+
+
+class HoldDesk:
+    """The routes of who may move what is held."""
+
+    def __init__(self, facilitator: Facilitator) -> None:
+        self.facilitator = facilitator
+
+    def routes(self) -> list[web.AbstractRouteDef]:
+        """All of them."""
+        return [
+            web.get("/holds", self.all),
+            web.get("/holds/{id}", self.one),
+            web.post("/holds/{id}/capture", partial(self.move, _capture)),
+            web.post("/holds/{id}/refund", partial(self.move, _refund)),
+            web.post("/holds/{id}/void", partial(self.move, _void)),
+        ]
+
+    async def all(self, request: web.Request) -> web.Response:
+        """A page of holds, by id."""
+        after = request.query.get("after", "")
+        found: list[Json] = []
+        for lane in self.facilitator.lanes.values():
+            page = partial(lane.store.orders, STATES, after=after, limit=PAGE)
+            found += [_order(one) for one in await to_thread(page) if one.annex]
+        found.sort(key=lambda one: str(one["id"]))
+        return web.json_response({"holds": found[:PAGE]})
+
+    async def one(self, request: web.Request) -> web.Response:
+        """One hold, with what the escrow says of it and everything that was moved."""
+        try:
+            lane, order = await self._find(request.match_info["id"])
+            hold = await lane.holds.hold(order.id)
+            moves = await to_thread(lane.store.movements, order.id)
+        except PaymentError as error:
+            return _refused(error)
+        return web.json_response(_shown(hold) | {"movements": [_movement(one) for one in moves]})
+
+    async def move(self, work: Work, request: web.Request) -> web.Response:
+        """Move a part of a hold, and say how far it is."""
+        try:
+            text = await request.read()
+            body = as_object(strict_json(text), "body") if text.strip() else {}
+            lane, order = await self._find(request.match_info["id"])
+            movement = await work(lane, order, body)
+        except PaymentError as error:
+            return _refused(error)
+        status = 202 if movement.state is MovementState.REQUESTED else 200
+        if movement.state is MovementState.FAILED:
+            status = 409
+        return web.json_response(_movement(movement), status=status)
+
+    async def _find(self, order_id: str) -> tuple[Lane, Order]:
+        for lane in self.facilitator.lanes.values():
+            try:
+                return lane, await to_thread(lane.store.order, order_id)
+            except UnknownOrder:
+                continue
+        raise UnknownOrder("there is no such hold")
+
+
+async def _capture(lane: Lane, order: Order, body: Json) -> Movement:
+    fee = as_number(body, "fee") if "fee" in body else 0
+    return await lane.holds.capture(order.id, as_number(body, "amount"), key=_key(body), fee=fee)
+
+
+async def _refund(lane: Lane, order: Order, body: Json) -> Movement:
+    return await lane.holds.refund(order.id, as_number(body, "amount"), key=_key(body))
+
+
+async def _void(lane: Lane, order: Order, body: Json) -> Movement:
+    return await lane.holds.void(order.id)
+
+
+def _key(body: Json) -> str:
+    key = as_text(body, "key")
+    if not 0 < len(key) <= LONGEST_ID:
+        raise Malformed(f"key: expected 1 to {LONGEST_ID} characters")
+    return key
+
+
+def _order(order: Order) -> Json:
+    terms = order.authorization.terms
+    return {
+        "id": order.id,
+        "state": order.state.value,
+        "payer": terms.payer,
+        "token": order.authorization.domain.token,
+        "chainId": order.authorization.domain.chain_id,
+        "authorized": str(terms.value),
+        "createdAt": int(order.created_at),
+    }
+
+
+def _shown(hold: Hold) -> Json:
+    info = hold.info
+    return _order(hold.order) | {
+        "receiver": info.receiver,
+        "capturable": str(hold.held.capturable),
+        "refundable": str(hold.held.refundable),
+        "captureDeadline": info.authorization_expiry,
+        "refundDeadline": info.refund_expiry,
+    }
+
+
+def _movement(one: Movement) -> Json:
+    told: dict[str, Any] = {
+        "key": one.key,
+        "kind": one.kind.value,
+        "amount": str(one.amount),
+        "to": one.recipient,
+        "state": one.state.value,
+    }
+    if one.settlement is not None:
+        told["transaction"] = one.settlement.transaction_hash
+    if one.reason is not None:
+        told["reason"] = one.reason.value
+    return told
+
+
+def _refused(error: PaymentError) -> web.Response:
+    """Why nothing was moved, in words: 400 for a wrong request, 409 where the escrow refuses."""
+    status = 409
+    if isinstance(error, UnknownOrder):
+        status = 404
+    elif isinstance(error, Malformed | InvalidTerms):
+        status = 400
+    elif isinstance(error, NodeUnreachable):
+        status = 503
+    return web.json_response({"error": str(error)}, status=status)

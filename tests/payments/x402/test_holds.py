@@ -1,0 +1,145 @@
+"""A hold from the payer's request to the last refund, all of it over HTTP."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from fastevm.payments.x402 import Facilitator, Paywall, Sale, application, payment_middleware
+from fastevm.payments.x402.auth_capture import AuthCapture
+
+from .street import PRICE, Served, Street, usdc
+
+BEARER = {"Authorization": "Bearer secret"}
+ROOM = 1_000 * PRICE
+
+
+@asynccontextmanager
+async def hotel(town: Street, lane: Any) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
+    """A hotel that holds the price of a room: its address, and the desk of who captures it."""
+    facilitator = Facilitator([lane], [AuthCapture()])
+    wall = Paywall(facilitator, {"GET /room": Sale([town.hold(lane.account, amount=ROOM)])})
+
+    async def room(request: web.Request) -> web.Response:
+        return web.json_response({"room": 7})
+
+    app = web.Application(middlewares=[payment_middleware(wall)])
+    app.router.add_get("/room", room)
+    async with (
+        Served(application(facilitator, "secret")) as desk,
+        Served(app) as served,
+        aiohttp.ClientSession(desk.url, headers=BEARER) as session,
+    ):
+        yield served.url + "/room", session
+
+
+async def book(town: Street, url: str, session: aiohttp.ClientSession) -> str:
+    """A payer books; the id of the hold."""
+    async with aiohttp.ClientSession() as own:
+        answer = await town.buyer().get(own, url)
+    assert answer.status == 200, answer
+    async with session.get("/holds") as listed:
+        (hold,) = (await listed.json())["holds"]
+    assert hold["authorized"] == str(ROOM) and hold["payer"] == town.payer.address
+    return str(hold["id"])
+
+
+async def post(session: aiohttp.ClientSession, path: str, **body: Any) -> tuple[int, Any]:
+    async with session.post(path, json=body) as answer:
+        return answer.status, await answer.json()
+
+
+async def test_a_hold_is_captured_refunded_and_voided_over_http(town: Street) -> None:
+    lane = town.lane()
+    payer, shop = town.payer.address, town.shop.address
+    before = await town.balance(payer), await town.balance(shop)
+    async with hotel(town, lane) as (url, session):
+        place = f"/holds/{await book(town, url, session)}"
+        part = {"amount": str(ROOM * 4 // 10), "key": "night 1"}
+        status, first = await post(session, f"{place}/capture", **part)
+        assert (status, first["state"]) == (200, "seen"), first
+        # the same again is the same; more than is left is refused
+        _, again = await post(session, f"{place}/capture", **part)
+        assert again["transaction"] == first["transaction"]
+        status, told = await post(session, f"{place}/capture", amount=str(ROOM), key="night 2")
+        assert status == 409, told
+        status, told = await post(session, f"{place}/capture", amount=str(ROOM * 3 // 10), key="n2")
+        assert status == 200, told
+        async with session.get(place) as answer:
+            told = await answer.json()
+        assert (told["capturable"], told["refundable"]) == (
+            str(ROOM * 3 // 10),
+            str(ROOM * 7 // 10),
+        )
+        assert {one["kind"] for one in told["movements"]} == {"part"}
+        # refunds come out of the operator's own tokens
+        refund = {"amount": str(ROOM // 10), "key": "breakfast"}
+        status, told = await post(session, f"{place}/refund", **refund)
+        assert status == 409, told
+        await lane.holds.allow_refunds(usdc(), ROOM)
+        status, told = await post(session, f"{place}/refund", **refund)
+        assert status == 200, told
+        status, told = await post(session, f"{place}/void")
+        assert status == 200, told
+        status, told = await post(session, f"{place}/capture", amount="1", key="late")
+        assert status == 409, told
+        await lane.tend()
+        async with session.get(place) as answer:
+            told = await answer.json()
+        assert told["capturable"] == "0" and told["state"] in ("captured", "paid"), told
+    assert await town.balance(shop) == before[1] + ROOM * 7 // 10
+    assert await town.balance(payer) == before[0] - ROOM * 6 // 10
+
+
+async def test_a_hold_that_is_voided_whole_is_released(town: Street) -> None:
+    lane = town.lane()
+    before = await town.balance(town.payer.address)
+    async with hotel(town, lane) as (url, session):
+        place = f"/holds/{await book(town, url, session)}"
+        for _ in range(2):
+            status, told = await post(session, f"{place}/void")
+            assert status == 200, told
+        await lane.tend()
+        async with session.get(place) as answer:
+            assert (await answer.json())["state"] == "released"
+    assert await town.balance(town.payer.address) == before
+
+
+async def test_another_process_goes_on_with_what_is_held(town: Street) -> None:
+    async with hotel(town, town.lane()) as (url, session):
+        hold = await book(town, url, session)
+    before = await town.balance(town.shop.address)
+    async with hotel(town, town.lane()) as (_, session):
+        told = await post(session, f"/holds/{hold}/capture", amount=str(ROOM), key="all")
+        assert told[0] == 200, told
+    assert await town.balance(town.shop.address) == before + ROOM
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/holds/x/capture", {"amount": "1", "key": "k"}, 404),
+        ("/holds/{}/capture", {"amount": "1.5", "key": "k"}, 400),
+        ("/holds/{}/capture", {"amount": "0", "key": "k"}, 400),
+        ("/holds/{}/capture", {"amount": "1"}, 400),
+        ("/holds/{}/capture", {"amount": "1", "key": ""}, 400),
+    ],
+)
+async def test_what_is_asked_wrongly_moves_nothing(
+    town: Street, path: str, body: Any, status: int
+) -> None:
+    async with hotel(town, town.lane()) as (url, session):
+        hold = await book(town, url, session)
+        assert (await post(session, path.format(hold), **body))[0] == status
+
+
+async def test_without_the_token_nobody_moves_anything(town: Street) -> None:
+    async with (
+        Served(application(Facilitator([town.lane()], [AuthCapture()]))) as open_desk,
+        aiohttp.ClientSession(open_desk.url) as session,
+        session.get("/holds") as answer,
+    ):
+        assert answer.status == 404
