@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import fastevm
 from fastevm.bench.node.compared import CHAIN_ID
 from fastevm.bench.node.load import LoadError
 from fastevm.bench.options import DEFAULT_CASES
@@ -145,8 +144,3 @@ def prepare(client: JsonRpcClient) -> Content:
 def token_slot(address: bytes) -> str:
     """The storage position of a balance."""
     return hex(balance_slot(address))
-
-
-def keccak_word(number: int) -> str:
-    """A pseudo-random topic."""
-    return shown(fastevm.keccak256(word(number)))

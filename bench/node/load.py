@@ -55,7 +55,6 @@ class Sample:
     seconds: float = 0.0
     cpu: float = 0.0
     failures: int = 0
-    received: int = 0
 
     @property
     def calls(self) -> int:
@@ -191,7 +190,6 @@ class Load:
                     continue
                 now = time.perf_counter()
                 sample.latencies.append(now - connection.started)
-                sample.received += len(answer)
                 if not answer.startswith(b"HTTP/1.1 200") or (
                     not may_fail and b'"error":{' in answer
                 ):

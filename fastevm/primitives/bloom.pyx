@@ -48,12 +48,6 @@ cdef inline bint has_bits(const uint8_t* bloom, const BloomBits* bits) noexcept 
             and bloom[bits.index[2]] & bits.mask[2] != 0)
 
 
-cdef bint bloom_contains(const uint8_t* bloom, const uint8_t* data, size_t size) noexcept nogil:
-    cdef BloomBits bits
-    bloom_bits(&bits, data, size)
-    return has_bits(bloom, &bits)
-
-
 cdef void bloom_merge(uint8_t* bloom, const uint8_t* other) noexcept nogil:
     cdef int i
     for i in range(0, BLOOM_SIZE, 8):

@@ -33,10 +33,6 @@ cdef void map_release(MapNode* root, const MapKind* kind) noexcept nogil
 cdef size_t map_count(const MapNode* root) noexcept nogil
 # The leaf with this key, borrowed, or NULL.
 cdef void* map_get(const MapNode* root, const MapKind* kind, const uint8_t* key) noexcept nogil
-# Bring the paths to at most MAP_GROUP keys into the cache, all at the same time.
-cdef void map_prefetch(
-    const MapNode* root, const MapKind* kind, const uint8_t** keys, int count
-) noexcept nogil
 # Takes over the caller's reference to `root` and to `leaf`; gives the new root. Nodes with one
 # reference are edited in place, so a batch of updates on a private root copies each path once.
 # On exhausted memory `failed[0]` becomes True and the old root comes back unchanged (the leaf is

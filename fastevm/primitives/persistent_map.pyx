@@ -398,33 +398,6 @@ cdef void* map_get(const MapNode* root, const MapKind* kind, const uint8_t* key)
         walk_down(&w)
 
 
-cdef void map_prefetch(
-    const MapNode* root, const MapKind* kind, const uint8_t** keys, int count
-) noexcept nogil:
-    cdef MapNode* nodes[MAP_GROUP]
-    cdef Walk walks[MAP_GROUP]
-    cdef void* content
-    cdef uint32_t bit
-    cdef int i
-    cdef bint deeper = root != NULL
-    for i in range(count):
-        nodes[i] = <MapNode*>root
-        walk_start(&walks[i], kind, keys[i])
-    while deeper:
-        deeper = False
-        for i in range(count):
-            bit = walk_bit(&walks[i])
-            if nodes[i] == NULL or not nodes[i].used & bit:
-                nodes[i] = NULL
-                continue
-            content = slots_of(nodes[i])[slot_index(nodes[i], bit)]
-            prefetch(content)
-            prefetch(<uint8_t*>content + 64)
-            nodes[i] = NULL if nodes[i].leaves & bit else <MapNode*>content
-            walk_down(&walks[i])
-            deeper = True
-
-
 cdef MapNode* map_set(MapNode* root, const MapKind* kind, void* leaf, bint* failed) noexcept nogil:
     cdef Walk w
     cdef MapNode* fresh

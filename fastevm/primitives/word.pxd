@@ -94,11 +94,6 @@ cdef inline bint word_add_carry(Word* r, const Word* a, const Word* b) noexcept 
     return add256(r.d, a.d, b.d)
 
 
-# True when b > a.
-cdef inline bint word_sub_borrow(Word* r, const Word* a, const Word* b) noexcept nogil:
-    return sub256(r.d, a.d, b.d)
-
-
 cdef inline void word_negate(Word* r, const Word* a) noexcept nogil:
     cdef Word zero
     word_zero(&zero)

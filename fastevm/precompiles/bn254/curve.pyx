@@ -73,13 +73,6 @@ cdef inline void sqr(Element* r, const Element* a) noexcept nogil:
         fp2_sqr(r, a)
 
 
-cdef inline void neg(Element* r, const Element* a) noexcept nogil:
-    if Element is Fp:
-        fp_neg(r, a)
-    else:
-        fp2_neg(r, a)
-
-
 cdef inline void copy(Element* r, const Element* a) noexcept nogil:
     if Element is Fp:
         fp_copy(r, a)
