@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fastevm.bench.engines import call_overhead, engine, state_growth, threads, token_block
-from fastevm.bench.engines.runner import QUICK, THOROUGH, Runner
+from fastevm.bench.engines import call_overhead, evms, state_growth, threads, token_block
+from fastevm.bench.engines.timing import QUICK, THOROUGH, Runner
 from fastevm.bench.node import suite
 from fastevm.bench.node.load import LoadError
 from fastevm.bench.options import add_arguments
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (OSError, ValueError, KeyError) as error:
         print(f"fastevm bench: {error}", file=sys.stderr)
         return 2
-    running, missing = engine.start(arguments.peers.split(","))
+    running, missing = evms.start(arguments.peers.split(","))
     for name, reason in missing.items():
         progress(f"{name} is left out: {reason}")
     try:

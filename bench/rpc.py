@@ -20,7 +20,7 @@ from typing import Final
 
 from fastevm.bench.node.full_load import FullLoad
 from fastevm.bench.node.load import LoadError, Sample, summary
-from fastevm.bench.node.requests import CASES, Case, Side, modes_of, sides
+from fastevm.bench.node.rpc_cases import CASES, Case, Side, modes_of, sides
 from fastevm.bench.report.figures import aim
 
 

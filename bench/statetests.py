@@ -28,7 +28,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from fastevm.bench.engines.engine import PEER_KINDS, Peer, PeerError
+from fastevm.bench.engines.evms import PEER_KINDS, Peer, PeerError
 from fastevm.bench.options import SHARED
 from fastevm.conformance import state
 from fastevm.conformance.runner import Selection, run_file

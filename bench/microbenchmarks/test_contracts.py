@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastevm.bench.engines.engine import call_for, outcome_of
+from fastevm.bench.engines.evms import call_for, outcome_of
 from fastevm.bench.options import DEFAULT_CASES
 from fastevm.bench.programs.cases import load
 

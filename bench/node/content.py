@@ -11,7 +11,7 @@ from typing import Any, Final
 from fastevm.bench.node.compared import CHAIN_ID
 from fastevm.bench.node.load import LoadError
 from fastevm.bench.options import DEFAULT_CASES
-from fastevm.bench.programs.assembly import assemble, push
+from fastevm.bench.programs.assembler import assemble, push
 from fastevm.bench.programs.loops import balance_slot, transfer, word
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts

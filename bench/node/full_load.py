@@ -18,7 +18,7 @@ from threading import Event, Thread
 from typing import Any, Final, NamedTuple
 
 from fastevm.bench.node.load import LoadError, batch_of, http
-from fastevm.bench.node.requests import Side, turns
+from fastevm.bench.node.rpc_cases import Side, turns
 from fastevm.bench.node.sending import INCLUSION_SECONDS, Sending, wait_for
 from fastevm.wire.client.asynchronous import WebSocketClient
 from fastevm.wire.client.messages import RpcRefusal, request_body

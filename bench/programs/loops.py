@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import fastevm
-from fastevm.bench.programs.assembly import assemble
+from fastevm.bench.programs.assembler import assemble
 
 PROGRAM = b"\xaa" * 20
 HELPER = b"\xbb" * 20

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fastevm.bench.engines.engine import Engine, python_version
-from fastevm.bench.engines.runner import Figures
+from fastevm.bench.engines.evms import Engine, python_version
+from fastevm.bench.engines.timing import Figures
 from fastevm.bench.programs.cases import Case
 from fastevm.bench.report.figures import MICROSECONDS, absolute_aims, group_aims, groups_of, summary
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from fastevm.bench.engines.runner import Figures
+from fastevm.bench.engines.timing import Figures
 from fastevm.bench.programs.cases import Case
 
 MICROSECONDS = 1e6

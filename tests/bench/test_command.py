@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fastevm.__main__ import main
-from fastevm.bench.engines import engine as engines
+from fastevm.bench.engines import evms as engines
 
 ADDER = "0x00000000000000000000000000000000000000aa"
 CALLER = "0x00000000000000000000000000000000000000cc"

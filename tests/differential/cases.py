@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
-from fastevm.bench.programs.assembly import Assembly
+from fastevm.bench.programs.assembler import Assembly
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.execution.transaction import sign_authorization
 from fastevm.primitives import rlp

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
-from fastevm.bench.programs.assembly import Assembly
+from fastevm.bench.programs.assembler import Assembly
 from fastevm.spec.opcodes import BY_MNEMONIC, OPCODES
 from fastevm.spec.schedule import schedule_for
 

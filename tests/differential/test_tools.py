@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fastevm.bench.programs.assembly import Assembly
+from fastevm.bench.programs.assembler import Assembly
 from fastevm.errors import InvalidTransaction
 from fastevm.interpreter.tracer import StepTrace
 from fastevm.spec.schedule import schedule_for

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fastevm import EVM, Transaction
-from fastevm.bench.programs.assembly import assemble
+from fastevm.bench.programs.assembler import assemble
 from fastevm.chain.chain import Chain
 from fastevm.errors import InvalidBlock, InvalidTransaction
 from fastevm.evm import ExecutionResult

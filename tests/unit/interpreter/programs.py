@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from fastevm.bench.programs.assembly import push
+from fastevm.bench.programs.assembler import push
 from fastevm.spec.opcodes import BY_MNEMONIC, OPCODES
 
 WORD = 1 << 256

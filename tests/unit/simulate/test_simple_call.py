@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fastevm import Layer
-from fastevm.bench.programs.assembly import assemble
+from fastevm.bench.programs.assembler import assemble
 from fastevm.errors import InvalidTransaction
 from fastevm.simulate import CallRequest, SimulationError, StateView, call, estimate_gas, view_of
 from fastevm.simulate.calls import Attempt, SimpleAttempt, attempt_of

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fastevm.bench.engines.engine import Engine, PeerError, Prepared
+from fastevm.bench.engines.evms import Engine, PeerError, Prepared
 from fastevm.bench.programs.cases import Case
 
 Report = Callable[[str], None]

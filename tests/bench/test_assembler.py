@@ -3,7 +3,7 @@
 import pytest
 
 import fastevm
-from fastevm.bench.programs.assembly import assemble
+from fastevm.bench.programs.assembler import assemble
 from fastevm.bench.programs.loops import (
     CALLER,
     GUARDED,
