@@ -13,3 +13,7 @@ cdef struct Hash:
 
 cdef inline bint address_eq(const Address* a, const Address* b) noexcept nogil:
     return memcmp(a, b, 20) == 0
+
+
+cdef inline bint hash_eq(const Hash* a, const Hash* b) noexcept nogil:
+    return memcmp(a, b, 32) == 0

@@ -15,7 +15,7 @@ import aiohttp
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 START_SECONDS = 30.0
 ANSWER_SECONDS = 20.0
-PATIENCE = 30.0  # seconds in which something on a page must come true
+WAIT_SECONDS = 30.0  # seconds in which something on a page must come true
 LARGEST_MESSAGE = 64 * 1024 * 1024  # bytes; screenshots
 
 
@@ -169,7 +169,7 @@ class Page:
         assert "exceptionDetails" not in told, f"{expression}: {told['exceptionDetails']}"
         return told["result"].get("value")
 
-    async def until(self, expression: str, patience: float = PATIENCE) -> None:
+    async def until(self, expression: str, patience: float = WAIT_SECONDS) -> None:
         """Wait until an expression is true. AssertionError shows the page's text."""
         end = asyncio.get_running_loop().time() + patience
         while not await self.value(f"Boolean({expression})"):

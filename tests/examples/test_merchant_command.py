@@ -14,13 +14,13 @@ from examples.merchant.__main__ import options_of
 
 ROOT = Path(__file__).parents[2]
 COMMAND = "python -m examples.merchant"
-PATIENCE = 30.0  # seconds
+WAIT_SECONDS = 30.0  # seconds
 LINES = 4  # of the banner: shop, merchant, node, token
 
 
 async def places_of(process: asyncio.subprocess.Process) -> dict[str, str]:
     assert process.stdout is not None
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_SECONDS):
         lines = [(await process.stdout.readline()).decode() for _ in range(LINES)]
     found = [re.fullmatch(r"(\w+) +(\S+)\n", line) for line in lines]
     return {one[1]: one[2] for one in found if one}
@@ -44,7 +44,7 @@ async def test_it_serves_both_pages_and_leaves_nothing_behind() -> None:
             async with session.post(places["Node"], json=call) as answer:
                 assert len((await answer.json())["result"]) > 2
             process.send_signal(signal.SIGTERM)
-            assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
+            assert await asyncio.wait_for(process.wait(), WAIT_SECONDS) == 0
             with pytest.raises(aiohttp.ClientConnectorError):
                 await session.get(places["Node"])
     finally:
@@ -61,7 +61,7 @@ async def test_a_port_that_is_taken_ends_it_with_a_sentence() -> None:
             sys.executable, *COMMAND.split()[1:], "--port", str(port),
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_SECONDS):
             _, complaint = await process.communicate()
     assert process.returncode == 1
     assert "examples.merchant: " in complaint.decode()

@@ -14,7 +14,7 @@ from examples.merchant.requests import BadRequest, add_headers, body_of, guarded
 from examples.merchant.stream import QUEUE_LIMIT, Event, Reader, Stream
 from fastevm.payments import PaymentError
 
-PATIENCE = 5.0
+WAIT_SECONDS = 5.0
 
 
 def order(order_id: str) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def order(order_id: str) -> dict[str, Any]:
 
 
 async def read_event(response: ClientResponse) -> Event:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_SECONDS):
         while True:
             line = await response.content.readline()
             if line.startswith(b"event: "):

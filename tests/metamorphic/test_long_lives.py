@@ -12,8 +12,8 @@ from tests.differential.machine import block_of, dump, run_transaction, state_of
 from .relations import account_fields
 
 # So many layers in a row may have no root; then it is computed without having been asked for.
-PATIENCE = 256
-LIFE = 2 * PATIENCE + 50
+WAIT_SECONDS = 256
+LIFE = 2 * WAIT_SECONDS + 50
 FORKS = ("Frontier", "London", "Osaka")
 
 

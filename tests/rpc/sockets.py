@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 QUIET = 0.15  # seconds in which nothing may come
-PATIENCE = 5.0  # seconds in which something must come
+WAIT_SECONDS = 5.0  # seconds in which something must come
 
 
 class SocketClient:
@@ -20,7 +20,7 @@ class SocketClient:
         self._id = 0
 
     async def read(self) -> Any:
-        return json.loads((await self.socket.receive(timeout=PATIENCE)).data)
+        return json.loads((await self.socket.receive(timeout=WAIT_SECONDS)).data)
 
     async def ask(self, method: str, *params: Any) -> Any:
         """Return the whole answer; notifications that come before it are kept."""

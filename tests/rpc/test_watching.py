@@ -25,7 +25,7 @@ RECEIVER = "0x" + "11" * 20
 ZERO = "0x" + "00" * 32
 BLOCK_MS, SLICE_MS = 600, 100
 UNHURRIED_MS = 10**9  # 11 days
-PATIENCE = 10.0  # seconds to wait for what should take a fraction of one
+WAIT_SECONDS = 10.0  # seconds to wait for what should take a fraction of one
 # PUSH0 PUSH0 LOG0, then the number of calls so far into slot 0
 LOGGER_CODE = "5f5fa05f546001015f5500"
 LOGGER_INIT = f"0x6a{LOGGER_CODE}5f52600b6015f3"
@@ -419,7 +419,7 @@ async def test_who_watches_a_follower_sees_what_the_leader_makes(stand: Stand) -
     follower = await stand_on(node)
     watcher, caller = await follower.client(), await stand.client()
     await watcher.subscribe("newFlashblockTransactions")
-    async with asyncio.timeout(PATIENCE):  # a block begins whose first slice is not missed
+    async with asyncio.timeout(WAIT_SECONDS):  # a block begins whose first slice is not missed
         while node.pending() is None:
             await asyncio.sleep(0.02)
     sent = []

@@ -25,7 +25,7 @@ from ...payments.x402.street import PRICE, Served, Street, street
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-PATIENCE = 60  # seconds for one program
+WAIT_SECONDS = 60  # seconds for one program
 
 PAYERS: dict[str, tuple[list[str], Path]] = {
     "npm @x402/fetch 2": (["node", "pay_fetch.mjs"], HERE / "node_modules/@x402/fetch"),
@@ -50,7 +50,7 @@ async def pay(payer: str, key: bytes, *arguments: str) -> list[dict[str, Any]]:
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        printed, complaint = await asyncio.wait_for(program.communicate(), PATIENCE)
+        printed, complaint = await asyncio.wait_for(program.communicate(), WAIT_SECONDS)
     finally:
         if program.returncode is None:
             program.kill()

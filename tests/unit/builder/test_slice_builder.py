@@ -18,7 +18,7 @@ from fastevm.wire.feed import slice_of
 
 BOB = b"\xb0" * 20
 UNHURRIED_MS = 10**9  # 11 days
-PATIENCE = 10.0  # seconds to wait for what should take a fraction of one
+WAIT_SECONDS = 10.0  # seconds to wait for what should take a fraction of one
 # JUMPDEST PUSH0 JUMP: runs until its gas is gone.
 ENDLESS = bytes.fromhex("5b5f56")
 
@@ -53,7 +53,7 @@ class Watched:
         return self.blocks()[1:-1]
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_SECONDS
         while not condition():
             assert time.monotonic() < deadline, "it never happened"
             time.sleep(0.005)

@@ -12,7 +12,7 @@ from fastevm.node import Node, dev_node
 from fastevm.node.from_genesis import DEV_BALANCE, DEV_CHAIN_ID
 
 BOB = b"\xb0" * 20
-PATIENCE = 10.0  # seconds to wait for what should take a fraction of one
+WAIT_SECONDS = 10.0  # seconds to wait for what should take a fraction of one
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def node() -> Iterator[Node]:
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(0.005)

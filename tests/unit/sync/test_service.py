@@ -17,7 +17,7 @@ from fastevm.sync import service
 from fastevm.sync.service import Backoff
 from fastevm.wire.feed import decode
 
-PATIENCE = 15.0
+WAIT_SECONDS = 15.0
 BOB = b"\xb0" * 20
 
 
@@ -84,7 +84,7 @@ async def follower(publisher: Publisher) -> AsyncIterator[Node]:
 
 
 async def eventually(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
         await asyncio.sleep(0.01)
@@ -152,7 +152,7 @@ async def test_every_fault_is_counted_and_survived(publisher: Publisher, followe
     await asyncio.to_thread(publisher.node.submit, publisher.payment())
     builder.faults.restart_block = True
     await seen("restart")
-    async with asyncio.timeout(2 * PATIENCE):
+    async with asyncio.timeout(2 * WAIT_SECONDS):
         # Again while it shows nothing: a slow follower may not have been told of that slice.
         while not metrics.get("reconcile_mismatch_total"):
             builder.faults.seal_without_last = True
@@ -253,7 +253,7 @@ async def test_a_reader_that_stops_reading_is_cut_off_and_nobody_else_notices(
         session.ws_connect(publisher.feed + "?compress=br") as socket,
     ):
         while publisher.node.feed.readers == 2 or fast < 100:
-            message = await socket.receive(timeout=PATIENCE)
+            message = await socket.receive(timeout=WAIT_SECONDS)
             assert message.type is aiohttp.WSMsgType.BINARY
             decode(message.data)
             fast += 1

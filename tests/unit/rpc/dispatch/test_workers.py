@@ -12,7 +12,7 @@ from fastevm.rpc.errors import RpcError
 from fastevm.simulate import SimulationError, simulate
 
 C = b"\xc0" * 20
-PATIENCE = 30.0  # seconds to wait for what should take a fraction of one
+WAIT_SECONDS = 30.0  # seconds to wait for what should take a fraction of one
 LOOPING = Layer.of({C: {"code": bytes.fromhex("5b5f56")}})
 
 
@@ -31,7 +31,7 @@ class Endless:
 
     def __call__(self) -> None:
         self.begun.set()
-        simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=10 * PATIENCE)
+        simulate(LOOPING, [{"to": C}], gas_cap=0, gas_limit=2**62, timeout=10 * WAIT_SECONDS)
 
     async def has_begun(self) -> None:
         while not self.begun.is_set():
@@ -67,7 +67,7 @@ async def test_a_waiter_that_leaves_stops_its_simulation(workers: Workers) -> No
     job.cancel()
     with pytest.raises(asyncio.CancelledError):
         await job
-    async with asyncio.timeout(PATIENCE):  # the only thread for long jobs is free again
+    async with asyncio.timeout(WAIT_SECONDS):  # the only thread for long jobs is free again
         assert await workers.run(lambda: 3, long=True) == 3
 
 
@@ -101,7 +101,7 @@ def test_closing_stops_what_runs() -> None:
         job = asyncio.create_task(workers.run(endless, long=True))
         await endless.has_begun()
         workers.close()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_SECONDS):
             with pytest.raises(SimulationError):
                 await job
 
