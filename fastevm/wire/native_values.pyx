@@ -74,6 +74,13 @@ def quantity_of(value: object, name: str) -> int:
     return int(value, 16) if isinstance(value, str) else value
 
 
+def uint64_of(value: object, name: str) -> int:
+    """An int from hex text or an int; ValueError beyond 64 bits."""
+    cdef uint64_t number = 0
+    read_uint64(&number, value, name)
+    return number
+
+
 def address_of(value: object, name: str) -> bytes:
     """20 bytes from hex text or bytes; ValueError for anything else."""
     cdef Address address

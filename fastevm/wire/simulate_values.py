@@ -1,10 +1,11 @@
-"""Payloads in the form of JSON-RPC as typed values: hex text, or ints and bytes as they are.
+"""Call objects, overrides and payloads of eth_simulateV1 in parsed JSON, as typed values.
 
-Unknown members are ignored and None is the same as absent. ValueError names the member that cannot
-be read.
+There is one reader of each; a form (`fastevm.wire.value_forms`) says how strict it is and how it
+names a fault. Unknown members are ignored, and null is the same as absent. All raise ValueError
+(`fastevm.wire.quantity.DecodeError` in the form of JSON-RPC) for what cannot be read.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastevm.execution.fields import AccessListEntry, Authorization
@@ -16,42 +17,79 @@ from fastevm.simulate.values import (
     SimulatePayload,
 )
 from fastevm.types import Withdrawal
-from fastevm.wire.native_values import address_of, bytes_of, quantity_of, word_of
+from fastevm.wire.value_forms import GETH, NATIVE, Form, Place
 
-Reader = Callable[[Any, str], Any]
+Table = dict[str, tuple[str, str, Place]]  # member -> field of the value, kind, place
 
-_CALL: Final[dict[str, tuple[str, Reader]]] = {
-    "from": ("sender", address_of),
-    "to": ("to", address_of),
-    "gas": ("gas", quantity_of),
-    "gasPrice": ("gas_price", quantity_of),
-    "maxFeePerGas": ("max_fee_per_gas", quantity_of),
-    "maxPriorityFeePerGas": ("max_priority_fee_per_gas", quantity_of),
-    "value": ("value", quantity_of),
-    "nonce": ("nonce", quantity_of),
-    "data": ("data", bytes_of),
-    "input": ("data", bytes_of),
-    "chainId": ("chain_id", quantity_of),
-    "maxFeePerBlobGas": ("max_fee_per_blob_gas", quantity_of),
-}
-_ACCOUNT: Final[dict[str, tuple[str, Reader]]] = {
-    "nonce": ("nonce", quantity_of),
-    "code": ("code", bytes_of),
-    "balance": ("balance", quantity_of),
-    "movePrecompileToAddress": ("move_precompile_to", address_of),
-}
-_BLOCK: Final[dict[str, tuple[str, Reader]]] = {
-    "number": ("number", quantity_of),
-    "time": ("time", quantity_of),
-    "gasLimit": ("gas_limit", quantity_of),
-    "feeRecipient": ("fee_recipient", address_of),
-    "prevRandao": ("prev_randao", bytes_of),
-    "baseFeePerGas": ("base_fee_per_gas", quantity_of),
-    "blobBaseFee": ("blob_base_fee", quantity_of),
-    "difficulty": ("difficulty", quantity_of),
-    "beaconRoot": ("beacon_root", bytes_of),
-}
 
+def _table(struct: str, members: dict[str, tuple[str, str]], prefix: str = "") -> Table:
+    return {
+        member: (field, kind, Place(f"{struct}.{member}", prefix + member))
+        for member, (field, kind) in members.items()
+    }
+
+
+_CALL: Final = _table(
+    "TransactionArgs",
+    {
+        "from": ("sender", "address"),
+        "to": ("to", "address"),
+        "gas": ("gas", "uint64"),
+        "gasPrice": ("gas_price", "uint256"),
+        "maxFeePerGas": ("max_fee_per_gas", "uint256"),
+        "maxPriorityFeePerGas": ("max_priority_fee_per_gas", "uint256"),
+        "value": ("value", "uint256"),
+        "nonce": ("nonce", "uint64"),
+        "chainId": ("chain_id", "uint256"),
+        "maxFeePerBlobGas": ("max_fee_per_blob_gas", "uint256"),
+    },
+)
+_ACCOUNT: Final = _table(
+    "OverrideAccount",
+    {
+        "nonce": ("nonce", "uint64"),
+        "code": ("code", "data"),
+        "balance": ("balance", "uint256"),
+        "movePrecompileToAddress": ("move_precompile_to", "address"),
+    },
+)
+_BLOCK: Final = _table(
+    "BlockOverrides",
+    {
+        "number": ("number", "uint256"),
+        "time": ("time", "uint64"),
+        "gasLimit": ("gas_limit", "uint64"),
+        "feeRecipient": ("fee_recipient", "address"),
+        "prevRandao": ("prev_randao", "hash"),
+        "baseFeePerGas": ("base_fee_per_gas", "uint256"),
+        "blobBaseFee": ("blob_base_fee", "uint256"),
+        "difficulty": ("difficulty", "uint256"),
+        "beaconRoot": ("beacon_root", "hash"),
+    },
+)
+_AUTHORIZATION: Final = _table(
+    "SetCodeAuthorization",
+    {
+        "chainId": ("chain_id", "uint256"),
+        "address": ("address", "address"),
+        "nonce": ("nonce", "uint64"),
+        "yParity": ("y_parity", "uint64"),
+        "r": ("r", "signature_word"),
+        "s": ("s", "signature_word"),
+    },
+    "authorizationList.",
+)
+_WITHDRAWAL: Final = _table(
+    "Withdrawal",
+    {
+        "index": ("index", "uint64"),
+        "validatorIndex": ("validator_index", "uint64"),
+        "address": ("address", "address"),
+        "amount": ("amount", "uint64"),
+    },
+    "withdrawals.",
+)
+# Members that ask for more than the standard gives.
 EXTENSIONS: Final = {
     "returnStateDiff": "state_diff",
     "returnAssetChanges": "asset_changes",
@@ -59,20 +97,99 @@ EXTENSIONS: Final = {
     "returnCallTree": "call_tree",
 }
 
+_CALL_OBJECT = Place("", "calls")
+_DATA = Place("TransactionArgs.data", "data")
+_INPUT = Place("TransactionArgs.input", "input")
+_BLOB_HASHES = Place("TransactionArgs.blobVersionedHashes", "blobVersionedHashes")
+_ACCESS_LIST = Place("AccessList", "accessList")
+_ACCESS_ADDRESS = Place("AccessTuple.address", "accessList.address")
+_STORAGE_KEYS = Place("AccessTuple.storageKeys", "storageKeys")
+_AUTHORIZATIONS = Place("TransactionArgs.authorizationList", "authorizationList")
+_STATE_OVERRIDES = Place("", "stateOverrides")
+_BLOCK_OVERRIDES = Place("", "blockOverrides")
+_WITHDRAWALS = Place("BlockOverrides.withdrawals", "withdrawals")
+_PAYLOAD = Place("", "payload")
+_BLOCKS = Place("simOpts.blockStateCalls", "blockStateCalls")
+_CALLS = Place("simBlock.calls", "calls")
 
-def payload_from(value: Any) -> SimulatePayload:
-    """A payload from its JSON form, from a list of calls (one block), or as it is."""
+
+def call_from(value: Any, form: Form = NATIVE) -> CallRequest:
+    """A call object; ``input`` wins over ``data``."""
+    if isinstance(value, CallRequest):
+        return value
+    given = form.object(value, _CALL_OBJECT, "TransactionArgs")
+    fields = _members(given, _CALL, form)
+    if given.get("input") is not None:
+        fields["data"] = form.data(given["input"], _INPUT)
+    elif given.get("data") is not None:
+        fields["data"] = form.data(given["data"], _DATA)
+    if given.get("blobVersionedHashes") is not None:
+        hashes = form.array(given["blobVersionedHashes"], _BLOB_HASHES)
+        fields["blob_versioned_hashes"] = tuple([form.hash(h, _BLOB_HASHES) for h in hashes])
+    if given.get("accessList") is not None:
+        entries = form.array(given["accessList"], _ACCESS_LIST)
+        fields["access_list"] = tuple([_access_entry(entry, form) for entry in entries])
+    if given.get("authorizationList") is not None:
+        entries = form.array(given["authorizationList"], _AUTHORIZATIONS)
+        fields["authorization_list"] = tuple([_authorization(entry, form) for entry in entries])
+    return CallRequest(**fields)
+
+
+def state_overrides_from(value: Any, form: Form = NATIVE) -> dict[bytes, AccountOverride]:
+    """An object of address to override of the account."""
+    if value is None:
+        return {}
+    overrides = form.object(value, _STATE_OVERRIDES, "override.StateOverride")
+    return {
+        form.address(key, _STATE_OVERRIDES): account_from(entry, form)
+        for key, entry in overrides.items()
+    }
+
+
+def account_from(value: Any, form: Form = NATIVE) -> AccountOverride:
+    """The override of one account."""
+    if isinstance(value, AccountOverride):
+        return value
+    if value is None:
+        return AccountOverride()
+    given = form.object(value, _STATE_OVERRIDES, "OverrideAccount")
+    fields = _members(given, _ACCOUNT, form)
+    for name, member in (("state", "state"), ("state_diff", "stateDiff")):
+        if given.get(member) is not None:
+            place = Place(f"OverrideAccount.{member}", member)
+            slots = form.object(given[member], place, "map[common.Hash]common.Hash")
+            fields[name] = {form.word(k, place): form.word(v, place) for k, v in slots.items()}
+    return AccountOverride(**fields)
+
+
+def block_overrides_from(value: Any, form: Form = NATIVE) -> BlockOverrides:
+    """The overrides of a block."""
+    if isinstance(value, BlockOverrides):
+        return value
+    if value is None:
+        return BlockOverrides()
+    given = form.object(value, _BLOCK_OVERRIDES, "BlockOverrides")
+    fields = _members(given, _BLOCK, form)
+    if given.get("withdrawals") is not None:
+        entries = form.array(given["withdrawals"], _WITHDRAWALS)
+        fields["withdrawals"] = tuple([withdrawal_from(e, _WITHDRAWALS, form) for e in entries])
+    return BlockOverrides(**fields)
+
+
+def payload_from(value: Any, form: Form = NATIVE) -> SimulatePayload:
+    """The payload of eth_simulateV1, or a list of calls as its one block."""
     if isinstance(value, SimulatePayload):
         return value
-    if isinstance(value, list | tuple):
-        return SimulatePayload(blocks=(BlockStateCalls(calls=_calls(value)),))
-    given = _object(value, "payload")
-    blocks = given.get("blockStateCalls") or ()
+    if form is NATIVE and isinstance(value, list | tuple):
+        return SimulatePayload(blocks=(BlockStateCalls(calls=_calls(value, form)),))
+    given = form.object(value, _PAYLOAD, "ethapi.simOpts")
+    blocks = given.get("blockStateCalls")
+    entries = () if blocks is None else form.array(blocks, _BLOCKS)
     return SimulatePayload(
-        blocks=tuple([block_from(entry) for entry in _array(blocks, "blockStateCalls")]),
-        trace_transfers=bool(given.get("traceTransfers")),
-        validation=bool(given.get("validation")),
-        full_transactions=bool(given.get("returnFullTransactions")),
+        blocks=tuple([block_from(entry, form) for entry in entries]),
+        trace_transfers=_flag(given, "traceTransfers", form),
+        validation=_flag(given, "validation", form),
+        full_transactions=_flag(given, "returnFullTransactions", form),
         **extensions_from(given),
     )
 
@@ -82,118 +199,87 @@ def extensions_from(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: bool(given.get(member)) for member, name in EXTENSIONS.items()}
 
 
-def block_from(value: Any) -> BlockStateCalls:
+def block_from(value: Any, form: Form = NATIVE) -> BlockStateCalls:
     """One entry of ``blockStateCalls``."""
     if isinstance(value, BlockStateCalls):
         return value
-    given = _object(value or {}, "blockStateCalls")
+    if value is None:
+        return BlockStateCalls()
+    given = form.object(value, _BLOCKS, "ethapi.simBlock")
     return BlockStateCalls(
-        calls=_calls(given.get("calls") or ()),
-        state_overrides=state_overrides_from(given.get("stateOverrides")),
-        block_overrides=block_overrides_from(given.get("blockOverrides")),
+        calls=_calls(given.get("calls"), form),
+        state_overrides=state_overrides_from(given.get("stateOverrides"), form),
+        block_overrides=block_overrides_from(given.get("blockOverrides"), form),
     )
 
 
-def call_from(value: Any) -> CallRequest:
-    """A call object; ``input`` wins over ``data``."""
-    if isinstance(value, CallRequest):
-        return value
-    given = _object(value or {}, "calls")
-    fields = _members(given, _CALL)
-    if given.get("accessList") is not None:
-        entries = _array(given["accessList"], "accessList")
-        fields["access_list"] = tuple([_access_entry(entry) for entry in entries])
-    if given.get("blobVersionedHashes") is not None:
-        hashes = _array(given["blobVersionedHashes"], "blobVersionedHashes")
-        fields["blob_versioned_hashes"] = tuple(
-            [bytes_of(item, "blobVersionedHashes") for item in hashes]
-        )
-    if given.get("authorizationList") is not None:
-        entries = _array(given["authorizationList"], "authorizationList")
-        fields["authorization_list"] = tuple([_authorization(entry) for entry in entries])
-    return CallRequest(**fields)
+def withdrawal_from(value: Any, place: Place, form: Form) -> Withdrawal:
+    """A withdrawal object (EIP-4895)."""
+    given = form.object(value, place, "types.Withdrawal")
+    return Withdrawal(**_all_members(given, _WITHDRAWAL, form))
 
 
-def state_overrides_from(value: Any) -> dict[bytes, AccountOverride]:
-    """An object of address to account override."""
-    overrides = _object(value or {}, "stateOverrides")
-    return {address_of(key, "stateOverrides"): account_from(o) for key, o in overrides.items()}
+def decode_call(value: Any) -> CallRequest:
+    """A call object of JSON-RPC."""
+    return call_from(value, GETH)
 
 
-def account_from(value: Any) -> AccountOverride:
-    """The override of one account."""
-    if isinstance(value, AccountOverride):
-        return value
-    given = _object(value or {}, "stateOverrides")
-    fields = _members(given, _ACCOUNT)
-    for name, member in (("state", "state"), ("state_diff", "stateDiff")):
-        if given.get(member) is not None:
-            slots = _object(given[member], member)
-            fields[name] = {word_of(k, member): word_of(v, member) for k, v in slots.items()}
-    return AccountOverride(**fields)
+def decode_state_overrides(value: Any) -> Mapping[bytes, AccountOverride]:
+    """State overrides of JSON-RPC; null is none."""
+    return state_overrides_from(value, GETH)
 
 
-def block_overrides_from(value: Any) -> BlockOverrides:
-    """The overrides of a block."""
-    if isinstance(value, BlockOverrides):
-        return value
-    given = _object(value or {}, "blockOverrides")
-    fields = _members(given, _BLOCK)
-    if given.get("withdrawals") is not None:
-        entries = _array(given["withdrawals"], "withdrawals")
-        fields["withdrawals"] = tuple([_withdrawal(entry) for entry in entries])
-    return BlockOverrides(**fields)
+def decode_block_overrides(value: Any) -> BlockOverrides:
+    """Block overrides of JSON-RPC; null is none."""
+    return block_overrides_from(value, GETH)
 
 
-def _calls(value: Any) -> tuple[CallRequest, ...]:
-    return tuple([call_from(call) for call in _array(value, "calls")])
+def decode_payload(value: Any) -> SimulatePayload:
+    """The payload of eth_simulateV1 in JSON-RPC, maybe an empty one."""
+    return payload_from(value, GETH)
 
 
-def _access_entry(value: Any) -> AccessListEntry:
-    given = _object(value, "accessList")
-    keys = _array(given.get("storageKeys") or (), "storageKeys")
-    address = address_of(given.get("address"), "accessList.address")
-    return AccessListEntry(address, tuple([word_of(key, "storageKeys") for key in keys]))
+def decode_withdrawal(value: Any, *, field: str) -> Withdrawal:
+    """A withdrawal object of JSON-RPC."""
+    return withdrawal_from(value, Place(field, field), GETH)
 
 
-def _authorization(value: Any) -> Authorization:
-    given = _object(value, "authorizationList")
-    numbers = {
-        name: quantity_of(given.get(member), f"authorizationList.{member}")
-        for name, member in (
-            ("chain_id", "chainId"), ("nonce", "nonce"), ("y_parity", "yParity"),
-            ("r", "r"), ("s", "s"),
-        )
-    }  # fmt: skip
-    address = address_of(given.get("address"), "authorizationList.address")
-    return Authorization(address=address, **numbers)
+def _calls(value: Any, form: Form) -> tuple[CallRequest, ...]:
+    calls = () if value is None else form.array(value, _CALLS)
+    return tuple([CallRequest() if call is None else call_from(call, form) for call in calls])
 
 
-def _withdrawal(value: Any) -> Withdrawal:
-    given = _object(value, "withdrawals")
-    return Withdrawal(
-        quantity_of(given.get("index"), "withdrawals.index"),
-        quantity_of(given.get("validatorIndex"), "withdrawals.validatorIndex"),
-        address_of(given.get("address"), "withdrawals.address"),
-        quantity_of(given.get("amount"), "withdrawals.amount"),
-    )
+def _access_entry(value: Any, form: Form) -> AccessListEntry:
+    given = form.object(value, _ACCESS_LIST, "types.AccessTuple")
+    address = form.address(given.get("address"), _ACCESS_ADDRESS)
+    keys = given.get("storageKeys")
+    slots = () if keys is None else form.array(keys, _STORAGE_KEYS)
+    return AccessListEntry(address, tuple([form.word(key, _STORAGE_KEYS) for key in slots]))
 
 
-def _members(given: Mapping[str, Any], table: dict[str, tuple[str, Reader]]) -> dict[str, Any]:
+def _authorization(value: Any, form: Form) -> Authorization:
+    given = form.object(value, _AUTHORIZATIONS, "types.SetCodeAuthorization")
+    return Authorization(**_all_members(given, _AUTHORIZATION, form))
+
+
+def _flag(given: Mapping[str, Any], name: str, form: Form) -> bool:
+    value = given.get(name)
+    return False if value is None else form.flag(value, Place(f"simOpts.{name}", name))
+
+
+def _members(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, Any]:
+    """The members that the table names and that are not null."""
+    fields: dict[str, Any] = {}
+    for member, (field, kind, place) in table.items():
+        value = given.get(member)
+        if value is not None:
+            fields[field] = getattr(form, kind)(value, place)
+    return fields
+
+
+def _all_members(given: Mapping[str, Any], table: Table, form: Form) -> dict[str, Any]:
+    """Every member that the table names; one that is absent is a fault of its kind."""
     return {
-        name: read(given[member], member)
-        for member, (name, read) in table.items()
-        if given.get(member) is not None
+        field: getattr(form, kind)(given.get(member), place)
+        for member, (field, kind, place) in table.items()
     }
-
-
-def _object(value: Any, name: str) -> Mapping[Any, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{name}: expected an object, found {type(value).__name__}")
-    return value
-
-
-def _array(value: Any, name: str) -> Sequence[Any]:
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"{name}: expected an array, found {type(value).__name__}")
-    return value

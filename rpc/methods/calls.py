@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from fastevm.errors import InvalidTransaction
-from fastevm.rpc.calls import decode_block_overrides, decode_call, decode_state_overrides
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import INTERFACE_BLOCK, NEXT_BLOCK
 from fastevm.rpc.dispatch.registry import Param, Place, method
@@ -18,6 +17,7 @@ from fastevm.simulate import (
     SimulationError,
     revert_message,
 )
+from fastevm.wire.simulate_values import decode_block_overrides, decode_call, decode_state_overrides
 from fastevm.wire.text.hex import hex_bytes, quantity
 
 CALL = Param(decode_call)

@@ -8,7 +8,6 @@ from typing import Any, Final
 from msgspec import Raw
 
 from fastevm.errors import InvalidTransaction, ResourceLimitError
-from fastevm.rpc.calls import decode_payload
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import parse_params
 from fastevm.rpc.dispatch.params import INTERFACE_BLOCK
@@ -23,9 +22,9 @@ from fastevm.simulate import (
     SimulateOptions,
     SimulationError,
     StateView,
-    extensions_from,
 )
 from fastevm.wire.quantity import DecodeError
+from fastevm.wire.simulate_values import decode_payload
 
 MILLISECONDS: Final = 1000
 ERROR_FORM: Final = ErrorForm(
@@ -46,7 +45,7 @@ def planned(value: Any) -> Plan:
         payload = decode_payload(value)
     except DecodeError as fault:
         raise RpcError("invalid_argument", position=0, fault=fault) from None
-    return Plan.of(replace(payload, **extensions_from(value)))
+    return Plan.of(payload)
 
 
 def simulate_directly(context: Context, params: bytes, head: bytes) -> bytes | None:

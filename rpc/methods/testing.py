@@ -5,7 +5,6 @@ from typing import Any
 import fastevm
 from fastevm.builder import BlockAttributes, assemble_block
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
-from fastevm.rpc.calls import decode_withdrawal
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA, HASH
 from fastevm.rpc.dispatch.registry import Param, Place, method
@@ -20,6 +19,7 @@ from fastevm.wire.quantity import (
     decode_uint64,
     object_fault,
 )
+from fastevm.wire.simulate_values import decode_withdrawal
 from fastevm.wire.text.hex import hex_bytes, quantity
 from fastevm.wire.transactions import Json
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fastevm.rpc.calls import decode_block_overrides, decode_call, decode_state_overrides
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, HASH, NUMBER_OR_TAG, decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method
@@ -23,6 +22,7 @@ from fastevm.tracing import (
     trace_transaction,
 )
 from fastevm.wire.quantity import DecodeError, decode_bool, decode_uint64, object_fault
+from fastevm.wire.simulate_values import decode_block_overrides, decode_call, decode_state_overrides
 from fastevm.wire.text.hex import hex_bytes
 from fastevm.wire.transactions import Json
 

@@ -8,7 +8,7 @@ from fastevm.simulate.engine.plan cimport Plan
 cdef class ChainExecutor(Chain):
     cdef readonly object view
     cdef object options
-    cdef list schedules         # ForkSchedule of each of the rules
+    cdef list schedules         # ForkSchedule of each of the rules; kept for the next run
     cdef AccountsBefore before  # the call under way, for its changes
     cdef StepTrace recorder     # of call trees
     cdef readonly dict extras   # position of a call -> CallExtras; None unless wanted

@@ -121,7 +121,7 @@ cdef class ChainExecutor(Chain):
 
     def clear(self) -> None:
         """Let go of the plan, the state and large buffers."""
-        self.plan = self.view = self.base_layer = self.layer = self.options = self.schedules = None
+        self.plan = self.view = self.base_layer = self.layer = self.options = None
         self.extras = self.touched = self.deposits = None
         records_clear(&self.records, KEPT_BYTES)
         buffer_clear(&self.body.envelopes, KEPT_BYTES)
@@ -149,13 +149,15 @@ cdef class ChainExecutor(Chain):
         self.view, self.plan, self.options, self.layer = view, plan, options, view.layer
         self.spacing = options.block_spacing
         self.needs_roots = not options.zero_state_root
-        self.has_extras = plan.has_extras
+        self.has_extras = (
+            plan.state_diff or plan.asset_changes or plan.access_list or plan.call_tree
+        )
         self.renews_worlds = self.has_extras or self.touched is not None
         self.has_budget = options.gas_cap != 0
         self.budget = options.gas_cap if self.has_budget else UINT64_MAX
         self.output_left = UINT64_MAX if options.output_cap is None else options.output_cap
-        self.is_merged = view.schedule.parameters["proof_of_stake"]
-        self.rules.count = self.blocks.count = self.at = self.call_at = 0
+        self.is_merged = (<ForkSchedule?>view.schedule).c.proof_of_stake
+        self.blocks.count = self.at = self.call_at = 0
         self.stage = DRAFTING
         self.fees_known = self.traced = False
         self.extras = {} if self.has_extras else None
@@ -202,22 +204,28 @@ cdef class ChainExecutor(Chain):
 
     cdef int read_rules(self) except -1:
         """The rules of every block; a simulated chain may cross forks."""
-        cdef ChainBlock* block
         cdef size_t i, count = self.blocks.count
-        cdef ForkSchedule schedule = None, last
+        cdef ChainBlock* block
+        cdef object first, last, found
         cdef object find = self.view.config.activations.at
-        self.schedules = []
         if count == 0:
             return 0
-        block = self.block(count - 1)
-        last = find(block.number, block.time, after_merge=self.is_merged)
-        for i in range(count):
+        block = self.block(0)
+        first = last = find(block.number, block.time, after_merge=self.is_merged)
+        if count > 1:
+            block = self.block(count - 1)
+            last = find(block.number, block.time, after_merge=self.is_merged)
+        if first is not last or self.rules.count != 1 or self.schedules[0] is not first:
+            self.schedules = []
+            self.rules.count = 0
+            self.add_rules(first)
+        if first is last:
+            return 0
+        for i in range(1, count):
             block = self.block(i)
-            if schedule is None or schedule is not last:
-                found = find(block.number, block.time, after_merge=self.is_merged)
-                if found is not schedule:
-                    schedule = found
-                    self.add_rules(schedule)
+            found = find(block.number, block.time, after_merge=self.is_merged)
+            if found is not self.schedules[self.rules.count - 1]:
+                self.add_rules(found)
             block.rules = self.rules.count - 1
         return 0
 

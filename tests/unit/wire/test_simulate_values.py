@@ -4,12 +4,6 @@ from typing import Any
 
 import pytest
 
-from fastevm.rpc.calls import (
-    decode_block_overrides,
-    decode_call,
-    decode_payload,
-    decode_state_overrides,
-)
 from fastevm.simulate import (
     AccessListEntry,
     AccountOverride,
@@ -21,6 +15,12 @@ from fastevm.simulate import (
 )
 from fastevm.types import Withdrawal
 from fastevm.wire.quantity import DecodeError
+from fastevm.wire.simulate_values import (
+    decode_block_overrides,
+    decode_call,
+    decode_payload,
+    decode_state_overrides,
+)
 
 A, B = "0x" + "aa" * 20, "0x" + "bb" * 20
 ADDRESS_A, ADDRESS_B = b"\xaa" * 20, b"\xbb" * 20
