@@ -24,7 +24,7 @@ _HOMES = {
     "BundleResult": "fastevm.simulate.batch.results",
     "Cancellation": "fastevm.simulate.engine.deadline",
     "Columns": "fastevm.simulate.batch.columns",
-    "Patience": "fastevm.simulate.patience",
+    "LoopBudget": "fastevm.simulate.loop_budget",
     "Plan": "fastevm.simulate.engine.plan",
     "Simulations": "fastevm.simulate.batch.many",
     "call": "fastevm.simulate.calls",

@@ -18,7 +18,7 @@ from fastevm.simulate.engine.revert import revert_message as revert_message
 from fastevm.simulate.engine.revert import revert_reason as revert_reason
 from fastevm.simulate.engine.simulated_blocks import simulate_v1 as simulate_v1
 from fastevm.simulate.estimate import estimate_gas as estimate_gas
-from fastevm.simulate.patience import Patience as Patience
+from fastevm.simulate.loop_budget import LoopBudget as LoopBudget
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP as DEFAULT_GAS_CAP,
 )

@@ -23,7 +23,7 @@ from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, released
 from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
-from fastevm.simulate import Patience
+from fastevm.simulate import LoopBudget
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -55,7 +55,7 @@ class CallRunner:
         self.context = context
         self.workers = workers
         self.metrics = metrics
-        self.loop_budget = Patience()
+        self.loop_budget = LoopBudget()
         self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ class CallRunner:
             result = self.loop_budget.run(self._run, method, call)
         except RpcError as error:
             result = error
-        if self.loop_budget.is_out:
+        if self.loop_budget.is_spent:
             length = SHORTEST_PAUSE if pause is None else min(2 * pause[1], LONGEST_PAUSE)
             self._pauses[method.name] = (now + length, length)
             return None

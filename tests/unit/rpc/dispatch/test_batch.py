@@ -13,7 +13,7 @@ from fastevm.rpc.dispatch.dispatcher import METHODS, Dispatcher
 from fastevm.rpc.dispatch.registry import Method, Place
 from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, require_worker_above_limit
 from fastevm.rpc.errors import RpcError
-from fastevm.simulate import Patience, SimulationError, simulate
+from fastevm.simulate import LoopBudget, SimulationError, simulate
 
 from ..conftest import Caller, MakeCaller
 
@@ -171,23 +171,23 @@ async def test_what_is_too_long_to_read_is_not_tried_on_the_loop(
     assert places == [("test_light", False), ("test_light", True)]
 
 
-def test_patience_ends_for_one_call_only() -> None:
-    patience = Patience()
+def test_budget_ends_for_one_call_only() -> None:
+    budget = LoopBudget()
     try:
         for _ in range(3):
             with pytest.raises(SimulationError):
-                patience.run(simulate, LOOPING, [{"to": C}])
-            assert patience.is_out
-            assert patience.run(lambda: 5) == 5
-            assert not patience.is_out
+                budget.run(simulate, LOOPING, [{"to": C}])
+            assert budget.is_spent
+            assert budget.run(lambda: 5) == 5
+            assert not budget.is_spent
     finally:
-        patience.close()
+        budget.close()
 
 
 def test_a_dispatcher_that_is_closed_ends_its_watcher(caller: Caller) -> None:
     dispatcher = Dispatcher(caller.context, caller.workers, caller.dispatcher.metrics)
     dispatcher.runner.loop_budget.run(lambda: None)
-    before = {t for t in threading.enumerate() if t.name == "fastevm-patience"}
+    before = {t for t in threading.enumerate() if t.name == "fastevm-loop-budget"}
     dispatcher.close()
     for thread in before:
         thread.join(0.5)

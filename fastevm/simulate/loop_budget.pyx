@@ -1,9 +1,9 @@
 """Lets a thread that must not wait try work that is nearly always short, and stops it if it is not.
 
-A thread of C watches a number that is odd while something runs: patience is out when an odd number
-has not changed while its thread used the processor for a while. (Time in which others had the
-processor does not count.) It costs the one who runs two increments, and the watcher two thousand
-looks a second while there is anything to watch.
+A watcher thread reads a number that is odd while something runs: the budget is spent when an odd
+number has not changed while its thread used the processor for a while. Time in which other threads
+had the processor does not count. A run costs two increments, the watcher two thousand reads a
+second while anything runs.
 """
 
 from libc.stdint cimport int64_t
@@ -34,15 +34,15 @@ cdef extern from *:
 
 cdef enum:
     LOOK_NANOSECONDS = 500_000
-    PATIENCE_NANOSECONDS = 800_000
+    BUDGET_NANOSECONDS = 800_000
     IDLE_LOOKS = 400          # without any run until the watcher rests
     TURNS = 1 << 30           # after which their number begins anew
 
 
-cdef class Patience:
+cdef class LoopBudget:
     """What one thread runs through ``run`` is stopped after about a millisecond.
 
-    Whatever executes code below stops as if its deadline had passed; ``is_out`` then says that it
+    Whatever executes code below stops as if its deadline had passed; ``is_spent`` then says that it
     was this, and the caller does the work again where it may last.
     """
 
@@ -72,7 +72,7 @@ cdef class Patience:
                 self.next_turn()
 
     @property
-    def is_out(self) -> bool:
+    def is_spent(self) -> bool:
         """Whether the last run was stopped."""
         return self.cancellation.is_cancelled
 
@@ -87,7 +87,7 @@ cdef class Patience:
         self.clock = thread_clock()
         if self.thread is None:
             self.thread = threading.Thread(
-                target=self.watch, name="fastevm-patience", daemon=True
+                target=self.watch, name="fastevm-loop-budget", daemon=True
             )
             self.thread.start()
         self.wake.set()
@@ -124,7 +124,7 @@ cdef class Patience:
                 now = self.used()
                 if turn != before:
                     since = now
-                elif now - since >= PATIENCE_NANOSECONDS - LOOK_NANOSECONDS:
+                elif now - since >= BUDGET_NANOSECONDS - LOOK_NANOSECONDS:
                     return turn
             before = turn
         return 0
