@@ -1,4 +1,4 @@
-"""Logs as JSON, from packed records to text without a Python object in between."""
+"""Logs as JSON: from packed records to text without a Python object for a log."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -21,32 +21,30 @@ from fastevm.primitives.intrinsics cimport clz64, ctz64, prefetch
 from fastevm.wire.text.json_writer cimport (
     JsonText,
     json_free,
-    json_hex,
     json_put,
-    json_quantity,
     json_raw,
     json_take,
+)
+from fastevm.wire.text.log_object cimport (
+    LogPlace,
+    json_log_begin,
+    json_log_data,
+    json_log_end,
+    json_log_place,
+    json_log_topic,
 )
 
 
 cdef enum:
-    AHEAD = 4                # blocks whose index is fetched while another one is read
+    AHEAD = 4                # blocks whose index is prefetched
 
 
-# What is the same for all logs of a transaction: the members from blockNumber up to the name of
-# logIndex.
+# The place of an emitter's logs.
 cdef void put_place(JsonText* t, const LogRecords* r, const Emitter* emitter) noexcept nogil:
-    json_put(t, b',"blockNumber":')
-    json_quantity(t, r.number)
-    json_put(t, b',"transactionHash":')
-    json_hex(t, emitter.hash, 32)
-    json_put(t, b',"transactionIndex":')
-    json_quantity(t, emitter.index)
-    json_put(t, b',"blockHash":')
-    json_hex(t, r.hash, 32)
-    json_put(t, b',"blockTimestamp":')
-    json_quantity(t, r.timestamp)
-    json_put(t, b',"logIndex":')
+    cdef LogPlace place = LogPlace(
+        r.number, r.timestamp, emitter.index, &r.hash[0], &emitter.hash[0]
+    )
+    json_log_place(t, &place)
 
 
 # The address, the topics and the data.
@@ -54,17 +52,12 @@ cdef void put_content(JsonText* t, const LogRecords* r, uint32_t log) noexcept n
     cdef const LogEntry* entry = &r.entries[log]
     cdef const uint8_t* at = r.bytes + entry.at
     cdef uint32_t topic
-    json_put(t, b'{"address":')
-    json_hex(t, at, ADDRESS_SIZE)
+    json_log_begin(t, at)
     at += ADDRESS_SIZE
-    json_put(t, b',"topics":[')
     for topic in range(entry.topic_count):
-        if topic:
-            json_put(t, b',')
-        json_hex(t, at, TOPIC_SIZE)
+        json_log_topic(t, topic, at)
         at += TOPIC_SIZE
-    json_put(t, b'],"data":')
-    json_hex(t, at, <size_t>(r.bytes + r.entries[log + 1].at - at))
+    json_log_data(t, at, <size_t>(r.bytes + r.entries[log + 1].at - at))
 
 
 cdef class LogWriter:
@@ -77,7 +70,7 @@ cdef class LogWriter:
     cdef JsonText text
     cdef JsonText place
     cdef Marks marks
-    cdef const LogRecords* placed    # the block and the emitter that `place` is about
+    cdef const LogRecords* placed    # the block that `place` is of
     cdef uint32_t emitter
     cdef readonly size_t count
     cdef readonly size_t max_count
@@ -121,7 +114,7 @@ cdef class LogWriter:
             for i in range(count):
                 block = blocks[i]
                 rows[i] = &block.records
-            self.placed = NULL      # what it pointed at may be gone
+            self.placed = NULL      # that block may be freed
             with nogil:
                 start = self.write(rows, start, count)
         finally:
@@ -184,8 +177,4 @@ cdef class LogWriter:
         json_put(&self.text, b'[' if self.text.out.size == 0 else b',')
         put_content(&self.text, r, log)
         json_raw(&self.text, self.place.out.bytes, self.place.out.size)
-        json_quantity(&self.text, log)
-        if removed:
-            json_put(&self.text, b',"removed":true}')
-        else:
-            json_put(&self.text, b',"removed":false}')
+        json_log_end(&self.text, log, removed)

@@ -6,14 +6,14 @@ from fastevm.types import Receipt
 
 @final
 class ReceiptWriter:
-    """Writes what happened in one block. ``timestamp`` in Unix seconds; hashes have 32 bytes."""
+    """Writes the receipts and logs of one block; ``timestamp`` in Unix seconds, 32-byte hashes."""
 
     def __new__(cls, block_hash: bytes, number: int, timestamp: int) -> ReceiptWriter: ...
     def receipt(self, receipt: Receipt, transaction: Any, index: int, first_log: int) -> bytes:
         """The receipt of transaction ``index``, an object; ``first_log`` counts over the block."""
 
     def outcome(self, receipt: Receipt, transaction: Any, index: int, first_log: int) -> bytes:
-        """The members that tell how transaction ``index`` went, without braces."""
+        """The members of the receipt that the execution determined, without braces."""
 
     def log(
         self,

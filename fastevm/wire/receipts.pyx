@@ -1,15 +1,15 @@
-"""Receipts, and the logs in them, as JSON text: from values to bytes without a dictionary between.
+"""Receipts as JSON text, with the logs in them, without a dictionary in between.
 
-The members are those of the JSON-RPC specification, and those of blobs where a receipt has them.
+The members are those of the JSON-RPC specification; receipts of blob transactions have two more.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.primitives.buffer cimport Buffer, buffer_reserve
+from fastevm.primitives.word cimport Word, word_from_int
 from fastevm.wire.text.json_writer cimport (
     JsonText,
-    json_bool,
     json_free,
     json_hex,
     json_put,
@@ -17,17 +17,36 @@ from fastevm.wire.text.json_writer cimport (
     json_quantity_word,
     json_take,
 )
-from fastevm.primitives.word cimport Word, word_from_int
+from fastevm.wire.text.log_object cimport (
+    LogPlace,
+    json_log_begin,
+    json_log_data,
+    json_log_end,
+    json_log_place,
+    json_log_topic,
+)
 
 
 cdef enum:
     USUAL_SIZE = 2_048        # bytes of a receipt with two logs
 
-cdef bytes NOBODY = bytes(20)  # the sender of an unsigned transaction that names none
+cdef bytes NO_SENDER = bytes(20)  # of an unsigned transaction that names none
+
+
+cdef inline const uint8_t* bytes_of(bytes data) except NULL:
+    if data is None:
+        raise TypeError("expected bytes, not None")
+    return <const uint8_t*>PyBytes_AS_STRING(data)
+
+
+cdef inline const uint8_t* exactly(bytes data, Py_ssize_t size) except NULL:
+    if data is None or PyBytes_GET_SIZE(data) != size:
+        raise ValueError(f"expected {size} bytes, not {data!r}")
+    return bytes_of(data)
 
 
 cdef inline int put_data(JsonText* t, bytes data) except -1:
-    json_hex(t, <const uint8_t*>PyBytes_AS_STRING(data), <size_t>PyBytes_GET_SIZE(data))
+    json_hex(t, bytes_of(data), <size_t>PyBytes_GET_SIZE(data))
     return 0
 
 
@@ -51,7 +70,7 @@ cdef inline int put_wei(JsonText* t, object amount) except -1:
 
 
 cdef class ReceiptWriter:
-    """Writes what happened in one block; see the stub."""
+    """Writes the receipts and logs of one block; see the stub."""
 
     cdef bytes block_hash
     cdef uint64_t number, timestamp
@@ -75,7 +94,7 @@ cdef class ReceiptWriter:
             json_put(&t, b',"effectiveGasPrice":')
             put_wei(&t, receipt.effective_gas_price)
             json_put(&t, b',"from":')
-            put_data(&t, transaction.sender or NOBODY)
+            put_data(&t, transaction.sender or NO_SENDER)
             json_put(&t, b',"to":')
             put_address(&t, transaction.to)
             json_put(&t, b',"transactionHash":')
@@ -95,7 +114,7 @@ cdef class ReceiptWriter:
     def outcome(
         self, receipt: object, transaction: object, uint64_t index, uint64_t first_log
     ) -> bytes:
-        """The members that tell how transaction ``index`` went, without braces."""
+        """The members of the receipt that the execution determined, without braces."""
         cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
         buffer_reserve(&t.out, USUAL_SIZE)
         try:
@@ -140,7 +159,7 @@ cdef class ReceiptWriter:
             put_number(t, receipt.status)
         return 0
 
-    # What only receipts before Byzantium, and only those of transactions with blobs have.
+    # The members of receipts before Byzantium, and of blob transactions.
     cdef int put_rare(self, JsonText* t, object receipt) except -1:
         if receipt.status is None and receipt.post_state is not None:
             json_put(t, b',"root":')
@@ -156,30 +175,17 @@ cdef class ReceiptWriter:
         self, JsonText* t, object log, bytes transaction_hash, uint64_t index, uint64_t log_index,
         bint removed,
     ) except -1:
-        cdef bint is_first = True
-        json_put(t, b'{"address":')
-        put_data(t, log.address)
-        json_put(t, b',"topics":[')
+        cdef const uint8_t* hashes[2]
+        cdef LogPlace place
+        cdef size_t count = 0
+        hashes[0] = exactly(self.block_hash, 32)
+        hashes[1] = exactly(transaction_hash, 32)
+        place = LogPlace(self.number, self.timestamp, index, hashes[0], hashes[1])
+        json_log_begin(t, exactly(log.address, 20))
         for topic in log.topics:
-            if not is_first:
-                json_put(t, b",")
-            is_first = False
-            put_data(t, topic)
-        json_put(t, b'],"data":')
-        put_data(t, log.data)
-        json_put(t, b',"logIndex":')
-        json_quantity(t, log_index)
-        json_put(t, b',"blockNumber":')
-        json_quantity(t, self.number)
-        json_put(t, b',"transactionHash":')
-        put_data(t, transaction_hash)
-        json_put(t, b',"transactionIndex":')
-        json_quantity(t, index)
-        json_put(t, b',"blockHash":')
-        put_data(t, self.block_hash)
-        json_put(t, b',"blockTimestamp":')
-        json_quantity(t, self.timestamp)
-        json_put(t, b',"removed":')
-        json_bool(t, removed)
-        json_put(t, b"}")
+            json_log_topic(t, count, exactly(topic, 32))
+            count += 1
+        json_log_data(t, bytes_of(log.data), <size_t>len(log.data))
+        json_log_place(t, &place)
+        json_log_end(t, log_index, removed)
         return 0

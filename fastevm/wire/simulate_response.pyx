@@ -11,6 +11,7 @@ from fastevm.execution.header cimport EMPTY_LIST_HASH, HeaderFields
 from fastevm.interpreter.status cimport REVERTED, STOPPED
 from fastevm.primitives.bloom cimport BLOOM_SIZE
 from fastevm.primitives.hashes cimport Hash
+from fastevm.primitives.word cimport word_store
 from fastevm.simulate.engine.chain cimport ChainBlock
 from fastevm.simulate.engine.executor cimport ChainExecutor
 from fastevm.simulate.engine.plan cimport Plan
@@ -20,13 +21,20 @@ from fastevm.wire.text.json_writer cimport (
     JsonText,
     json_free,
     json_hex,
-    json_hex_word,
     json_number,
     json_put,
     json_quantity,
     json_quantity_word,
     json_raw,
     json_string,
+)
+from fastevm.wire.text.log_object cimport (
+    LogPlace,
+    json_log_begin,
+    json_log_data,
+    json_log_end,
+    json_log_place,
+    json_log_topic,
 )
 
 from msgspec.json import encode
@@ -159,29 +167,24 @@ cdef void put_tail(
     JsonText* t, const ChainBlock* block, const Hash* tx_hash, size_t index
 ) noexcept nogil:
     """What all logs of a call share: its place in the chain."""
-    put_number(t, b',"blockNumber":', block.header.number)
-    put_hash(t, b',"transactionHash":', tx_hash)
-    put_number(t, b',"transactionIndex":', index)
-    put_hash(t, b',"blockHash":', &block.hash)
-    put_number(t, b',"blockTimestamp":', block.header.timestamp)
+    cdef LogPlace place = LogPlace(
+        block.header.number, block.header.timestamp, index, &block.hash.b[0], &tx_hash.b[0]
+    )
+    json_log_place(t, &place)
 
 
 cdef void put_log(
     JsonText* t, const LogCopy* log, const uint8_t* data, const JsonText* tail
 ) noexcept nogil:
+    cdef uint8_t topic[32]
     cdef uint32_t i
-    json_put(t, b'{"address":')
-    json_hex(t, log.address.b, 20)
-    json_put(t, b',"topics":[')
+    json_log_begin(t, log.address.b)
     for i in range(log.topic_count):
-        if i:
-            json_put(t, b",")
-        json_hex_word(t, &log.topics[i])
-    json_put(t, b'],"data":')
-    json_hex(t, data + log.data_at, log.size)
+        word_store(topic, &log.topics[i])
+        json_log_topic(t, i, topic)
+    json_log_data(t, data + log.data_at, log.size)
     json_raw(t, tail.out.bytes, tail.out.size)
-    put_number(t, b',"logIndex":', log.index)
-    json_put(t, b',"removed":false}')
+    json_log_end(t, log.index, False)
 
 
 cdef void put_logs(

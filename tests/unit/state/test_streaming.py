@@ -1,6 +1,7 @@
 """Streams of whole states: every state comes back with its root, damage is refused."""
 
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -100,3 +101,22 @@ def test_damaged_chunks_are_refused_or_give_another_root() -> None:
             continue
         if again.state_root() == layer.state_root():
             assert content(again) == content(layer)
+
+
+def test_streams_need_no_memory_beside_a_chunk() -> None:
+    rng = random.Random(5)
+    storage = {rng.getrandbits(256): 1 for _ in range(200_000)}
+    layer = Layer.of({bytes(20): {"nonce": 1, "storage": storage}})
+    reader, sizes = StateReader(), []
+    tracemalloc.start()
+    try:
+        write_state(layer, lambda chunk: sizes.append(len(chunk)))
+        written = tracemalloc.get_traced_memory()[1]
+        write_state(layer, reader.add)
+        current, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sum(sizes) > 6 * 2**20
+    assert written < 2.5 * 2**20
+    assert peak - current < 2.5 * 2**20  # what stays is the state that was read
+    assert reader.finish().state_root() == layer.state_root()
