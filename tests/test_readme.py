@@ -27,6 +27,7 @@ ELSEWHERE = {
     "make node": "builds; `fastevm node` is run here",
     "make test": "runs this test",
     "python -m examples.merchant": "tests/examples/test_merchant_command.py",
+    "python -m examples.paid_api --once weather": "tests/examples/test_paid_api.py",
     "fastevm bench --node --quick": "takes minutes; tests/bench/test_node.py has its parts",
 }
 

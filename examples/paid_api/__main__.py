@@ -1,0 +1,165 @@
+"""``python -m examples.paid_api``: an API whose answers are paid for, and a page that buys them."""
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+from aiohttp import web
+
+from examples.merchant.requests import BadRequest, add_headers, body_of, guarded
+from examples.paid_api.town import Town, build
+from fastevm.payments import PaymentError, State
+from fastevm.payments.x402 import payment_middleware
+from fastevm.payments.x402.messages import decode_header
+
+STATIC: Final = Path(__file__).parent / "static"
+STYLE: Final = Path(__file__).parents[1] / "merchant" / "static"
+SOLD: Final = ("weather", "room")
+MOVES: Final = ("capture", "void")
+
+
+class Desk:
+    """The page's requests: buy as the demonstration's payer, capture and void as its merchant."""
+
+    def __init__(self, town: Town) -> None:
+        self.town, self.url = town, ""
+
+    def routes(self) -> list[web.AbstractRouteDef]:
+        """All of them; those under /api are what is sold."""
+        return [
+            web.get("/", self.page),
+            web.get("/api/weather", self.weather),
+            web.get("/api/room", self.room),
+            web.post("/buy", self.buy),
+            web.get("/holds", self.holds),
+            web.post("/holds/{id}/{move}", self.move),
+            web.static("/static", STATIC),
+            web.static("/style", STYLE),
+        ]
+
+    async def page(self, _: web.Request) -> web.FileResponse:
+        return web.FileResponse(STATIC / "index.html")
+
+    async def weather(self, _: web.Request) -> web.Response:
+        return web.json_response({"weather": "sunny", "degrees": 21})
+
+    async def room(self, _: web.Request) -> web.Response:
+        return web.json_response({"room": 7, "nights": 1})
+
+    async def buy(self, request: web.Request) -> web.Response:
+        """Ask, pay, ask again; what went over the wire, step by step."""
+        what = (await body_of(request, what=str))["what"]
+        if what not in SOLD:
+            raise BadRequest("this is not sold here")
+        return web.json_response({"steps": await bought(self.town, f"{self.url}/api/{what}")})
+
+    async def holds(self, _: web.Request) -> web.Response:
+        """What waits in the escrow, and what was done with it."""
+        found = await asyncio.to_thread(self.town.lane.store.orders)
+        shown = [await self._hold(one.id) for one in found if one.annex]
+        shown.sort(key=lambda one: -one["createdAt"])
+        return web.json_response({"holds": shown})
+
+    async def move(self, request: web.Request) -> web.Response:
+        """Capture a part, or give back what is left."""
+        order_id, move = request.match_info["id"], request.match_info["move"]
+        if move not in MOVES:
+            raise BadRequest("a hold is captured or voided")
+        holds = self.town.lane.holds
+        if move == "void":
+            await holds.void(order_id)
+        else:
+            units = self.town.token.units((await body_of(request, amount=str))["amount"])
+            done = len(await asyncio.to_thread(self.town.lane.store.movements, order_id))
+            await holds.capture(order_id, units, key=f"{order_id}/part/{done}")
+        return web.json_response(await self._hold(order_id))
+
+    async def _hold(self, order_id: str) -> dict[str, Any]:
+        hold, text = await self.town.lane.holds.hold(order_id), self.town.token.text
+        waits = hold.order.state is State.HELD
+        return {
+            "id": order_id,
+            "payer": hold.info.payer,
+            "authorized": text(hold.info.max_amount),
+            "held": text(hold.held.capturable),
+            "captured": text(hold.held.refundable),
+            "open": waits and hold.held.capturable > 0,
+            "left": str(hold.held.capturable / 10**self.town.token.decimals),
+            "createdAt": hold.order.created_at,
+        }
+
+
+async def bought(town: Town, url: str) -> list[dict[str, Any]]:
+    """The three steps of a paid request, for people: asked, signed, answered."""
+    async with aiohttp.ClientSession() as session:
+        async with session.get(url) as asked:
+            body = await asked.read()
+            required = decode_header(asked.headers["PAYMENT-REQUIRED"])
+        offer = required["accepts"][0]
+        price = town.token.text(int(offer["amount"]))
+        started = time.perf_counter()
+        name, value = town.payer.pay(asked.headers, body)
+        signed = time.perf_counter()
+        async with session.get(url, headers={name: value}) as answer:
+            told, receipt = await answer.text(), answer.headers.get("PAYMENT-RESPONSE")
+        done = time.perf_counter()
+    settled = decode_header(receipt) if receipt else {}
+    return [
+        {"title": f"402: it costs {price}", "text": f"{required['resource']['description']}, by"
+         f" {offer['scheme']} to {offer['payTo']}", "raw": json.dumps(required, indent=2)},
+        {"title": f"Signed in {1000 * (signed - started):.0f} ms", "text": "Nothing has moved yet.",
+         "raw": json.dumps(decode_header(value), indent=2)},
+        {"title": f"{answer.status} after {1000 * (done - signed):.0f} ms", "text": told,
+         "raw": json.dumps(settled, indent=2)},
+    ]  # fmt: skip
+
+
+async def serve(port: int, once: str | None) -> None:
+    """Serve until interrupted; or buy one answer, print its steps, and end."""
+    async with AsyncExitStack() as exit_:
+        folder = exit_.enter_context(tempfile.TemporaryDirectory(prefix="paid-api-"))
+        town = await build(exit_, folder)
+        desk = Desk(town)
+        app = web.Application(middlewares=[guarded, payment_middleware(town.paywall)])
+        app.on_response_prepare.append(add_headers)
+        app.add_routes(desk.routes())
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        exit_.push_async_callback(runner.cleanup)
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        desk.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        print(f"Paid API  {desk.url}/", flush=True)
+        if once is None:
+            await asyncio.Event().wait()
+            return
+        for step in await bought(town, f"{desk.url}/api/{once}"):
+            print(f"{step['title']}\n    {step['text']}")
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m examples.paid_api", description=__doc__)
+    parser.add_argument("--port", type=int, default=8090, help="(%(default)s; 0: any)")
+    parser.add_argument("--once", choices=SOLD, help="buy one answer, print the steps, and end")
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING)
+    try:
+        asyncio.run(serve(options.port, options.once))
+    except KeyboardInterrupt:
+        pass
+    except (OSError, RuntimeError, PaymentError) as error:
+        print(f"examples.paid_api: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

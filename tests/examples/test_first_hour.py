@@ -1,0 +1,41 @@
+"""The programs of the first hour do what their page says, one after the other."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from fastevm.bench.node.launch import NodeProcess
+
+from ..shared_data import ROOT
+
+PAGE = (ROOT / "examples/FIRST_HOUR.md").read_text()
+PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+NODE = "http://127.0.0.1:8545"
+LIMIT = 60  # seconds for one program
+
+
+def test_every_program_runs(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fastevm", "node", "--chain-id", "84532", "--port", "0"]
+    node = NodeProcess([*command, "--block-time", "500", "--slice-interval", "100"])
+    node.start()
+    try:
+        printed = ""
+        for number, program in enumerate(PROGRAMS):
+            file = tmp_path / f"program_{number}.py"
+            text = (
+                program.replace(NODE, node.url)
+                .replace(":8402", ":18402")
+                .replace("8402)", "18402)")
+            )
+            file.write_text(text)
+            done = subprocess.run(
+                [sys.executable, file.name], cwd=tmp_path, capture_output=True, text=True,
+                timeout=LIMIT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            printed += done.stdout
+    finally:
+        node.stop()
+    assert "captured 12.50 USDC given back 2.50 USDC" in printed
+    assert '200 {"weather": "sunny"}' in printed
