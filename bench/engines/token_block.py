@@ -10,7 +10,7 @@ from fastevm.bench.engines.clock import cpu_seconds, wall_seconds
 from fastevm.bench.programs.loops import PROGRAM, TOKEN, balance_slot, transfer
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.execution.block import BlockBuilder, execute_block
-from fastevm.execution.draft import draft_header
+from fastevm.execution.header_draft import draft_header
 from fastevm.execution.senders import recover_senders
 from fastevm.spec.schedule import schedule_for
 from fastevm.types import Block, Header

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fastevm.chain.chain import Chain
 from fastevm.errors import InvalidBlock
 from fastevm.execution.block import BlockBuilder
-from fastevm.execution.draft import draft_header
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.fees import gas_limit_towards
-from fastevm.execution.result import BlockResult
+from fastevm.execution.header_draft import draft_header
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.types import ZERO_ADDRESS, ZERO_HASH, Block, Header, Withdrawal

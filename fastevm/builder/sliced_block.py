@@ -10,9 +10,9 @@ from typing import Any
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.chain.chain import Chain
 from fastevm.execution.block import BlockBuilder
-from fastevm.execution.draft import draft_header
+from fastevm.execution.block_result import BlockResult
+from fastevm.execution.header_draft import draft_header
 from fastevm.execution.requests import requests_hash
-from fastevm.execution.result import BlockResult
 from fastevm.execution.roots import ordered_root
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives.keccak import keccak256

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.storage_protocols import ArchivedBlock
 from fastevm.errors import InvalidBlock
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.ethash import validate_seal
-from fastevm.execution.result import BlockResult
 from fastevm.execution.validation import validate_body, validate_header
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer

@@ -32,8 +32,8 @@ from fastevm.chain.retention import (
 from fastevm.chain.storage_protocols import Archive, ArchivedBlock, Journal
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
 from fastevm.execution.block import execute_block
-from fastevm.execution.decoding import decode_block, item_size
-from fastevm.execution.result import BlockResult
+from fastevm.execution.block_decoding import decode_block, item_size
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.validation import Generation, validate_ommers, validate_result
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer

@@ -9,7 +9,7 @@ from fastevm.conformance import difficulty
 from fastevm.conformance.fields import account_of, address_of, bytes_of, number_of
 from fastevm.conformance.runner import Case, Mismatch
 from fastevm.crypto.secp256k1 import public_key_address, recover_signer, sign
-from fastevm.execution.decoding import decode_block
+from fastevm.execution.block_decoding import decode_block
 from fastevm.execution.ethash import light_cache, seal_hash, seal_of
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives import rlp

@@ -9,7 +9,7 @@ from fastevm.chain.config import MAINNET_DEPOSIT_CONTRACT, ChainConfig
 from fastevm.conformance.fields import accounts_of, bytes_of, number_of
 from fastevm.conformance.runner import Case, Mismatch
 from fastevm.errors import InvalidBlock
-from fastevm.execution.decoding import decode_block
+from fastevm.execution.block_decoding import decode_block
 from fastevm.spec.activation import activations_named
 from fastevm.spec.blobs import read_blob_schedule
 from fastevm.state.layer import Layer

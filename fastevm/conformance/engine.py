@@ -15,7 +15,7 @@ from fastevm.conformance.blockchain import (
 from fastevm.conformance.fields import accounts_of, bytes_of, number_of
 from fastevm.conformance.runner import Apart, Case, Mismatch
 from fastevm.errors import InvalidBlock
-from fastevm.execution.decoding import decode_transaction
+from fastevm.execution.block_decoding import decode_transaction
 from fastevm.execution.requests import requests_hash
 from fastevm.execution.roots import ordered_root
 from fastevm.primitives import rlp

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from fastevm.execution.result import BlockResult
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer

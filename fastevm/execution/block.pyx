@@ -17,7 +17,7 @@ from fastevm.execution.requests import (
     deposit_requests,
     requests_hash,
 )
-from fastevm.execution.result import BlockResult
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.rewards import block_rewards, withdrawal_credits
 from fastevm.execution.senders import recover_senders
 from fastevm.execution.validation import ommers_hash, transactions_root, withdrawals_root
@@ -92,7 +92,7 @@ cdef class BlockBuilder:
     ``begin()`` makes the system calls at the block's start, ``add()`` runs a transaction,
     ``snapshot()`` gives the state so far, ``seal()`` ends the block. ``header`` is a draft:
     everything that does not follow from the execution must be in it (see
-    `fastevm.execution.draft.draft_header`).
+    `fastevm.execution.header_draft.draft_header`).
     """
 
     def __cinit__(self, *args, **options):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, final
 
-from fastevm.execution.fields import AccessListEntry, Authorization
+from fastevm.execution.transaction_fields import AccessListEntry, Authorization
 
 @final
 class Transaction:

@@ -4,8 +4,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.errors import TransactionDecodeError
-from fastevm.execution.fields import AccessListEntry
-from fastevm.execution.fields import Authorization as AuthorizationFields
+from fastevm.execution.transaction_fields import AccessListEntry
+from fastevm.execution.transaction_fields import Authorization as AuthorizationFields
 from fastevm.crypto.secp256k1 import sign as sign_hash
 
 from fastevm.execution.encode cimport encode_fields, encode_signed

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from fastevm.errors import InvalidBlock
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.difficulty import child_difficulty
 from fastevm.execution.fees import (
     gas_limit_bounds,
     next_base_fee,
     next_excess_blob_gas,
 )
-from fastevm.execution.result import BlockResult
 from fastevm.execution.roots import ordered_root
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256

@@ -15,7 +15,7 @@ from fastevm.chain.config import ChainConfig
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
-from fastevm.execution.result import BlockResult
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development

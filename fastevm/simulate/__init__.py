@@ -19,8 +19,8 @@ _VALUES = (
 # Where each name lives.
 _HOMES = {
     **dict.fromkeys(_VALUES.split(), "fastevm.simulate.values"),
-    "AccessListEntry": "fastevm.execution.fields",
-    "Authorization": "fastevm.execution.fields",
+    "AccessListEntry": "fastevm.execution.transaction_fields",
+    "Authorization": "fastevm.execution.transaction_fields",
     "BundleResult": "fastevm.simulate.batch.results",
     "Cancellation": "fastevm.simulate.engine.deadline",
     "Columns": "fastevm.simulate.batch.columns",

@@ -1,7 +1,7 @@
 """Calls, gas estimates and simulated chains on any state, with overrides."""
 
-from fastevm.execution.fields import AccessListEntry as AccessListEntry
-from fastevm.execution.fields import Authorization as Authorization
+from fastevm.execution.transaction_fields import AccessListEntry as AccessListEntry
+from fastevm.execution.transaction_fields import Authorization as Authorization
 from fastevm.simulate.api import simulate as simulate
 from fastevm.simulate.api import simulate_async as simulate_async
 from fastevm.simulate.batch.capsule import make_capsule as make_capsule

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fastevm.errors import FastevmError
-from fastevm.execution.fields import AccessListEntry, Authorization
+from fastevm.execution.transaction_fields import AccessListEntry, Authorization
 from fastevm.types import Block, Withdrawal
 
 ZERO_ADDRESS: Final = bytes(20)

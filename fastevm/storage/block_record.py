@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from fastevm.execution.decoding import decode_block
+from fastevm.execution.block_decoding import decode_block
 from fastevm.storage.receipts import pack_receipts, unpack_receipts
 from fastevm.types import Block, Receipt
 

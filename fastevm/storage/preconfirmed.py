@@ -15,7 +15,7 @@ from fastevm.builder.pending_block import PendingBlock
 from fastevm.builder.sliced_block import PAYLOAD_ID_SIZE, SlicedBlock
 from fastevm.chain.chain import Chain
 from fastevm.errors import FastevmError
-from fastevm.execution.result import BlockResult
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives import rlp
 from fastevm.storage.record_file import RecordFile

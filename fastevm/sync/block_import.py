@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from fastevm.chain.chain import Chain
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import InvalidBlock, StateUnavailableError
-from fastevm.execution.decoding import decode_block
+from fastevm.execution.block_decoding import decode_block
 from fastevm.sync.upstream import Upstream, UpstreamError
 from fastevm.types import Block
 from fastevm.wire.blocks import block_from_json

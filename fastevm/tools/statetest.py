@@ -17,7 +17,7 @@ from fastevm.errors import FastevmError
 from fastevm.evm import EVM, ExecutionResult
 from fastevm.execution.transaction import Transaction
 from fastevm.tracing.runner import execute_traced
-from fastevm.tracing.steps import LineLogger
+from fastevm.tracing.step_loggers import Eip3155Logger
 from fastevm.wire.text.hex import hex_bytes, quantity
 
 NOTHING: Final = 2  # exit code: nothing was run
@@ -143,7 +143,7 @@ def execute_logged(
     log: TextIO, options: Mapping[str, bool], evm: EVM, transaction: Transaction
 ) -> ExecutionResult:
     """Execute a transaction, a line for each of its steps."""
-    observer = LineLogger(log, **options)
+    observer = Eip3155Logger(log, **options)
     try:
         return execute_traced(evm, transaction, observer)
     finally:

@@ -10,7 +10,7 @@ from typing import Final
 from fastevm.chain.config import MAINNET_DEPOSIT_CONTRACT
 from fastevm.chain.dao_fork import apply_dao_fork
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, UnknownForkError
-from fastevm.execution.result import BlockResult
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.roots import ordered_root
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives.bloom import merge_blooms
@@ -23,7 +23,7 @@ from fastevm.tools.options import CONFIG_FAULT, EVM_FAULT, IO_FAULT, Options, To
 from fastevm.tools.reading import Environment, Inputs, transactions_of
 from fastevm.tools.writing import Outputs, Transition, alloc_json, body_hex, result_json
 from fastevm.tracing.runner import TracedRunner
-from fastevm.tracing.steps import LineLogger
+from fastevm.tracing.step_loggers import Eip3155Logger
 from fastevm.types import Block, Header, Receipt
 
 add_arguments = command.add_arguments
@@ -154,7 +154,7 @@ def _add_traced(builder: Builder, transaction: Transaction, options: Options, fo
     path = folder / f"trace-{index}-0x{transaction.hash.hex()}.jsonl"
     try:
         with path.open("w") as file:
-            observer = LineLogger(
+            observer = Eip3155Logger(
                 file,
                 stack=not options["trace.nostack"],
                 memory=options["trace.memory"] and not options["trace.nomemory"],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fastevm.execution.result import BlockResult
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.roots import ordered_root
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives import rlp

@@ -1,4 +1,4 @@
-"""What a run did: struct logs, trees of calls, prestates, access lists and EIP-3155 lines."""
+"""Traces of runs: struct logs, call trees, prestates, access lists and EIP-3155 lines."""
 
 from fastevm.tracing.access_list import AccessListResult, create_access_list
 from fastevm.tracing.blocks import trace_block, trace_call, trace_transaction

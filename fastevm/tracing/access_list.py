@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from fastevm.errors import InvalidTransaction
-from fastevm.execution.fields import AccessListEntry
 from fastevm.execution.transaction import Transaction
+from fastevm.execution.transaction_fields import AccessListEntry
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
 from fastevm.simulate.calls import Attempt
@@ -20,19 +20,19 @@ from fastevm.simulate.values import (
     StateOverrides,
     StateView,
 )
+from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.runner import TracedRunner
-from fastevm.tracing.touches import TouchObserver
 from fastevm.tracing.values import TracingError
 
 ROUNDS_LIMIT: Final = 16  # runs of one request; a list that is still not stable then is an error
 LAST_NONCE: Final = 2**64 - 1
 
-Touched = dict[bytes, set[int]]
+Accessed = dict[bytes, set[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class AccessListResult:
-    """The stable list, the gas of the call with it, and what the call failed with, if it did."""
+    """The stable list, the gas of the call with it, and the error of the call or None."""
 
     access_list: tuple[AccessListEntry, ...]
     gas_used: int
@@ -47,56 +47,57 @@ def create_access_list(
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> AccessListResult:
-    """The accounts and slots that ``call`` looks at on ``view`` (EIP-2930).
+    """The accounts and slots that ``call`` accesses on ``view`` (EIP-2930).
 
-    Left out are sender, recipient, precompiles and authorities, unless one of their slots is
-    looked at. Raises TracingError for a call that breaks a rule, in go-ethereum's words.
+    Sender, recipient, precompiles and authorities are left out, unless one of their slots is
+    accessed. Raises TracingError, with go-ethereum's message, for a call that breaks a rule.
     """
     attempt = Attempt(view, call, state_overrides or {}, BlockOverrides())
     gas = gas_cap or attempt.environment.gas_limit if call.gas is None else call.gas
     gas = min(gas, gas_cap) if gas_cap else gas
     left_out: set[bytes] | None = None
-    touched: Touched = {e.address: set(e.storage_keys) for e in call.access_list or ()}
+    accessed: Accessed = {e.address: set(e.storage_keys) for e in call.access_list or ()}
     runner = TracedRunner()
     with WATCHDOG.watch(runner, timeout):
         for _ in range(ROUNDS_LIMIT):
-            transaction = _prepared(runner, attempt, gas, touched)
+            transaction = _prepared(runner, attempt, gas, accessed)
             if left_out is None:
                 left_out = _left_out(attempt, transaction)
-                touched = {a: s for a, s in touched.items() if s or a not in left_out}
-            observer = TouchObserver()
+                accessed = {a: s for a, s in accessed.items() if s or a not in left_out}
+            observer = AccessObserver()
             outcome = _run(runner, transaction, observer)
-            found = _joined(touched, observer, left_out)
-            if found == touched:
-                return _result(touched, outcome)
-            touched = found
+            found = _joined(accessed, observer, left_out)
+            if found == accessed:
+                return _result(accessed, outcome)
+            accessed = found
     raise TracingError(f"the access list is not stable after {ROUNDS_LIMIT} runs")
 
 
-def _result(touched: Touched, outcome: CallOutcome) -> AccessListResult:
+def _result(accessed: Accessed, outcome: CallOutcome) -> AccessListResult:
     error = outcome.error
     if outcome.reverted:
         error = "execution reverted"
-    return AccessListResult(_entries(touched), outcome.gas_used, error)
+    return AccessListResult(_entries(accessed), outcome.gas_used, error)
 
 
-def _entries(touched: Touched) -> tuple[AccessListEntry, ...]:
+def _entries(accessed: Accessed) -> tuple[AccessListEntry, ...]:
     return tuple(
-        AccessListEntry(address, tuple(sorted(slots))) for address, slots in sorted(touched.items())
+        AccessListEntry(address, tuple(sorted(slots)))
+        for address, slots in sorted(accessed.items())
     )
 
 
-def _prepared(runner: TracedRunner, attempt: Attempt, gas: int, touched: Touched) -> Transaction:
-    """Open the runner, and give the transaction with the list so far."""
+def _prepared(runner: TracedRunner, attempt: Attempt, gas: int, accessed: Accessed) -> Transaction:
+    """Open the runner; the transaction with the list so far."""
     runner.open(attempt.view, environment=attempt.environment)
     runner.override(attempt.plan)
-    request = replace(attempt.request, access_list=_entries(touched))
+    request = replace(attempt.request, access_list=_entries(accessed))
     if not attempt.schedule.parameters["has_access_lists"]:
         request = replace(request, access_list=None)
     return transaction_of(request, gas, runner.nonce(request.sender), attempt.view)
 
 
-def _run(runner: TracedRunner, transaction: Transaction, observer: TouchObserver) -> CallOutcome:
+def _run(runner: TracedRunner, transaction: Transaction, observer: AccessObserver) -> CallOutcome:
     try:
         return runner.trace(transaction, observer, as_call=True)
     except InvalidTransaction as error:
@@ -105,7 +106,7 @@ def _run(runner: TracedRunner, transaction: Transaction, observer: TouchObserver
 
 
 def _left_out(attempt: Attempt, transaction: Transaction) -> set[bytes]:
-    """What is warm anyway, or no account of its own: see `create_access_list`."""
+    """The addresses that are warm without a list: see `create_access_list`."""
     precompiles = attempt.schedule.precompiles.values()
     addresses = {number.to_bytes(20, "big") for number in precompiles}
     sender = attempt.request.sender
@@ -126,9 +127,9 @@ def _created_address(creator: bytes, nonce: int) -> bytes:
     return keccak256(rlp.encode((creator, nonce)))[-20:]
 
 
-def _joined(touched: Touched, observer: TouchObserver, left_out: set[bytes]) -> Touched:
-    """The list so far, and what was looked at beyond it."""
-    found = {address: set(slots) for address, slots in touched.items()}
+def _joined(accessed: Accessed, observer: AccessObserver, left_out: set[bytes]) -> Accessed:
+    """The list so far, extended by what the run accessed."""
+    found = {address: set(slots) for address, slots in accessed.items()}
     for address in observer.accounts - left_out:
         found.setdefault(address, set())
     for address, slots in observer.slots.items():

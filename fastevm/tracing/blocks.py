@@ -20,7 +20,7 @@ from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.tracers import Finished, tracer_for
 from fastevm.tracing.values import TRACE_BYTES_LIMIT, TraceRequest, TracingError
 
-BLOCK_TIME_LIMIT: Final = 60.0  # seconds for all transactions of a block together
+BLOCK_TIME_LIMIT: Final = 60.0  # seconds for all transactions of a block
 
 
 def trace_block(
@@ -29,8 +29,8 @@ def trace_block(
     """A trace of each transaction of a block.
 
     ``view`` is the state under the block, with the block's own header and rules. Raises
-    TracingError for an unknown tracer, a limit that was reached, and a transaction that the block
-    cannot hold.
+    TracingError for an unknown tracer, a reached limit, and a transaction that is invalid in the
+    block.
     """
     runner = TracedRunner()
     runner.open(view)
@@ -46,7 +46,7 @@ def trace_transaction(
 ) -> Any:
     """A trace of transaction ``index`` of a block, after those before it; see ``trace_block``."""
     runner, budget = TracedRunner(), Budget()
-    tracer_for(request, 0)  # an unknown name is told before anything runs
+    tracer_for(request, 0)  # raises for an unknown name before anything runs
     _replay(runner, view, transactions[:index], budget)
     return _traced(runner, transactions[index], request, budget)
 
@@ -61,9 +61,9 @@ def trace_call(
     block_overrides: BlockOverrides | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
 ) -> Any:
-    """A trace of a call on ``view``; see `fastevm.simulate.calls.call` for what the call is given.
+    """A trace of a call on ``view``; see `fastevm.simulate.calls.call` for its arguments.
 
-    With ``before`` the view is the state under its block, and these transactions of it run first.
+    ``before``: transactions that run first; ``view`` is then the state under their block.
     """
     tracer_for(request, 0)
     attempt = Attempt(view, call, state_overrides or {}, block_overrides or BlockOverrides())
@@ -103,7 +103,7 @@ class Budget:
         self.size = TRACE_BYTES_LIMIT
 
     def seconds(self) -> float:
-        """What is left of the time; TracingError when there is none."""
+        """Seconds left; TracingError if there are none."""
         left = self.ends - time.monotonic()
         if left <= 0:
             raise TracingError("execution timeout")
@@ -113,7 +113,7 @@ class Budget:
 def _replay(
     runner: TracedRunner, view: StateView, transactions: Sequence[Transaction], budget: Budget
 ) -> None:
-    """Run the start of a block that nobody watches."""
+    """Run the first transactions of a block untraced."""
     runner.open(view)
     with WATCHDOG.watch(runner, budget.seconds()):
         runner.begin()

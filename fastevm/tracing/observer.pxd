@@ -1,5 +1,4 @@
-# Runs a transaction on the traced twin of the loop and shows an observer what happens, without the
-# GIL.
+# Runs a transaction on the traced loop and lets an observer read its records, without the GIL.
 from libc.stdint cimport uint64_t
 
 from fastevm.execution.outcome cimport TxError, TxOptions, TxResult
@@ -8,21 +7,22 @@ from fastevm.interpreter.machine cimport Machine
 from fastevm.interpreter.tracer cimport StepTrace
 
 
-# Sees a run. `trace` says what is recorded; with a limit of one byte the run stops before every op,
-# so that `observe` finds the machine as the op will find it and the op before in the records.
+# `trace` says what is recorded. With a limit of one byte the run stops before every op: `observe`
+# then sees the machine as the op will find it, and the op before it in the records.
 cdef class Observer:
     cdef StepTrace trace
-    cdef bint overflowed      # it gave up because a named limit was reached
-    cdef bint starved         # or for lack of memory
-    cdef object error         # or because this was raised
+    # why it stopped the run
+    cdef bint overflowed      # a limit was reached
+    cdef bint starved         # out of memory
+    cdef object error         # an exception was raised
 
     # Read and clear the records; False stops the run.
     cdef bint observe(self, Machine* m) noexcept nogil
-    # The same after the last op; `m` has no frame any more.
+    # The same after the last op; `m` has no frame left.
     cdef bint finish(self, Machine* m) noexcept nogil
 
 
-# As `transact` (execution/transact.pxd). TX_CANCELLED also when the observer gave up.
+# As `transact` (execution/transact.pxd). TX_CANCELLED also if the observer stopped the run.
 cdef TxError transact_observed(
     Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxResult* result,
     Observer observer,

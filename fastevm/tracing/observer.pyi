@@ -1,7 +1,7 @@
-"""Runs transactions and shows an observer what happens."""
+"""Observers of a run."""
 
 class Observer:
-    """Sees a run; this one keeps nothing of it."""
+    """Base of the observers; keeps nothing."""
 
     @property
     def kept(self) -> int: ...

@@ -1,4 +1,4 @@
-"""Runs a transaction on the traced twin of the loop and shows an observer what happens."""
+"""Runs a transaction on the traced loop and lets an observer read its records."""
 
 from libc.stdint cimport uint64_t
 
@@ -19,14 +19,14 @@ from fastevm.interpreter.tracer cimport StepTrace, tracer_clear
 
 
 cdef class Observer:
-    """Sees a run; this one keeps nothing of it."""
+    """Base of the observers; keeps nothing."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
         self.trace = StepTrace(steps=False, calls=True)
 
     @property
     def kept(self) -> int:
-        """Bytes of records and text that it took."""
+        """Bytes of records and text that were kept."""
         return 0
 
     cdef bint observe(self, Machine* m) noexcept nogil:
@@ -37,7 +37,7 @@ cdef class Observer:
         return self.observe(m)
 
 
-cdef TxError go_on(
+cdef TxError run_to_end(
     Machine* m, TxRun* run, TxResult* result, Observer observer
 ) noexcept nogil:
     cdef TxError error = transact_run(m, run, result)
@@ -63,7 +63,7 @@ cdef TxError transact_observed(
     m.tracer = observer.trace.c
     error = transact_begin(m, tx, options, block_gas_left, &run, result)
     if error == TX_VALID:
-        error = go_on(m, &run, result, observer)
+        error = run_to_end(m, &run, result, observer)
         if error == TX_VALID and not observer.finish(m):
             error = TX_CANCELLED
     m.tracer = NULL

@@ -1,4 +1,4 @@
-"""The accounts that a transaction looked at, as they were before it, and what it changed."""
+"""The accounts that a transaction accessed, in the format of go-ethereum's prestateTracer."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from fastevm.primitives.keccak import keccak256
 from fastevm.state.layer import Layer
-from fastevm.tracing.touches import TouchObserver
+from fastevm.tracing.access_observer import AccessObserver
 from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
 
 Json = dict[str, Any]
 
-DELEGATION_MARK: Final = bytes.fromhex("ef0100")  # EIP-7702
+DELEGATION_PREFIX: Final = bytes.fromhex("ef0100")  # EIP-7702
 DELEGATION_SIZE: Final = 23
 
 
@@ -40,29 +40,29 @@ class Snapshot:
         return not (self.balance or self.nonce or self.code)
 
 
-def touched_slots(
-    observer: TouchObserver, always: Iterable[bytes], states: Iterable[Layer]
+def accessed_slots(
+    observer: AccessObserver, always: Iterable[bytes], states: Iterable[Layer]
 ) -> dict[bytes, set[int]]:
-    """The slots looked at, of each account looked at.
+    """The accessed slots of each accessed account.
 
-    ``always`` are the accounts that a transaction looks at in any case. Where code is delegated in
-    one of the states, the account that has it belongs to the list.
+    ``always``: the accounts that a transaction accesses in any case. If the code of a called
+    account is a delegation in one of the states, its delegate is in the result too.
     """
     called = {*always, *observer.callees}
     accounts = {*called, *observer.accounts, *observer.created, *observer.slots}
     for layer in states:
         for address in called:
             code = layer.code(address)
-            if len(code) == DELEGATION_SIZE and code.startswith(DELEGATION_MARK):
-                accounts.add(code[len(DELEGATION_MARK) :])
+            if len(code) == DELEGATION_SIZE and code.startswith(DELEGATION_PREFIX):
+                accounts.add(code[len(DELEGATION_PREFIX) :])
     return {address: observer.slots.get(address, set()) for address in sorted(accounts)}
 
 
 def prestate_json(
-    touched: Mapping[bytes, set[int]], before: Layer, after: Layer, options: PrestateOptions
+    accessed: Mapping[bytes, set[int]], before: Layer, after: Layer, options: PrestateOptions
 ) -> Json:
     """The answer of prestateTracer: accounts by address, or ``pre`` and ``post`` of a diff."""
-    pre = {address: _snapshot(before, address, slots) for address, slots in touched.items()}
+    pre = {address: _snapshot(before, address, slots) for address, slots in accessed.items()}
     if options.diff:
         return _difference(pre, after, options)
     return {

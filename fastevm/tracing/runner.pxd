@@ -1,4 +1,4 @@
-# A block whose transactions may be watched.
+# A block whose transactions may be traced.
 from fastevm.execution.outcome cimport TxResult
 from fastevm.execution.transaction cimport Transaction
 from fastevm.simulate.engine.runner cimport Runner
@@ -6,6 +6,6 @@ from fastevm.tracing.observer cimport Observer
 
 
 cdef class TracedRunner(Runner):
-    cdef int watch(
+    cdef int run_traced(
         self, Transaction source, Observer observer, bint as_call, TxResult* result
     ) except -1

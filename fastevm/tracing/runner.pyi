@@ -1,4 +1,4 @@
-"""Runs transactions that somebody watches."""
+"""Runs transactions traced."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,7 @@ from fastevm.simulate.values import CallOutcome
 from fastevm.tracing.observer import Observer
 
 class TracedRunner(Runner):
-    """A block whose transactions may be watched; one thread at a time."""
+    """A block whose transactions may be traced; one thread at a time."""
 
     @property
     def coinbase(self) -> bytes: ...

@@ -1,4 +1,4 @@
-"""Runs transactions that somebody watches: in a block, as a call, or on an ``EVM``."""
+"""Runs transactions traced: in a block, as a call, or on an ``EVM``."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -28,7 +28,7 @@ from fastevm.tracing.values import TRACE_BYTES_LIMIT, TracingError
 
 
 cdef object fault(TxError error, Transaction source, const TxResult* result, Observer observer):
-    """The exception for a transaction that did not get to its end."""
+    """The exception for a transaction that was not executed to its end."""
     if observer.error is not None:
         return observer.error
     if observer.starved:
@@ -41,15 +41,15 @@ cdef object fault(TxError error, Transaction source, const TxResult* result, Obs
 
 
 cdef class TracedRunner(Runner):
-    """A block whose transactions may be watched; one thread at a time."""
+    """A block whose transactions may be traced; one thread at a time."""
 
     @property
     def coinbase(self) -> bytes:
-        """Whom fees go to, overrides included."""
+        """The address that fees are paid to, overrides included."""
         return self.c.context.coinbase.b[:20]
 
     def replay(self, transactions: Iterable[Transaction]) -> None:
-        """Run transactions that nobody watches; InvalidTransaction for one that does not fit."""
+        """Run transactions untraced; InvalidTransaction for the first invalid one."""
         cdef Transaction source
         cdef TxOptions options
         cdef TxResult result
@@ -66,25 +66,25 @@ cdef class TracedRunner(Runner):
     def trace(
         self, transaction: Transaction, observer: Observer, *, as_call: bool = False
     ) -> CallOutcome:
-        """Run one transaction under the eyes of ``observer``; what it gave.
+        """Run one transaction and let ``observer`` read its records; the outcome.
 
         ``as_call``: nonces, the sender's code and, at a price of zero, fees do not matter. Raises
         InvalidTransaction (nothing changed), TracingError when cancelled and ResourceLimitError
         when the trace grows too large.
         """
         cdef TxResult result
-        self.watch(transaction, observer, as_call, &result)
+        self.run_traced(transaction, observer, as_call, &result)
         return self.outcome(&result)
 
     def add_traced(self, transaction: Transaction, observer: Observer) -> object:
-        """As ``BlockBuilder.add``, watched by ``observer``: the receipt."""
+        """As ``BlockBuilder.add``, traced by ``observer``; the receipt."""
         cdef TxResult result
-        self.watch(transaction, observer, False, &result)
+        self.run_traced(transaction, observer, False, &result)
         self.close_receipt()
         self.added.append(transaction)
         return self.receipt(self.c.receipts.count - 1)
 
-    cdef int watch(
+    cdef int run_traced(
         self, Transaction source, Observer observer, bint as_call, TxResult* result
     ) except -1:
         cdef TxOptions options
@@ -112,7 +112,7 @@ cdef class TracedRunner(Runner):
 
 
 def execute_traced(evm: EVM, transaction: Transaction, observer: Observer) -> ExecutionResult:
-    """As ``EVM.execute``, watched by ``observer``."""
+    """As ``EVM.execute``, traced by ``observer``."""
     cdef EVM machine = evm
     cdef Transaction source = transaction
     cdef TxResult outcome

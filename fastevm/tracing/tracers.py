@@ -1,4 +1,4 @@
-"""The tracers by name: what each watches, and the answer that it gives in the end."""
+"""The tracers by name: the observer of each, and its result."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ import msgspec
 from fastevm.execution.transaction import Transaction
 from fastevm.simulate.values import CallOutcome
 from fastevm.state.layer import Layer
-from fastevm.tracing.calls import CallTree, call_json
+from fastevm.tracing.access_observer import AccessObserver
+from fastevm.tracing.call_tree import CallTree, call_json
+from fastevm.tracing.frame_observer import FrameObserver
 from fastevm.tracing.observer import Observer
-from fastevm.tracing.prestate import PrestateOptions, prestate_json, touched_slots
-from fastevm.tracing.records import FrameObserver
-from fastevm.tracing.steps import StructLogger
-from fastevm.tracing.touches import TouchObserver
+from fastevm.tracing.prestate import PrestateOptions, accessed_slots, prestate_json
+from fastevm.tracing.step_loggers import StructLogger
 from fastevm.tracing.values import StepOptions, TraceRequest, TracingError
 from fastevm.wire.text.hex import hex_bytes
 
@@ -24,7 +24,7 @@ SHOWN_NAME: Final = 64  # characters of a caller's text that an error repeats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A transaction that was watched to its end; the two states only where a tracer needs them."""
+    """A transaction after its traced run; the two states only if the tracer needs them."""
 
     transaction: Transaction
     outcome: CallOutcome
@@ -34,7 +34,7 @@ class Finished:
 
 
 class Tracer(Protocol):
-    """Watches one transaction; ``result`` is a JSON value, or raw JSON."""
+    """Traces one transaction; ``result`` is a JSON value, or raw JSON."""
 
     @property
     def observer(self) -> Observer: ...
@@ -82,7 +82,7 @@ class CallTracer:
 
 
 class PrestateTracer:
-    """The state that the transaction looked at."""
+    """The state that the transaction accessed."""
 
     needs_states = True
 
@@ -96,17 +96,17 @@ class PrestateTracer:
         )
         if self.options.diff and self.options.include_empty:
             raise TracingError("cannot use diffMode with includeEmpty")
-        self.observer: TouchObserver = TouchObserver(skip_failed=True)
+        self.observer: AccessObserver = AccessObserver(skip_failed=True)
 
     def result(self, finished: Finished) -> Any:
         before, after = finished.before, finished.after
         assert before is not None and after is not None
-        touched = touched_slots(self.observer, _looked_at(finished), (before, after))
-        return prestate_json(touched, before, after, self.options)
+        accessed = accessed_slots(self.observer, _always_accessed(finished), (before, after))
+        return prestate_json(accessed, before, after, self.options)
 
 
-def _looked_at(finished: Finished) -> Iterable[bytes]:
-    """The accounts that a transaction looks at in any case."""
+def _always_accessed(finished: Finished) -> Iterable[bytes]:
+    """The accounts that a transaction accesses in any case."""
     transaction = finished.transaction
     yield transaction.sender or bytes(20)
     yield finished.coinbase
@@ -136,7 +136,7 @@ def tracer_for(request: TraceRequest, budget: int) -> Tracer:
 
 
 def unknown_tracer(name: str) -> str:
-    """The words for a tracer that does not exist."""
+    """The message for a tracer that does not exist."""
     near = get_close_matches(name, _TRACERS, n=1, cutoff=0.4)
     hint = f'did you mean "{near[0]}"?' if near else f"there are {' and '.join(_TRACERS)}"
     return f'unknown tracer "{name[:SHOWN_NAME]}": {hint}'

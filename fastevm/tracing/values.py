@@ -1,4 +1,4 @@
-"""What callers ask of a tracer, and the limits of what it may keep."""
+"""Requests for traces, and the limits of time and memory."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from fastevm.errors import FastevmError
 
 TRACE_BYTES_LIMIT: Final = 128 * 1024 * 1024  # of one request: records kept, or JSON rendered
 DEFAULT_TIMEOUT: Final = 5.0  # seconds for one transaction
-MAX_TIMEOUT: Final = 60.0  # seconds; a longer one that somebody asks for is cut
+MAX_TIMEOUT: Final = 60.0  # seconds; longer requests are reduced to it
 
 _DURATION: Final = re.compile(r"([+-])?((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)")
 _PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
@@ -49,7 +49,7 @@ class TraceRequest:
 def seconds_of(text: str) -> float:
     """The seconds of a Go duration such as ``10s`` or ``1m30s``, at most ``MAX_TIMEOUT``.
 
-    TracingError in Go's words for what is none.
+    Raises TracingError, with Go's message, for any other text.
     """
     found = _DURATION.fullmatch(text)
     if not found:

@@ -8,7 +8,7 @@ names a fault. Unknown members are ignored, and null is the same as absent. All 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fastevm.execution.fields import AccessListEntry, Authorization
+from fastevm.execution.transaction_fields import AccessListEntry, Authorization
 from fastevm.simulate.values import (
     AccountOverride,
     BlockOverrides,

@@ -7,7 +7,7 @@ from fastevm.chain.chain import Chain
 from fastevm.conformance.blockchain import config_of, genesis_of
 from fastevm.conformance.fields import accounts_of, bytes_of
 from fastevm.errors import InvalidBlock
-from fastevm.execution.decoding import decode_block
+from fastevm.execution.block_decoding import decode_block
 from fastevm.state.layer import Layer
 from fastevm.types import Block
 

@@ -11,7 +11,7 @@ from fastevm.errors import InvalidTransaction
 from fastevm.spec.opcodes import BY_MNEMONIC
 from fastevm.spec.schedule import schedule_for
 from fastevm.tracing.runner import execute_traced
-from fastevm.tracing.steps import LineLogger
+from fastevm.tracing.step_loggers import Eip3155Logger
 
 from .cases import Case, make_case
 from .judge import KNOWN
@@ -29,7 +29,7 @@ def steps_of(case: Case) -> list[tuple[list[int], bool]]:
     """
     evm, lines = prepare(case, evm_of(case.fork)), io.StringIO()
     for fields in case.transactions:
-        observer = LineLogger(lines)
+        observer = Eip3155Logger(lines)
         try:
             execute_traced(evm, transaction_of(fields), observer)
         except InvalidTransaction:

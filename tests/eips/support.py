@@ -17,7 +17,7 @@ from fastevm.bench.programs.assembler import assemble
 from fastevm.chain.chain import Chain
 from fastevm.errors import InvalidBlock, InvalidTransaction
 from fastevm.evm import ExecutionResult
-from fastevm.execution.draft import draft_header
+from fastevm.execution.header_draft import draft_header
 from fastevm.execution.validation import validate_header
 from fastevm.spec.forks import FORKS, fork_named
 from fastevm.spec.schedule import schedule_for

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from fastevm.execution.draft import draft_header
+from fastevm.execution.header_draft import draft_header
 from fastevm.simulate.values import BlockOverrides
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.types import Header

@@ -7,7 +7,7 @@ from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.execution.block import BlockBuilder
-from fastevm.execution.draft import draft_header
+from fastevm.execution.header_draft import draft_header
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.activation import activations_named
 

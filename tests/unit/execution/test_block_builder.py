@@ -6,7 +6,7 @@ import rlp
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction
 from fastevm.execution.block import BlockBuilder, execute_block
-from fastevm.execution.draft import draft_header
+from fastevm.execution.header_draft import draft_header
 from fastevm.execution.roots import ordered_root
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives.keccak import keccak256

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastevm.errors import InvalidBlock
-from fastevm.execution.decoding import decode_block
+from fastevm.execution.block_decoding import decode_block
 from fastevm.execution.transaction import Transaction
 from fastevm.types import HEADER_LAYOUT, HEADER_SIZES, Block, Header, Log, Receipt, Withdrawal
 

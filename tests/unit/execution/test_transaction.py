@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastevm.errors import TransactionDecodeError
-from fastevm.execution.fields import Authorization
 from fastevm.execution.transaction import Transaction, sign_authorization
+from fastevm.execution.transaction_fields import Authorization
 
 KEY = bytes.fromhex("45a915e4d060149eb4365960e6a7a45f334393093061116b197e3240065ff2d8")
 SIGNER = keys.PrivateKey(KEY).public_key.to_canonical_address()

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fastevm.chain.fork_choice import HeadChange
-from fastevm.execution.decoding import decode_block
+from fastevm.execution.block_decoding import decode_block
 from fastevm.primitives import rlp
 from fastevm.simulate import (
     BlockOverrides,

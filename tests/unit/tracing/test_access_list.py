@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fastevm.execution.fields import AccessListEntry
+from fastevm.execution.transaction_fields import AccessListEntry
 from fastevm.simulate.values import AccountOverride, CallRequest
 from fastevm.tracing import TracingError, create_access_list
 

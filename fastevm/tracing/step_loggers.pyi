@@ -1,4 +1,4 @@
-"""Steps as JSON text."""
+"""Loggers of steps: struct logs, and lines of EIP-3155."""
 
 from typing import TextIO
 
@@ -9,7 +9,7 @@ class StructLogger(Observer):
     def __init__(self, options: StepOptions, *, budget: int = ...) -> None: ...
     def text(self) -> bytes: ...
 
-class LineLogger(Observer):
+class Eip3155Logger(Observer):
     def __init__(
         self,
         stream: TextIO,

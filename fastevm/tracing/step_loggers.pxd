@@ -1,4 +1,4 @@
-# Steps as JSON text, rendered while the run goes on.
+# Loggers of steps: JSON text, rendered during the run.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from fastevm.interpreter.machine cimport Machine
@@ -7,18 +7,18 @@ from fastevm.primitives.hashes cimport Address
 from fastevm.wire.text.json_writer cimport JsonText
 from fastevm.spec.schedule cimport Schedule
 from fastevm.tracing.observer cimport Observer
-from fastevm.tracing.storage cimport SeenStorage
+from fastevm.tracing.seen_storage cimport SeenStorage
 
 
-# Renders each step once it is over; `render` is what its heirs bring.
+# Renders each step after it was executed; subclasses implement `render`.
 cdef class StepObserver(Observer):
     cdef JsonText writer
     cdef size_t budget        # bytes that the text may have
     cdef bint shows_stack
-    # of the machine that runs, and of the records that are being read
+    # set by `observe` for the records that it reads
     cdef const Schedule* schedule
     cdef const uint8_t* end
-    cdef int64_t refund       # the counter now
+    cdef int64_t refund       # the counter after the last op
 
     cdef uint64_t refund_of(self, const StepRecord* step) noexcept nogil
     cdef bint render(self, const StepRecord* step) noexcept nogil    # False stops the run
@@ -30,10 +30,10 @@ cdef class StepObserver(Observer):
 
 # The struct logs of debug_trace*.
 cdef class StructLogger(StepObserver):
-    cdef size_t limit         # of the caller; no step is kept beyond it
+    cdef size_t limit         # bytes, from the caller; later steps are not kept; 0 = no limit
     cdef bint sees_storage
     cdef SeenStorage seen
-    cdef bint touches_storage  # the next step does, in this contract
+    cdef bint accesses_storage  # whether the next step does, in this contract
     cdef Address contract
 
     cdef void put_details(self, const StepRecord* step) noexcept nogil
@@ -41,10 +41,10 @@ cdef class StructLogger(StepObserver):
     cdef void put_storage(self) noexcept nogil
 
 
-# Lines of EIP-3155, written to a stream.
-cdef class LineLogger(StepObserver):
+# Writes the lines of EIP-3155 to a stream.
+cdef class Eip3155Logger(StepObserver):
     cdef object stream
-    cdef bint standard        # refund as a hex number, return data always, no line of a frame's end
+    cdef bint standard        # refund as a hex number, return data always, no line for the end
 
     cdef bytes summary_of(self, const LeaveRecord* frame)
     cdef bint render_rest(self, const StepRecord* step) noexcept nogil

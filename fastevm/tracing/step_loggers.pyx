@@ -1,8 +1,11 @@
-"""Steps as JSON text, rendered while the run goes on: struct logs, and lines of EIP-3155."""
+"""Loggers of steps: struct logs of debug_trace*, and lines of EIP-3155.
+
+They render JSON text during the run, so that no record of a step outlives the step.
+"""
 
 from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 
-from fastevm.interpreter.machine cimport Frame, Machine
+from fastevm.interpreter.machine cimport Frame, Machine, status_text
 from fastevm.interpreter.opcodes cimport (
     CALL,
     CALLCODE,
@@ -18,7 +21,14 @@ from fastevm.interpreter.opcodes cimport (
     SSTORE,
     STATICCALL,
 )
-from fastevm.interpreter.status cimport OUT_OF_GAS, RUNNING, STACK_OVERFLOW, STACK_UNDERFLOW
+from fastevm.interpreter.status cimport (
+    OUT_OF_GAS,
+    RUNNING,
+    STACK_OVERFLOW,
+    STACK_UNDERFLOW,
+    STOPPED,
+    Status,
+)
 from fastevm.interpreter.tracer cimport (
     TRACE_ENTER,
     TRACE_LEAVE,
@@ -43,12 +53,13 @@ from fastevm.wire.text.json_writer cimport (
 from fastevm.primitives.word cimport Word, word_fits64
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.world cimport Slot, world_slot
-from fastevm.tracing.names cimport OPCODE_NAMES, end_of, halt_of
 from fastevm.tracing.observer cimport Observer
-from fastevm.tracing.storage cimport seen_belongs, seen_first, seen_free, seen_put
+from fastevm.tracing.seen_storage cimport seen_belongs, seen_first, seen_free, seen_put
 
 from typing import TextIO
 
+from fastevm.simulate.engine.halt_messages import halt_message
+from fastevm.spec.opcodes import OPCODES
 from fastevm.tracing.values import TRACE_BYTES_LIMIT, StepOptions
 
 
@@ -56,7 +67,50 @@ cdef enum:
     FLUSH_AT = 256 * 1024
 
 
-# Gas may be overdrawn by a halt; nothing below zero is shown.
+# ----------------------------------------------------------------------------------------------
+# names of opcodes, messages of halts
+
+# Of every byte, defined or not; the texts live as long as the module.
+cdef const char* OPCODE_NAMES[256]
+
+# go-ethereum calls 0x44 by its name from before the merge, and clients read that name.
+FORMER_NAMES = {"PREVRANDAO": "DIFFICULTY"}
+MNEMONICS = {op.value: FORMER_NAMES.get(op.mnemonic, op.mnemonic) for op in OPCODES}
+NAME_TEXTS = [
+    MNEMONICS.get(byte, f"opcode {byte:#x} not defined").encode() for byte in range(256)
+]
+
+
+cdef int fill_opcode_names() except -1:
+    cdef bytes text
+    cdef size_t byte
+    for byte in range(256):
+        text = NAME_TEXTS[byte]
+        OPCODE_NAMES[byte] = text
+    return 0
+
+
+fill_opcode_names()
+
+
+# The message of a step that halts its frame.
+cdef bytes step_halt_message(const StepRecord* step):
+    text = status_text(<Status>step.status).decode("ascii")
+    return halt_message(text, step.op, step.stack_height).encode("ascii")
+
+
+# The message of a frame's end; empty for success.
+cdef bytes frame_end_message(const LeaveRecord* frame):
+    if frame.status == STOPPED:
+        return b""
+    text = status_text(<Status>frame.status).decode("ascii")
+    return halt_message(text, frame.halt_opcode, frame.halt_height).encode("ascii")
+
+
+# ----------------------------------------------------------------------------------------------
+# what a step shows
+
+# A halt may leave the gas negative; it is shown as zero.
 cdef inline uint64_t shown_gas(int64_t gas) noexcept nogil:
     return <uint64_t>gas if gas > 0 else 0
 
@@ -73,13 +127,14 @@ cdef inline const uint8_t* return_data_of(const StepRecord* step) noexcept nogil
     return memory_of(step) + (step.memory_size if step.has_memory else 0)
 
 
-cdef int64_t gas_of_frame_behind(const StepRecord* step, const uint8_t* end) noexcept nogil:
-    cdef const uint8_t* behind = <const uint8_t*>step + step.head.size
-    cdef const EnterRecord* frame = <const EnterRecord*>behind
-    return frame.gas if behind < end and frame.head.kind == TRACE_ENTER else 0
+cdef int64_t gas_of_next_frame(const StepRecord* step, const uint8_t* end) noexcept nogil:
+    cdef const uint8_t* next = <const uint8_t*>step + step.head.size
+    cdef const EnterRecord* frame = <const EnterRecord*>next
+    return frame.gas if next < end and frame.head.kind == TRACE_ENTER else 0
 
 
-# Where the stack is no good for an op, go-ethereum tells the static price, and for some knows none.
+# If the stack is too small or too full for an op, go-ethereum shows the static price of the op,
+# and zero for the ops below.
 cdef int64_t static_cost(const StepRecord* step, const Schedule* s) noexcept nogil:
     if step.op == EXP or step.op == SSTORE or LOG0 <= step.op <= LOG4:
         return 0
@@ -88,8 +143,8 @@ cdef int64_t static_cost(const StepRecord* step, const Schedule* s) noexcept nog
     return s.gas[step.op]
 
 
-# What an op would have cost that ran out of gas; a memory address that nobody can pay for counts
-# nothing (it shows as one more than there was).
+# The cost of an op that ran out of gas. A memory address beyond any payable size is recorded as the
+# gas left plus one; the op is then shown with its static price.
 cdef int64_t unpaid_cost(const StepRecord* step, const Schedule* s) noexcept nogil:
     cdef const Word* top = stack_of(step)
     if step.gas_cost == step.gas + 1 and step.gas >= static_cost(step, s):
@@ -101,8 +156,8 @@ cdef int64_t unpaid_cost(const StepRecord* step, const Schedule* s) noexcept nog
     return step.gas_cost
 
 
-# What the op costs; of a creation without the gas that the frame behind it gets, as opposed to a
-# call.
+# The cost of a step. It includes the gas that a call hands on, and excludes the gas that a creation
+# hands on.
 cdef int64_t cost_of(
     const StepRecord* step, const Schedule* s, const uint8_t* end
 ) noexcept nogil:
@@ -111,7 +166,7 @@ cdef int64_t cost_of(
     if step.status == OUT_OF_GAS:
         return unpaid_cost(step, s)
     if step.op == CREATE or step.op == CREATE2:
-        return step.gas_cost - gas_of_frame_behind(step, end)
+        return step.gas_cost - gas_of_next_frame(step, end)
     return step.gas_cost
 
 
@@ -127,10 +182,10 @@ cdef void put_stack(JsonText* w, const StepRecord* step) noexcept nogil:
 
 
 cdef class StepObserver(Observer):
-    """Renders each step once it is over."""
+    """Renders each step after it was executed."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
-        # One byte: the run stops before every op.
+        # With a limit of one byte the run stops before every op.
         self.trace = StepTrace(steps=True, calls=True, limit=1)
         self.budget = TRACE_BYTES_LIMIT
 
@@ -139,7 +194,7 @@ cdef class StepObserver(Observer):
 
     @property
     def kept(self) -> int:
-        """Bytes of text so far."""
+        """Bytes of text rendered so far."""
         return self.writer.out.size
 
     cdef bint observe(self, Machine* m) noexcept nogil:
@@ -167,7 +222,7 @@ cdef class StepObserver(Observer):
             return False
         return True
 
-    # The refund counter with what the op itself changed, as go-ethereum tells it.
+    # The refund counter after the op, as go-ethereum shows it.
     cdef uint64_t refund_of(self, const StepRecord* step) noexcept nogil:
         cdef int64_t refund = step.refund
         if step.status == RUNNING and (step.op == SSTORE or step.op == SELFDESTRUCT):
@@ -185,7 +240,7 @@ cdef class StepObserver(Observer):
         return True
 
     cdef bytes halt_text(self, const StepRecord* step):
-        return halt_of(step)
+        return step_halt_message(step)
 
     cdef bint put_halt(self, const StepRecord* step) noexcept nogil:
         with gil:
@@ -219,7 +274,7 @@ cdef class StructLogger(StepObserver):
         cdef Frame* f
         cdef uint8_t op
         cdef Slot* slot
-        self.touches_storage = False
+        self.accesses_storage = False
         if not self.sees_storage or m.depth == 0:
             return True
         f = &m.frames[m.depth - 1]
@@ -228,13 +283,13 @@ cdef class StructLogger(StepObserver):
         op = f.pc[0]
         self.contract = f.account.address
         if op == SLOAD:
-            self.touches_storage = True
+            self.accesses_storage = True
             slot = world_slot(m.world, f.account, &f.sp[0])
             return slot != NULL and seen_put(
                 &self.seen, &self.contract, &f.sp[0], &slot.current
             )
         if op == SSTORE and f.sp + 1 < f.base:
-            self.touches_storage = True
+            self.accesses_storage = True
             return seen_put(&self.seen, &self.contract, &f.sp[0], &f.sp[1])
         return True
 
@@ -252,7 +307,7 @@ cdef class StructLogger(StepObserver):
         json_number(w, shown_gas(cost_of(step, self.schedule, self.end)))
         json_put(w, b',"depth":')
         json_number(w, step.head.depth)
-        # Only what is known before the op is executed has an error here, as in go-ethereum.
+        # As in go-ethereum, a step shows only the errors that are known before the op is executed.
         if OUT_OF_GAS <= step.status <= STACK_OVERFLOW and not self.put_halt(step):
             return False
         self.put_details(step)
@@ -270,7 +325,7 @@ cdef class StructLogger(StepObserver):
         if step.has_memory and step.memory_size != 0:
             json_put(w, b',"memory":')
             self.put_memory(memory_of(step), step.memory_size)
-        if self.touches_storage:
+        if self.accesses_storage:
             self.put_storage()
         if self.refund_of(step) != 0:
             json_put(w, b',"refund":')
@@ -306,10 +361,10 @@ cdef class StructLogger(StepObserver):
         return b"[" + self.writer.out.bytes[:self.writer.out.size] + b"]"
 
 
-cdef class LineLogger(StepObserver):
-    """Lines of EIP-3155, written to a stream, in the words of ``evm statetest --json``.
+cdef class Eip3155Logger(StepObserver):
+    """Writes the lines of EIP-3155 to a stream, formatted as by ``evm statetest --json``.
 
-    ``standard``: to the letter of the EIP, without a line for the top frame's end.
+    ``standard``: exactly as the EIP says, without a line for the end of the top frame.
     """
 
     def __init__(
@@ -329,7 +384,7 @@ cdef class LineLogger(StepObserver):
         self.trace.c.return_data = return_data
 
     cdef bytes halt_text(self, const StepRecord* step):
-        return b"execution reverted" if step.status == 0 else halt_of(step)
+        return b"execution reverted" if step.status == 0 else step_halt_message(step)
 
     cdef bint render(self, const StepRecord* step) noexcept nogil:
         cdef JsonText* w = &self.writer
@@ -373,13 +428,13 @@ cdef class LineLogger(StepObserver):
         json_put(w, b"}\n")
         return w.out.size < FLUSH_AT or self.hand_over()
 
-    # What the frame gave and used, the intrinsic gas and refunds left out.
+    # Output and gas used of the top frame, without intrinsic gas and refunds.
     cdef bytes summary_of(self, const LeaveRecord* frame):
         output = (<const char*>frame + sizeof(LeaveRecord))[:frame.data_size]
-        error = end_of(frame).decode()
-        told = f',"error":"{error}"' if error else ""
+        error = frame_end_message(frame).decode()
+        member = f',"error":"{error}"' if error else ""
         used = f'"gasUsed":"{frame.gas_used:#x}"'
-        return f'{{"output":"{output.hex()}",{used}{told}}}\n'.encode()
+        return f'{{"output":"{output.hex()}",{used}{member}}}\n'.encode()
 
     cdef bint close(self, const LeaveRecord* frame) noexcept nogil:
         if self.standard:
@@ -402,7 +457,7 @@ cdef class LineLogger(StepObserver):
                 return False
 
     def flush(self) -> None:
-        """Write what is rendered so far."""
+        """Write the lines rendered so far to the stream."""
         if self.writer.out.size:
             text = self.writer.out.bytes[:self.writer.out.size].decode("ascii")
             self.writer.out.size = 0

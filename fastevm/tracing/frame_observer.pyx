@@ -1,4 +1,4 @@
-"""Hands the records of frames entered and left to Python, in large pieces."""
+"""An observer that passes the records of frames entered and left to Python, in large lists."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +11,13 @@ from fastevm.tracing.values import TRACE_BYTES_LIMIT
 
 
 cdef enum:
-    PIECE = 4 * 1024 * 1024
+    RECORDS_AT_ONCE = 4 * 1024 * 1024      # bytes
 
 
 cdef class FrameObserver(Observer):
-    """Calls ``sink`` with lists of records (see `StepTrace.drain`); ``budget`` counts their bytes.
+    """Calls ``sink`` with lists of records (see `StepTrace.drain`).
+
+    ``budget``: bytes of records after which the run stops; ``overflowed`` is set then.
     """
     cdef object sink
     cdef size_t budget
@@ -24,14 +26,14 @@ cdef class FrameObserver(Observer):
     def __init__(
         self, sink: Callable[[list[dict[str, Any]]], None], *, size_t budget=TRACE_BYTES_LIMIT
     ) -> None:
-        self.trace = StepTrace(steps=False, calls=True, limit=PIECE)
+        self.trace = StepTrace(steps=False, calls=True, limit=RECORDS_AT_ONCE)
         self.sink = sink
         self.budget = budget
         self.used = 0
 
     @property
     def kept(self) -> int:
-        """Bytes of records so far."""
+        """Bytes of records taken so far."""
         return self.used
 
     cdef bint observe(self, Machine* m) noexcept nogil:

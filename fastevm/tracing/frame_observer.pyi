@@ -1,4 +1,4 @@
-"""Records of frames as Python values."""
+"""An observer that passes the records of frames to Python."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-# The storage slots that a run has read or written so far, by contract, in order.
+# The storage slots that a run has read or written, sorted by contract and key.
 from libc.stdint cimport uint8_t
 
 from fastevm.primitives.hashes cimport Address
@@ -6,7 +6,7 @@ from fastevm.primitives.word cimport Word
 
 
 cdef struct SeenSlot:
-    uint8_t place[52]        # address and key, big-endian: the order of the text
+    uint8_t place[52]        # address and key, big-endian: the order in which they are shown
     uint8_t value[32]
 
 
@@ -20,7 +20,7 @@ cdef struct SeenStorage:
 cdef bint seen_put(
     SeenStorage* seen, const Address* contract, const Word* key, const Word* value
 ) noexcept nogil
-# The first slot of the contract or of one behind it.
+# Index of the first slot of the contract or of a later contract.
 cdef size_t seen_first(const SeenStorage* seen, const Address* contract) noexcept nogil
 cdef bint seen_belongs(const SeenSlot* slot, const Address* contract) noexcept nogil
 cdef void seen_free(SeenStorage* seen) noexcept nogil

@@ -1,4 +1,7 @@
-"""Which accounts and slots the ops of a run look at, by go-ethereum's rules for its tracers."""
+"""An observer of the accounts and slots that the ops of a run access.
+
+What counts as an access follows go-ethereum's access list tracer and prestate tracer.
+"""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -39,33 +42,33 @@ from fastevm.tracing.observer cimport Observer
 
 
 cdef enum:
-    DIGEST_AT = 1024 * 1024
-    TOUCH_LIMIT = 1_000_000      # distinct accounts and slots of one run
+    COLLECT_AT = 1024 * 1024
+    ACCESS_LIMIT = 1_000_000      # distinct accounts and slots of one run
 
 
-cdef enum TouchKind:
-    TOUCHES_NOTHING
-    TOUCHES_ACCOUNT
-    TOUCHES_CALLEE
-    TOUCHES_SLOT
-    TOUCHES_CREATED
+cdef enum AccessKind:
+    NO_ACCESS
+    ACCOUNT_ACCESS
+    CALLEE_ACCESS
+    SLOT_ACCESS
+    CREATION
 
 
-cdef struct Touch:
-    TouchKind kind
+cdef struct Access:
+    AccessKind kind
     Address address
     Word key
 
 
-cdef class TouchObserver(Observer):
-    """Collects what ops touch.
+cdef class AccessObserver(Observer):
+    """Collects what ops access.
 
-    ``accounts``: looked at, called or left money to; ``callees`` among them those called;
-    ``created``: addresses of creations; ``slots``: of each contract. With ``skip_failed`` an op
-    without the gas or the stack for it touches nothing.
+    ``accounts``: read, called or beneficiaries of SELFDESTRUCT; ``callees``: those called;
+    ``created``: addresses of creations; ``slots``: by contract. ``skip_failed``: leave out ops that
+    halt for lack of gas or stack.
     """
     cdef bint skips_failed
-    cdef Touch next_touch
+    cdef Access next_access
     cdef Buffer found
     cdef readonly set accounts
     cdef readonly set callees
@@ -92,82 +95,82 @@ cdef class TouchObserver(Observer):
                 self.entered(<const EnterRecord*>head)
             at += head.size
         tracer_clear(self.trace.c)
-        self.next_touch.kind = TOUCHES_NOTHING
+        self.next_access.kind = NO_ACCESS
         if m.depth != 0:
             self.look_ahead(&m.frames[m.depth - 1])
         if self.starved:
             return False
-        return self.found.size < DIGEST_AT or self.digest()
+        return self.found.size < COLLECT_AT or self.collect()
 
     cdef bint finish(self, Machine* m) noexcept nogil:
-        return self.observe(m) and self.digest()
+        return self.observe(m) and self.collect()
 
-    cdef void note(self, const Touch* touch) noexcept nogil:
-        if not buffer_append(&self.found, touch, sizeof(Touch)):
+    cdef void note(self, const Access* access) noexcept nogil:
+        if not buffer_append(&self.found, access, sizeof(Access)):
             self.starved = True
 
     cdef void step_over(self, const StepRecord* step) noexcept nogil:
-        if self.next_touch.kind == TOUCHES_NOTHING:
+        if self.next_access.kind == NO_ACCESS:
             return
         if self.skips_failed and OUT_OF_GAS <= step.status <= STACK_OVERFLOW:
             return
-        self.note(&self.next_touch)
+        self.note(&self.next_access)
 
     cdef void entered(self, const EnterRecord* frame) noexcept nogil:
-        cdef Touch touch
+        cdef Access access
         if frame.message_kind == CREATE_MESSAGE or frame.message_kind == CREATE2_MESSAGE:
-            memset(&touch, 0, sizeof(touch))
-            touch.kind = TOUCHES_CREATED
-            touch.address = frame.recipient
-            self.note(&touch)
+            memset(&access, 0, sizeof(access))
+            access.kind = CREATION
+            access.address = frame.recipient
+            self.note(&access)
 
     cdef void look_ahead(self, const Frame* f) noexcept nogil:
         cdef uint32_t height = <uint32_t>(f.base - f.sp)
         cdef uint8_t op = f.pc[0]
-        cdef Touch* touch = &self.next_touch
+        cdef Access* access = &self.next_access
         if height >= 1 and (op == SLOAD or op == SSTORE):
-            touch.kind = TOUCHES_SLOT
-            touch.address = f.account.address
-            word_copy(&touch.key, &f.sp[0])
+            access.kind = SLOT_ACCESS
+            access.address = f.account.address
+            word_copy(&access.key, &f.sp[0])
         elif height >= 1 and (
             op == EXTCODECOPY or op == EXTCODEHASH or op == EXTCODESIZE or op == BALANCE
             or op == SELFDESTRUCT
         ):
-            touch.kind = TOUCHES_ACCOUNT
-            word_to_address(&touch.address, &f.sp[0])
+            access.kind = ACCOUNT_ACCESS
+            word_to_address(&access.address, &f.sp[0])
         elif height >= 5 and (
             op == CALL or op == CALLCODE or op == DELEGATECALL or op == STATICCALL
         ):
-            touch.kind = TOUCHES_CALLEE
-            word_to_address(&touch.address, &f.sp[1])
+            access.kind = CALLEE_ACCESS
+            word_to_address(&access.address, &f.sp[1])
 
-    cdef bint digest(self) noexcept nogil:
+    cdef bint collect(self) noexcept nogil:
         with gil:
             try:
-                self.sort_out()
+                self.collect_all()
             except Exception as error:
                 self.error = error
                 return False
-        self.overflowed = self.count > TOUCH_LIMIT
+        self.overflowed = self.count > ACCESS_LIMIT
         return not self.overflowed
 
-    cdef int sort_out(self) except -1:
-        cdef const Touch* touch = <const Touch*>self.found.bytes
+    cdef int collect_all(self) except -1:
+        cdef const Access* access = <const Access*>self.found.bytes
         cdef uint64_t i
-        for i in range(self.found.size // sizeof(Touch)):
-            self.sort_one(&touch[i])
+        for i in range(self.found.size // sizeof(Access)):
+            self.collect_one(&access[i])
         self.found.size = 0
         self.count = len(self.accounts) + len(self.created) + sum(map(len, self.slots.values()))
         return 0
 
-    cdef int sort_one(self, const Touch* touch) except -1:
-        cdef bytes address = touch.address.b[:20]
-        if touch.kind == TOUCHES_SLOT:
-            self.slots.setdefault(address, set()).add(word_to_int(&touch.key))
-        elif touch.kind == TOUCHES_CREATED:
+    cdef int collect_one(self, const Access* access) except -1:
+        cdef bytes address = access.address.b[:20]
+        if access.kind == SLOT_ACCESS:
+            self.slots.setdefault(address, set()).add(word_to_int(&access.key))
+        elif access.kind == CREATION:
             self.created.add(address)
         else:
             self.accounts.add(address)
-            if touch.kind == TOUCHES_CALLEE:
+            if access.kind == CALLEE_ACCESS:
                 self.callees.add(address)
         return 0

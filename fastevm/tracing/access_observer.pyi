@@ -1,8 +1,8 @@
-"""Which accounts and slots the ops of a run look at."""
+"""An observer of the accounts and slots that the ops of a run access."""
 
 from fastevm.tracing.observer import Observer
 
-class TouchObserver(Observer):
+class AccessObserver(Observer):
     accounts: set[bytes]
     callees: set[bytes]
     created: set[bytes]

@@ -1,4 +1,4 @@
-"""The tree of calls of a transaction, as go-ethereum's callTracer tells it."""
+"""The tree of calls of a transaction, in the format of go-ethereum's callTracer."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 Record = Mapping[str, Any]
 
 CREATIONS: Final = frozenset(("CREATE", "CREATE2"))
-BORROWED: Final = frozenset(("DELEGATECALL", "CALLCODE"))  # they run as their caller
+CALLER_STORAGE: Final = frozenset(("DELEGATECALL", "CALLCODE"))  # they use their caller's storage
 
 
 @dataclass(slots=True)
@@ -34,10 +34,10 @@ class Call:
 
 
 class CallTree:
-    """Puts records of frames together to a tree.
+    """Builds a tree from the records of frames.
 
-    ``only_top``: forget all but the first frame. Logs are found by the counts in the records: what
-    was added between two records belongs to the frame that was running.
+    ``only_top``: keep only the top frame. A record holds the number of logs so far: the logs added
+    between two records belong to the frame that ran between them.
     """
 
     def __init__(self, *, only_top: bool = False) -> None:
@@ -65,7 +65,7 @@ class CallTree:
             self._open.append(self.root)
             return
         parent = self._open[-1]
-        runs_as = parent.runs_as if kind in BORROWED else record["to"]
+        runs_as = parent.runs_as if kind in CALLER_STORAGE else record["to"]
         caller = parent.runs_as if kind == "DELEGATECALL" else record["from"]
         call = Call(record, runs_as, caller)
         if not self.only_top:
@@ -79,7 +79,7 @@ class CallTree:
         owners.extend([(running, len(running.calls))] * (count - len(owners)))
 
     def finish(self) -> Call:
-        """The top frame, with the logs that came to stay handed to their frames."""
+        """The top frame; every log that was not reverted is assigned to its frame."""
         assert self.root is not None
         for index, (call, position) in enumerate(self._owners):
             call.logs.append((position, index))
@@ -125,7 +125,7 @@ def _head(call: Call) -> bytes:
 
 
 def _tail(call: Call, logs: Sequence[Any], first_log: int) -> bytes:
-    """The members behind ``calls``, and the object's end."""
+    """The members after ``calls``, and the end of the object."""
     members: Json = {}
     if logs and call.logs:
         members["logs"] = [
