@@ -23,6 +23,10 @@ from fastevm.payments.store import Store, every_log, every_order
 log: Final = logging.getLogger(__name__)
 
 RETRIES: Final = 5  # of a change that another process was faster with
+UNENDED: Final = (
+    State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING,
+    State.CANCELLING,
+)  # fmt: skip
 # Movements that are plain transfers of the token; others have events of their own.
 PLAIN: Final = (MovementKind.REFUND, MovementKind.SWEEP)
 
@@ -167,25 +171,26 @@ class Settling:
 
         Every later block is later still, and the ledger holds no capture up to it.
         """
-        for order in self._orders(
-            State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.CANCELLING
-        ):
-            if order.authorization.terms.valid_before <= timestamp:
-                self._try(order, Trigger.EXPIRE, reason=Reason.EXPIRED)
+        for order in every_order(self.store, UNENDED, ended_at=timestamp):
+            self._try(order, Trigger.EXPIRE, reason=Reason.EXPIRED)
 
     def release(self) -> None:
         """Orders whose transactions have all come to nothing can be captured again, or fail."""
         for state, purpose, trigger in _RELEASE:
+            sent: dict[str, list[Submission]] = {}
+            for one in self.store.submissions(state=state):
+                if not one.movement:
+                    sent.setdefault(one.order_id, []).append(one)
             for order in self._orders(state):
-                sent = self.store.submissions(order_id=order.id)
-                sent = [one for one in sent if not one.movement]
-                if any(one.purpose is purpose for one in sent):
-                    last = ended(sent, purpose)
-                    if last is None:
-                        continue
-                    self._release(order, trigger, last)
-                else:
+                known = sent.get(order.id, [])
+                if any(one.purpose is purpose for one in known) and not ended(known, purpose):
+                    continue
+                # what was reserved meanwhile: the order was read after the others
+                ours = self.store.submissions(order_id=order.id, movement="")
+                if not any(one.purpose is purpose for one in ours):
                     self._try(order, trigger)
+                elif (last := ended(ours, purpose)) is not None:
+                    self._release(order, trigger, last)
 
     def _release(self, order: Order, trigger: Trigger, last: Submission) -> None:
         reason = last.reason or order.reason or Reason.UNKNOWN

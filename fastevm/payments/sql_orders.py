@@ -75,19 +75,25 @@ class SqlOrders:
         states: Collection[State] | None = None,
         *,
         payer: str | None = None,
+        ended_at: int | None = None,
         after: str = "",
         limit: int = PAGE,
     ) -> list[Order]:
         """Orders by id, those after ``after``; rows that cannot be read are left out."""
         while True:
-            rows = self._page(states, payer, after, limit)
+            rows = self._page(states, payer, ended_at, after, limit)
             found = readable(rows, read_order, self.bad)
             if found or len(rows) < limit:
                 return found
             after = rows[-1]["id"]
 
     def _page(
-        self, states: Collection[State] | None, payer: str | None, after: str, limit: int
+        self,
+        states: Collection[State] | None,
+        payer: str | None,
+        ended_at: int | None,
+        after: str,
+        limit: int,
     ) -> list[Any]:
         wanted, values = "shop = ? AND id > ?", list[Any]((self.shop, after))
         if states is not None:
@@ -96,8 +102,27 @@ class SqlOrders:
         if payer is not None:
             wanted += " AND payer = ?"
             values.append(payer)
+        if ended_at is not None:  # decimal text: a shorter number is a smaller one
+            digits = str(ended_at)
+            wanted += " AND (LENGTH(valid_before) < ? OR LENGTH(valid_before) = ?"
+            wanted += " AND valid_before <= ?)"
+            values += [len(digits), len(digits), digits]
         statement = f"SELECT * FROM orders WHERE {wanted} ORDER BY id LIMIT ?"
         return self.database.read(statement, (*values, limit))
+
+    def states(self, order_ids: Collection[str]) -> dict[str, State]:
+        """The states of these orders, as far as they are there and can be read."""
+        found: dict[str, State] = {}
+        wanted = sorted(set(order_ids))
+        for at in range(0, len(wanted), PAGE):
+            some = wanted[at : at + PAGE]
+            rows = self.database.read(
+                f"SELECT id, state FROM orders WHERE shop = ? AND id IN ({marks(len(some))})",
+                (self.shop, *some),
+            )
+            known = {one.value: one for one in State}
+            found |= {row["id"]: known[row["state"]] for row in rows if row["state"] in known}
+        return found
 
     def payers(
         self, states: Collection[State], recent: Collection[State], since: float

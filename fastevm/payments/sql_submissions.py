@@ -220,6 +220,7 @@ class SqlSubmissions(SqlOrders):
         waiting: bool = False,
         least_nonce: int | None = None,
         account_nonce: int | None = None,
+        state: State | None = None,
     ) -> list[Submission]:
         """Transactions of this shop by sender, nonce and bump."""
         wanted, values = ["shop = ?"], list[Any]((self.shop,))
@@ -234,6 +235,9 @@ class SqlSubmissions(SqlOrders):
             if value is not None:
                 wanted.append(condition)
                 values.append(value)
+        if state is not None:
+            wanted.append("order_id IN (SELECT id FROM orders WHERE shop = ? AND state = ?)")
+            values += [self.shop, state.value]
         if waiting:
             wanted.append(f"progress IN ({marks(len(_WAITING))})")
             values += _WAITING
@@ -242,6 +246,26 @@ class SqlSubmissions(SqlOrders):
             " ORDER BY sender, account_nonce, bump"
         )
         return readable(self.database.read(statement, values), read_submission, self.bad)
+
+    def open_submissions(
+        self, chain_id: int, sender: str, least_nonce: int | None
+    ) -> list[Submission]:
+        """Transactions of every account nonce whose fate is open, by nonce and bump."""
+        account = "shop = ? AND chain_id = ? AND sender = ?"
+        values = list[Any]((self.shop, str(chain_id), sender))
+        moving = [one.value for one in State if one.in_flight]
+        least = 2**62 if least_nonce is None else least_nonce
+        statement = (
+            f"SELECT * FROM submissions WHERE {account} AND account_nonce IN ("
+            f"SELECT account_nonce FROM submissions WHERE {account} AND (account_nonce >= ?"
+            f" OR progress IN ({marks(len(_WAITING))}) OR movement = '' AND order_id IN"
+            f" (SELECT id FROM orders WHERE shop = ? AND state IN ({marks(len(moving))}))"
+            " OR movement <> '' AND movement IN"
+            " (SELECT key FROM movements WHERE shop = ? AND state IN ('requested', 'seen'))))"
+            " ORDER BY account_nonce, bump"
+        )
+        more = (*values, least, *_WAITING, self.shop, *moving, self.shop)
+        return readable(self.database.read(statement, (*values, *more)), read_submission, self.bad)
 
     def outstanding(self, chain_id: int, sender: str) -> int:
         """The wei that transactions of an account, of whatever shop, may still cost."""

@@ -54,10 +54,18 @@ class OrderStore(Protocol):
         states: Collection[State] | None = None,
         *,
         payer: str | None = None,
+        ended_at: int | None = None,
         after: str = "",
         limit: int = PAGE,
     ) -> list[Order]:
-        """Orders by id, those after ``after``. Rows that cannot be read are left out."""
+        """Orders by id, those after ``after``. Rows that cannot be read are left out.
+
+        ``ended_at``: only those whose window is closed at this second.
+        """
+        ...
+
+    def states(self, order_ids: Collection[str]) -> dict[str, State]:
+        """The states of these orders, as far as they are there and can be read."""
         ...
 
     def counts(self) -> dict[State, tuple[int, int, float]]:
@@ -196,8 +204,19 @@ class SubmissionStore(Protocol):
         waiting: bool = False,
         least_nonce: int | None = None,
         account_nonce: int | None = None,
+        state: State | None = None,
     ) -> list[Submission]:
-        """Transactions by sender, nonce and bump."""
+        """Transactions by sender, nonce and bump; ``state`` is that of their order."""
+        ...
+
+    def open_submissions(
+        self, chain_id: int, sender: str, least_nonce: int | None
+    ) -> list[Submission]:
+        """Transactions of every account nonce whose fate is open, by nonce and bump.
+
+        Open are nonces from ``least_nonce`` on, those with a transaction that waits, and those of
+        orders and movements that are under way.
+        """
         ...
 
     def outstanding(self, chain_id: int, sender: str) -> int:
@@ -396,9 +415,10 @@ def every_order(
     states: Collection[State] | None = None,
     *,
     payer: str | None = None,
+    ended_at: int | None = None,
 ) -> Iterator[Order]:
     """All orders that can be read, page by page."""
     after = ""
-    while page := store.orders(states, payer=payer, after=after):
+    while page := store.orders(states, payer=payer, ended_at=ended_at, after=after):
         yield from page
         after = page[-1].id

@@ -10,15 +10,16 @@ import json
 import logging
 import time
 from asyncio import to_thread
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from fastevm.payments.chain import FEE_CALLS, Head, Quote, head_of, quote_of
-from fastevm.payments.errors import NodeRefusal, NodeUnreachable, PaymentError, UnknownOrder
+from fastevm.payments.errors import NodeRefusal, NodeUnreachable, PaymentError
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import (
     Draft,
@@ -34,7 +35,7 @@ from fastevm.payments.preflight import failure_of
 from fastevm.payments.reasons import Reason
 from fastevm.payments.signer import Signer, fields_of
 from fastevm.payments.states import State, Trigger
-from fastevm.payments.store import Store, every_order
+from fastevm.payments.store import Store
 from fastevm.payments.vault import Vault
 from fastevm.wire.client.messages import Call
 
@@ -54,7 +55,6 @@ WANTED: Final = {
     Purpose.CANCEL: (State.CANCELLING, State.CANCELLED),
     Purpose.HOLD: (State.AUTHORIZING, State.HELD, State.CAPTURED, State.PAID, State.RELEASED),
 }
-_MOVING: Final = (State.CAPTURING, State.CANCELLING, State.AUTHORIZING)
 
 
 class Situation(NamedTuple):
@@ -256,11 +256,12 @@ class Transactions:
             self._count = seen.nonce
             groups = await to_thread(self.open_groups)
             seen = await self.situation(groups)
+        wanted = await to_thread(self._wanted, groups)
+        sent = [any(one.progress is Progress.SENT for one in group) for group in groups]
+        last = max((at for at, one in enumerate(sent) if one), default=-1)
         for at, group in enumerate(groups):
-            blocks = any(
-                one.progress is Progress.SENT for later in groups[at + 1 :] for one in later
-            )
-            await self._follow_group(group, seen, behind=behind, blocks=blocks)
+            blocks = at < last
+            await self._follow_group(group, seen, wanted, behind=behind, blocks=blocks)
 
     def asked(self, groups: Sequence[Sequence[Submission]]) -> list[Call]:
         """What :meth:`read` wants to know."""
@@ -298,19 +299,17 @@ class Transactions:
 
     def open_groups(self) -> list[list[Submission]]:
         """Transactions by account nonce: unused nonces, unfinished ones, those of open orders."""
-        ours = partial(self.store.submissions, chain_id=self.chain_id, sender=self.signer.address)
-        found = ours(waiting=True)
-        if self._count is not None:
-            found += ours(least_nonce=self._count)
-        for order in every_order(self.store, _MOVING):
-            found += ours(order_id=order.id)
-        for movement in self.store.movements(open_only=True):
-            found += ours(movement=movement.key)
-        nonces = {one.account_nonce for one in found}
-        return [ours(account_nonce=nonce) for nonce in sorted(nonces)]
+        found = self.store.open_submissions(self.chain_id, self.signer.address, self._count)
+        return [list(group) for _, group in groupby(found, lambda one: one.account_nonce)]
 
     async def _follow_group(
-        self, group: Sequence[Submission], seen: Situation, *, behind: bool, blocks: bool
+        self,
+        group: Sequence[Submission],
+        seen: Situation,
+        wanted: Collection[int],
+        *,
+        behind: bool,
+        blocks: bool,
     ) -> None:
         """Transactions of one account nonce, oldest first: at most one of them is ever included.
 
@@ -324,10 +323,10 @@ class Transactions:
         if newest.account_nonce < seen.nonce:
             if not behind and self._is_lost(newest.account_nonce, seen):
                 for one in group:
-                    await to_thread(self.store.note, one.number, Progress.LOST)
+                    await self._note(one, Progress.LOST)
             return
         self._missing.pop(newest.account_nonce, None)
-        if not await to_thread(self._is_wanted, newest):
+        if newest.number not in wanted:
             await self._replace(newest, seen, Purpose.FILL)
         elif newest.progress is Progress.RESERVED:
             if await to_thread(self.store.claim, newest.number):
@@ -381,32 +380,42 @@ class Transactions:
         elif fills and seen.funds >= FILL_GAS * least:
             await self._reserve(newest, Purpose.FILL, (least, self.policy.least_tip), seen)
 
-    def _is_wanted(self, submission: Submission) -> bool:
-        """Whether its order still waits for it; a FILL only keeps the nonces without a gap."""
-        if submission.purpose is Purpose.FILL:
-            return True
-        if submission.movement:
-            movement = self.store.movement(submission.movement)
-            return movement is not None and movement.state.counts
-        try:
-            return self.store.order(submission.order_id).state in WANTED[submission.purpose]
-        except UnknownOrder:
-            return False
+    def _wanted(self, groups: Sequence[Sequence[Submission]]) -> set[int]:
+        """The newest ones whose order or movement still waits for them.
+
+        A FILL is always wanted: it only keeps the nonces without a gap.
+        """
+        newest = [group[-1] for group in groups]
+        states = self.store.states({one.order_id for one in newest if not one.movement})
+        moves = {one.movement for one in newest if one.movement}
+        live = {key for key in moves if (found := self.store.movement(key)) and found.state.counts}
+        return {
+            one.number
+            for one in newest
+            if one.purpose is Purpose.FILL
+            or one.movement in live
+            or (not one.movement and states.get(one.order_id) in WANTED[one.purpose])
+        }
+
+    async def _note(
+        self, one: Submission, progress: Progress, reason: Reason | None = None, detail: str = ""
+    ) -> None:
+        if one.progress is not progress:
+            await to_thread(self.store.note, one.number, progress, reason, detail)
 
     async def _note_included(
         self, group: Sequence[Submission], included: Submission, receipt: dict[str, Any]
     ) -> None:
         for one in group:
             if one is not included:
-                await to_thread(self.store.note, one.number, Progress.REPLACED)
-        note, key = self.store.note, included.number
+                await self._note(one, Progress.REPLACED)
         if int(receipt["blockHash"] or "0x0", 16) == NO_BLOCK:
-            await to_thread(note, key, Progress.PRE_CONFIRMED)
+            await self._note(included, Progress.PRE_CONFIRMED)
         elif int(receipt["status"], 16) == 1:
-            await to_thread(note, key, Progress.SUCCEEDED)
+            await self._note(included, Progress.SUCCEEDED)
         elif included.progress is not Progress.REVERTED:
             reason, detail = await self._failure(included, receipt)
-            await to_thread(note, key, Progress.REVERTED, reason, detail)
+            await self._note(included, Progress.REVERTED, reason, detail)
 
     async def _failure(self, submission: Submission, receipt: dict[str, Any]) -> tuple[Reason, str]:
         """Why a canonical transaction failed: the same call again, on the state of its block."""

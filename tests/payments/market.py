@@ -286,7 +286,7 @@ async def market(
 ) -> Market:
     """A market on a chain that stands still, or on a live one that moves by itself."""
     if live:
-        node = dev_node(block_time_ms=1500, slice_interval_ms=100, **options)
+        node = dev_node(**{"block_time_ms": 1500, "slice_interval_ms": 100, **options})
     else:
         node = dev_node(mining=Mining.MANUAL, timestamp=START - 10, **options)
     server = server_of(node, threads=2)

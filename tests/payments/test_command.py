@@ -89,7 +89,7 @@ async def test_keys_are_rotated(
     still: Market, pay: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await still.stored(still.merchant())
-    code, fresh = await pay("rotate-keys", "--new")
+    _, fresh = await pay("rotate-keys", "--new")
     ring = f"{fresh.strip()},{base64.b64encode(KEY).decode()}"
     monkeypatch.setenv("FASTEVM_PAYMENTS_KEY", ring)
     assert await pay("rotate-keys") == (0, "1 values are sealed under the newest key\n")

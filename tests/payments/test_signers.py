@@ -35,6 +35,7 @@ class FakeService:
     def __init__(self, key: bytes, delay: float = 0.0) -> None:
         self._key = ec.derive_private_key(int.from_bytes(key, "big"), ec.SECP256K1())
         self.delay, self.failing, self.asked = delay, 0, 0
+        self.signing, self.most = 0, 0  # at the same time: now, and ever
         self.raises: type[Exception] = ConnectionError
 
     async def public_key(self) -> bytes:
@@ -44,7 +45,10 @@ class FakeService:
 
     async def sign_digest(self, digest: bytes) -> bytes:
         self.asked += 1
+        self.signing += 1
+        self.most = max(self.most, self.signing)
         await asyncio.sleep(self.delay)
+        self.signing -= 1
         if self.failing:
             self.failing -= 1
             raise self.raises("the service is away")
@@ -81,14 +85,13 @@ async def test_what_a_service_signs_is_a_transaction_of_its_account(
 async def test_captures_are_signed_by_a_slow_service_side_by_side(
     still: Market, service: FakeService
 ) -> None:
-    service.delay = 0.3
+    service.delay = 1.0
     merchant = still.merchant(signer=await ServiceSigner.open(service))
     names = [f"order-{number}" for number in range(5)]
     for name in names:
         await still.stored(merchant, name)
-    begun = asyncio.get_running_loop().time()
     ends = await merchant.capture_many(names, until=State.CAPTURING)
-    assert asyncio.get_running_loop().time() - begun < 5 * 0.3 + 2
+    assert service.most > 1
     assert all(getattr(one, "state", None) is State.CAPTURING for one in ends.values())
     still.mine()
     for name in names:
@@ -97,7 +100,7 @@ async def test_captures_are_signed_by_a_slow_service_side_by_side(
 
 
 async def test_the_store_is_free_while_a_service_signs(still: Market, service: FakeService) -> None:
-    service.delay = 1.0
+    service.delay = 5.0
     merchant = still.merchant(signer=await ServiceSigner.open(service))
     await still.stored(merchant, "order-1")
     await still.stored(merchant, "order-2")
@@ -105,9 +108,8 @@ async def test_the_store_is_free_while_a_service_signs(still: Market, service: F
     while (await merchant.order("order-1")).state is not State.CAPTURING:
         await asyncio.sleep(0.01)
     other = still.merchant()
-    begun = asyncio.get_running_loop().time()
     await other.void("order-2")
-    assert asyncio.get_running_loop().time() - begun < 0.9
+    assert service.signing == 1
     assert not capturing.done()
     (reserved,) = await other.submissions("order-1")
     assert (reserved.progress, reserved.transaction_hash) == (Progress.RESERVED, "")

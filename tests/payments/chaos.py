@@ -1,0 +1,335 @@
+"""Orders captured by several processes on PostgreSQL while processes, node and database are killed.
+
+    python -m tests.payments.chaos --orders 1000
+
+At the end every order is paid by exactly one transfer, and its webhooks arrived at least once, in
+their order. `test_chaos` runs a small sample.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+from aiohttp import web
+from eth_account import Account
+from eth_utils.address import to_checksum_address
+
+from fastevm.bench.node.launch import NodeProcess
+from fastevm.node.dev_accounts import dev_accounts
+from fastevm.payments import (
+    Domain,
+    KeySigner,
+    Merchant,
+    NodeClient,
+    Policy,
+    State,
+    Vault,
+    open_store,
+    sign,
+)
+from fastevm.payments.contracts import artifact
+from fastevm.payments.webhooks import add_endpoint
+
+from .databases import Server
+
+KEY: Final = b"\x07" * 32
+VALUE: Final = 1_000
+WORKERS: Final = 4
+LIFETIME: Final = 86_400
+
+WORKER: Final = """
+import asyncio, json, os, random, sys
+from fastevm.payments import *
+from fastevm.payments.webhooks import Sender
+
+async def forever(what):
+    while True:
+        try:
+            await what()
+        except PaymentError:
+            await asyncio.sleep(0.2)
+
+async def main():
+    told = json.loads(os.environ["CHAOS"])
+    store = None
+    while store is None:
+        try:
+            store = open_store(told["store"])
+        except PaymentError:
+            await asyncio.sleep(0.2)
+    vault = Vault([b"\\x07" * 32])
+    node = NodeClient(told["node"])
+    merchant = Merchant(
+        node, store, vault, Domain("USD Coin", "2", told["chain"], told["token"]),
+        KeySigner(told["key"]), policy=Policy(poll=0.1, scan_every=0.5),
+    )
+    sender = Sender(merchant.store, vault, private=True, schedule=(0.2,))
+
+    async def capture():
+        stored = await merchant.orders([State.STORED], limit=200)
+        some = random.sample(stored, min(8, len(stored)))
+        if not some:
+            await asyncio.sleep(0.5)
+        await merchant.capture_many([one.id for one in some], until=State.CAPTURING, timeout=0)
+
+    await asyncio.gather(forever(merchant.run), forever(sender.run), forever(capture))
+
+asyncio.run(main())
+"""
+
+
+class Receiver:
+    """The shop's endpoint: remembers the sequence of every webhook of each order."""
+
+    def __init__(self) -> None:
+        self.got: dict[str, list[int]] = {}
+        self.url = ""
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> None:
+        app = web.Application()
+        app.router.add_post("/hook", self.take)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/hook"
+
+    async def take(self, request: web.Request) -> web.Response:
+        data = json.loads(await request.read())["data"]
+        if random.random() < 0.02:
+            return web.Response(status=503)
+        self.got.setdefault(data["order"], []).append(data["sequence"])
+        return web.Response()
+
+    async def stop(self) -> None:
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+
+class Chaos:
+    """Everything that runs, and what kills it."""
+
+    def __init__(self, folder: Path, orders: int, seed: int) -> None:
+        self.folder, self.count, self.random = folder, orders, random.Random(seed)
+        self.kills: Counter[str] = Counter()
+        self.workers: list[asyncio.subprocess.Process] = []
+        self.database = Server(safe=True)
+        command = [
+            sys.executable, "-m", "fastevm", "node", "-q", "--datadir", str(folder / "node"),
+            "--block-time", "500", "--slice-interval", "100",
+        ]  # fmt: skip
+        self.node = NodeProcess(command, log=folder / "node.log")
+        self.receiver = Receiver()
+        self.keys = [one.private_key for one in dev_accounts(3)]
+        self.environment: dict[str, str] = {}
+
+    # --- before -----------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Start everything, and sign the orders."""
+        self.database.start()
+        self.node.start()
+        await self.receiver.start()
+        self.client = NodeClient(self.node.url)
+        self.chain = int(await self.client.call("eth_chainId"), 16)
+        token = await self._deploy()
+        self.store = open_store(self.database.create())
+        self.url = self.database.url("payments_1")
+        domain = Domain("USD Coin", "2", self.chain, token)
+        self.merchant = Merchant(
+            self.client, self.store, Vault([KEY]), domain, KeySigner(self.keys[1]),
+            policy=Policy(poll=0.1),
+        )  # fmt: skip
+        add_endpoint(self.merchant.store, self.merchant.vault, "shop", self.receiver.url)
+        payer = Account.from_key(self.keys[2]).address
+        for number in range(self.count):
+            order = await self.merchant.draft(f"order-{number:04}", payer, VALUE, lifetime=LIFETIME)
+            await self.merchant.accept(order.id, sign(order.authorization, self.keys[2]))
+        told = {
+            "store": self.url, "node": self.node.url, "chain": self.chain, "token": token,
+            "key": "0x" + self.keys[1].hex(),
+        }  # fmt: skip
+        self.environment = {**os.environ, "CHAOS": json.dumps(told)}
+
+    async def _deploy(self) -> str:
+        admin = Account.from_key(self.keys[0])
+        contract = artifact("Token")
+        deploy = contract.initcode("USD Coin", "USDC", 6, admin.address)
+        receipt = await self._sent(admin, 0, None, deploy)
+        token = str(receipt["contractAddress"])
+        payer = Account.from_key(self.keys[2]).address
+        mint = contract.encode("mint", payer, VALUE * self.count)
+        await self._sent(admin, 1, token, mint)
+        return token
+
+    async def _sent(self, admin: Any, nonce: int, to: str | None, data: bytes) -> dict[str, Any]:
+        fields = {
+            "chainId": self.chain, "nonce": nonce, "gas": 5_000_000, "value": 0,
+            "maxFeePerGas": 10**11, "maxPriorityFeePerGas": 10**9, "data": "0x" + data.hex(),
+            **({} if to is None else {"to": to_checksum_address(to)}),
+        }  # fmt: skip
+        raw = admin.sign_transaction(fields).raw_transaction
+        sent = await self.client.call("eth_sendRawTransaction", "0x" + bytes(raw).hex())
+        while True:
+            receipt = await self.client.call("eth_getTransactionReceipt", sent)
+            if receipt is not None and int(receipt["blockHash"] or "0x0", 16):
+                assert int(receipt["status"], 16) == 1
+                found: dict[str, Any] = receipt
+                return found
+            await asyncio.sleep(0.1)
+
+    # --- during -----------------------------------------------------------------------------------
+
+    async def start_worker(self) -> None:
+        self.workers.append(
+            await asyncio.create_subprocess_exec(
+                sys.executable, "-c", WORKER, env=self.environment,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=(self.folder / "workers.log").open("ab"),
+            )
+        )  # fmt: skip
+
+    async def kill_worker(self) -> None:
+        worker = self.workers.pop(self.random.randrange(len(self.workers)))
+        worker.send_signal(signal.SIGKILL)
+        await worker.wait()
+        await self.start_worker()
+
+    async def kill_node(self) -> None:
+        self.node.kill()
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(self.node.start)
+
+    async def kill_database(self) -> None:
+        await asyncio.to_thread(self.database.kill)
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(self.database.start)
+
+    async def run(self, limit: float, every: float) -> None:
+        """Kill something every so many seconds until everything is paid and told."""
+        for _ in range(WORKERS):
+            await self.start_worker()
+        acts = [self.kill_worker] * 4 + [self.kill_node, self.kill_database]
+        deadline = time.monotonic() + limit
+        turn = 0
+        while not await self.done():
+            assert time.monotonic() < deadline, f"not done: {await self.left()}"
+            await asyncio.sleep(every * (0.5 + self.random.random()))
+            if not await self.paid():
+                act = acts[turn % len(acts)] if turn < len(acts) else self.random.choice(acts)
+                turn += 1
+                await act()
+                self.kills[act.__name__] += 1
+
+    async def counts(self) -> dict[State, tuple[int, int, float]]:
+        for _ in range(50):
+            try:
+                return await asyncio.to_thread(self.merchant.store.counts)
+            except Exception:
+                await asyncio.sleep(0.2)
+        raise AssertionError("the store does not come back")
+
+    async def paid(self) -> bool:
+        return (await self.counts()).get(State.PAID, (0, 0, 0.0))[0] == self.count
+
+    async def left(self) -> str:
+        found = {state.value: one[0] for state, one in (await self.counts()).items()}
+        return f"{found}, kills {dict(self.kills)}, outbox {self.merchant.store.backlog()}"
+
+    async def done(self) -> bool:
+        return await self.paid() and self.merchant.store.backlog()[0] == 0
+
+    # --- afterwards -------------------------------------------------------------------------------
+
+    async def check(self) -> dict[str, Any]:
+        """Hold the books against the chain, and what arrived against what was told."""
+        logs = await self.client.call(
+            "eth_getLogs", {"address": self.merchant.token.token, "fromBlock": "0x0"}
+        )
+        transfer = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+        shop = "0x" + self.merchant.recipient[2:].lower().rjust(64, "0")
+        paid = [one for one in logs if one["topics"][0] == transfer and one["topics"][2] == shop]
+        assert len(paid) == self.count, f"{len(paid)} transfers for {self.count} orders"
+        assert all(int(one["data"], 16) == VALUE for one in paid)
+        hashes = Counter(one["transactionHash"] for one in paid)
+        orders = {one.id: one for one in self.merchant.store.orders(limit=self.count + 1)}
+        assert len(orders) == self.count
+        for order in orders.values():
+            assert order.paid and order.settlement is not None
+            assert hashes.pop(order.settlement.transaction_hash) == 1
+        assert not hashes
+        reverted, sent = 0, 0
+        for one in self.merchant.store.submissions():
+            sent += 1
+            reverted += one.progress.value == "reverted"
+        repeated = 0
+        for name, order in orders.items():
+            got = self.receiver.got.get(name, [])
+            first = list(dict.fromkeys(got))
+            told = len(self.merchant.store.notices(order_id=order.id))
+            assert first == list(range(1, told + 1)), f"{name}: {got} of {told}"
+            repeated += len(got) - len(first)
+        return {
+            "orders": self.count, "transfers": len(paid), "transactions": sent,
+            "reverted": reverted, "webhooks repeated": repeated, "kills": dict(self.kills),
+        }  # fmt: skip
+
+    async def close(self) -> None:
+        """End everything that this started."""
+        for worker in self.workers:
+            worker.kill()
+            await worker.wait()
+        await self.client.close()
+        self.store.close()
+        await self.receiver.stop()
+        self.node.kill()
+        await asyncio.to_thread(self.database.stop)
+
+
+async def run(orders: int, *, seed: int, limit: float, every: float) -> dict[str, Any]:
+    """One run; what it counted. AssertionError where something does not hold."""
+    with tempfile.TemporaryDirectory(prefix="payments-chaos-") as folder:
+        chaos = Chaos(Path(folder), orders, seed)
+        begun = time.monotonic()
+        try:
+            await chaos.open()
+            opened = time.monotonic()
+            await chaos.run(limit, every)
+            found = await chaos.check()
+        except BaseException:
+            for name in ("workers.log", "node.log"):
+                log = Path(folder) / name
+                if log.exists():
+                    print(log.read_text()[-3_000:], file=sys.stderr)
+            raise
+        finally:
+            await chaos.close()
+        seconds = {"opening": round(opened - begun, 1)}
+        return {**found, "seconds": round(time.monotonic() - opened, 1), **seconds}
+
+
+def main() -> None:
+    """The full run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--orders", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=1_800.0, help="seconds")
+    parser.add_argument("--every", type=float, default=2.0, help="seconds between kills")
+    arguments = parser.parse_args()
+    found = asyncio.run(
+        run(arguments.orders, seed=arguments.seed, limit=arguments.limit, every=arguments.every)
+    )
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
