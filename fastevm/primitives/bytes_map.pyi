@@ -1,4 +1,4 @@
-# Types of the persistent map with bytes for keys and values, a door for tests.
+# Types of the persistent map with bytes for keys and values.
 from collections.abc import Iterator
 from typing import final
 

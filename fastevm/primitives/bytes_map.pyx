@@ -1,4 +1,4 @@
-"""The persistent map with bytes for keys and values: the door through which tests reach it."""
+"""The persistent map with bytes for keys and values, as tests reach it from Python."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint8_t

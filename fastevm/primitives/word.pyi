@@ -1,4 +1,4 @@
-# Types of the test door of 256-bit words.
+# Types of the operations on 256-bit words that tests call.
 from collections.abc import Callable
 
 OPERATIONS: dict[str, Callable[..., int]]

@@ -1,4 +1,4 @@
-"""Python's border of 256-bit words, and a test door: each operation on ints."""
+"""256-bit words from and to Python, and each operation on ints, which tests call."""
 
 from fastevm.primitives.word_division cimport (
     word_addmod, word_div, word_exp, word_mod, word_mulmod, word_sdiv, word_smod,

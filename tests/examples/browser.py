@@ -169,9 +169,9 @@ class Page:
         assert "exceptionDetails" not in told, f"{expression}: {told['exceptionDetails']}"
         return told["result"].get("value")
 
-    async def until(self, expression: str, patience: float = WAIT_SECONDS) -> None:
+    async def until(self, expression: str, seconds: float = WAIT_SECONDS) -> None:
         """Wait until an expression is true. AssertionError shows the page's text."""
-        end = asyncio.get_running_loop().time() + patience
+        end = asyncio.get_running_loop().time() + seconds
         while not await self.value(f"Boolean({expression})"):
             if asyncio.get_running_loop().time() > end:
                 text = await self.value("document.body.innerText")

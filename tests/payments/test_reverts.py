@@ -89,7 +89,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_a_refusal_is_foreseen_and_after_a_failure_named(still: Market, name: str) -> None:
+async def test_a_refusal_is_predicted_and_after_a_failure_named(still: Market, name: str) -> None:
     case = CASES[name]
     merchant = still.merchant(capture_in=0)
     times = {key: still.now + shift for key, shift in (case.changes or {}).items()}

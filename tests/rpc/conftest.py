@@ -12,7 +12,7 @@ from fastevm.rpc.limits import Limits
 from fastevm.txpool.kzg import TrustedSetup, find_trusted_setup
 from tests.shared_data import RECORDED
 
-LONG = 60.0  # seconds that a request may run on a patient server
+LONG = 60.0  # seconds that a request may run on such a server
 
 
 @cache
@@ -40,7 +40,7 @@ def live() -> Iterator[ServerThread]:
 
 
 @pytest.fixture
-def patient() -> Iterator[ServerThread]:
+def unhurried() -> Iterator[ServerThread]:
     """A server that lets a request run as long as it likes."""
     limits = Limits(call_gas=0, call_time=LONG, request_time=LONG)
     with ServerThread(recorded_node(), limits=limits) as server:

@@ -11,28 +11,28 @@ from .simulating import ENDLESS, A, C, sent, wait_for_rest, wait_until
 
 @pytest.mark.parametrize("extra", [{}, {"returnCallTree": False}, {"nobodyKnowsIt": 1}])
 def test_a_simulation_ends_with_its_connection(
-    patient: ServerThread, extra: dict[str, object]
+    unhurried: ServerThread, extra: dict[str, object]
 ) -> None:
-    with sent(patient, "eth_simulateV1", [ENDLESS | extra, "latest"]):
-        wait_until(patient, 1)
+    with sent(unhurried, "eth_simulateV1", [ENDLESS | extra, "latest"]):
+        wait_until(unhurried, 1)
         time.sleep(0.1)
-        assert patient.server.workers._running
-    wait_until(patient, 0)
-    wait_for_rest(patient)
+        assert unhurried.server.workers._running
+    wait_until(unhurried, 0)
+    wait_for_rest(unhurried)
 
 
-def test_calls_that_last_go_to_the_lane_of_simulations(patient: ServerThread) -> None:
+def test_calls_that_last_go_to_the_lane_of_simulations(unhurried: ServerThread) -> None:
     call = {"from": A, "to": C, "gas": hex(2**62)}
     params = [call, "latest", {C: {"code": "0x5b5f56"}}]
-    workers = patient.server.workers
-    with sent(patient, "eth_call", params):
-        wait_until(patient, 1)
+    workers = unhurried.server.workers
+    with sent(unhurried, "eth_call", params):
+        wait_until(unhurried, 1)
         time.sleep(0.2)  # until calls are tried on the loop again
-        with sent(patient, "eth_call", params):
-            wait_until(patient, 2)
+        with sent(unhurried, "eth_call", params):
+            wait_until(unhurried, 2)
             queued = max(2 - workers.long_limit, 0)
             while workers._short or len(workers._long) != queued:
                 time.sleep(0.01)  # until both have had the time of short jobs
             assert workers._long_running == min(workers.long_limit, 2)
-    wait_until(patient, 0)
-    wait_for_rest(patient)
+    wait_until(unhurried, 0)
+    wait_for_rest(unhurried)

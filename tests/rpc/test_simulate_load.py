@@ -70,19 +70,19 @@ def heavy_load(url: str) -> Iterator[None]:
     [("eth_blockNumber", []), ("eth_call", [{"from": A, "to": B}, "latest"])],
 )
 def test_small_requests_are_answered_while_heavy_ones_run(
-    patient: ServerThread, method: str, params: list[Any]
+    unhurried: ServerThread, method: str, params: list[Any]
 ) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     small = json.dumps(call).encode()
     with ExitStack() as heavy:
         for _ in range(CONNECTIONS):
-            heavy.enter_context(sent(patient, "eth_simulateV1", [ENDLESS, "latest"]))
-        wait_until(patient, CONNECTIONS)
+            heavy.enter_context(sent(unhurried, "eth_simulateV1", [ENDLESS, "latest"]))
+        wait_until(unhurried, CONNECTIONS)
         for _ in range(SMALL_REQUESTS):
-            assert "result" in post(patient.url("geth"), small)
-        assert patient.server.workers.in_flight == CONNECTIONS
-    wait_until(patient, 0)
-    wait_for_rest(patient)
+            assert "result" in post(unhurried.url("geth"), small)
+        assert unhurried.server.workers.in_flight == CONNECTIONS
+    wait_until(unhurried, 0)
+    wait_for_rest(unhurried)
 
 
 def test_no_turn_of_the_loop_is_long_while_heavy_requests_run(live: ServerThread) -> None:

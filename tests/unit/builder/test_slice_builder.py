@@ -95,10 +95,10 @@ def manual() -> Watched:
     return Watched(dev_node(accounts=4, mining=Mining.MANUAL))
 
 
-def filled(node: Node, seconds: float, patience: float = math.inf) -> float:
+def filled(node: Node, seconds: float, cpu_limit: float = math.inf) -> float:
     """Seconds of CPU that filling a slice took whose deadline comes after so many seconds."""
     started = time.thread_time()
-    node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + seconds, patience)
+    node.producer.fill(DEV_GAS_LIMIT, time.monotonic() + seconds, cpu_limit)
     return time.thread_time() - started
 
 
@@ -244,13 +244,13 @@ def test_a_transaction_that_gets_no_time_stays(manual: Watched) -> None:
 
 def test_endless_transactions_leave_after_a_slice_of_cpu_each(manual: Watched) -> None:
     """How late they make a slice is measured by ``python -m fastevm.bench.cadence``."""
-    node, patience = manual.node, 0.0005
+    node, cpu_limit = manual.node, 0.0005
     for who in range(4):
         manual.submit(who, to=None, value=0, data=ENDLESS, gas_limit=16_000_000)
     node.producer.begin(0)
     spent = []
     while len(node.pool):
-        spent.append(filled(node, 2 * patience, patience))
+        spent.append(filled(node, 2 * cpu_limit, cpu_limit))
         assert manual.node.producer.close_slice().transactions == ()
         assert sum(spent) < 1.0, "they stay"
     assert len(spent) >= 4

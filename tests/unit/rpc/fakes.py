@@ -169,7 +169,7 @@ class FakeNode:
     pending_block: Any = None
     submission: bytes | Exception = bytes(32)
     submitted: list[bytes] = field(default_factory=list)
-    foreseen: list[list[bytes]] = field(default_factory=list)
+    predecoded: list[list[bytes]] = field(default_factory=list)
     slice_cadence_ms: int | None = None
     submits_at_once: bool = True
     sync_state: tuple[int, int, int] | None = None
@@ -206,7 +206,7 @@ class FakeNode:
             listener(transaction)
 
     def predecode(self, raws: Sequence[bytes]) -> None:
-        self.foreseen.append(list(raws))
+        self.predecoded.append(list(raws))
 
     def submit(self, raw: bytes) -> bytes:
         self.submitted.append(raw)

@@ -23,37 +23,37 @@ def call(number: int, *params: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": number, "method": SEND, "params": params}
 
 
-async def test_calls_of_one_turn_of_the_loop_are_foreseen_and_made_in_order(
+async def test_calls_of_one_turn_of_the_loop_are_predecoded_and_made_in_order(
     make_caller: MakeCaller, node: FakeNode
 ) -> None:
     caller = make_caller(node)
     answers = await asyncio.gather(*(caller.ask(SEND, f"0x{i + 64:02x}") for i in range(GROUP + 2)))
     sent = [bytes([i + 64]) for i in range(GROUP + 2)]
-    assert node.foreseen == [sent[:GROUP], sent[GROUP:]] and node.submitted == sent
+    assert node.predecoded == [sent[:GROUP], sent[GROUP:]] and node.submitted == sent
     assert [answer["result"] for answer in answers] == ["0x" + "00" * 32] * (GROUP + 2)
 
 
-async def test_one_call_alone_is_not_foreseen(make_caller: MakeCaller, node: FakeNode) -> None:
+async def test_one_call_alone_is_not_predecoded(make_caller: MakeCaller, node: FakeNode) -> None:
     assert await make_caller(node).result(SEND, "0x01") == "0x" + "00" * 32
-    assert node.foreseen == [] and node.submitted == [b"\x01"]
+    assert node.predecoded == [] and node.submitted == [b"\x01"]
 
 
-async def test_a_batch_foresees_its_calls_in_groups(
+async def test_a_batch_predecodes_its_calls_in_groups(
     make_caller: MakeCaller, node: FakeNode
 ) -> None:
     calls = [call(i, f"0x{i + 64:02x}") for i in range(GROUP + 3)]
     answers = await make_caller(node).send(json.dumps(calls))
-    assert [len(group) for group in node.foreseen] == [GROUP, 3]
+    assert [len(group) for group in node.predecoded] == [GROUP, 3]
     assert len(node.submitted) == GROUP + 3
     assert [answer["id"] for answer in answers] == list(range(GROUP + 3))
 
 
-async def test_a_batch_for_a_worker_is_foreseen_there(
+async def test_a_batch_for_a_worker_is_predecoded_there(
     make_caller: MakeCaller, node: FakeNode
 ) -> None:
     node.submits_at_once = False
     await make_caller(node).send(json.dumps([call(i, f"0x{i:02x}") for i in range(5)]))
-    assert node.foreseen == [node.submitted] and len(node.submitted) == 5
+    assert node.predecoded == [node.submitted] and len(node.submitted) == 5
 
 
 async def test_bad_calls_among_good_ones_get_their_own_answers(

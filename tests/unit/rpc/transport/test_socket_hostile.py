@@ -94,12 +94,12 @@ async def pour(stand: Stand, rng: random.Random, count: int) -> int:
         else:
             await socket.send_bytes(sent)
     await socket.send_json(LAST)
-    came, patience = 0, ANSWER_SECONDS
+    came, timeout = 0, ANSWER_SECONDS
     while True:
         try:
-            received = await socket.receive(timeout=patience)
+            received = await socket.receive(timeout=timeout)
         except TimeoutError:
-            assert patience == QUIET_SECONDS, "the last message got no answer"
+            assert timeout == QUIET_SECONDS, "the last message got no answer"
             break
         assert received.type is aiohttp.WSMsgType.TEXT, received
         answers = json.loads(received.data)
@@ -109,7 +109,7 @@ async def pour(stand: Stand, rng: random.Random, count: int) -> int:
             error = answer.get("error", {})
             assert error.get("code") != -32603, answer
             if answer.get("id") == LAST["id"]:
-                patience = QUIET_SECONDS  # what is answered beside it comes now
+                timeout = QUIET_SECONDS  # what is answered beside it comes now
         came += 1
     await socket.close()
     return came

@@ -1,0 +1,44 @@
+"""Documents stay short, and every path that they name exists."""
+
+import re
+
+import pytest
+
+from .sources import ROOT, files
+
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "fastevm/ARCHITECTURE.md")
+# A path in backticks: with a folder, or with the ending of a source file.
+PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:pyx|pxd|pyi|py|h|md|json))`")
+PLACEHOLDER = re.compile(r"NAME|N\b|KIND")  # stands for the name of what is added
+MADE = ("build/", "shared", "fixtures/", "rpc-compat/", "genesis.json")  # not part of a clone
+TOPS = ("", "fastevm/", "fastevm/primitives/")  # what a path may be relative to
+NAMES = {path.name for path in files(".py", ".pyx", ".pxd", ".h")}
+RECIPES = (
+    "an opcode", "an EIP", "a fork", "a precompile", "an RPC method", "a wire format",
+    "a benchmark case",
+)  # fmt: skip
+RECIPE_LINES = 10
+
+
+def paths_of(document: str) -> list[str]:
+    found = PATH.findall((ROOT / document).read_text())
+    return [path for path in found if not path.startswith(MADE)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_path_exists(document: str) -> None:
+    for path in paths_of(document):
+        place = path
+        while PLACEHOLDER.search(place):
+            place = place.rpartition("/")[0]
+        found = any((ROOT / (top + place)).exists() for top in TOPS)
+        assert found or ("/" not in path and path in NAMES), path
+
+
+def test_there_is_a_short_recipe_for_each_kind_of_change() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    recipes = dict(re.findall(r"^## Adding (.*?)\n\n(.*?)(?=\n## |\Z)", text, re.M | re.S))
+    assert tuple(recipes) == RECIPES
+    for name, recipe in recipes.items():
+        assert len(recipe.strip().splitlines()) <= RECIPE_LINES, name
+        assert PATH.search(recipe), f"{name}: names no file"
