@@ -35,7 +35,7 @@ from fastevm.payments.x402.messages import (
 )
 
 ATTEMPTS: Final = 30  # that one payment is presented while its outcome is not known
-PATIENCE: Final = 1.0  # seconds between them, unless the server says otherwise
+PAUSE_SECONDS: Final = 1.0  # seconds between them, unless the server says otherwise
 
 
 class NothingToPay(PaymentError):
@@ -152,13 +152,13 @@ class Payer:
             try:
                 answer = await _get(session, url, {presented.name: presented.value})
             except aiohttp.ClientError:
-                await asyncio.sleep(PATIENCE)
+                await asyncio.sleep(PAUSE_SECONDS)
                 continue
             if answer.status != 503:
                 return answer
             headers = {name.lower(): value for name, value in answer.headers}
             pause = headers.get("retry-after", "")
-            await asyncio.sleep(float(pause) if pause.isdigit() else PATIENCE)
+            await asyncio.sleep(float(pause) if pause.isdigit() else PAUSE_SECONDS)
         return answer
 
     def __repr__(self) -> str:

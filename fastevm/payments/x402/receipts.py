@@ -10,7 +10,7 @@ from fastevm.payments.node import NodeClient
 from fastevm.wire.client.messages import Call
 
 INTERVAL: Final = 0.03  # seconds between two batches
-PATIENT: Final = 0.25  # seconds, after a node that did not answer
+RETRY_SECONDS: Final = 0.25  # seconds, after a node that did not answer
 
 Receipt = dict[str, Any]
 
@@ -57,7 +57,7 @@ class Receipts:
             try:
                 answers = await self.node.batch(asked)
             except NodeUnreachable:
-                await asyncio.sleep(PATIENT)
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
             for one, answer in zip(hashes, answers, strict=True):
                 if isinstance(answer, dict):
