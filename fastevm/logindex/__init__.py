@@ -1,4 +1,4 @@
-"""Logs of blocks as packed records, and where they are found."""
+"""The log index: packed logs of blocks, and queries over ranges of the canonical chain."""
 
 from fastevm.logindex.block_logs import BlockLogs, LogQuery
 from fastevm.logindex.index import LogIndex, LogLimits

@@ -1,4 +1,4 @@
-"""Where logs are found: packed logs and blooms of the canonical chain, newest blocks in memory."""
+"""The log index of the canonical chain: blooms and packed logs, the newest blocks in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE_BLOCKS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLimits:
-    """How much of the chain the index covers, from the head downwards; the rest is read from it.
+    """How much of the chain the index covers from the head downwards; older blocks are read.
 
     ``blocks``: blocks whose blooms are in memory, rounded up to a page. ``size``: bytes of packed
     logs, about 200 for each.
@@ -29,7 +29,7 @@ class LogLimits:
 
 
 class Chain(Protocol):
-    """What the index reads: a chain whose listeners are called after each change of its head."""
+    """What the index reads of a chain."""
 
     @property
     def genesis(self) -> Block: ...
@@ -41,7 +41,7 @@ class Chain(Protocol):
 
 
 class Preconfirmed(Protocol):
-    """A block that is not canonical yet."""
+    """A pre-confirmed block."""
 
     @property
     def header(self) -> Header: ...
@@ -52,10 +52,9 @@ class Preconfirmed(Protocol):
 
 
 class _Page:
-    """Blooms side by side, and the packed logs of the same blocks where they are in memory.
+    """The blooms of PAGE_BLOCKS blocks, and their packed logs where these are in memory.
 
-    Blocks are only added behind those that readers know of. Packed logs come and go: who finds none
-    makes them.
+    Blocks are only added after those that readers see. Missing packed logs are made on demand.
     """
 
     __slots__ = ("blocks", "blooms", "size")
@@ -70,7 +69,7 @@ class _Page:
         self.keep(offset, logs)
 
     def keep(self, offset: int, logs: BlockLogs | None) -> None:
-        """Take the packed logs of a block in, or let go of them."""
+        """Store the packed logs of a block, or drop them (None)."""
         before = self.blocks[offset]
         self.blocks[offset] = logs
         self.size += (0 if logs is None else logs.size) - (0 if before is None else before.size)
@@ -78,9 +77,9 @@ class _Page:
     def find(
         self, start: int, stop: int, query: LogQuery
     ) -> tuple[list[int], list[BlockLogs | None]]:
-        """What may hold the logs among the blocks from ``start`` to before ``stop``.
+        """The blocks from ``start`` to before ``stop`` whose blooms match.
 
-        How far behind ``start`` they stand, and their packed logs.
+        Their distances to ``start``, and their packed logs.
         """
         with memoryview(self.blooms)[start * BLOOM_SIZE : stop * BLOOM_SIZE] as blooms:
             hits = query.blooms.scan(blooms)
@@ -88,7 +87,7 @@ class _Page:
         return hits, [blocks[start + hit] for hit in hits]
 
     def release(self, excess: int) -> int:
-        """Let go of the oldest packed logs until ``excess`` bytes are free; how many are."""
+        """Drop the oldest packed logs until ``excess`` bytes are free; how many were freed."""
         before = self.size
         for offset in range(PAGE_BLOCKS):
             if before - self.size >= excess:
@@ -97,7 +96,7 @@ class _Page:
         return before - self.size
 
     def begin(self, count: int) -> _Page:
-        """Return a page of its own with the first ``count`` blocks of this one."""
+        """A copy with the first ``count`` blocks of this page."""
         page = _Page()
         page.blooms[: count * BLOOM_SIZE] = self.blooms[: count * BLOOM_SIZE]
         for offset in range(count):
@@ -106,9 +105,9 @@ class _Page:
 
 
 class _Window(NamedTuple):
-    """What is covered: ``length`` blocks from number ``first`` on, the last with the hash ``tip``.
+    """The covered blocks: ``length`` from number ``first`` on, the last with the hash ``tip``.
 
-    A page that nobody has asked for yet is None.
+    A page is None until a query reads it.
     """
 
     first: int
@@ -124,16 +123,15 @@ class _Window(NamedTuple):
 class LogIndex:
     """Finds the blocks of the canonical chain that may hold wanted logs, as packed logs.
 
-    Readers in any thread take the window that was published last and disturb nobody. Call
-    :meth:`update` (or register it as listener of the head) after every change; a reader who finds
-    the index behind the chain reads the chain instead. Blocks that joined before the index was made
-    are read when they are first asked for.
+    Any thread may read; it uses the window that was published last. Call :meth:`update` (or
+    register it as listener of the head) after every change. Where the index is behind the chain,
+    a query reads the chain instead. Blocks from before the index are read on first use.
     """
 
     def __init__(self, chain: Chain, limits: LogLimits | None = None) -> None:
         self.chain = chain
         self.limits = limits or LogLimits()
-        self._lock = Lock()  # of the one who writes
+        self._lock = Lock()  # guards writes
         self._window = _Window(chain.genesis.number, 0, (), None)
         self._pending: tuple[Preconfirmed, BlockLogs] | None = None
         self.update()
@@ -144,16 +142,16 @@ class LogIndex:
 
     @property
     def size(self) -> int:
-        """Bytes of the packed logs in memory."""
+        """The size of the packed logs in memory, in bytes."""
         return sum(page.size for page in self._window.pages if page is not None)
 
     # --- reading ----------------------------------------------------------------------------------
 
     def blocks(self, first: int, last: int, query: LogQuery) -> Iterator[list[BlockLogs]]:
-        """The canonical blocks ``first`` to ``last`` that may hold the logs: by number, in parts.
+        """The canonical blocks ``first`` to ``last`` that may hold the logs, in order, in parts.
 
-        Numbers beyond the chain are left out. There may be blocks that hold none of the logs. When
-        the chain is reorganised meanwhile, blocks of both branches may come.
+        Numbers beyond the chain are left out. Some of the blocks may hold none of the logs. During
+        a reorganisation blocks of both branches may come.
         """
         window = self._window
         covered = window.numbers if self._is_canonical(window) else range(0)
@@ -230,7 +228,7 @@ class LogIndex:
         ]
 
     def _pack(self, page: _Page, offset: int, number: int) -> BlockLogs | None:
-        """Make the packed logs of a block that has none in memory, and keep them if there is room.
+        """The packed logs of a block; kept in memory within the limit.
 
         None when the block has just left the chain.
         """
@@ -246,7 +244,7 @@ class LogIndex:
         return logs
 
     def _load(self, window: _Window, index: int) -> _Page:
-        """Read the blooms of a page."""
+        """Read the blooms of a page from the chain."""
         page, block = _Page(), None
         first = window.first + index * PAGE_BLOCKS
         for offset in range(PAGE_BLOCKS):
@@ -271,7 +269,7 @@ class LogIndex:
     # --- writing ----------------------------------------------------------------------------------
 
     def update(self, change: HeadChange | None = None) -> None:
-        """Take over the canonical blocks that are new since the last time, on any thread."""
+        """Index the canonical blocks that are new since the last call; from any thread."""
         with self._lock:
             window = self._begin(self._kept(change))
             self._window = self._extended(window, change)
@@ -286,7 +284,7 @@ class LogIndex:
         return window.length if self._is_canonical(window) else 0
 
     def _begin(self, count: int) -> _Window:
-        """The first ``count`` blocks of the window; what others are reading stays as it is."""
+        """The first ``count`` blocks of the window; pages that readers use do not change."""
         window = self._window
         if count == window.length and count:
             return window
@@ -303,7 +301,7 @@ class LogIndex:
         return _Window(window.first, count, pages, tip)
 
     def _extended(self, window: _Window, change: HeadChange | None) -> _Window:
-        """The window up to the head. New blocks are packed at once, old ones when asked for."""
+        """The window up to the head; new blocks are packed at once, older ones on first use."""
         number, pages, tip = window.numbers.stop, window.pages, window.tip
         end = self.chain.head.number + 1
         new = change.added[0].number if change is not None and change.added else end
@@ -326,7 +324,7 @@ class LogIndex:
         return _Window(window.first, number - window.first, pages, tip)
 
     def _forget(self) -> None:
-        """Let the oldest go as far as there is too much."""
+        """Drop the oldest blocks and packed logs above the limits."""
         window = self._window
         while window.length - PAGE_BLOCKS >= self.limits.blocks:
             first, count = window.first + PAGE_BLOCKS, window.length - PAGE_BLOCKS

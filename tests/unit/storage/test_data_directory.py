@@ -1,4 +1,4 @@
-"""A data directory: the chain, its promise and its pool are there again after any end."""
+"""A data directory: chain, pre-confirmed block and pool are restored after any end of a process."""
 
 import shutil
 import time
@@ -274,14 +274,14 @@ def test_what_was_pre_confirmed_is_sealed_after_the_process_died(home: Home) -> 
     assert home.reopen().chain.head == head
 
 
-def test_a_promise_is_kept_only_once_and_never_on_another_parent(home: Home) -> None:
+def test_a_pre_confirmed_block_is_sealed_once_and_only_on_its_parent(home: Home) -> None:
     node = home.open()
     published_block(node, 1)
     node.producer.seal()
     assert home.reopen().chain.head.number == 1
     node = home.node
-    promise = node.directory.slices.newest()
-    assert promise.draft.number == 1
+    preconfirmed_block = node.directory.slices.newest()
+    assert preconfirmed_block.draft.number == 1
     assert "promises_kept_total" not in node.metrics()
 
 
@@ -298,12 +298,12 @@ def test_the_slices_of_old_blocks_are_forgotten_now_and_then(
     assert len(home.reopen().chain.head.transactions) == 1
 
 
-def test_a_pre_confirmed_block_without_transactions_is_no_promise(home: Home) -> None:
+def test_a_pre_confirmed_block_without_transactions_is_not_sealed(home: Home) -> None:
     published_block(home.open(), 0, 0)
     assert home.reopen().chain.head.number == 0
 
 
-def test_a_promise_that_cannot_be_kept_is_reported(
+def test_a_pre_confirmed_block_that_cannot_be_sealed_is_reported(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     published_block(home.open(), 2)
