@@ -19,6 +19,7 @@ HISTORY_BLOCKS: Final = 10  # whose tips are looked at
 PERCENTILE: Final = 50
 PACE_BLOCKS: Final = 64  # over which the time of a block is measured
 USUAL_BLOCK_SECONDS: Final = 2.0  # until it is measured
+SLOW_BLOCK_SECONDS: Final = 5.0
 SHORTEST_BLOCK_SECONDS: Final = 0.05
 LONGEST_BLOCK_SECONDS: Final = 60.0
 
@@ -134,8 +135,9 @@ class Chain:
 
     @property
     def poll_seconds(self) -> float:
-        """How long to wait between two looks at what is on its way."""
-        return max(self.policy.poll, self.block_seconds / 3)
+        """How long to wait between two looks at what is on its way: a few of them in a block."""
+        looks = 2 if self.block_seconds > SLOW_BLOCK_SECONDS else 3
+        return max(self.policy.poll, self.block_seconds / looks)
 
     def deep_number(self, head: Head, tagged: Head | None) -> int | None:
         """The number of the newest block that is deep enough; None when none is."""
