@@ -11,6 +11,7 @@ from fastevm.payments import (
     Authorization,
     DuplicateOrder,
     IllegalTransition,
+    LimitReached,
     Order,
     Progress,
     Purpose,
@@ -375,3 +376,42 @@ def test_checkpoints_are_replaced_and_forgotten(store: Store) -> None:
         Checkpoint(0, "0xb0"),
     ]
     assert store.checkpoints("another") == []
+
+
+# --- limits and sums ------------------------------------------------------------------------------
+
+
+def test_captures_of_a_day_have_a_limit_whoever_asks(store: Store, store_url: str) -> None:
+    value = order().authorization.terms.value
+    for number in range(3):
+        store.add(order(f"order-{number}", bytes([number]) * 32))
+        store.change(f"order-{number}", Trigger.SIGN)
+        store.change(f"order-{number}", Trigger.STORE)
+    other = open_store(store_url)
+    for at, one in enumerate((store, other)):
+        one.submit(
+            f"order-{at}", Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE, sender=SHOP, least_nonce=0,
+            draft=lambda nonce: draft(), most_today=2 * value,
+        )  # fmt: skip
+    with pytest.raises(LimitReached, match="today"):
+        other.submit(
+            "order-2", Trigger.SUBMIT_CAPTURE, Purpose.CAPTURE, sender=SHOP, least_nonce=0,
+            draft=lambda nonce: draft(), most_today=2 * value,
+        )  # fmt: skip
+    assert store.order("order-2").state is State.STORED
+    assert len(store.submissions()) == 2
+    assert store.counts()[State.CAPTURING][:2] == (2, 2 * value)
+    assert store.outstanding(CHAIN, SHOP) == 2
+    other.close()
+
+
+def test_orders_whose_window_is_over_are_found_by_number_not_by_text(store: Store) -> None:
+    for number, end in enumerate((9, 10, 100, 1_000)):
+        terms = Terms(
+            payer=PAYER, recipient=SHOP, value=1, valid_after=0, valid_before=end,
+            nonce=bytes([number]) * 32,
+        )  # fmt: skip
+        store.add(Order(id=f"order-{end}", authorization=Authorization(SEPOLIA, terms)))
+    assert [one.id for one in store.orders(ended_at=10)] == ["order-10", "order-9"]
+    assert [one.id for one in store.orders(ended_at=99)] == ["order-10", "order-9"]
+    assert len(store.orders(ended_at=1_000)) == 4
