@@ -5,10 +5,10 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fastevm.execution.outcome cimport TX_VALID, TxError, TxResult
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport transact
 from fastevm.execution.transaction cimport Transaction
+from fastevm.execution.transaction_result cimport TX_VALID, TxError, TxResult
 from fastevm.interpreter.machine cimport (
     CALL_MESSAGE,
     Message,

@@ -1,4 +1,4 @@
-"""Frozen values that cross the library's border: accounts, headers, blocks, logs and receipts."""
+"""Frozen values of the public API: accounts, headers, blocks, logs and receipts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ZERO_ADDRESS = bytes(20)
 UINT64_BYTES = 8
 WORD_BYTES = 32
 
-# The fields of a header in the order of its RLP, with what each may hold: ("bytes", n) is exactly n
+# The fields of a header in the order of its RLP, with the layout of each: ("bytes", n) is exactly n
 # bytes, ("int", n) an integer of at most n bytes, ("data", None) any run of bytes.
 HEADER_LAYOUT: tuple[tuple[str, str, int], ...] = (
     ("parent_hash", "bytes", 32),
@@ -97,15 +97,15 @@ class Header:
 
     @classmethod
     def decode(cls, raw: bytes) -> Header:
-        """The header whose RLP is exactly ``raw``; :class:`InvalidBlock` names what is wrong."""
+        """The header whose RLP is exactly ``raw``; :class:`InvalidBlock` names a wrong field."""
         return cls.from_items(_decoded(raw, "header", None), field="header")
 
     @classmethod
     def from_items(cls, items: Any, *, field: str = "header", number: int | None = None) -> Header:
         """A header of decoded RLP items.
 
-        ``field`` prefixes the names in errors; ``number`` is the block's, where its own cannot be
-        read.
+        ``field`` prefixes the names in errors; ``number`` is used if the header's own
+        number cannot be read.
         """
         if not isinstance(items, list) or len(items) not in HEADER_SIZES:
             found = f"{len(items)} fields" if isinstance(items, list) else "a byte string"
@@ -122,7 +122,7 @@ class Header:
 
     @property
     def prev_randao(self) -> bytes:
-        """The beacon chain's randomness (EIP-4399), which sits where the mix hash was."""
+        """The beacon chain's randomness (EIP-4399), in the field of the mix hash."""
         return self.mix_hash
 
     @property
@@ -134,7 +134,7 @@ class Header:
         return self._hash
 
     def rlp(self) -> bytes:
-        """The header's RLP; ValueError when a field is there and one of an earlier era is not."""
+        """The header's RLP; ValueError if a field is set and one of an earlier era is None."""
         if self._encoded is None:
             object.__setattr__(self, "_encoded", rlp.encode(self._items()))
         assert self._encoded is not None
@@ -212,7 +212,7 @@ class Block:
         return len(self.rlp())
 
     def rlp(self) -> bytes:
-        """The block's RLP: legacy transactions are lists in it, typed ones strings (EIP-2718)."""
+        """The block's RLP; legacy transactions are lists, typed ones strings (EIP-2718)."""
         if self._encoded is None:
             parts = [
                 self.header.rlp(),
@@ -240,8 +240,8 @@ class Receipt:
     """The outcome of a transaction in its block.
 
     ``status`` is None before Byzantium, where ``post_state`` holds the state root instead. Prices
-    in wei; the blob fields are None for transactions without blobs, ``contract_address`` for plain
-    calls.
+    in wei; the blob fields are None for transactions without blobs, ``contract_address`` for
+    transactions that create no contract.
     """
 
     tx_type: int

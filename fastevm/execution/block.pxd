@@ -1,25 +1,24 @@
-# A block being built or executed, at the border: owner of the running block and of what it reads
-# from.
-from fastevm.execution.running cimport RunningBlock
-from fastevm.execution.system cimport SystemOutcome
+# The Python class that builds or executes a block: it owns the executor and the layer it reads.
+from fastevm.execution.block_executor cimport BlockExecutor
+from fastevm.execution.system_calls cimport SystemOutcome
 from fastevm.execution.transaction cimport Transaction
 from fastevm.state.layer cimport Layer
 
 
 cdef class BlockBuilder:
-    cdef RunningBlock c
-    cdef Layer base           # what the world reads from
-    cdef Layer layer          # what its next changes are committed on
+    cdef BlockExecutor c
+    cdef Layer base           # the layer that the world reads
+    cdef Layer layer          # the layer that the next changes are committed on
     cdef bytes ancestors      # concatenated; the context points into it
     cdef bytes deposit_contract
     cdef int stage
-    cdef bint cancelled       # the machine looks at it
+    cdef bint cancelled       # read by the machine
     cdef readonly object header
     cdef readonly object schedule
     cdef readonly tuple ommers
     cdef readonly object withdrawals
     cdef list added           # transactions
-    cdef list made            # receipts that were asked for, from the first on
+    cdef list made            # receipts made so far, from the first on
     cdef object blob_gas_price
 
     cdef int expect(self, int stage, str action) except -1

@@ -23,7 +23,14 @@ from fastevm.execution.senders import recover_senders
 from fastevm.execution.validation import ommers_hash, transactions_root, withdrawals_root
 from fastevm.types import ZERO_HASH, Block
 
-from fastevm.execution.outcome cimport TX_VALID, TxOptions, TxResult
+from fastevm.execution.block_executor cimport (
+    executor_encode_receipt,
+    executor_free,
+    executor_new,
+    executor_open,
+    executor_transact,
+    executor_transact_all,
+)
 from fastevm.execution.receipts cimport (
     ReceiptRecord,
     log_value,
@@ -32,15 +39,7 @@ from fastevm.execution.receipts cimport (
     receipts_root,
 )
 from fastevm.execution.refusals cimport refusal
-from fastevm.execution.running cimport (
-    running_encode,
-    running_free,
-    running_new,
-    running_open,
-    running_transact,
-    running_transact_all,
-)
-from fastevm.execution.system cimport (
+from fastevm.execution.system_calls cimport (
     SYSTEM_CANCELLED,
     SYSTEM_DONE,
     SYSTEM_FAILED,
@@ -51,7 +50,8 @@ from fastevm.execution.system cimport (
     system_credit,
 )
 from fastevm.execution.transaction cimport Transaction, recover_now
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport TX_VALID, TxOptions, TxResult
 from fastevm.interpreter.machine cimport BlockContext, status_text
 from fastevm.primitives.bloom cimport BLOOM_SIZE
 from fastevm.primitives.buffer cimport Buffer
@@ -96,13 +96,13 @@ cdef class BlockBuilder:
     """
 
     def __cinit__(self, *args, **options):
-        if not running_new(&self.c):
+        if not executor_new(&self.c):
             raise MemoryError
         self.cancelled = False
         self.c.machine.cancel = &self.cancelled
 
     def __dealloc__(self):
-        running_free(&self.c)
+        executor_free(&self.c)
 
     def __init__(
         self, Layer layer not None, header, ForkSchedule schedule not None, *, chain_id,
@@ -132,7 +132,7 @@ cdef class BlockBuilder:
         self.c.context.ancestors = <const Hash*>PyBytes_AS_STRING(self.ancestors)
         self.c.context.ancestor_count = PyBytes_GET_SIZE(self.ancestors) // 32
         layer.attach(&reader)
-        running_open(&self.c, &schedule.c, &reader)
+        executor_open(&self.c, &schedule.c, &reader)
 
     cdef int expect(self, int stage, str action) except -1:
         if self.stage != stage:
@@ -141,10 +141,10 @@ cdef class BlockBuilder:
         return 0
 
     # ------------------------------------------------------------------------------------------
-    # the border of the block
+    # start, requests and credits
 
     cdef SystemOutcome call(self, str contract, bytes data):
-        """A system call; raises for what is no outcome of the call itself."""
+        """Make a system call; raises if the host failed."""
         cdef bytes target = self.schedule.system_contracts[contract]
         cdef Address address
         cdef SystemOutcome outcome
@@ -157,7 +157,7 @@ cdef class BlockBuilder:
         return outcome
 
     cdef bytes request(self, str contract):
-        """The output of a system contract that must be there and must succeed."""
+        """The output of a system contract, which must exist and succeed."""
         cdef SystemOutcome outcome = self.call(contract, b"")
         cdef const Buffer* output = &self.c.machine.output
         if outcome == SYSTEM_DONE:
@@ -204,7 +204,7 @@ cdef class BlockBuilder:
             memcpy(record.post_state.b, PyBytes_AS_STRING(root), 32)
             record.has_post_state = True
         with nogil:
-            ok = running_encode(&self.c)
+            ok = executor_encode_receipt(&self.c)
         if not ok:
             raise MemoryError
         return 0
@@ -212,8 +212,8 @@ cdef class BlockBuilder:
     def add(self, Transaction transaction not None):
         """Run a transaction; its receipt.
 
-        Raises `InvalidTransaction` when it may not be in this block (any more); nothing has changed
-        then. Its code is ``cancelled`` when another thread called ``cancel`` meanwhile.
+        Raises `InvalidTransaction` if it is not valid in this block; nothing has changed then. Its
+        code is ``cancelled`` when another thread called ``cancel`` meanwhile.
         """
         cdef TxOptions options
         cdef TxResult result
@@ -221,7 +221,7 @@ cdef class BlockBuilder:
         recover_now(transaction)
         memset(&options, 0, sizeof(options))
         with nogil:
-            running_transact(&self.c, &transaction.c, &options, &result)
+            executor_transact(&self.c, &transaction.c, &options, &result)
         if result.error != TX_VALID:
             raise refusal(result.error, &transaction.c, &result)
         self.close_receipt()
@@ -229,7 +229,7 @@ cdef class BlockBuilder:
         return self.receipt(self.c.receipts.count - 1)
 
     def cancel(self):
-        """Stop the transaction under way, and refuse all that follow until ``resume``."""
+        """Stop the current transaction, and refuse all later ones until ``resume``."""
         atomic_store_int(<int*>&self.cancelled, True)
 
     def resume(self):
@@ -268,7 +268,7 @@ cdef class BlockBuilder:
                 transaction = transactions[i]
                 pointers[i] = &transaction.c
             with nogil:
-                ran = running_transact_all(&self.c, pointers, count, &result)
+                ran = executor_transact_all(&self.c, pointers, count, &result)
             if ran < count:
                 raise self.invalid(ran, refusal(result.error, pointers[ran], &result))
         finally:
@@ -284,7 +284,7 @@ cdef class BlockBuilder:
         )
 
     # ------------------------------------------------------------------------------------------
-    # what there is so far
+    # the results so far
 
     def receipt(self, size_t index):
         """The receipt of the transaction at this position; IndexError beyond the last."""
@@ -370,7 +370,7 @@ cdef class BlockBuilder:
             ) from None
 
     def rewards(self, draft):
-        """Who is paid for the block, as (address, wei); ``draft`` has its header and uncles."""
+        """The rewards of the block as (address, wei); ``draft`` has its header and uncles."""
         return block_rewards(draft, self.schedule)
 
     def finish(self, *, state_root=True):

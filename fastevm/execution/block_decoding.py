@@ -1,4 +1,4 @@
-"""Blocks from their RLP: strict, and every fault is an InvalidBlock that names its place."""
+"""Decodes blocks from RLP, strictly; every error is an InvalidBlock that names the field."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def decode_block(raw: bytes, *, number: int | None = None) -> Block:
     """The block whose RLP is exactly ``raw``.
 
     ``number`` goes into the error when the block's own number cannot be read. Raises
-    :class:`InvalidBlock` for anything but the canonical encoding of a block of some era; says
-    nothing about the block's validity.
+    :class:`InvalidBlock` for anything but the canonical encoding of a block of some era. The block
+    is not validated.
     """
     try:
         items = rlp.decode(raw)
@@ -44,7 +44,7 @@ def decode_block(raw: bytes, *, number: int | None = None) -> Block:
 def item_size(data: bytes, at: int, number: int) -> int:
     """The size of the RLP list that starts at ``at``, its header included.
 
-    InvalidBlock, with the number of the block that it should be, when there is none.
+    Raises InvalidBlock with ``number``, the block expected there, if there is no list.
     """
     first = data[at]
     if first < 0xC0:
@@ -61,7 +61,7 @@ def item_size(data: bytes, at: int, number: int) -> int:
 
 
 def decode_transaction(item: Any, field: str, number: int | None) -> Transaction:
-    """A transaction as it stands in a block: a list when legacy, else a byte string (EIP-2718)."""
+    """A transaction of a block's body: a list if legacy, else a byte string (EIP-2718)."""
     raw = rlp.encode(item) if isinstance(item, list) else item
     if not isinstance(item, list) and raw[:1] >= b"\xc0":
         raise InvalidBlock(

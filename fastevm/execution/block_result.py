@@ -1,4 +1,4 @@
-"""What the execution of a block gives."""
+"""The result of the execution of a block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class BlockResult:
     """The state after a block and everything that its header commits to.
 
     ``requests`` are EIP-7685 requests, type byte first, empty ones left out; ``requests_hash`` and
-    ``blob_gas_used`` are None where the fork has no such thing. Roots and hashes are 32 bytes.
+    ``blob_gas_used`` are None in forks without them. Roots and hashes are 32 bytes.
     """
 
     layer: Layer

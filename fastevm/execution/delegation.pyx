@@ -1,8 +1,8 @@
-"""Set-code authorizations: what a transaction of type 4 does before it runs (EIP-7702)."""
+"""Set-code authorizations, applied by a transaction of type 4 before it runs (EIP-7702)."""
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from fastevm.execution.tx cimport Authorization, Tx
+from fastevm.execution.transaction_data cimport Authorization, Tx
 from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.word cimport word_fits64, word_is_zero
 from fastevm.spec.schedule cimport Schedule
@@ -40,7 +40,7 @@ cdef bint apply_authorization(
     authority = world_account(w, &a.authority)
     if authority == NULL:
         return False
-    # Warm from here on, even if the tuple turns out void.
+    # The account is warm from here on, even if the tuple is invalid.
     world_warm_account(w, authority)
     if authority.code != NULL and not authority.code.is_delegation:
         return True

@@ -1,4 +1,4 @@
-"""The difficulty that proof of work demands of a block: all formulas, and the bomb."""
+"""The difficulty of a block under proof of work: all formulas, and the difficulty bomb."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def next_difficulty(
     """The difficulty of block ``number`` at ``timestamp`` (seconds); 0 under proof of stake.
 
     Sources: Yellow Paper section 4.3.4; EIP-2 (Homestead), EIP-100 (uncle-aware) and the EIPs that
-    put off the bomb. As there, the least difficulty bounds the sum with the bomb, not what the bomb
-    is added to. Not defined for a timestamp that is not after the parent's.
+    delay the bomb. The minimum difficulty bounds the sum with the bomb, as in these sources. The
+    timestamp must be after the parent's.
     """
     rules = schedule.parameters
     if rules["proof_of_stake"]:

@@ -1,7 +1,8 @@
-# Canonical transaction bytes to a Tx and back to what was signed (EIP-2718 and the types after it).
+# Decodes canonical transaction bytes into a Tx, and computes the hashes that were signed
+# (EIP-2718).
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from fastevm.execution.tx cimport Authorization, Tx
+from fastevm.execution.transaction_data cimport Authorization, Tx
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Hash
 from fastevm.primitives.word cimport Word
@@ -12,19 +13,19 @@ cdef enum:
     HIGHEST_TX_TYPE = 4
 
 
-# Why bytes are no transaction: which part, and what it should have been.
+# Why bytes are no transaction: the part, and what was expected there.
 cdef struct DecodeFault:
     const char* part
     const char* wanted
     bint no_memory
 
 
-# Fills `tx` from `size` bytes, which must outlive it. False: `fault` says why, and nothing is to be
-# released.
+# Fills `tx` from `size` bytes, which must outlive it. False: `fault` says why, and there is
+# nothing to release.
 cdef bint tx_decode(Tx* tx, const uint8_t* raw, size_t size, DecodeFault* fault) noexcept nogil
 cdef void tx_release(Tx* tx) noexcept nogil
 
-# Half of the order of secp256k1: a higher s is the twin of a lower one (EIP-2).
+# Half of the order of secp256k1: a higher s is malleable (EIP-2).
 cdef Word HALF_ORDER
 
 # keccak256 of what the sender signed. `protect`: a legacy transaction signs the chain id too

@@ -1,9 +1,12 @@
-"""Canonical transaction bytes to a Tx, and back to what was signed (EIP-2718 and its types)."""
+"""Decodes canonical transaction bytes into a Tx, and computes the hashes that were signed.
+
+Source: EIP-2718 and the EIPs of the types.
+"""
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fastevm.execution.tx cimport (
+from fastevm.execution.transaction_data cimport (
     ACCESS_LIST_TX, BLOB_TX, LEGACY_TX, SET_CODE_TX, AccessEntry, Authorization, Tx,
 )
 from fastevm.primitives.buffer cimport Buffer, buffer_append
@@ -159,7 +162,7 @@ cdef bint count_items(const RlpItem* items, uint32_t* count) noexcept nogil:
     return True
 
 
-# Checks the whole shape, so that filling cannot fail.
+# Check the whole list and count its entries, so that fill_access_list cannot fail.
 cdef bint count_access_list(const RlpItem* access, Tx* tx) noexcept nogil:
     cdef RlpCursor entries, parts, slots
     cdef RlpItem part
@@ -267,7 +270,7 @@ cdef bint decode_signature(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept n
     return True
 
 
-# 27 and 28 say the parity alone; from 35 on v = 35 + 2 * chain id + parity (EIP-155). Chain ids
+# 27 and 28 hold the parity only; from 35 on v = 35 + 2 * chain id + parity (EIP-155). Chain ids
 # have 64 bits.
 cdef bint interpret_legacy_v(Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef uint64_t low = tx.v.d[0], high = tx.v.d[1]

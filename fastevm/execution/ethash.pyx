@@ -26,7 +26,7 @@ cdef enum:
     NODE_WORDS = 16
     PAGE_WORDS = 32           # two nodes of the dataset are mixed in at a time
     CACHE_ROUNDS = 3
-    PARENTS = 256             # nodes of the cache behind a node of the dataset
+    PARENTS = 256             # nodes of the cache that make a node of the dataset
     ACCESSES = 64
     FNV_PRIME = 0x01000193
 
@@ -34,7 +34,7 @@ cdef enum:
 CACHE_START, CACHE_GROWTH = 1 << 24, 1 << 17
 DATASET_START, DATASET_GROWTH = 1 << 30, 1 << 23
 MAX_EPOCH = 2_048
-MIX_HASH_FIELD = 13       # of a header; the nonce comes behind it
+MIX_HASH_FIELD = 13       # of a header; the nonce follows it
 KEPT_CACHES = 2
 
 
@@ -92,7 +92,7 @@ cdef void dataset_node(Node* out, const Node* cache, uint32_t count, uint32_t in
     keccak512(out, out.b, 8)
 
 
-# `seed` is the hashed header with its nonce; `mix` gets the 32-byte digest of what was looked up.
+# `seed` is the hashed header with its nonce; `mix` receives the 32-byte digest of the lookups.
 cdef void hashimoto(
     uint8_t* mix, const Node* seed, const Node* cache, uint32_t count, uint32_t pages
 ) noexcept nogil:
@@ -135,7 +135,7 @@ cdef uint64_t size_at(uint64_t start, uint64_t growth, uint64_t epoch, uint64_t 
 
 
 cdef class EthashCache:
-    """What a light client keeps of an epoch of 30,000 blocks: 16 MiB and more."""
+    """The cache of an epoch of 30,000 blocks, as light clients keep it: 16 MiB and more."""
     cdef Node* nodes
     cdef uint32_t count
     cdef uint32_t pages
@@ -162,14 +162,14 @@ cdef class EthashCache:
 
 @lru_cache(maxsize=KEPT_CACHES)
 def cache_of(epoch):
-    """The cache of an epoch; takes a quarter of a second to make, or so."""
+    """The cache of an epoch; computed in about a quarter of a second."""
     if not 0 <= epoch < MAX_EPOCH:
         raise ValueError(f"no epoch of proof of work: {epoch}")
     return EthashCache(epoch)
 
 
 def light_cache(epoch):
-    """The bytes of an epoch's cache, to compare with others'."""
+    """The bytes of an epoch's cache."""
     cdef EthashCache cache = cache_of(epoch)
     return (<const char*>cache.nodes)[:<size_t>cache.count * NODE_BYTES]
 
@@ -207,7 +207,7 @@ def seal_hash(header):
 
 
 def validate_seal(header):
-    """Raise `InvalidBlock` unless a header of proof of work carries the work that it claims."""
+    """Raise `InvalidBlock` unless the seal of a header meets its difficulty."""
     mix, result = seal_of(seal_hash(header), header.nonce, header.number)
     if mix != header.mix_hash:
         raise InvalidBlock(header.number, "mix_hash", expected=mix, found=header.mix_hash)

@@ -1,4 +1,4 @@
-"""What a header says about gas and its prices, by its parent: limits, base fee, blob fee."""
+"""Gas limit bounds, base fee, excess blob gas and blob base fee of a block, from its parent."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def next_base_fee(parent: Header, schedule: ForkSchedule) -> int:
 def gas_limit_bounds(parent: Header, schedule: ForkSchedule) -> tuple[int, int]:
     """The least and the greatest gas limit of a child of ``parent``, both allowed.
 
-    Strictly less than one 1024th away from the parent's (Yellow Paper, section 4.3.4); the parent's
-    counts ``elasticity_multiplier`` times at the first block with a base fee (EIP-1559).
+    The limit differs from the parent's by less than 1/1024 (Yellow Paper, section 4.3.4). At the
+    first block with a base fee the parent's is multiplied by ``elasticity_multiplier`` (EIP-1559).
     """
     rules = schedule.parameters
     base = elastic_gas_limit(parent, schedule)
@@ -69,8 +69,8 @@ def next_excess_blob_gas(parent: Header, schedule: ForkSchedule) -> int:
 def blob_base_fee(excess_blob_gas: int, schedule: ForkSchedule) -> int:
     """The price of blob gas in wei at this excess (EIP-4844, get_base_fee_per_blob_gas).
 
-    OverflowError when it cannot fit 256 bits: no chain gets there, and the series would not end
-    soon.
+    OverflowError if the price may exceed 256 bits: no chain reaches that, and the series would be
+    very long.
     """
     rules = schedule.parameters
     fraction = int(rules["blob_base_fee_fraction"])
@@ -84,7 +84,7 @@ def blob_base_fee(excess_blob_gas: int, schedule: ForkSchedule) -> int:
 def fake_exponential(factor: int, numerator: int, denominator: int) -> int:
     """``factor * e ** (numerator / denominator)`` by Taylor's series in integers (EIP-4844).
 
-    ``denominator`` must be positive. Wrong by definition, but wrong in the same way everywhere.
+    ``denominator`` must be positive. The rounding errors are part of the definition.
     """
     term, total, i = factor * denominator, 0, 1
     while term > 0:

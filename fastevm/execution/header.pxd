@@ -8,7 +8,7 @@ from fastevm.primitives.word cimport Word
 
 
 # A header without uncles, extra data and proof of work (its nonce is zeros). The names are those
-# of fastevm.types.Header; a field that came with a fork counts where its flag is set.
+# of fastevm.types.Header; a field that a fork added is encoded if its flag is set.
 cdef struct HeaderFields:
     bint has_base_fee         # London
     bint has_withdrawals      # Shanghai
@@ -34,11 +34,11 @@ cdef struct HeaderFields:
     Hash requests_hash
 
 
-# keccak256 of an empty list: the uncles of every such block.
+# keccak256 of an empty list: the hash of no uncles.
 cdef Hash EMPTY_LIST_HASH
 # The root of an empty trie.
 cdef Hash EMPTY_ROOT
-# What stands for no requests (EIP-7685): the SHA-256 of nothing.
+# The hash of no requests (EIP-7685): SHA-256 of the empty string.
 cdef Hash NO_REQUESTS_HASH
 
 # Append the RLP. False: out of memory.

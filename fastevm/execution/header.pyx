@@ -21,16 +21,16 @@ from fastevm.primitives.rlp cimport (
 cdef enum:
     NONCE_SIZE = 8
     EMPTY_LIST = 0xc0        # RLP of an empty list
-    EMPTY_STRING = 0x80      # and of an empty string
+    EMPTY_STRING = 0x80      # RLP of an empty string
 
 
 cdef void fill_constants():
     cdef uint8_t item = EMPTY_LIST
-    cdef bytes nothing = sha256(b"").digest()
+    cdef bytes no_requests = sha256(b"").digest()
     keccak256(EMPTY_LIST_HASH.b, &item, 1)
     item = EMPTY_STRING
     keccak256(EMPTY_ROOT.b, &item, 1)
-    memcpy(NO_REQUESTS_HASH.b, PyBytes_AS_STRING(nothing), 32)
+    memcpy(NO_REQUESTS_HASH.b, PyBytes_AS_STRING(no_requests), 32)
 
 
 cdef bint append_numbers(Buffer* out, const HeaderFields* h) noexcept nogil:
@@ -50,7 +50,7 @@ cdef bint append_numbers(Buffer* out, const HeaderFields* h) noexcept nogil:
 
 
 cdef bint append_later_fields(Buffer* out, const HeaderFields* h) noexcept nogil:
-    """What London, Shanghai, Cancun and Prague brought."""
+    """The fields that London, Shanghai, Cancun and Prague added."""
     if h.has_base_fee and not rlp_append_word(out, &h.base_fee_per_gas):
         return False
     if h.has_withdrawals and not rlp_append_bytes(out, h.withdrawals_root.b, 32):

@@ -1,4 +1,4 @@
-"""The header of a block yet to be built: everything that does not follow from its execution."""
+"""The header of a block before its execution: every field that does not follow from that."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def draft_header(
 ) -> Header:
     """The draft of a child of ``parent`` at ``timestamp`` (seconds) under the child's ``schedule``.
 
-    ``gas_limit`` is by default as the parent's; it is not held against the bounds here. Roots,
-    bloom and gas used are those of an empty block until it is sealed.
+    ``gas_limit`` is the parent's by default; its bounds are not checked here. Roots, bloom and gas
+    used are those of an empty block until the block is sealed.
     """
     rules = schedule.parameters
     has_blobs = bool(rules["has_blobs"])

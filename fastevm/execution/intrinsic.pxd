@@ -1,7 +1,7 @@
-# What a transaction costs before its first instruction: intrinsic gas and the calldata floor.
+# Intrinsic gas of a transaction, and its calldata floor.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
 from fastevm.primitives.intrinsics cimport load64, popcount32
 from fastevm.spec.constants cimport TOKENS_PER_NONZERO_BYTE
 from fastevm.spec.schedule cimport Schedule
@@ -9,7 +9,7 @@ from fastevm.spec.schedule cimport Schedule
 
 cdef struct IntrinsicGas:
     uint64_t gas              # charged at the start
-    uint64_t floor            # the least that it pays in the end (EIP-7623); 0 = no rule
+    uint64_t floor            # the least gas that it pays (EIP-7623); 0 = no rule
 
 
 # Eight bytes at a time: the sum carries into a byte's top bit exactly when its low bits are not all

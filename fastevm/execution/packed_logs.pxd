@@ -1,4 +1,4 @@
-# Logs of a finished run, packed into bytes and made into values only when somebody reads them.
+# Logs of a finished run as packed bytes, unpacked into values at the first access.
 from fastevm.state.world cimport World
 
 

@@ -1,6 +1,6 @@
-"""Logs of a finished run as packed bytes, unpacked into values on first access.
+"""Logs of a finished run as packed bytes, unpacked into values at the first access.
 
-Making a value of a log takes longer than executing LOG, and most callers read none.
+A log takes longer to unpack than LOG takes to execute, and most callers read no logs.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE

@@ -1,5 +1,4 @@
-# The outcome of a transaction as plain data, its consensus encoding, and the root over a block's
-# receipts.
+# Receipts as C data: their consensus encoding, blooms, and the root over a block's receipts.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.bloom cimport BLOOM_SIZE
@@ -37,11 +36,11 @@ cdef struct ReceiptList:
 
 cdef void receipts_clear(ReceiptList* list) noexcept nogil
 cdef void receipts_free(ReceiptList* list) noexcept nogil
-# A zeroed record at the end, or NULL without memory; valid until the next one is added.
+# Append a zeroed record; NULL without memory. Valid until the next one is added.
 cdef ReceiptRecord* receipts_add(ReceiptList* list) noexcept nogil
 # Fill in bloom and encoding of the record added last. False: out of memory, the same as below.
 cdef bint receipts_encode_last(ReceiptList* list, const LogRecord* logs) noexcept nogil
-# The same for every record at once, which is faster. Nothing may have been encoded before.
+# The same for every record at once, which is faster. No record may be encoded before.
 cdef bint receipts_encode_all(ReceiptList* list, const LogRecord* logs) noexcept nogil
 cdef bint receipts_root(const ReceiptList* list, Hash* out) noexcept nogil
 cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil

@@ -180,7 +180,7 @@ cdef bint receipts_encode_all(ReceiptList* list, const LogRecord* logs) noexcept
 
 
 # ----------------------------------------------------------------------------------------------
-# blooms of many logs: what they have in common is hashed once, the rest side by side
+# blooms of many logs: repeated items are hashed once, the others eight at a time
 
 cdef void batch_flush(BloomBatch* b) noexcept nogil:
     cdef size_t i, item
@@ -201,7 +201,7 @@ cdef uint32_t batch_item(BloomBatch* b, const uint8_t* data, size_t size) noexce
 
 
 cdef void batch_log(BloomBatch* b, const LogRecord* log, uint8_t* bloom) noexcept nogil:
-    """Its items, but for those that the log before it has at the same place."""
+    """Add the log's items, except those that the previous log has at the same position."""
     cdef BatchedLog* held
     cdef const BatchedLog* before
     cdef uint32_t i
@@ -249,7 +249,7 @@ cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil
 
 
 # ----------------------------------------------------------------------------------------------
-# values at the border
+# Python values
 
 cdef inline bytes take(const void* data, size_t size):
     return PyBytes_FromStringAndSize(<const char*>data, <Py_ssize_t>size)

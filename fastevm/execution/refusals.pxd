@@ -1,6 +1,6 @@
-# What a refused transaction is told: a code, and the words that clients match on.
-from fastevm.execution.outcome cimport TxError, TxResult
-from fastevm.execution.tx cimport Tx
+# The exception for a refused transaction: a code, and the message that clients match on.
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport TxError, TxResult
 
 
 # The InvalidTransaction (or MemoryError) to raise.

@@ -1,8 +1,9 @@
-"""What a refused transaction is told: a code, and the words that clients match on."""
+"""The exception for a refused transaction: a code, and the message that clients match on."""
 
 from fastevm.errors import InvalidTransaction
 
-from fastevm.execution.outcome cimport (
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport (
     TX_BLOB_CREATE, TX_BLOB_FEE_CAP_TOO_LOW, TX_BLOB_HASH_VERSION, TX_BLOCK_GAS, TX_CANCELLED,
     TX_FEE_CAP_TOO_LOW, TX_FLOOR_GAS, TX_FUNDS_OVERFLOW, TX_GAS_LIMIT_TOO_HIGH,
     TX_INITCODE_TOO_LARGE, TX_INSUFFICIENT_FUNDS, TX_INTRINSIC_GAS, TX_INVALID_SIGNATURE,
@@ -11,13 +12,12 @@ from fastevm.execution.outcome cimport (
     TX_SET_CODE_CREATE, TX_TIP_ABOVE_FEE_CAP, TX_TOO_MANY_BLOBS, TX_TYPE_NOT_SUPPORTED,
     TX_WRONG_CHAIN_ID, TxError, TxResult,
 )
-from fastevm.execution.tx cimport Tx
 from fastevm.primitives.word cimport word_to_int
 from fastevm.wire.text.hex cimport hex_checksum
 
 
 # error -> (code, message with sender, nonce, have and want to fill in).
-WORDINGS = {
+MESSAGES = {
     TX_TYPE_NOT_SUPPORTED: ("type_not_supported", "transaction type not supported"),
     TX_WRONG_CHAIN_ID: ("wrong_chain_id", "invalid chain id for signer: have {have} want {want}"),
     TX_INVALID_SIGNATURE: ("invalid_signature", "invalid transaction v, r, s values"),
@@ -100,10 +100,10 @@ cdef str checksummed(const Tx* tx):
 cdef object refusal(TxError error, const Tx* tx, const TxResult* result):
     if error == TX_OUT_OF_MEMORY:
         return MemoryError()
-    code, words = WORDINGS[error]
+    code, template = MESSAGES[error]
     have = word_to_int(&result.have)
     want = word_to_int(&result.want)
-    message = words.format(sender=checksummed(tx), nonce=tx.nonce, have=have, want=want)
+    message = template.format(sender=checksummed(tx), nonce=tx.nonce, have=have, want=want)
     if error in COMPARING:
         return InvalidTransaction(code, message, have=have, want=want)
     return InvalidTransaction(code, message)

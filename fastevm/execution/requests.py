@@ -1,4 +1,4 @@
-"""Requests of the execution layer to the consensus layer: their hash, and deposits in logs."""
+"""Requests to the consensus layer (EIP-7685): their hash, and deposits from logs (EIP-6110)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def requests_hash(requests: Iterable[bytes]) -> bytes:
 def deposit_requests(logs: Iterable[Log]) -> bytes:
     """The deposits among the logs of the deposit contract, 192 bytes each, in order (EIP-6110).
 
-    ValueError for an event that is not laid out as the deposit contract does it: the block is
-    invalid then.
+    ValueError for an event of another layout than the deposit contract's: the block is then
+    invalid.
     """
     return b"".join(_deposit(log.data) for log in logs if log.topics[:1] == (DEPOSIT_TOPIC,))
 

@@ -1,4 +1,4 @@
-"""Who is paid at the end of a block: miners and uncles before the merge, validators after it."""
+"""Payments at the end of a block: mining and uncle rewards before the merge, withdrawals after."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Credit = tuple[bytes, int]
 def block_rewards(block: Block, schedule: ForkSchedule) -> list[Credit]:
     """The rewards of a mined block as (address, wei): its uncles' miners, then its own.
 
-    Nothing under proof of stake. Source: Yellow Paper, section 11.3.
+    Empty under proof of stake. Source: Yellow Paper, section 11.3.
     """
     reward = int(schedule.parameters["block_reward_gwei"]) * WEI_PER_GWEI
     if not reward:

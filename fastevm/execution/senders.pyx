@@ -6,15 +6,17 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from fastevm.execution.recovery cimport authorities_are_known, sender_state_of, tx_recover_many
+from fastevm.execution.sender_recovery cimport (
+    authorities_are_known, sender_state_of, tx_recover_many,
+)
 from fastevm.execution.transaction cimport Transaction
-from fastevm.execution.tx cimport SENDER_UNKNOWN, Tx
+from fastevm.execution.transaction_data cimport SENDER_UNKNOWN, Tx
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.intrinsics cimport atomic_increment
 
 
-# A recovery takes about 10 us with eight side by side and 30 alone, starting a thread about 30:
-# fewer signatures are not worth one.
+# A recovery takes about 10 us in vectors of eight and 30 us alone, the start of a thread about
+# 30 us: a thread pays from eight signatures on.
 cdef enum:
     SIGNATURES_PER_THREAD = 8
 
@@ -22,7 +24,7 @@ cdef enum:
 cdef struct Batch:
     Tx** transactions
     int64_t count
-    int64_t taken             # groups of so many, changed atomically by the threads
+    int64_t taken             # groups taken by threads, changed atomically
     bint no_memory
 
 
@@ -83,8 +85,8 @@ def recover_senders(transactions, *, threads=None):
     """Recover the senders and authorities of many transactions at once, without the GIL.
 
     ``transactions``: an iterable of `Transaction`. ``threads``: how many threads share the work, by
-    default one per core; fewer for small batches. Ask ``transaction.sender`` afterwards, which is
-    None where the signature is invalid (``transaction.signature_fault`` says why).
+    default one per core; fewer for small batches. ``transaction.sender`` is then known; it is None
+    for an invalid signature (``transaction.signature_fault`` says why).
     """
     work = _Work(transactions)
     useful = max(1, work.signatures() // SIGNATURES_PER_THREAD)

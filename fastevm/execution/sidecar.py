@@ -1,4 +1,4 @@
-"""Blob transactions as they travel: with their blobs, commitments and proofs around them."""
+"""The network form of blob transactions, with blobs, commitments and proofs (EIP-4844)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ CELL_PROOF_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class BlobSidecar:
-    """What belongs to a blob transaction but not into a block.
+    """The parts of a blob transaction that are not in a block: blobs, commitments and proofs.
 
     ``version`` 0: one proof per blob (EIP-4844); 1: the cell proofs of each blob in a row
-    (EIP-7594). Only the sizes of the parts are checked here: whether counts, hashes and proofs
-    agree is for the pool.
+    (EIP-7594). Only the sizes of the parts are checked here; the pool checks counts, hashes
+    and proofs.
     """
 
     version: int
@@ -30,7 +30,7 @@ class BlobSidecar:
 
 
 def decode_pooled(raw: bytes) -> tuple[Transaction, BlobSidecar | None]:
-    """A transaction as a client sends it, and its sidecar where it came in the network form.
+    """A transaction as a client sends it, and its sidecar if it is in the network form.
 
     Canonical bytes of any type decode too, without a sidecar. Raises `TransactionDecodeError`.
     """
@@ -49,7 +49,7 @@ def decode_pooled(raw: bytes) -> tuple[Transaction, BlobSidecar | None]:
 
 
 def encode_pooled(transaction: Transaction, sidecar: BlobSidecar) -> bytes:
-    """The network form of a blob transaction: what eth_sendRawTransaction takes."""
+    """The network form of a blob transaction, as eth_sendRawTransaction takes it."""
     body = rlp.decode(transaction.raw[1:])
     version = [bytes([sidecar.version])] if sidecar.version else []
     parts = [list(sidecar.blobs), list(sidecar.commitments), list(sidecar.proofs)]

@@ -2,11 +2,11 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.execution.intrinsic cimport IntrinsicGas
-from fastevm.execution.outcome cimport (
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport (
     TX_BLOCK_GAS, TX_CANCELLED, TX_NEEDS_STATE, TX_OUT_OF_MEMORY, TX_PAUSED, TX_VALID, TxError,
     TxOptions, TxResult,
 )
-from fastevm.execution.tx cimport Tx
 from fastevm.interpreter.machine cimport Machine, TransactionContext
 from fastevm.interpreter.status cimport Status
 from fastevm.primitives.word cimport Word
@@ -14,7 +14,7 @@ from fastevm.state.account cimport Account
 from fastevm.state.world cimport Checkpoint
 
 
-# A transaction under way: between transact_begin and the last transact_run.
+# A transaction between transact_begin and the last transact_run.
 cdef struct TxRun:
     const Tx* tx
     TxOptions options
@@ -31,17 +31,18 @@ cdef struct TxRun:
     Status pause               # after TX_PAUSED: NEEDS_STATE, SUSPENDED or TRACE_FULL
 
 
-# The whole of it. `m.world`, `m.schedule` and `m.block` are set by the caller, `m.transaction` is
-# not. A refused transaction changes nothing. If the world lacks state, everything is rolled back
-# and TX_NEEDS_STATE comes back: satisfy world.need and call again. The output stays in `m.output`,
-# the logs in `m.world.logs`. `options` may be NULL: a transaction of a block.
+# Execute a transaction. `m.world`, `m.schedule` and `m.block` are set by the caller,
+# `m.transaction` is not. A refused transaction changes nothing. If the world lacks state,
+# everything is rolled back and TX_NEEDS_STATE comes back: satisfy world.need and call again. The
+# output stays in `m.output`, the logs in `m.world.logs`. `options` may be NULL: a transaction of a
+# block.
 cdef TxError transact(
     Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxResult* result
 ) noexcept nogil
 
-# The same in steps, for callers that trace or fetch state without starting over. `run` and `tx`
-# must stay where they are until transact_run gave something else than TX_PAUSED. TX_PAUSED: satisfy
-# what run.pause asks for and run again, or abandon.
+# The same in steps, for callers that trace, or fetch state without a restart. `run` and `tx` must
+# not move until transact_run returns another value than TX_PAUSED. TX_PAUSED: satisfy the request
+# in run.pause and run again, or abandon.
 cdef TxError transact_begin(
     Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxRun* run,
     TxResult* result

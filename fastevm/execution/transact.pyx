@@ -4,7 +4,8 @@ from libc.string cimport memset
 
 from fastevm.execution.delegation cimport apply_authorizations
 from fastevm.execution.intrinsic cimport intrinsic_gas
-from fastevm.execution.outcome cimport (
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport (
     TX_BLOCK_GAS, TX_CANCELLED, TX_FUNDS_OVERFLOW, TX_INSUFFICIENT_FUNDS, TX_NEEDS_STATE,
     TX_OUT_OF_MEMORY, TX_PAUSED, TX_VALID, TxError, TxOptions, TxResult,
 )
@@ -12,7 +13,6 @@ from fastevm.execution.transaction_rules cimport (
     check_envelope, check_fees, check_gas, check_payload, check_sender, highest_cost, is_free,
     word_times,
 )
-from fastevm.execution.tx cimport Tx
 from fastevm.interpreter.addresses cimport create_address
 from fastevm.interpreter.machine cimport (
     CALL_MESSAGE, CREATE_MESSAGE, Machine, Message, machine_abandon, machine_run, machine_start,
@@ -147,7 +147,7 @@ cdef TxError check_funds(
     return TX_VALID
 
 
-# What a unit of gas costs the sender and what of it reaches the coinbase (EIP-1559).
+# The price of gas for the sender, and the part that the coinbase receives (EIP-1559).
 cdef void set_prices(const Machine* m, TxRun* run) noexcept nogil:
     cdef const Tx* tx = run.tx
     word_copy(&run.price, &tx.max_fee)
@@ -166,7 +166,7 @@ cdef void set_prices(const Machine* m, TxRun* run) noexcept nogil:
     word_sub(&run.tip, &tx.max_fee, &m.block.base_fee)
 
 
-# The whole gas limit at the price, and the blob fee, which nobody gets (EIP-4844).
+# Pay the whole gas limit at the price, and the blob fee, which is burnt (EIP-4844).
 cdef bint buy_gas(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     cdef const Tx* tx = run.tx
     cdef Word cost, blobs
@@ -187,8 +187,9 @@ cdef bint buy_gas(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     return world_sub_balance(m.world, run.sender, &cost)
 
 
-# What is warm from the start (EIP-2929, EIP-2930, EIP-3651). Precompiles are always warm: the
-# interpreter knows them by their addresses. The coinbase's record is needed at the end in any case.
+# Warm the accounts and slots that are warm from the start (EIP-2929, EIP-2930, EIP-3651).
+# Precompiles are always warm: the interpreter knows their addresses. The coinbase is loaded in any
+# case, because it is paid at the end.
 cdef bint warm_up(Machine* m, TxRun* run) noexcept nogil:
     cdef World* w = m.world
     cdef const Tx* tx = run.tx
@@ -226,7 +227,7 @@ cdef bint warm_slots(World* w, Account* a, const Word* keys, uint32_t count) noe
     return True
 
 
-# Raise the nonce, process the authorizations, hand the message to the machine.
+# Increase the nonce, apply the authorizations, start the message.
 cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     cdef const Tx* tx = run.tx
     cdef uint64_t gas = tx.gas_limit - run.intrinsic.gas
@@ -241,7 +242,7 @@ cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil
     message.gas = run.frame_gas
     word_copy(&message.value, &tx.value)
     if tx.is_create and nonce + 1 == 0:
-        # Only without the nonce rule: nothing is created, and the gas goes back.
+        # Possible only without the nonce rule: no contract is created, and the gas goes back.
         m.gas_left = run.frame_gas
         m.output.size = 0
         result.status = NONCE_OVERFLOW
@@ -300,7 +301,7 @@ cdef bint settle(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     return world_end_transaction(w)
 
 
-# The refund is capped by a share of what was used (EIP-3529); then the floor holds (EIP-7623).
+# The refund is capped by a fraction of the gas used (EIP-3529); then the floor applies (EIP-7623).
 cdef void set_gas_used(const Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
     cdef uint64_t used = run.intrinsic.gas + <uint64_t>(run.frame_gas - m.gas_left)
     cdef uint64_t refund = used // m.schedule.refund_quotient

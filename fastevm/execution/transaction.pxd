@@ -1,5 +1,5 @@
-# Transactions at the border: the Python class that owns a Tx and the bytes it points into.
-from fastevm.execution.tx cimport (
+# The Python class of transactions: it owns a Tx and the bytes that the Tx points into.
+from fastevm.execution.transaction_data cimport (
     ACCESS_LIST_TX, BLOB_TX, DYNAMIC_FEE_TX, LEGACY_TX, SENDER_BAD_VALUES, SENDER_KNOWN,
     SENDER_NO_KEY, SENDER_UNKNOWN, SET_CODE_TX, AccessEntry, Authorization, SenderState, Tx, TxType,
 )
@@ -16,5 +16,5 @@ cdef class Transaction:
 cdef Transaction transaction_from(bytes raw)
 
 
-# Who signed it, and its authorizations, unless that is known already.
+# Recover the sender and the authorities, unless they are known.
 cdef int recover_now(Transaction transaction) except -1

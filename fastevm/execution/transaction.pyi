@@ -1,4 +1,4 @@
-"""Transactions at the border: see `Transaction`."""
+"""The Python class of transactions."""
 
 from collections.abc import Iterable
 from typing import Any, final

@@ -1,4 +1,4 @@
-"""Transactions at the border: the Python class that owns a Tx and the bytes it points into."""
+"""The Python class of transactions: it owns a Tx and the bytes that the Tx points into."""
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -8,15 +8,15 @@ from fastevm.execution.transaction_fields import AccessListEntry
 from fastevm.execution.transaction_fields import Authorization as AuthorizationFields
 from fastevm.crypto.secp256k1 import sign as sign_hash
 
-from fastevm.execution.encode cimport encode_fields, encode_signed
 from fastevm.execution.envelope cimport (
     DecodeFault, authorization_signing_hash, tx_decode, tx_release, tx_signing_hash,
 )
-from fastevm.execution.recovery cimport authorities_are_known, sender_state_of, tx_recover
-from fastevm.execution.tx cimport (
+from fastevm.execution.sender_recovery cimport authorities_are_known, sender_state_of, tx_recover
+from fastevm.execution.transaction_data cimport (
     ACCESS_LIST_TX, BLOB_TX, LEGACY_TX, SENDER_BAD_VALUES, SENDER_KNOWN, SENDER_NO_KEY,
     SENDER_UNKNOWN, AccessEntry, Authorization, Tx,
 )
+from fastevm.execution.transaction_encoding cimport encode_fields, encode_signed
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.hashes cimport Hash
 from fastevm.primitives.keccak cimport keccak256
@@ -78,8 +78,8 @@ cdef class Transaction:
     def decode(raw):
         """The transaction with these canonical bytes (EIP-2718), decoded strictly.
 
-        Blob transactions come without their blobs. Raises `TransactionDecodeError`; only the
-        encoding of the signature is looked at.
+        Blob transactions come without their blobs. Raises `TransactionDecodeError`. The signature
+        is decoded, not verified.
         """
         return transaction_from(bytes(raw))
 
@@ -93,6 +93,7 @@ cdef class Transaction:
         (address, slots), ``max_fee_per_blob_gas``, ``blob_versioned_hashes``,
         ``authorization_list`` of (chain_id, address, nonce, y_parity, r, s), ``v`` (the y parity of
         typed ones), ``r``, ``s``. ``sender`` makes a call of an unsigned transaction.
+
         Raises `TransactionDecodeError` where a value does not fit its field, TypeError for unknown
         fields.
         """
@@ -143,7 +144,7 @@ cdef class Transaction:
 
     @property
     def sender(self):
-        """The signer's 20 bytes, recovered when first asked; None for an invalid signature."""
+        """The signer's 20 bytes, recovered at the first access; None for an invalid signature."""
         if sender_state_of(&self.c) == SENDER_UNKNOWN:
             recover_now(self)
         return take(self.c.sender.b, 20) if sender_state_of(&self.c) == SENDER_KNOWN else None
@@ -157,7 +158,7 @@ cdef class Transaction:
 
     @property
     def authorities(self):
-        """Who signed each authorization; None for a void signature."""
+        """The signer of each authorization; None for an invalid signature."""
         cdef uint32_t i
         cdef const Authorization* a
         if not authorities_are_known(&self.c):
@@ -256,7 +257,7 @@ cdef class Transaction:
 
     @property
     def y_parity(self):
-        """0 or 1; None where v is none of a legacy signature."""
+        """0 or 1; None if v is not valid in a legacy signature."""
         return None if self.c.y_parity < 0 else self.c.y_parity
 
     @property
@@ -292,7 +293,7 @@ cdef class Transaction:
 
 
 def restore(raw, sender):
-    """Unpickle a transaction together with the sender it was known to have."""
+    """Unpickle a transaction and its sender, if that was known."""
     cdef Transaction transaction = transaction_from(raw)
     if sender is not None:
         memcpy(transaction.c.sender.b, PyBytes_AS_STRING(sender), 20)

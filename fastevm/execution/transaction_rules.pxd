@@ -1,9 +1,9 @@
-# The rules that a transaction must keep before it may run, in the order of checking.
+# The rules of validity of a transaction, in the order of checking.
 from libc.stdint cimport uint64_t
 
 from fastevm.execution.intrinsic cimport IntrinsicGas
-from fastevm.execution.outcome cimport TxError, TxOptions, TxResult
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport TxError, TxOptions, TxResult
 from fastevm.primitives.word cimport Word
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.account cimport Account
@@ -26,15 +26,15 @@ cdef TxError check_payload(
     const Schedule* schedule, const Word* blob_base_fee, const Tx* tx, const TxOptions* options,
     TxResult* result
 ) noexcept nogil
-# Gas limit against what is charged before the first instruction.
+# The gas limit against intrinsic gas and floor.
 cdef TxError check_gas(const Tx* tx, const IntrinsicGas* intrinsic, TxResult* result) noexcept nogil
-# The most that the transaction may take from its sender; False: over 256 bits.
+# The highest cost of the transaction for its sender; False: over 256 bits.
 cdef bint highest_cost(const Schedule* schedule, const Tx* tx, Word* out) noexcept nogil
 # a * b; False: over 256 bits. The result may alias `a`.
 cdef bint word_times(Word* r, const Word* a, uint64_t b) noexcept nogil
 
 cdef inline bint is_free(const Tx* tx, const TxOptions* options) noexcept nogil:
-    """Whether the transaction names no price and the options let it pay none."""
+    """Whether the transaction has no price and the options allow that."""
     return options.fees_optional and (
         tx.max_fee.d[0] | tx.max_fee.d[1] | tx.max_fee.d[2] | tx.max_fee.d[3]
         | tx.max_priority_fee.d[0] | tx.max_priority_fee.d[1] | tx.max_priority_fee.d[2]

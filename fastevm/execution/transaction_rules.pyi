@@ -1,4 +1,4 @@
-"""The rules that a transaction must keep before it may run."""
+"""The rules of validity of a transaction."""
 
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.schedule import ForkSchedule

@@ -1,9 +1,15 @@
-"""The rules that a transaction must keep before it may run, in the order of checking."""
+"""The rules of validity of a transaction, in the order of checking."""
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
 from fastevm.execution.intrinsic cimport IntrinsicGas, intrinsic_gas
-from fastevm.execution.outcome cimport (
+from fastevm.execution.refusals cimport refusal
+from fastevm.execution.sender_recovery cimport authorities_are_known, sender_state_of
+from fastevm.execution.transaction cimport Transaction, transaction_from
+from fastevm.execution.transaction_data cimport (
+    BLOB_TX, LEGACY_TX, SENDER_KNOWN, SENDER_UNKNOWN, SET_CODE_TX, Tx,
+)
+from fastevm.execution.transaction_result cimport (
     TX_BLOB_CREATE, TX_BLOB_FEE_CAP_TOO_LOW, TX_BLOB_HASH_VERSION, TX_FEE_CAP_TOO_LOW, TX_FLOOR_GAS,
     TX_FUNDS_OVERFLOW, TX_GAS_LIMIT_TOO_HIGH, TX_INITCODE_TOO_LARGE, TX_INTRINSIC_GAS,
     TX_INVALID_SIGNATURE, TX_NO_AUTHORIZATIONS, TX_NO_BLOBS, TX_NONCE_MAX, TX_NONCE_TOO_HIGH,
@@ -11,10 +17,6 @@ from fastevm.execution.outcome cimport (
     TX_TOO_MANY_BLOBS, TX_TYPE_NOT_SUPPORTED, TX_VALID, TX_WRONG_CHAIN_ID, TxError, TxOptions,
     TxResult,
 )
-from fastevm.execution.recovery cimport authorities_are_known, sender_state_of
-from fastevm.execution.refusals cimport refusal
-from fastevm.execution.transaction cimport Transaction, transaction_from
-from fastevm.execution.tx cimport BLOB_TX, LEGACY_TX, SENDER_KNOWN, SENDER_UNKNOWN, SET_CODE_TX, Tx
 from fastevm.primitives.intrinsics cimport u128
 from fastevm.primitives.word cimport (
     Word, word_add_carry, word_copy, word_is_zero, word_lt, word_set,
@@ -175,7 +177,7 @@ cdef TxError check_stateless(
     const Schedule* schedule, const Tx* tx, uint64_t chain_id, IntrinsicGas* intrinsic,
     TxResult* result
 ) noexcept nogil:
-    cdef Account unlimited       # whatever depends on the account, in favour of the transaction
+    cdef Account unlimited       # an account that passes every rule
     cdef TxOptions options
     cdef Word zero, cost
     cdef TxError error = check_envelope(schedule, tx, chain_id, result)
@@ -200,9 +202,9 @@ cdef TxError check_stateless(
 
 
 def check_transaction(transaction, schedule, *, chain_id=1):
-    """Hold a transaction against every rule that needs neither state nor block.
+    """Check a transaction against every rule that needs neither state nor block.
 
-    Gives (intrinsic gas, calldata floor), both in gas; the gas limit is at least both of them.
+    Returns (intrinsic gas, calldata floor), both in gas; the gas limit is at least both of them.
     Raises `InvalidTransaction`.
     """
     cdef Transaction t = <Transaction?>transaction

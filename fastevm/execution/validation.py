@@ -1,4 +1,4 @@
-"""The rules of a block besides its execution: header against parent, body, uncles, result."""
+"""Validation of a block besides its execution: header against parent, body, uncles, result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fastevm.primitives.keccak import keccak256
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.types import EMPTY_LIST_HASH, Block, Header
 
-# A header's optional fields and the flag of the rules that brings each.
+# A header's optional fields, and the flag of the rules for each.
 _FIELD_FLAGS = (
     ("base_fee_per_gas", "has_base_fee"),
     ("withdrawals_root", "has_withdrawals"),
@@ -31,9 +31,9 @@ _FIELD_FLAGS = (
 
 
 class Generation(NamedTuple):
-    """An ancestor's header, and the rules that any child of it obeys.
+    """An ancestor's header, and the rules for its children.
 
-    ``child_extra_data`` is what a child's extra data must be, where a rule says so (EIP-779).
+    ``child_extra_data``: the extra data required of a child, or None (EIP-779).
     """
 
     header: Header
@@ -93,7 +93,7 @@ def validate_body(block: Block, schedule: ForkSchedule) -> None:
 
 
 def validate_result(header: Header, result: BlockResult) -> None:
-    """Check what an execution gave against what the header claims."""
+    """Check the result of an execution against the header."""
     check = _Check(header, "", header.number)
     check.equal("gas_used", result.gas_used)
     check.equal("logs_bloom", result.logs_bloom)

@@ -1,13 +1,13 @@
-/* Jumps from one opcode's arm straight to the next one's, where the compiler has labels as values.
+/* Jumps from one opcode's arm straight to the next one's, if the compiler has labels as values.
  *
  * An arm begins with LABEL(its byte) and ends with GOTO(pc, threaded). Without labels as values
- * both are empty and the arms are the cases of the plain switch around them: 10 % slower over the
+ * both are empty and the arms are the cases of the switch around them: 10 % slower over the
  * benchmark programs, 25 % in tight loops.
  */
 #ifndef FASTEVM_DISPATCH_H
 #define FASTEVM_DISPATCH_H
 
-#if defined(__GNUC__) && !defined(FASTEVM_PLAIN_SWITCH)
+#if defined(__GNUC__) && !defined(FASTEVM_SWITCH_DISPATCH)
 
 #define FE_LABEL(op) L_##op: (void)0
 #define FE_UNDEFINED_LABEL() L_UNDEFINED: (void)0

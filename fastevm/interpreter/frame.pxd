@@ -1,8 +1,7 @@
-# What every arm of the dispatch needs of its frame: paying, stack bounds, jumps, saving the
-# registers.
+# What every arm of the dispatch does with its frame: gas, stack bounds, jumps, saved registers.
 #
-# These functions are inlined into the loop with constants for cost, need and grow, so that
-# addresses of locals vanish and the tests fold. `Frame` itself stands in machine.pxd.
+# These functions are inlined into the loop with constants for cost, need and grow, so that the
+# compiler keeps the locals in registers and folds the tests. `Frame` itself stands in machine.pxd.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from fastevm.interpreter.machine cimport Frame
@@ -71,14 +70,13 @@ cdef inline Status enter_hosted(
     return RUNNING
 
 
-# A request gives the static price back, so that running again executes the same op from its
-# beginning.
+# A request gives the static price back, because the next run executes the same op from its start.
 cdef inline void restore(Frame* f, Status status) noexcept nogil:
     if status == NEEDS_STATE or status == SUSPENDED:
         f.gas += f.schedule.gas[f.pc[0]]
 
 
-# The status for a read that gave NULL or False.
+# The status for a read that failed with NULL or False.
 cdef inline Status missing(const Frame* f) noexcept nogil:
     return OUT_OF_MEMORY if f.world.need == WORLD_OUT_OF_MEMORY else NEEDS_STATE
 

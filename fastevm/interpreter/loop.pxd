@@ -3,9 +3,9 @@ from fastevm.interpreter.machine cimport Frame
 from fastevm.interpreter.status cimport Status
 
 
-# The frame's registers are complete before and after. A final status ends the frame; ENTER_CALL
-# asks to enter the frame described above it; after a request, running again executes the same op
-# again.
-cdef Status run_plain(Frame* f) noexcept nogil
+# The frame's registers are complete before and after. A final status ends the frame. ENTER_CALL:
+# the machine must enter the frame described above it. After a request, the next run executes the
+# same op again.
+cdef Status run_untraced(Frame* f) noexcept nogil
 # The same, with a record in the machine's tracer for every op.
 cdef Status run_traced(Frame* f) noexcept nogil

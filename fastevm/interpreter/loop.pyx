@@ -1,8 +1,8 @@
-"""The dispatch: one short arm per opcode, in two twins, plain and traced.
+"""The dispatch: one short arm per opcode, compiled twice, untraced and traced.
 
 An arm pays and checks the stack with constants, calls its op, moves sp and pc, and jumps straight
-to the next one's arm (dispatch.h). The plain twin looks ahead a little: a jump lands past its
-JUMPDEST, and PUSH2 JUMP, PUSH2 JUMPI and ISZERO PUSH2 JUMPI go in one step. The traced twin records
+to the arm of the next op (dispatch.h). The untraced loop looks ahead: a jump lands past its
+JUMPDEST, and PUSH2 JUMP, PUSH2 JUMPI and ISZERO PUSH2 JUMPI are one step. The traced loop records
 every op.
 """
 
@@ -86,7 +86,7 @@ cdef extern from "fastevm/interpreter/dispatch.h" nogil:
     void GOTO "FE_GOTO"(const uint8_t* pc, bint threaded)
 
 
-cdef struct Plain:
+cdef struct Untraced:
     char unused
 
 
@@ -94,15 +94,15 @@ cdef struct Traced:
     char unused
 
 
-ctypedef fused Twin:
-    Plain
+ctypedef fused Tracing:
+    Untraced
     Traced
 
 
-cdef Status run(Frame* f, Twin* twin) noexcept nogil:
-    # `landing` is the gas and the length of a JUMPDEST, which the plain twin jumps past.
-    cdef bint threaded = Twin is Plain
-    cdef int landing = 1 if Twin is Plain else 0
+cdef Status run(Frame* f, Tracing* tracing) noexcept nogil:
+    # `landing` is the gas and the length of a JUMPDEST, which the untraced loop jumps past.
+    cdef bint threaded = Tracing is Untraced
+    cdef int landing = 1 if Tracing is Untraced else 0
     cdef const uint8_t* pc = f.pc
     cdef Word* sp = f.sp
     cdef int64_t gas = f.gas
@@ -113,7 +113,7 @@ cdef Status run(Frame* f, Twin* twin) noexcept nogil:
     cdef uint8_t op
     LABEL_TABLE()
     while True:
-        if Twin is Traced:
+        if Tracing is Traced:
             f.pc = pc
             f.sp = sp
             f.gas = gas
@@ -282,7 +282,7 @@ cdef Status run(Frame* f, Twin* twin) noexcept nogil:
             status = enter(&gas, sp, base, limit, 3, 1, 0)
             if unlikely(status):
                 break
-            if Twin is Plain and pc[1] == PUSH2 and pc[4] == JUMPI and likely(sp > limit):
+            if Tracing is Untraced and pc[1] == PUSH2 and pc[4] == JUMPI and likely(sp > limit):
                 gas -= 3 + 10  # PUSH2 and JUMPI; the next op finds it negative
                 if word_is_zero(&sp[0]):
                     at = load16_big(pc + 2)
@@ -825,7 +825,7 @@ cdef Status run(Frame* f, Twin* twin) noexcept nogil:
             status = enter(&gas, sp, base, limit, 3, 0, 1)
             if unlikely(status):
                 break
-            if Twin is Plain and pc[3] == JUMP:
+            if Tracing is Untraced and pc[3] == JUMP:
                 gas -= 8 + landing  # the next op finds it negative
                 at = load16_big(pc + 1)
                 status = check_jump(f, at, pc)
@@ -834,7 +834,7 @@ cdef Status run(Frame* f, Twin* twin) noexcept nogil:
                 pc = f.code + at + landing
                 GOTO(pc, threaded)
                 continue
-            if Twin is Plain and pc[3] == JUMPI and likely(sp < base):
+            if Tracing is Untraced and pc[3] == JUMPI and likely(sp < base):
                 gas -= 10  # the next op finds it negative
                 if word_is_zero(&sp[0]):
                     pc += 4
@@ -1543,7 +1543,7 @@ cdef Status run(Frame* f, Twin* twin) noexcept nogil:
     f.gas = gas
     if status == OUT_OF_GAS and f.machine.status == OUT_OF_MEMORY:
         status = OUT_OF_MEMORY
-    if Twin is Traced:
+    if Tracing is Traced:
         if status == NEEDS_STATE or status == SUSPENDED:
             forget_step(f.machine)
         else:
@@ -1552,8 +1552,8 @@ cdef Status run(Frame* f, Twin* twin) noexcept nogil:
     return status
 
 
-cdef Status run_plain(Frame* f) noexcept nogil:
-    return run[Plain](f, NULL)
+cdef Status run_untraced(Frame* f) noexcept nogil:
+    return run[Untraced](f, NULL)
 
 
 cdef Status run_traced(Frame* f) noexcept nogil:

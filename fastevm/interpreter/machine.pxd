@@ -4,8 +4,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from fastevm.interpreter.status cimport Status
 from fastevm.interpreter.tracer cimport Tracer
 from fastevm.primitives.buffer cimport Buffer
-from fastevm.primitives.digests cimport Digests
 from fastevm.primitives.hashes cimport Address, Hash
+from fastevm.primitives.keccak_cache cimport KeccakCache
 from fastevm.primitives.word cimport Word
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.account cimport Account
@@ -46,7 +46,7 @@ cdef struct TransactionContext:
 # A precompile moved or removed by a state override; the list belongs to the caller.
 cdef struct PrecompileMove:
     Address address
-    uint32_t precompile      # its number: 0x01..0x11, 0x12 = P256VERIFY, 0 = none answers here
+    uint32_t precompile      # its number: 0x01..0x11, 0x12 = P256VERIFY, 0 = none here
 
 
 cdef struct Message:
@@ -92,7 +92,7 @@ cdef struct Frame:
     bint data_in_memory      # `data` points into the machine's memory, which may move
     bint is_static
     MessageKind kind
-    Status refused           # why it never begins (CALL_TOO_DEEP ...), else RUNNING
+    Status refused           # why it cannot begin (CALL_TOO_DEEP ...), else RUNNING
     Address caller
     Address code_address     # the account called; of a delegation, the one that delegates
     Word value
@@ -100,7 +100,7 @@ cdef struct Frame:
     Account* touched         # callee that a call brings to life or touches; NULL = none
     Code* analysed           # NULL = no code
     bint owns_code           # init code: `analysed` dies with the frame
-    # --- and its way back ---
+    # --- the return to the caller ---
     size_t memory_start      # of `memory` in the machine's
     uint64_t return_offset   # where the output goes in the caller's memory
     uint64_t return_size
@@ -116,7 +116,7 @@ cdef struct Machine:
     const TransactionContext* transaction
     const PrecompileMove* precompile_moves
     size_t precompile_move_count
-    Tracer* tracer           # NULL = the plain loop
+    Tracer* tracer           # NULL = the untraced loop
     const bint* cancel       # read at back-edges and calls; NULL = never cancelled
     bint suspend_always      # test hook: give back SUSPENDED once before every hosted op
     # --- result, valid once machine_run gave a final status ---
@@ -124,16 +124,16 @@ cdef struct Machine:
     int64_t gas_left
     Buffer output            # return data of the frame that ended last; also what RETURNDATA* read
     Address created          # CREATE_MESSAGE: the address
-    # --- inside ---
+    # --- internal ---
     Frame* frames            # array of frame_capacity
     uint32_t depth           # frames in use
     uint32_t frame_capacity
     Word* stack              # one stack for all frames, grows down
     Buffer memory            # one memory for all frames
     bint suspend_mark        # the next hosted op was given back already
-    Account* ripemd          # precompile 3, once a call touched it: see keep_touch in machine.pyx
-    Digests digests          # of what was hashed last, from message to message
-    # --- detail of the last halt, for geth's texts ---
+    Account* ripemd          # precompile 3 after a call touched it: see keep_touch in machine.pyx
+    KeccakCache keccak_cache  # digests of earlier messages, kept between runs
+    # --- detail of the last halt, for geth's messages ---
     uint8_t halt_opcode      # the byte that halted
     uint32_t halt_height     # stack items before it
     uint64_t halt_pc
@@ -141,7 +141,7 @@ cdef struct Machine:
 
 cdef Machine* machine_new() noexcept nogil
 cdef void machine_free(Machine* m) noexcept nogil
-# Forget a message that was given up half-way; the world is left as it is.
+# Drop a message that has not ended; the world is left as it is.
 cdef void machine_abandon(Machine* m) noexcept nogil
 # Set up the first frame: transfer value, find code or precompile. A message to a precompile or to
 # an account without code may be final at once. Does not charge intrinsic gas, nor touch nonces of
@@ -149,4 +149,4 @@ cdef void machine_abandon(Machine* m) noexcept nogil
 cdef Status machine_start(Machine* m, const Message* message) noexcept nogil
 # Run until a final status or a request; after a request was satisfied, call again.
 cdef Status machine_run(Machine* m) noexcept nogil
-cdef const char* status_text(Status status) noexcept nogil    # words as geth uses them on the wire
+cdef const char* status_text(Status status) noexcept nogil    # geth's messages

@@ -1,10 +1,10 @@
-"""Enters and leaves frames until a message is done or needs something."""
+"""Enters and leaves frames until a message ends or requests something from the host."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from fastevm.interpreter.loop cimport run_plain, run_traced
+from fastevm.interpreter.loop cimport run_untraced, run_traced
 from fastevm.interpreter.ops.calls cimport is_occupied
 from fastevm.interpreter.recorder cimport record_enter, record_leave
 from fastevm.interpreter.status cimport (
@@ -76,13 +76,13 @@ cdef bint NEVER_CANCELLED = False
 
 
 # ----------------------------------------------------------------------------------------------
-# life
+# allocation
 
 cdef Machine* machine_new() noexcept nogil:
     cdef Machine* m = <Machine*>PyMem_RawCalloc(1, sizeof(Machine))
     if m == NULL:
         return NULL
-    # Both are large and used from one end: the system gives pages as they are touched.
+    # Both are large and used from one end: the system provides pages at their first use.
     m.frames = <Frame*>PyMem_RawMalloc(FRAMES * sizeof(Frame))
     m.stack = <Word*>PyMem_RawMalloc(STACK_WORDS * sizeof(Word))
     m.frame_capacity = FRAMES
@@ -122,7 +122,7 @@ cdef bint creates(const Frame* f) noexcept nogil:
     return f.kind == CREATE_MESSAGE or f.kind == CREATE2_MESSAGE
 
 
-# The number of the precompile that answers at the address, 0 = none.
+# The number of the precompile at the address, 0 = none.
 cdef uint32_t find_precompile(const Machine* m, const Address* address) noexcept nogil:
     cdef size_t i
     for i in range(m.precompile_move_count):
@@ -157,7 +157,7 @@ cdef void set_registers(Machine* m, Frame* f) noexcept nogil:
     if m.depth > 1:
         f.base = caller.sp
         f.memory_start = caller.memory_start + caller.memory_size
-        # What was zeroed ahead for the caller is the callee's now.
+        # The memory zeroed ahead for the caller belongs to the callee from here on.
         caller.memory_ready = caller.memory_size
     f.sp = f.base
     f.limit = f.base - STACK_LIMIT
@@ -167,7 +167,7 @@ cdef void set_registers(Machine* m, Frame* f) noexcept nogil:
     f.memory_cost = 0
 
 
-# Value moves, accounts come to life. The callee's account has been read already.
+# Transfer the value and create accounts. The callee's account was read before.
 cdef bint begin_effects(Machine* m, Frame* f) noexcept nogil:
     cdef Account* callee = f.account if creates(f) else f.touched
     if creates(f) and not world_create_contract(
@@ -179,7 +179,8 @@ cdef bint begin_effects(Machine* m, Frame* f) noexcept nogil:
     return callee == NULL or creates(f) or world_touch(m.world, callee)
 
 
-# Enter the frame described above the top one. RUNNING: interpret it. Else how it ended at once.
+# Enter the frame described above the top one. RUNNING: the loop must run it. Any other status: the
+# frame ended at once.
 cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
     cdef uint32_t precompile = 0
     m.depth += 1
@@ -226,7 +227,7 @@ cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
     if size * s.code_deposit_cost > f.gas:
         if s.code_deposit_must_be_paid:
             return CODE_DEPOSIT_OUT_OF_GAS
-        # Frontier: the contract comes to be, without code.
+        # Frontier: the contract is created without code.
         m.output.size = 0
         return STOPPED
     f.gas -= size * s.code_deposit_cost
@@ -255,7 +256,7 @@ cdef void note_halt(Machine* m, const Frame* f) noexcept nogil:
 
 # A touch of the RIPEMD-160 precompile outlives the failure of the frames around it: block
 # 2,675,119 of mainnet deleted the empty account after a call that ran out of gas, and every client
-# repeats that (EIP-716 has the story).
+# reproduces that (EIP-716).
 cdef bint keep_touch(Machine* m) noexcept nogil:
     if m.ripemd == NULL or not m.schedule.clears_empty_accounts or not account_is_dead(m.ripemd):
         return True
@@ -270,7 +271,7 @@ cdef bint undo_frame(Machine* m, Frame* f, Status status) noexcept nogil:
     return keep_touch(m)
 
 
-# The caller goes on behind its call: result on the stack, output in memory, gas back.
+# The caller continues after its call: result on the stack, output in memory, gas returned.
 cdef void give_back(Machine* m, const Frame* f, Status status, int64_t gas) noexcept nogil:
     cdef Frame* caller = &m.frames[m.depth - 1]
     cdef size_t size = m.output.size
@@ -287,7 +288,7 @@ cdef void give_back(Machine* m, const Frame* f, Status status, int64_t gas) noex
         memcpy(caller.memory + f.return_offset, m.output.bytes, size)
 
 
-# Nothing of the message remains but its failure.
+# End the message with a failure and drop all frames.
 cdef void give_up(Machine* m, Status status) noexcept nogil:
     world_rollback(m.world, &m.frames[0].checkpoint)
     machine_abandon(m)
@@ -336,7 +337,7 @@ cdef void describe_message(Frame* f, const Message* message) noexcept nogil:
     word_copy(&f.value, &message.value)
 
 
-# RUNNING, or what is missing; nothing has changed then but warm marks.
+# RUNNING, or a request; a request changes nothing but warm marks.
 cdef Status describe_top_call(Machine* m, Frame* f, const Message* message) noexcept nogil:
     cdef Account* delegate
     f.data = message.data
@@ -413,7 +414,7 @@ cdef Status machine_run(Machine* m) noexcept nogil:
         if m.tracer != NULL and m.tracer.steps:
             status = run_traced(f)
         else:
-            status = run_plain(f)
+            status = run_untraced(f)
         if status == ENTER_CALL:
             status = open_frame(m, f + 1)
         if status == NEEDS_STATE or status == SUSPENDED or status == TRACE_FULL:
@@ -424,7 +425,7 @@ cdef Status machine_run(Machine* m) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# words
+# messages
 
 cdef const char* status_text(Status status) noexcept nogil:
     if status == REVERTED:

@@ -1,4 +1,4 @@
-# A frame's memory: what its growth costs, and room made for it in the machine's one memory.
+# A frame's memory: the gas of its growth, and its space in the machine's memory.
 from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.interpreter.machine cimport Frame
@@ -39,7 +39,7 @@ cdef inline bint is_memory_address(const Word* at) noexcept nogil:
     return (at.d[1] | at.d[2] | at.d[3] | (at.d[0] >> (MEMORY_ADDRESS_BITS - 1))) == 0
 
 
-# Room for `size` > 0 bytes at `offset`.
+# Grow the memory to hold `size` > 0 bytes at `offset`.
 cdef inline int64_t memory_use(
     Frame* f, const Word* offset, uint64_t size, int64_t gas
 ) noexcept nogil:
@@ -50,7 +50,7 @@ cdef inline int64_t memory_use(
     return memory_grow(f, offset.d[0] + size, gas)
 
 
-# The same with a size from the stack; size 0 needs no room, wherever it is.
+# The same with a size from the stack; size 0 needs no memory at any offset.
 cdef inline int64_t memory_span(
     Frame* f, const Word* offset, const Word* size, int64_t gas
 ) noexcept nogil:

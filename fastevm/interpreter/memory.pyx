@@ -1,4 +1,4 @@
-"""Room for the frames' memory: one buffer for all frames, which may move when it grows."""
+"""The memory of all frames: one buffer, which may move when it grows."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset

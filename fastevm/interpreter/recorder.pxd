@@ -7,17 +7,17 @@ from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.word cimport Word
 
 
-# The frame's registers are saved and it is about to execute an op. TRACE_FULL when somebody must
-# read first, OUT_OF_MEMORY, or RUNNING.
+# Called with saved registers before an op. TRACE_FULL: the host must read the records first.
+# OUT_OF_MEMORY, or RUNNING.
 cdef Status record_step(Machine* m, const Frame* f) noexcept nogil
-# The open step is over, with this much gas left; `status` when it ends its frame by a halt.
+# Complete the open step with the gas left; `status`: the halt that ended the frame, or RUNNING.
 cdef void settle_step(Machine* m, int64_t gas, Status status) noexcept nogil
-# The open step will be executed again.
+# Drop the open step: its op will be executed again.
 cdef void forget_step(Machine* m) noexcept nogil
 # A frame begins (its depth is the machine's), and ends with its output in the machine.
 cdef Status record_enter(Machine* m, const Frame* f) noexcept nogil
 cdef Status record_leave(Machine* m, Status status, int64_t gas_used) noexcept nogil
-# SELFDESTRUCT, told as a frame of its own that moves the balance to the heir.
+# SELFDESTRUCT, recorded as a frame that moves the balance to the beneficiary.
 cdef Status record_destruction(
-    Machine* m, const Frame* f, const Address* heir, const Word* balance
+    Machine* m, const Frame* f, const Address* beneficiary, const Word* balance
 ) noexcept nogil

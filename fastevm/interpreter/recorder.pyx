@@ -124,7 +124,7 @@ cdef Status record_leave(Machine* m, Status status, int64_t gas_used) noexcept n
 
 
 cdef Status record_destruction(
-    Machine* m, const Frame* f, const Address* heir, const Word* balance
+    Machine* m, const Frame* f, const Address* beneficiary, const Word* balance
 ) noexcept nogil:
     cdef EnterRecord* entered = <EnterRecord*>tracer_claim(
         m.tracer, TRACE_ENTER, sizeof(EnterRecord), 0
@@ -135,7 +135,7 @@ cdef Status record_destruction(
     entered.head.depth = m.depth + 1
     entered.message_kind = TRACE_SELFDESTRUCT
     entered.caller = f.account.address
-    entered.recipient = heir[0]
+    entered.recipient = beneficiary[0]
     word_copy(&entered.value, balance)
     entered.log_count = m.world.log_count
     left = <LeaveRecord*>tracer_claim(m.tracer, TRACE_LEAVE, sizeof(LeaveRecord), 0)

@@ -23,14 +23,14 @@ cdef enum Status:
     CODE_STARTS_WITH_EF = 22
     PRECOMPILE_FAILED = 23
     NONCE_OVERFLOW = 24
-    # a call or creation that never began: only the caller's own charge is consumed, gas goes back
+    # a call or creation that did not begin: its gas goes back to the caller
     CALL_TOO_DEEP = 30
     INSUFFICIENT_BALANCE = 31
-    # --- requests: satisfy it and run again ---
+    # --- requests: the host provides it and runs again ---
     NEEDS_STATE = 40            # world.need says what
     SUSPENDED = 41              # asked for by Machine.suspend_always, or at a step
-    TRACE_FULL = 42             # the trace buffer wants to be read
-    # --- the host gave up ---
+    TRACE_FULL = 42             # the trace buffer must be read
+    # --- stopped by the host ---
     CANCELLED = 50              # Machine.cancel was set, or the deadline passed
     OUT_OF_MEMORY = 51
     # --- inside the machine only ---

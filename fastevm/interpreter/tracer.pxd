@@ -15,10 +15,10 @@ cdef enum TraceKind:
 
 
 cdef enum:
-    TRACE_SELFDESTRUCT = 6    # a message kind of its own in EnterRecord
+    TRACE_SELFDESTRUCT = 6    # a message kind of EnterRecord only
 
 
-# Every record begins so; `size` counts the payload behind the record too and is a multiple of 8.
+# The head of every record; `size` includes the payload after the record and is a multiple of 8.
 cdef struct TraceHead:
     uint32_t kind
     uint32_t depth            # 1 = the top frame
@@ -66,12 +66,12 @@ cdef struct LeaveRecord:
 
 
 cdef struct Tracer:
-    bint steps                # record steps: the traced twin of the loop runs
+    bint steps                # record steps: the traced loop runs
     bint calls                # record frames entered and left
     uint32_t stack_words      # at most so many of the stack's top words per step
     bint memory
     bint return_data
-    size_t limit              # bytes; from there on the run stops with TRACE_FULL until one reads
+    size_t limit              # bytes after which the run stops with TRACE_FULL until they are read
     Buffer records
     bint step_is_open         # the last record is a step whose cost is not known yet
     size_t step_at            # where it begins
@@ -81,7 +81,7 @@ cdef struct Tracer:
 cdef Tracer* tracer_new() noexcept nogil
 cdef void tracer_free(Tracer* t) noexcept nogil
 cdef void tracer_clear(Tracer* t) noexcept nogil          # after reading
-# A zeroed record with `payload` bytes behind it, or NULL without memory.
+# A zeroed record with room for `payload` bytes after it, or NULL without memory.
 cdef TraceHead* tracer_claim(
     Tracer* t, TraceKind kind, size_t record, size_t payload
 ) noexcept nogil

@@ -1,4 +1,4 @@
-"""What a run did, record by record."""
+"""The records of a run."""
 
 from typing import Any, final
 

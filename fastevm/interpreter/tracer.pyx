@@ -128,12 +128,12 @@ cdef dict leave_values(const LeaveRecord* r):
 
 
 cdef class StepTrace:
-    """What a run did, record by record.
+    """The records of a run.
 
     ``steps``: a record before every op (the run is slower). ``calls``: a record for each frame
-    entered and left (costs next to nothing). ``stack_words``: the most stack words per step, from
+    entered and left (hardly slower). ``stack_words``: the most stack words per step, from
     the top; None = the whole stack. ``memory`` and ``return_data``: their bytes with every step.
-    ``limit``: bytes after which the run waits until `drain` was called; a record always fits.
+    ``limit``: bytes after which the run stops until `drain` is called; a single record always fits.
     """
 
     def __cinit__(

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from fastevm.precompiles.border cimport charge, size_output
+from fastevm.precompiles.common cimport charge, size_output
 from fastevm.precompiles.registry cimport (
     PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS,
     PrecompileOutcome,

@@ -7,10 +7,10 @@ from fastevm.precompiles.bls12_codec cimport (
     FP2_BYTES, FP_BYTES, G1_BYTES, G2_BYTES, decode_fp, decode_fp2, decode_g1, decode_g2, encode_g1,
     encode_g2,
 )
+from fastevm.precompiles.common cimport charge, saturating_add, saturating_mul, size_output
 from fastevm.primitives.native.blst cimport (
     BlsFp, BlsFp2, BlsFp12, BlsG1, BlsG1Affine, BlsG2, BlsG2Affine, blst,
 )
-from fastevm.precompiles.border cimport charge, saturating_add, saturating_mul, size_output
 from fastevm.precompiles.registry cimport (
     PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS,
     PrecompileOutcome,

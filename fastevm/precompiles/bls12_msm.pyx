@@ -7,8 +7,8 @@ from libc.string cimport memset
 from fastevm.precompiles.bls12_codec cimport (
     G1_BYTES, G2_BYTES, decode_g1, decode_g2, encode_g1, encode_g2,
 )
+from fastevm.precompiles.common cimport charge, saturating_mul, size_output
 from fastevm.primitives.native.blst cimport BlsG1, BlsG1Affine, BlsG2, BlsG2Affine, BlsScalar, blst
-from fastevm.precompiles.border cimport charge, saturating_mul, size_output
 from fastevm.precompiles.registry cimport (
     PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS,
     PrecompileOutcome,

@@ -1,4 +1,4 @@
-# Who signed a hash, precompile 0x01.
+# Recovers the signer of a hash, precompile 0x01.
 from libc.stdint cimport int64_t, uint8_t
 
 from fastevm.precompiles.registry cimport PrecompileOutcome

@@ -1,8 +1,8 @@
-"""Who signed a hash, precompile 0x01 (Yellow Paper, appendix E)."""
+"""Recovers the signer of a hash, precompile 0x01 (Yellow Paper, appendix E)."""
 
 from libc.string cimport memcpy, memset
 
-from fastevm.precompiles.border cimport charge, read_padded, size_output
+from fastevm.precompiles.common cimport charge, read_padded, size_output
 from fastevm.precompiles.registry cimport (
     PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
 )
@@ -15,8 +15,8 @@ cdef enum:
     COST = 3000
 
 
-# Input: hash, v, r, s, a word each; v is 27 or 28. A signature of nobody is no failure: the output
-# is empty.
+# Input: hash, v, r, s, a word each; v is 27 or 28. An invalid signature is no failure: the
+# output is empty.
 cdef PrecompileOutcome ecrecover(
     const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
 ) noexcept nogil:

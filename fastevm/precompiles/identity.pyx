@@ -2,7 +2,7 @@
 
 from libc.string cimport memcpy
 
-from fastevm.precompiles.border cimport charge, cost_by_words, size_output
+from fastevm.precompiles.common cimport charge, cost_by_words, size_output
 from fastevm.precompiles.registry cimport (
     PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
 )

@@ -4,7 +4,7 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport UINT64_MAX, uint64_t
 from libc.string cimport memset
 
-from fastevm.precompiles.border cimport charge, read_padded, saturating_add, size_output
+from fastevm.precompiles.common cimport charge, read_padded, saturating_add, size_output
 from fastevm.primitives.native.gmp cimport (
     Integer, gmp, integer_bytes, integer_load, integer_store,
 )
@@ -66,8 +66,8 @@ cdef size_t operand_offset(size_t size, uint64_t before) noexcept nogil:
     return size if offset >= size else <size_t>offset
 
 
-# The adjusted exponent length of EIP-198: the index of the exponent's highest bit, guessed from its
-# first 32 bytes. Each byte after those counts `tail_weight`. At least 1.
+# The adjusted exponent length of EIP-198: the index of the exponent's highest bit, estimated from
+# its first 32 bytes. Each byte after those counts `tail_weight`. At least 1.
 cdef u128 iterations(
     const Lengths* lengths, const uint8_t* data, size_t size, uint64_t tail_weight,
 ) noexcept nogil:
@@ -87,7 +87,7 @@ cdef u128 iterations(
     return count if count != 0 else <u128>1
 
 
-# The price of one multiplication as EIP-198 guessed it, by the longer of base and modulus.
+# The price of one multiplication by EIP-198, from the longer of base and modulus.
 cdef u128 byzantium_complexity(uint64_t length) noexcept nogil:
     cdef u128 square = <u128>length * <u128>length
     if length <= 64:
@@ -126,7 +126,7 @@ cdef uint64_t cost_of(
     return cost if cost > OSAKA_MINIMUM else OSAKA_MINIMUM
 
 
-# The operand's bytes lie in the data as far as that goes; the rest of its length are zeros.
+# An operand that extends past the end of the data is padded with zeros.
 cdef bint load_operand(
     Integer* r, const uint8_t* data, size_t size, size_t offset, size_t length,
 ) noexcept nogil:

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, Ellip
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed, encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from fastevm.precompiles.border cimport charge, size_output
+from fastevm.precompiles.common cimport charge, size_output
 from fastevm.precompiles.registry cimport (
     PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
 )
@@ -22,7 +22,7 @@ cdef enum Verdict:
     VERIFIED = 1
     HOST_FAILED = 2           # out of memory, or interrupted: there is no verdict
 
-# Taken once: neither is changed by use.
+# Made once: both are immutable.
 cdef object CURVE = SECP256R1()
 cdef object ALGORITHM = ECDSA(Prehashed(SHA256()))
 cdef object ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551
@@ -49,7 +49,7 @@ cdef Verdict check(bytes operands) except *:
     return VERIFIED
 
 
-# The word 1, or no output for anything that is not a valid signature: nothing is a failure here.
+# The word 1 for a valid signature, else no output: no input fails the call.
 cdef PrecompileOutcome p256_verify(
     const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
 ) noexcept nogil:

@@ -1,4 +1,4 @@
-# Whether a blob's polynomial has a value at a point, precompile 0x0a.
+# Verifies the value of a blob's polynomial at a point, precompile 0x0a.
 from libc.stdint cimport int64_t, uint8_t
 
 from fastevm.precompiles.registry cimport PrecompileOutcome

@@ -1,11 +1,11 @@
-"""Whether a blob's polynomial has a value at a point, precompile 0x0a (EIP-4844)."""
+"""Verifies the value of a blob's polynomial at a point, precompile 0x0a (EIP-4844)."""
 
 from libc.string cimport memcmp, memcpy
 
+from fastevm.precompiles.common cimport charge, size_output
 from fastevm.primitives.native.blst cimport (
     BlsFp12, BlsG1, BlsG1Affine, BlsG2Affine, BlsScalar, blst,
 )
-from fastevm.precompiles.border cimport charge, size_output
 from fastevm.precompiles.registry cimport (
     PRECOMPILE_INVALID, PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS,
     PrecompileOutcome,

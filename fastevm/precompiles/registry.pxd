@@ -1,4 +1,4 @@
-# Which precompile answers at which address, and how to run one without the GIL.
+# The table of precompiles: which one is at an address, and running one without the GIL.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from fastevm.primitives.buffer cimport Buffer

@@ -1,4 +1,4 @@
-"""Which precompile answers at which address, and how to run one without the GIL."""
+"""The table of precompiles: which one is at an address, and running one without the GIL."""
 
 from fastevm.precompiles.blake2f cimport blake2f
 from fastevm.precompiles.bls12_381 cimport (
@@ -119,7 +119,7 @@ def number_at(bytes address not None, str fork="osaka"):
     """The number of the precompile at a 20-byte address in a fork, 0 where there is none.
 
     0x01 to 0x11 stand at those addresses, and 0x12 (P256VERIFY) at 0x100. ``ValueError`` for an
-    address of another length, ``UnknownForkError`` for a fork nobody knows.
+    address of another length, ``UnknownForkError`` for an unknown fork.
     """
     cdef ForkSchedule schedule = schedule_for(fork)
     if len(address) != 20:
@@ -130,9 +130,9 @@ def number_at(bytes address not None, str fork="osaka"):
 def run(uint32_t number, bytes data not None, int64_t gas, str fork="osaka"):
     """Run precompile ``number`` (see ``number_at``) on ``data`` with ``gas`` and a fork's prices.
 
-    Gives (ok, output, gas left). Not ok, without output or gas: out of gas, or invalid input.
-    ``ValueError`` where the fork has no such precompile, ``UnknownForkError`` for a fork nobody
-    knows, ``MemoryError`` when the host has not enough memory.
+    Returns (ok, output, gas left). Not ok, without output or gas: out of gas, or invalid input.
+    ``ValueError`` where the fork has no such precompile, ``UnknownForkError`` for an unknown
+    fork, ``MemoryError`` when the host has not enough memory.
     """
     cdef ForkSchedule schedule = schedule_for(fork)
     cdef const uint8_t* bytes_in = data

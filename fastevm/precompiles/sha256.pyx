@@ -1,7 +1,7 @@
 """SHA-256, precompile 0x02 (Yellow Paper, appendix E)."""
 
+from fastevm.precompiles.common cimport charge, cost_by_words, size_output
 from fastevm.primitives.native.blst cimport blst
-from fastevm.precompiles.border cimport charge, cost_by_words, size_output
 from fastevm.precompiles.registry cimport (
     PRECOMPILE_NO_MEMORY, PRECOMPILE_OK, PRECOMPILE_OUT_OF_GAS, PrecompileOutcome,
 )

@@ -1,4 +1,4 @@
-# One owner for everything a run allocates: bump allocation, freed as a whole.
+# Bump allocation for the data of one run, freed as a whole.
 from libc.stdint cimport uint8_t
 
 

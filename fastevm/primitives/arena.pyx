@@ -1,4 +1,4 @@
-"""One owner for everything a run allocates: bump allocation in chunks, freed as a whole."""
+"""Bump allocation in chunks for the data of one run, freed as a whole."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport SIZE_MAX, uint64_t

@@ -1,4 +1,4 @@
-# Reduction modulo a 256-bit number that comes again and again.
+# Reduction modulo a 256-bit number that is used many times.
 #
 # Handbook of Applied Cryptography, 14.42.
 # Contracts that do field arithmetic use one modulus for thousands of MULMODs. Each thread

@@ -21,7 +21,7 @@ cdef void bloom_merge(uint8_t* bloom, const uint8_t* other) noexcept nogil
 
 # A filter compiled once: every position must match one of its alternatives. Position i's
 # alternatives are bits[ends[i - 1]] .. bits[ends[i]] (from 0 for the first); a position that
-# takes anything is left out.
+# matches every log is left out.
 cdef struct BloomPattern:
     uint32_t position_count
     uint32_t* ends

@@ -78,7 +78,7 @@ cdef size_t bloom_scan(
     return found
 
 
-# --- Python's border ---
+# --- Python functions ---
 
 def bloom_of(logs: Iterable[Any]) -> bytes:
     """The 256-byte bloom of the logs: of each, its ``address`` and all its ``topics``."""
@@ -117,11 +117,11 @@ cdef bytes checked_bloom(object value):
 
 
 cdef class BloomQuery:
-    """A filter compiled once and asked of many blooms; immutable, so any thread may use it.
+    """A filter compiled once and tested against many blooms; immutable, so threads may share it.
 
     ``positions`` holds alternatives for each position, as bytes (for logs: addresses, then topic 0,
     topic 1 ...). A bloom may match when it contains an alternative of each position; an empty
-    position takes anything. False positives are possible, false negatives are not.
+    position matches every bloom. False positives are possible, false negatives are not.
     """
 
     def __cinit__(self, positions: Sequence[Sequence[bytes]]) -> None:

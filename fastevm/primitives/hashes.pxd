@@ -1,4 +1,4 @@
-# Keys of the state as plain C values: 20-byte addresses and 32-byte hashes.
+# 20-byte addresses and 32-byte hashes as C values.
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 

@@ -210,10 +210,10 @@ FE_INLINE int64_t fe_atomic_load(const int64_t* p) { return __atomic_load_n(p, _
 FE_INLINE void fe_atomic_store(int64_t* p, int64_t x) { __atomic_store_n(p, x, __ATOMIC_RELEASE); }
 FE_INLINE int fe_atomic_load_int(const int* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
 FE_INLINE void fe_atomic_store_int(int* p, int x) { __atomic_store_n(p, x, __ATOMIC_RELAXED); }
-/* Who observes the number sees all that was written before it was published. */
+/* A thread that observes the number sees all writes before its publication. */
 FE_INLINE void fe_atomic_publish_int(int* p, int x) { __atomic_store_n(p, x, __ATOMIC_RELEASE); }
 FE_INLINE int fe_atomic_observe_int(const int* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-/* Of several threads one finds `from` and leaves `to`; nonzero for that one. */
+/* Replace `from` by `to`; nonzero for the one thread that did. */
 FE_INLINE int fe_atomic_claim_int(int* p, int from, int to) {
     return __atomic_compare_exchange_n(p, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
 }

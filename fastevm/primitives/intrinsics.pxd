@@ -50,10 +50,10 @@ cdef extern from "fastevm/primitives/intrinsics.h" nogil:
     void atomic_store "fe_atomic_store"(int64_t* p, int64_t x)
     int atomic_load_int "fe_atomic_load_int"(const int* p)
     void atomic_store_int "fe_atomic_store_int"(int* p, int x)
-    # Who observes the number sees all that was written before it was published.
+    # A thread that observes the number sees all writes before its publication.
     void atomic_publish_int "fe_atomic_publish_int"(int* p, int x)
     int atomic_observe_int "fe_atomic_observe_int"(const int* p)
-    # Of several threads one finds `old` and leaves `new`; True for that one.
+    # Replace `old` by `new`; True for the one thread that did.
     bint atomic_claim_int "fe_atomic_claim_int"(int* p, int old, int new)
 
     # The same in the whole process, unknown outside: mixes hash tables whose keys an attacker

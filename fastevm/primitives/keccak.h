@@ -61,7 +61,7 @@ FE_INLINE void fe_keccak_f_body(uint64_t* state) {
 static void fe_keccak_f_portable(uint64_t* state) { fe_keccak_f_body(state); }
 
 #if FE_X86_64
-/* andn and rorx: a fifth faster than plain x86-64. */
+/* andn and rorx: a fifth faster than baseline x86-64. */
 __attribute__((target("bmi,bmi2"))) static void fe_keccak_f_bmi(uint64_t* state) {
     fe_keccak_f_body(state);
 }

@@ -77,8 +77,8 @@ def _keccak256(data: bytes | bytearray | memoryview) -> bytes:
     return digest[:32]
 
 
-# Python's function and C's bear the same name, each in its own world; a module can say that only
-# so.
+# The C function and the Python function have the same name; Cython allows that only by an
+# assignment at module level.
 _keccak256.__name__ = _keccak256.__qualname__ = "keccak256"
 globals()["keccak256"] = _keccak256
 fe_keccak_choose()

@@ -2,11 +2,12 @@
 
 A node holds one slot for each bit of `used`, in the order of the bits: a leaf where the bit is also
 in `leaves`, else a node. Each level reads five bits of the key's hash. When these are used up the
-key is hashed again with another seed, so two keys with one full hash part company further down.
+key is hashed again with another seed, so two keys with equal hashes differ further down.
 
 Below the root every node has at least two leaves under it; the shape follows from the keys alone.
 An edit runs down one path. As long as each node on it, from the root on, has exactly one reference,
-nobody else can reach it and it is edited in place; from the first shared node on, nodes are copied.
+no other version shares it, and it is edited in place; from the first shared node on, nodes are
+copied.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
@@ -258,7 +259,7 @@ cdef MapNode* node_of_two(Walk* a, void* leaf_a, Walk* b, void* leaf_b) noexcept
 
 
 # ----------------------------------------------------------------------------------------------
-# edits below the root; `private`: nobody else can reach this node, edit it in place
+# edits below the root; `private`: no other version shares the node, edit it in place
 
 cdef MapNode* split_leaf(
     MapNode* node, void* old, void* leaf, Walk* w, bint private

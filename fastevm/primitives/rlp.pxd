@@ -9,7 +9,7 @@ cdef enum:
     RLP_MAX_DEPTH = 1024      # of the Python decoder and encoder; the C level does not recurse
 
 
-# An item inside somebody else's bytes: its payload, without the header.
+# An item inside borrowed bytes: its payload, without the header.
 cdef struct RlpItem:
     const uint8_t* data
     size_t size
@@ -34,7 +34,7 @@ cdef bint rlp_enter(const RlpItem* item, RlpCursor* out) noexcept nogil      # F
 # How many items the list holds, -1 when it is no list or malformed.
 cdef int64_t rlp_count(const RlpItem* item) noexcept nogil
 
-# What one item means. Integers: no leading zero byte, zero is the empty string.
+# The value of an item. Integers: no leading zero byte, zero is the empty string.
 cdef bint rlp_uint64(const RlpItem* item, uint64_t* out) noexcept nogil
 cdef bint rlp_word(const RlpItem* item, Word* out) noexcept nogil
 # Exactly `size` bytes.

@@ -210,7 +210,7 @@ cdef bint rlp_append_bytes(Buffer* buffer, const uint8_t* data, size_t size) noe
     cdef size_t width = 1
     if unlikely(at == NULL):
         return False
-    if size == 32:                             # most of all: words, hashes
+    if size == 32:                             # the most frequent size: words, hashes
         at[0] = STRING + 32
         memcpy(at + 1, data, 32)
     elif size == 1 and data[0] < STRING:
@@ -280,7 +280,7 @@ cdef size_t rlp_word_size(const Word* value) noexcept nogil:
     return 1 + <size_t>(word_bits(value) + 7) // 8
 
 
-# --- Python's border ---
+# --- Python functions ---
 
 class RlpError(ValueError):
     """No canonical encoding (``offset`` says where), or a value that has none."""

@@ -13,8 +13,8 @@
 FE_INLINE int fe_count_up(int* count) { return __atomic_add_fetch(count, 1, __ATOMIC_RELAXED); }
 FE_INLINE int fe_count_down(int* count) { return __atomic_sub_fetch(count, 1, __ATOMIC_ACQ_REL); }
 
-/* A lock for a few instructions, all zero when open. Who waits long gives its turn away: the holder
-   may have lost the processor. */
+/* A lock for a few instructions, all zero when open. A thread that waits long yields, because the
+   holder may have been descheduled. */
 FE_INLINE void fe_lock(int* lock) {
     for (unsigned tries = 1; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); tries++) {
         if (tries % 64 == 0) sched_yield();
@@ -47,7 +47,7 @@ FE_INLINE void fe_want_large_pages(void* memory, size_t size, int in_use) {
 #endif
 }
 
-/* Under the address sanitizer: memory that nobody may touch until it is handed out again. */
+/* Under the address sanitizer: free memory, which must not be accessed. */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #define fe_forbid_memory(memory, size) __asan_poison_memory_region((memory), (size))

@@ -1,7 +1,7 @@
 # Memory for many small immutable records that versions share, with their reference counts beside.
 #
 # A record has whole cache lines to itself. The counts of a chunk's records lie together, so that
-# retaining records that nobody reads brings few lines into the cache, and none of theirs.
+# retaining many records brings few cache lines in, and none of the records themselves.
 from libc.stdint cimport uint32_t, uint64_t
 
 
@@ -41,8 +41,8 @@ cdef struct SlabUse:
 cdef uint64_t[SLAB_MAX_LINES + 1] SLAB_RECIPROCALS
 
 
-# Chunks are aligned alike: with all counts at their beginning, these would fight for a few sets of
-# the caches while the rest stays unused.
+# Chunks are aligned alike: with all counts at their beginning, the counts would share a few
+# sets of the caches.
 cdef inline uint64_t counts_offset(uint64_t chunk) noexcept nogil:
     return ((chunk >> CHUNK_BITS) & 63) * COUNTS_STRIDE + CHUNK_HEAD
 
@@ -59,7 +59,7 @@ cdef inline int* slab_count(const void* record, uint32_t lines) noexcept nogil:
 # A record of 1 to SLAB_MAX_LINES lines with one reference, its content undefined; NULL without
 # memory. Any thread may allocate and free.
 cdef void* slab_alloc(uint32_t lines) noexcept nogil
-# The record's count is 0, or it was never shown to anybody.
+# The record's count must be 0, or no other thread has seen it.
 cdef void slab_free(void* record, uint32_t lines) noexcept nogil
 # What is in use now.
 cdef SlabUse slab_use() noexcept nogil

@@ -2,7 +2,7 @@
 
 A chunk is 2 MiB at a multiple of 2 MiB, so a record's address alone says where its chunk and its
 reference count are. Free records form a list through their counts: a freed record is not touched.
-The first chunk of each size stays on small pages, of which only those in use cost memory.
+The first chunk of each size stays on small pages, of which only the used ones take memory.
 """
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t

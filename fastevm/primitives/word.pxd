@@ -1,4 +1,4 @@
-# The 256-bit word: arithmetic modulo 2^256, bits, shifts and big-endian borders, in place.
+# The 256-bit word: arithmetic modulo 2^256, bits, shifts and big-endian bytes, in place.
 #
 # Every result may alias any operand. Never pass, return or assign a Word by value in hot code:
 # that turns into 16-byte moves which wait for the store buffer.
@@ -236,7 +236,7 @@ cdef inline void word_signextend(Word* r, const Word* index, const Word* value) 
         r.d[1] = fill
 
 
-# --- big-endian borders ---
+# --- big-endian bytes ---
 
 cdef inline void word_load(Word* r, const uint8_t* p) noexcept nogil:
     r.d[3] = load64_big(p)
@@ -297,7 +297,7 @@ cdef inline void word_to_address(Address* r, const Word* a) noexcept nogil:
     store64_big(&r.b[12], a.d[0])
 
 
-# --- Python's border (word.pyx) ---
+# --- Python ints (word.pyx) ---
 
 # OverflowError when negative or over 256 bits, TypeError when not an int.
 cdef int word_from_int(Word* r, object n) except -1

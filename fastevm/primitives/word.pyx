@@ -1,4 +1,4 @@
-"""256-bit words from and to Python, and each operation on ints, which tests call."""
+"""Conversions between 256-bit words and Python ints; every operation on ints, for tests."""
 
 from fastevm.primitives.word_division cimport (
     word_addmod, word_div, word_exp, word_mod, word_mulmod, word_sdiv, word_smod,

@@ -1,14 +1,14 @@
 """A persistent map of words: a 16-way trie over a seeded hash whose leaves are small hash tables.
 
-A random read of a large map is bound by the memory it waits for, so there is little of it: each
-level is one cache line of a node, and an entry is one line of its bucket, found by the hash alone.
+A random read of a large map waits for memory, so it reads few cache lines: one of a node on each
+level, and one of the bucket, found by the hash alone.
 A reference carries what is needed for that, the number of entries in the bucket, in its low bits.
 
 A bucket beyond MAX_ENTRIES becomes a node. Nodes do not become buckets again before they are empty.
 
 An edit runs down one path. As long as everything on it, from the root on, has exactly one
-reference, nobody else can reach it and it is edited in place; from the first shared node on, nodes
-and at last the bucket are copied.
+reference, no other version shares it, and it is edited in place; from the first shared node on,
+nodes and at last the bucket are copied.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -42,7 +42,7 @@ cdef struct MapNode:
 
 
 # Where a key goes, level by level. When its hash is used up the key is hashed again with another
-# seed, so two keys with one full hash part company further down.
+# seed, so two keys with equal hashes differ further down.
 cdef struct Walk:
     const Word* key
     uint64_t hash
@@ -284,8 +284,8 @@ cdef bint is_only_child(const MapNode* node, int branch) noexcept nogil:
 
 
 # ----------------------------------------------------------------------------------------------
-# edits below the root; `private`: nobody else can reach what is there, and it is used up. Otherwise
-# it is left alone. False = out of memory, and nothing has changed
+# edits below the root; `private`: no other version shares the node or bucket, and it is consumed;
+# otherwise it is unchanged. False = out of memory, and nothing has changed
 
 cdef bint put_all(WordMap* node, WordMap bucket, uint32_t level) noexcept nogil:
     """Put the entries of a bucket into a private node of this level."""

@@ -1,8 +1,8 @@
 # A call without overrides and lists.
 from libc.stdint cimport uint64_t
 
-from fastevm.execution.outcome cimport TxOptions, TxResult
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport TxOptions, TxResult
 from fastevm.interpreter.machine cimport BlockContext, Machine
 from fastevm.primitives.word cimport Word
 from fastevm.simulate.engine.plan cimport Plan

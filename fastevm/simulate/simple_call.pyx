@@ -3,9 +3,9 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint32_t, uint64_t
 
-from fastevm.execution.outcome cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID, TxError
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport transact
+from fastevm.execution.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID, TxError
 from fastevm.interpreter.machine cimport machine_free, machine_new, status_text
 from fastevm.interpreter.status cimport REVERTED, STOPPED
 from fastevm.primitives.hashes cimport Hash

@@ -136,7 +136,7 @@ def _changes(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _responsible(kind: str, name: str, old: Fork, new: Fork) -> str:
-    """The EIPs in force on one side only that speak of the name; "without" when taken away."""
+    """The EIPs of one fork only that set the name; "without" for removed EIPs."""
     brought = [e for e in new.all_eips if e not in old.all_eips and name in getattr(e, kind)]
     taken = [e for e in old.all_eips if e not in new.all_eips and name in getattr(e, kind)]
     if brought:
@@ -177,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code: 0, or 2 for a fork that nobody knows."""
+    """Run the command; the exit code: 0, or 2 for an unknown fork."""
     options = _parser().parse_args(arguments)
     try:
         if options.command == "list":
@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); nothing is left to flush at exit either.
+        # The reader closed the pipe (`| head`); nothing must be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -1,4 +1,4 @@
-"""Which fork's rules hold at which block of a chain."""
+"""The activation of forks: which rules apply to which block of a chain."""
 
 import re
 from bisect import bisect_right
@@ -95,8 +95,8 @@ class Activations:
 
         A fork that is missing though a later one is there begins with that one, or with the merge;
         Petersburg begins with Constantinople; the DAO fork (``daoForkSupport``) and the three
-        glaciers may be left out. Raises ``ValueError`` for forks out of order and for rules that
-        nobody here knows: another key that ends in ``Time``, or a blob fork without its entry in
+        glaciers may be left out. Raises ``ValueError`` for forks out of order and for unknown
+        rules: another key that ends in ``Time``, or a blob fork without its entry in
         ``blobSchedule``.
         """
         blobs = read_blob_schedule(config.get("blobSchedule"))
@@ -119,7 +119,7 @@ class Activations:
     def at(self, number: int, timestamp: int, *, after_merge: bool | None = None) -> ForkSchedule:
         """The schedule of the block with this number and timestamp (seconds).
 
-        ``after_merge`` tells whether the chain's total difficulty had been reached at its parent.
+        ``after_merge``: whether the parent had reached the terminal total difficulty.
         ``None`` = unknown: then a terminal difficulty of 0, ``merge_block``, or the timestamp of a
         fork that comes after the merge decides. Forks by timestamp do not begin before the merge.
         """
@@ -159,8 +159,8 @@ def activations_named(
 
     X is a block number (``5``), ``Time`` and a timestamp (``Time15k``), or ``Diff`` and a terminal
     total difficulty in hex (``DiffC0000``). ``blob_schedule`` (by fork name in lower case, see
-    ``read_blob_schedule``) overrides the forks' own blobs; of the blob forks after the last one of
-    mainnet, only it knows them. Raises ``UnknownForkError``, and ``ValueError`` for a blob fork
+    ``read_blob_schedule``) overrides the forks' own blobs; blob forks after mainnet's
+    last one have no other source. Raises ``UnknownForkError``, and ``ValueError`` for a blob fork
     without blobs.
     """
     schedule = blob_schedule or {}
@@ -184,7 +184,7 @@ def activations_named(
 
 
 def _network_fork(name: str) -> Fork:
-    """A fork by its name, those of blobs that mainnet does not have yet included."""
+    """A fork by its name, including blob forks that mainnet does not have yet."""
     for fork in _BLOB_FORKS:
         if fork.name.casefold() == name.casefold():
             return fork
@@ -226,7 +226,7 @@ def _ascending(points: Iterable[int]) -> list[int]:
 
 
 class _Step(NamedTuple):
-    """A key of the configuration, and the EIPs that it brings on the way to ``fork``."""
+    """A key of the configuration, and the EIPs that it activates on the way to ``fork``."""
 
     key: str
     fork: Fork
@@ -262,7 +262,7 @@ def _optional(config: Mapping[str, Any], key: str) -> int | None:
 
 
 def _points(config: Mapping[str, Any], steps: tuple[_Step, ...]) -> list[tuple[int, _Step]]:
-    """When each step is taken, in order; steps never taken are left out."""
+    """The activation of each step, in order; steps without one are left out."""
     given = {step.key: _optional(config, step.key) for step in steps}
     if given.get("petersburgBlock") is None and "petersburgBlock" in given:
         given["petersburgBlock"] = given["constantinopleBlock"]
@@ -284,7 +284,7 @@ def _points(config: Mapping[str, Any], steps: tuple[_Step, ...]) -> list[tuple[i
 
 
 def _implied_by_the_merge(points: list[tuple[int, _Step]]) -> list[tuple[int, _Step]]:
-    """The steps by block that the configuration leaves out, as a chain born merged may do."""
+    """The steps by block that the configuration of a chain merged at genesis leaves out."""
     taken = {step.key for _, step in points}
     return [(0, s) for s in _BLOCK_STEPS if not s.optional and s.key not in taken]
 
@@ -298,7 +298,7 @@ def _compose(points: list[tuple[int, _Step]], fork: Fork) -> tuple[list[tuple[in
 
 
 def _advance(current: Fork, fork: Fork, eips: tuple[Eip, ...]) -> Fork:
-    """``current`` with the step to ``fork``; ``fork`` itself where that comes to the same rules."""
+    """``current`` with the step to ``fork``; ``fork`` itself if its rules are the same."""
     composed = current.then(fork.name, *eips, removing=fork.removed, config_key=fork.config_key)
     return fork if same_rules(composed, fork) else composed
 

@@ -1,4 +1,4 @@
-"""How many blobs a block may carry and how fast their fee moves: what chains configure."""
+"""Blob parameters that a chain configures: blobs per block, and the update of their fee."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ class BlobParameters:
     """One entry of a blob schedule (EIP-7840, EIP-7892).
 
     ``target`` and ``max`` are blobs per block; ``base_fee_fraction`` is BASE_FEE_UPDATE_FRACTION,
-    in blob gas: the greater it is, the slower the fee moves.
+    in blob gas: a greater fraction slows the changes of the fee.
     """
 
     target: int

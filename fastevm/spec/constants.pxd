@@ -1,5 +1,5 @@
-# What no fork has repriced since its birth: constants for the C compiler.
-# The values stand under their EIP in `eips.py`; a test holds the two against each other.
+# Prices and limits that no fork has changed since their introduction, as constants of C.
+# The values are those of their EIPs in `eips.py`; a test compares both.
 
 
 cdef enum:

@@ -1,8 +1,8 @@
 """An entry per EIP: the opcodes it prices, the parameters it sets, the precompiles it adds.
 
-The one place for numbers of the rules: each stands under the document that brought it. An entry
-without numbers marks rules that are behaviour only, and live where that behaviour is. Some rules
-have been made to hold for all of history (EIP-2681, EIP-3607, EIP-7610): no fork lists them.
+All numbers of the rules are here, each under the EIP that set it. An entry without numbers stands
+for an EIP that changes behaviour only; the code of that behaviour implements it. Rules that apply
+to all of history (EIP-2681, EIP-3607, EIP-7610) are listed by no fork.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The fork identifier, by which nodes tell at a glance whether their rules agree."""
+"""The fork identifier, by which nodes compare their genesis and forks (EIP-2124)."""
 
 from typing import NamedTuple
 from zlib import crc32
@@ -7,7 +7,7 @@ from .activation import Activations
 
 
 class ForkId(NamedTuple):
-    """What a node announces.
+    """The identifier that a node announces.
 
     ``checksum``: 4 bytes over the genesis hash and the forks passed; ``next``: block number or
     timestamp of the fork to come, 0 when none is known.
@@ -27,7 +27,7 @@ def fork_id(
 ) -> ForkId:
     """The fork identifier (EIP-2124, EIP-6122) at a head with this number and timestamp.
 
-    Forks by timestamp that are not after the genesis block's are part of it and not counted.
+    Forks with a timestamp up to the genesis block's are not counted.
     """
     times = [time for time in activations.fork_times if time > genesis_timestamp]
     checksum = crc32(genesis_hash)

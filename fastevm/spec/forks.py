@@ -1,6 +1,6 @@
-"""The forks: each is its parent and a list of EIPs, and nothing else.
+"""The forks: each is its parent and a list of EIPs.
 
-No code outside of this folder compares forks: it reads prices, limits and flags of the packed
+Code outside of this folder does not compare forks: it reads prices, limits and flags of the packed
 schedule.
 """
 
@@ -20,10 +20,10 @@ from .parameters import PARAMETERS, Value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fork:
-    """A set of rules: what the parent has, without ``removed``, plus ``eips``; later EIPs win.
+    """A set of rules: the parent's without ``removed``, plus ``eips``; later EIPs take precedence.
 
     ``aliases`` are other names of it, ``config_key`` its key in a geth genesis configuration. Forks
-    compare by identity; ``same_rules`` compares what they say.
+    compare by identity; ``same_rules`` compares their rules.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a fork says, resolved: the last EIP that speaks of a thing wins.
+    """The resolved rules of a fork: for each name the value of the last EIP that sets it.
 
     ``opcodes``: mnemonic -> gas; ``parameters``: name -> value, all of ``PARAMETERS``;
     ``precompiles``: name -> address; ``contracts``: name -> address. ``sources`` gives the EIP
@@ -77,7 +77,7 @@ class Rules:
 
 @lru_cache(maxsize=256)
 def resolve(fork: Fork) -> Rules:
-    """Add up the EIPs of a fork."""
+    """Resolve the rules of a fork from its EIPs."""
     opcodes: dict[str, int] = {}
     parameters: dict[str, Value] = {p.name: p.absent for p in PARAMETERS.values()}
     precompiles: dict[str, int] = {}
@@ -100,7 +100,7 @@ def resolve(fork: Fork) -> Rules:
 
 
 def same_rules(a: Fork, b: Fork) -> bool:
-    """Whether two forks say the same, whatever their names and histories."""
+    """Whether two forks have the same rules, regardless of names and history."""
     return a is b or resolve(a) == resolve(b)
 
 

@@ -1,6 +1,6 @@
-"""The opcodes: one row each, with what it takes from the stack and what it leaves there.
+"""The opcodes: one row each, with the stack items that it needs and leaves.
 
-Prices are not here: they change from fork to fork and stand under their EIP in ``eips``.
+Prices change from fork to fork; ``eips`` has them under their EIP.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What an opcode is about; the interpreter keeps one file per kind."""
+    """The group of an opcode; the interpreter has one file per group."""
 
     ARITHMETIC = "arithmetic"
     COMPARISON = "comparison"
@@ -45,14 +45,14 @@ class Op:
         return self.pushes - self.pops
 
 
-def _plain(kind: Kind, *rows: tuple[int, str, int, int]) -> tuple[Op, ...]:
+def _ops(kind: Kind, *rows: tuple[int, str, int, int]) -> tuple[Op, ...]:
     return tuple(
         Op(value, mnemonic, 0, pops, pushes, kind) for value, mnemonic, pops, pushes in rows
     )
 
 
 _SINGLE = (
-    *_plain(
+    *_ops(
         Kind.ARITHMETIC,
         (0x01, "ADD", 2, 1),
         (0x02, "MUL", 2, 1),
@@ -66,7 +66,7 @@ _SINGLE = (
         (0x0A, "EXP", 2, 1),
         (0x0B, "SIGNEXTEND", 2, 1),
     ),
-    *_plain(
+    *_ops(
         Kind.COMPARISON,
         (0x10, "LT", 2, 1),
         (0x11, "GT", 2, 1),
@@ -84,8 +84,8 @@ _SINGLE = (
         (0x1D, "SAR", 2, 1),
         (0x1E, "CLZ", 1, 1),
     ),
-    *_plain(Kind.HASHING, (0x20, "KECCAK256", 2, 1)),
-    *_plain(
+    *_ops(Kind.HASHING, (0x20, "KECCAK256", 2, 1)),
+    *_ops(
         Kind.ENVIRONMENT,
         (0x30, "ADDRESS", 0, 1),
         (0x31, "BALANCE", 1, 1),
@@ -106,7 +106,7 @@ _SINGLE = (
         (0x47, "SELFBALANCE", 0, 1),
         (0x49, "BLOBHASH", 1, 1),
     ),
-    *_plain(
+    *_ops(
         Kind.BLOCK,
         (0x40, "BLOCKHASH", 1, 1),
         (0x41, "COINBASE", 0, 1),
@@ -118,8 +118,8 @@ _SINGLE = (
         (0x48, "BASEFEE", 0, 1),
         (0x4A, "BLOBBASEFEE", 0, 1),
     ),
-    *_plain(Kind.STACK, (0x50, "POP", 1, 0), (0x5F, "PUSH0", 0, 1)),
-    *_plain(
+    *_ops(Kind.STACK, (0x50, "POP", 1, 0), (0x5F, "PUSH0", 0, 1)),
+    *_ops(
         Kind.MEMORY,
         (0x51, "MLOAD", 1, 1),
         (0x52, "MSTORE", 2, 0),
@@ -127,14 +127,14 @@ _SINGLE = (
         (0x59, "MSIZE", 0, 1),
         (0x5E, "MCOPY", 3, 0),
     ),
-    *_plain(
+    *_ops(
         Kind.STORAGE,
         (0x54, "SLOAD", 1, 1),
         (0x55, "SSTORE", 2, 0),
         (0x5C, "TLOAD", 1, 1),
         (0x5D, "TSTORE", 2, 0),
     ),
-    *_plain(
+    *_ops(
         Kind.FLOW,
         (0x00, "STOP", 0, 0),
         (0x56, "JUMP", 1, 0),
@@ -146,7 +146,7 @@ _SINGLE = (
         (0xFD, "REVERT", 2, 0),
         (0xFE, "INVALID", 0, 0),
     ),
-    *_plain(
+    *_ops(
         Kind.CALLS,
         (0xF0, "CREATE", 3, 1),
         (0xF1, "CALL", 7, 1),
@@ -176,7 +176,7 @@ FORMER_NAMES: dict[str, str] = {
     "SHA3": "KECCAK256",
     "SUICIDE": "SELFDESTRUCT",
 }
-"""Names that an opcode had once, and that people and tools still use."""
+"""Former names of opcodes that tools still use."""
 
 
 def op_named(mnemonic: str) -> Op:

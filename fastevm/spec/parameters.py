@@ -31,8 +31,8 @@ class SstoreTransition(IntEnum):
 class Parameter:
     """One number or flag of the rules.
 
-    ``constant`` marks what no fork has changed since Frontier or since its birth: such values are C
-    constants, the others are fields of the packed schedule.
+    ``constant``: no fork has changed the value since its introduction. Such values are C constants,
+    the others are fields of the packed schedule.
     """
 
     name: str
@@ -213,7 +213,7 @@ _CONSTANTS = (
             "difficulty_divisor": "the difficulty moves in steps of the parent's over this",
             "bomb_period": "blocks in which the difficulty bomb doubles",
             "max_uncles": "most uncles of a block",
-            "max_uncle_depth": "how far an uncle's number may be below the block's",
+            "max_uncle_depth": "the greatest distance of an uncle's number from the block's",
         },
         constant=True,
     ),

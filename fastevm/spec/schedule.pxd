@@ -39,7 +39,7 @@ cdef struct Schedule:
     int64_t cold_sstore_surcharge       # SSTORE: on top of its row
     int64_t cold_selfdestruct_surcharge  # SELFDESTRUCT to a cold account, over its static price
     int64_t warm_access_cost            # looking at a warm account besides (delegation)
-    bint has_access_lists               # warm and cold are told apart
+    bint has_access_lists               # warm and cold accesses have different prices
 
     # --- calls and creation ---
     int64_t call_value_cost

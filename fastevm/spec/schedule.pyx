@@ -8,7 +8,7 @@ from .opcodes import BY_MNEMONIC, op_named
 from .parameters import sstore_rows
 
 
-# The one precompile far from the others: it stands under PRECOMPILE_LIMIT in the table.
+# The address of P256VERIFY; its index in the table is PRECOMPILE_LIMIT.
 P256_VERIFY_ADDRESS = 0x100
 
 
@@ -61,7 +61,7 @@ def schedule_for(fork, *, blobs=None):
 
     ``blobs`` (``BlobParameters``) takes the place of the fork's own blob target, maximum and update
     fraction, as a chain's blob schedule may say (EIP-7840, EIP-7892). Raises ``UnknownForkError``
-    for a name nobody knows and ``ValueError`` for blobs in a fork that has none.
+    for an unknown name and ``ValueError`` for blobs in a fork that has none.
     """
     if isinstance(fork, str):
         fork = fork_named(fork)

@@ -1,5 +1,4 @@
-# The records of a run: an account and a slot as a world holds them, with warm marks and originals
-# in place.
+# The accounts and slots of a world, with their warm marks and original values.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.hashes cimport Address, Hash
@@ -7,7 +6,7 @@ from fastevm.primitives.word cimport Word
 from fastevm.state.code cimport Code
 
 
-# What changed since the last commit of the world.
+# The changes since the last commit of the world.
 cdef enum Dirty:
     DIRTY_FIELDS = 1      # balance, nonce, code or existence
     DIRTY_STORAGE = 2     # slots marked dirty

@@ -1,4 +1,4 @@
-# Which accounts and slots a layer changed: all that its commitment has to touch.
+# The accounts and slots that a layer changed: the input of its commitment.
 from libc.stdint cimport uint32_t
 
 from fastevm.primitives.hashes cimport Address

@@ -1,24 +1,21 @@
 # Contract code, analysed once, immutable, shared by all threads through a reference count.
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from fastevm.primitives.hashes cimport Address, Hash
 
 
 cdef struct Code:
     int64_t references        # changed atomically
-    Hash hash                 # keccak256 of the bytes; zero for init code, which nobody looks up
+    Hash hash                 # keccak256 of the bytes; zero for init code
     uint32_t size
     # `size` bytes, then 64 zero bytes: a PUSH or a fetch never reads past the end
     uint8_t* bytes
     uint8_t* jumpdests        # one bit per byte of code: bit (pc & 7) of jumpdests[pc >> 3]
     bint is_delegation        # 0xef0100 || address (EIP-7702)
     Address delegate
-    uint64_t runs             # times entered; a later tier decides by it
-    void* tier                # that tier's form of the code, NULL today
 
 
-# A new analysed Code with one reference, or NULL without memory. `hash` may be NULL: it is
-# computed,
+# A new analysed Code with one reference, or NULL without memory. If `hash` is NULL it is computed,
 # unless `is_initcode`.
 cdef Code* code_new(
     const uint8_t* data, size_t size, const Hash* hash, bint is_initcode

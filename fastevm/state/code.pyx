@@ -1,5 +1,4 @@
-"""Contract code: a copy of the bytes with a jump-destination map, made once and shared by reference
-count."""
+"""Contract code: a copy of the bytes and a map of jump destinations, shared by reference count."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint8_t, uint32_t

@@ -1,4 +1,4 @@
-# Brings the Merkle tries of a state up to a list of changes, and proves from them.
+# Updates the Merkle tries of a state by lists of changes, and makes proofs.
 from fastevm.primitives.hashes cimport Hash
 from fastevm.primitives.persistent_map cimport MapKind, MapNode
 from fastevm.state.changes cimport ChangeList
@@ -13,10 +13,10 @@ cdef struct Commitment:
 
 cdef MapKind STORAGE_TRIE_MAP
 
-# Two passes over the same lists of changes bring the tries up to `accounts`, the newest state: all
-# storage first, then the accounts, whose storage tries are hashed on the way. Several lists, oldest
-# first, may be taken in each pass: what a key was in between does not matter.
-# False = out of memory; the commitment stays consistent and is released by the caller.
+# Two passes over the same lists of changes update the tries to `accounts`, the newest state: first
+# all storage, then the accounts, whose storage tries are hashed in that pass. A pass may take
+# several lists, oldest first: only the newest value of a key counts. False = out of memory; the
+# commitment stays consistent, and the caller releases it.
 cdef bint commit_storage(
     Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes
 ) noexcept nogil

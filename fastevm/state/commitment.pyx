@@ -1,4 +1,4 @@
-"""From changed accounts and slots to new Merkle tries: only dirty paths are rebuilt and hashed."""
+"""Updates Merkle tries by changed accounts and slots: only their paths are rebuilt and hashed."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint8_t
@@ -87,7 +87,7 @@ cdef size_t rlp_account(
 cdef TrieNode* put_slots(
     TrieNode* trie, const AccountLeaf* leaf, const Word* keys, int count, bint* failed,
 ) noexcept nogil:
-    """Bring at most GROUP slots of a storage trie up to the account's leaf."""
+    """Update at most GROUP slots of a storage trie from the account's leaf."""
     cdef uint8_t messages[GROUP * 32]
     cdef uint8_t paths[GROUP * 32]
     cdef uint8_t value[33]
@@ -129,7 +129,7 @@ cdef TrieNode* commit_slots(
 
 
 cdef bint put_storage_trie(Commitment* c, const Address* address, TrieNode* trie) noexcept nogil:
-    """Remember (or forget, when empty) an account's storage trie; takes over the reference."""
+    """Store an account's storage trie, or remove it if empty; takes over the reference."""
     cdef StorageTrieLeaf* leaf
     cdef bint failed = False
     if trie == NULL:
@@ -190,7 +190,7 @@ cdef bint put_accounts(
     Commitment* c, const MapNode* accounts, const MapKind* account_map,
     const AccountChange* changes, int count,
 ) noexcept nogil:
-    """Bring at most GROUP accounts of the trie up to the map; their storage tries are."""
+    """Update at most GROUP accounts of the trie from the map; their storage tries are current."""
     cdef uint8_t paths[GROUP * 32]
     cdef uint8_t value[ACCOUNT_RLP_SIZE]
     cdef KeccakJob jobs[GROUP]
@@ -259,7 +259,7 @@ cdef list proof_nodes(TrieNode* trie, bytes key):
 
 
 cdef size_t item_size(const uint8_t* item) noexcept nogil:
-    """The whole size of an RLP list that we encoded ourselves."""
+    """The size of a list in our own RLP, header included."""
     cdef size_t size = 0
     cdef size_t i
     if item[0] <= 0xf7:

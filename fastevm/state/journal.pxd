@@ -1,4 +1,4 @@
-# What a run changed and what stood there before: taking back is unwinding this list.
+# The journal of a run: its changes with the previous values, undone in reverse order.
 from libc.stdint cimport uint32_t
 
 from fastevm.primitives.intrinsics cimport likely
@@ -24,16 +24,16 @@ cdef inline JournalEntry* journal_next(World* w) noexcept nogil:
 cdef JournalEntry* journal_record(
     World* w, JournalKind kind, Account* a, uint32_t stamp
 ) noexcept nogil
-# Empty the journal; codes that were replaced for good lose its reference.
+# Empty the journal and release the codes that were replaced.
 cdef void journal_forget(World* w) noexcept nogil
-# Set w.need and give False.
+# Set w.need; always False.
 cdef bint no_memory(World* w) noexcept nogil
-# The list with twice the room, or NULL; the old one stays valid then.
+# The list with twice the capacity, or NULL; the old list then stays valid.
 cdef void* list_grown(World* w, void* items, size_t* capacity, size_t item_size) noexcept nogil
 cdef bint list_account(
     World* w, Account*** items, size_t* count, size_t* capacity, Account* a
 ) noexcept nogil
-# Let the account hold this code; the caller settles the references.
+# Set the account's code; the caller manages the references.
 cdef void put_code(Account* a, Code* code, bint owns) noexcept nogil
 
 cdef void world_checkpoint(const World* w, Checkpoint* out) noexcept nogil

@@ -1,4 +1,4 @@
-"""The journal of a run: growing it, unwinding it, and what its entries mean."""
+"""The journal of a run: recording changes and undoing them."""
 
 from cpython.mem cimport PyMem_RawRealloc
 from libc.stdint cimport uint32_t
@@ -37,7 +37,7 @@ cdef bint no_memory(World* w) noexcept nogil:
 
 
 cdef void* list_grown(World* w, void* items, size_t* capacity, size_t item_size) noexcept nogil:
-    """The list with twice the room, or NULL; the old one stays valid then."""
+    """The list with twice the capacity, or NULL; the old list then stays valid."""
     cdef size_t larger = capacity[0] * 2 if capacity[0] else FIRST_ENTRIES
     cdef void* moved = PyMem_RawRealloc(items, larger * item_size)
     if moved == NULL:
@@ -82,7 +82,7 @@ cdef bint list_account(
 
 
 cdef void journal_forget(World* w) noexcept nogil:
-    """Empty the journal; codes that were replaced for good lose its reference."""
+    """Empty the journal and release the codes that were replaced."""
     cdef size_t i
     cdef JournalEntry* entry
     for i in range(w.journal_size):

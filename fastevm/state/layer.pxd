@@ -9,18 +9,18 @@ from fastevm.trie.trie cimport TrieNode
 
 
 cdef class Changes:
-    """Owns a list of changes for as long as somebody works through it."""
+    """Owns a list of changes, so that it outlives the layer while a commitment reads it."""
     cdef ChangeList* list
 
 
 cdef class Layer:
     cdef MapNode* accounts   # AccountLeaf by address
-    # The commitment, once settled: the account trie and the storage tries by address.
+    # The commitment, after `settle`: the account trie and the storage tries by address.
     cdef bint settled
     cdef TrieNode* trie
     cdef MapNode* storage_tries
     cdef Hash root
-    # Until then: what changed since the parent.
+    # Before: the changes since the parent.
     cdef Layer parent
     cdef Changes changes
     cdef size_t unsettled_depth

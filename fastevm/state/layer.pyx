@@ -2,8 +2,8 @@
 
 A layer is the map of its accounts; each account holds the map of its slots. Committing a world
 copies the paths to what changed and shares the rest, so a snapshot costs nothing and a read never
-walks a chain of layers. The Merkle tries follow when somebody asks for a root, a proof, or when too
-many layers have gone by without one.
+walks a chain of layers. The Merkle tries are updated when a root or a proof is requested, and after
+UNSETTLED_LIMIT layers without a root.
 """
 
 from libc.stdint cimport uint8_t
@@ -91,8 +91,7 @@ cdef bint commit_path(Layer layer, Commitment* c, list path):
 
 
 cdef class Layer:
-    """One immutable version of the state. Made by ``Layer.empty()``, ``Layer.of(...)`` or by
-    execution."""
+    """One immutable version of the state: ``Layer.empty()``, ``Layer.of(...)``, or of execution."""
 
     def __cinit__(self) -> None:
         self.accounts = NULL
@@ -121,19 +120,16 @@ cdef class Layer:
         """A state with these accounts, exactly as given (empty ones included).
 
         ``accounts`` maps 20-byte addresses to mappings with any of ``balance`` (int, wei),
-        ``nonce``
-        (int), ``code`` (bytes) and ``storage`` (mapping of int slot to int value; zeros are no
-        slots).
-        Raises ValueError or OverflowError for what does not fit.
+        ``nonce`` (int), ``code`` (bytes) and ``storage`` (mapping of int slot to int value; zero
+        values are left out). Raises ValueError or OverflowError for values out of range.
         """
         return Layer.empty().with_accounts(accounts)
 
     def with_accounts(self, accounts: Mapping[bytes, Mapping[str, Any]]) -> Layer:
-        """This state with the given accounts put in place of what stood there, field by field.
+        """This state with the given fields of accounts replaced.
 
-        A field that is not given keeps its value; ``storage`` is merged slot by slot, after
-        dropping
-        the old slots if ``reset`` is given and true.
+        A field that is not given keeps its value; ``storage`` is merged slot by slot. If
+        ``reset`` is true, the old slots are removed first.
         """
         cdef Reader reader
         cdef World* w = world_new()
@@ -175,7 +171,7 @@ cdef class Layer:
     cdef Layer commit(self, World* w):
         """The layer with the world's changes on top of this one; their dirty marks are cleared.
 
-        A world that runs on commits its next changes on the layer returned here.
+        The world commits its next changes on the layer returned here.
         """
         cdef Layer layer = Layer.__new__(Layer)
         cdef bint failed = False
@@ -193,7 +189,7 @@ cdef class Layer:
         return layer
 
     cdef int settle(self) except -1:
-        """Bring the tries up to this layer's state and hash them."""
+        """Update the tries to this layer's state and hash them."""
         cdef Layer layer = self
         cdef Commitment commitment
         cdef bint ok
@@ -223,8 +219,7 @@ cdef class Layer:
         return 0
 
     def state_root(self) -> bytes:
-        """The 32-byte root of the state trie (Yellow Paper, section 4.1); computed once,
-        incrementally."""
+        """The 32-byte root of the state trie (Yellow Paper, section 4.1), computed once."""
         self.settle()
         return self.root.b[:32]
 

@@ -14,7 +14,7 @@ from fastevm.trie.trie cimport TrieNode
 
 cdef struct AccountLeaf:
     MapLeaf head
-    Address address          # the map's key: right behind the head
+    Address address          # the map's key: right after the head
     Word balance
     uint64_t nonce
     Code* code               # a reference of the leaf's own; NULL = no code
@@ -39,8 +39,8 @@ cdef ReadStatus read_slot(
 ) noexcept nogil
 cdef ReadStatus read_block_hash(const void* base, uint64_t number, Hash* out) noexcept nogil
 
-# Takes over the reference to `accounts`; gives the map with what is dirty in the world put into it.
-# Clears the marks and lists the changes.
+# The map with the dirty accounts and slots of the world; takes over the reference to `accounts`.
+# Clears the dirty marks and lists the changes.
 cdef MapNode* commit_world(
     MapNode* accounts, World* w, ChangeList* changes, bint* failed
 ) noexcept nogil

@@ -1,4 +1,4 @@
-"""The leaves of a layer's maps: read for a world, and made anew of what it changed."""
+"""The leaves of a layer's maps: read by a world, and replaced by its changes."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint64_t
@@ -129,7 +129,7 @@ cdef MapNode* commit_account(
 cdef MapNode* commit_world(
     MapNode* accounts, World* w, ChangeList* changes, bint* failed
 ) noexcept nogil:
-    """Takes over the reference to `accounts`; gives the map with the world's changes in it."""
+    """The map with the world's changes; takes over the reference to `accounts`."""
     cdef size_t i
     for i in range(w.account_count):
         if w.account_list[i].dirty:

@@ -1,4 +1,4 @@
-# What a run reads from below its own changes: the only vtable of the core, used on misses only.
+# The source of a world's accounts and slots: a table of functions, called at a first access only.
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.primitives.hashes cimport Address, Hash
@@ -9,7 +9,7 @@ from fastevm.state.code cimport Code
 cdef enum ReadStatus:
     READ_FOUND = 0
     READ_ABSENT = 1       # certainly not there: the account does not exist, the slot is zero
-    READ_MISSING = 2      # not known here: somebody holding the GIL must fetch it first
+    READ_MISSING = 2      # not known here: the host must fetch it first
 
 
 cdef struct AccountData:

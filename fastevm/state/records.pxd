@@ -1,4 +1,4 @@
-# The structures of a run besides accounts and slots: the world, its journal entries, its logs.
+# The structures of a world: its tables, journal entries and logs.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.arena cimport Arena
@@ -95,7 +95,7 @@ cdef struct World:
     TransientSlot** transient   # open addressing, a power of two
     size_t transient_mask
     size_t transient_count
-    # what a failed read was about
+    # what a failed read needs
     WorldNeed need
     Address need_address
     Word need_key

@@ -1,4 +1,4 @@
-"""Whole states as bytes, to be sent to other processes or kept in a file."""
+"""Whole states as bytes, for other processes or files."""
 
 import struct
 import zlib
@@ -9,7 +9,7 @@ from fastevm.state.layer import Layer
 MAGIC: Final = b"fastevm-state-1\n"
 _HEAD: Final = struct.Struct(">20s32sQII")  # address, balance, nonce, code index, slots
 _SLOT: Final = struct.Struct(">32s32s")
-_LEVEL: Final = 1  # states are mostly hashes and small numbers: more effort gains little
+_LEVEL: Final = 1  # higher levels gain little: states are mostly hashes and small numbers
 
 
 def pack_layer(layer: Layer) -> bytes:
@@ -30,7 +30,7 @@ def pack_layer(layer: Layer) -> bytes:
 
 
 def unpack_layer(data: bytes) -> Layer:
-    """The layer that ``pack_layer`` packed; ValueError for bytes that are none."""
+    """The layer that ``pack_layer`` packed; ValueError for other bytes."""
     if not data.startswith(MAGIC):
         raise ValueError("these bytes are no packed state of this version")
     try:
@@ -58,7 +58,7 @@ def _layer(body: bytes) -> Layer:
 
 
 def _codes(body: bytes) -> tuple[list[bytes], int]:
-    """The codes and where the accounts begin."""
+    """The codes, and the offset of the accounts."""
     (count,) = struct.unpack_from(">I", body)
     at, codes = 4, []
     for _ in range(count):

@@ -8,7 +8,7 @@ from fastevm.state.layer import Layer
 def write_state(layer: Layer, sink: Callable[[bytes], object]) -> None:
     """Call ``sink`` with the chunks of a state, each of about 1 MiB, in their order.
 
-    The GIL is released between the calls. What ``sink`` raises ends the stream.
+    The GIL is released between the calls. An exception of ``sink`` ends the stream.
     """
 
 @final

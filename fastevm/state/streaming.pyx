@@ -41,7 +41,7 @@ from fastevm.trie.trie cimport trie_release, trie_root
 
 
 cdef enum:
-    CHUNK_BYTES = 1 << 20     # from which on a chunk ends
+    CHUNK_BYTES = 1 << 20     # a chunk ends at this size
     ACCOUNT_ENTRY = 0x40
     CODE_ENTRY = 0x41
     BATCH_CHANGES = 1 << 18   # accounts and slots between two commitments: 10 MB of changes
@@ -94,7 +94,7 @@ cdef void put_be(uint8_t* out, uint64_t number, int size) noexcept nogil:
         out[i] = <uint8_t>(number >> (8 * (size - 1 - i)))
 
 
-# The length of a word and its bytes without leading zeros; how many bytes that are.
+# The length of a word and its bytes without leading zeros; the number of bytes written.
 cdef size_t put_word(uint8_t* out, const Word* word) noexcept nogil:
     cdef uint8_t bytes[32]
     cdef size_t skip = 0
@@ -191,7 +191,7 @@ cdef class StateWriter:
         PyMem_RawFree(self.stream.codes.numbers)
 
     cdef bint hand_over(self):
-        """Give the chunk to the sink; False when that raises."""
+        """Pass the chunk to the sink; False if that raises."""
         cdef Buffer* chunk = &self.stream.chunk
         try:
             self.sink(PyBytes_FromStringAndSize(<const char*>chunk.bytes, <Py_ssize_t>chunk.size))
@@ -257,7 +257,7 @@ cdef bint take_sized_word(Cursor* c, Word* out) noexcept nogil:
 
 
 cdef class StateReader:
-    """Builds a layer from the chunks of `write_state`; see the stub."""
+    """Builds a layer from the chunks of `write_state`; for one thread."""
 
     cdef MapNode* accounts
     cdef Commitment commitment

@@ -1,4 +1,4 @@
-"""What the state says about accounts: frozen values, passed on by ``fastevm.types``."""
+"""Accounts and proofs as frozen values; ``fastevm.types`` exports them."""
 
 from dataclasses import dataclass
 

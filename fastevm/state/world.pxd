@@ -1,7 +1,6 @@
 # The journaled world of one run: accounts, slots, logs and refunds over an immutable base.
 #
-# This is the one declaration file that users of the state need: it passes on the records and
-# writes.
+# The only declaration file that users of a world need: it includes the records and the writes.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
@@ -47,17 +46,17 @@ from fastevm.state.writes cimport (
 )
 
 
-# --- life ---
+# --- allocation and transactions ---
 cdef World* world_new() noexcept nogil                       # NULL without memory
 cdef void world_free(World* w) noexcept nogil
 cdef void world_begin(World* w, const Reader* reader) noexcept nogil   # empty it for another run
-# A new stamp: nothing is warm, no refund, nothing to take back.
+# A new stamp: nothing is warm, no refund, an empty journal.
 cdef void world_begin_transaction(World* w) noexcept nogil
-# Destroy what was listed, delete touched empty accounts, forget transient storage. Logs stay.
+# Destroy the listed accounts, delete touched empty accounts, clear transient storage. Logs stay.
 cdef bint world_end_transaction(World* w) noexcept nogil     # False: out of memory
 
 # --- reads; NULL or False = see w.need; nothing has changed then ---
-# The records of a run stay where they are until the world begins another one.
+# Records do not move until the world begins another run.
 cdef Account* world_load_account(World* w, const Address* address) noexcept nogil
 cdef Slot* world_load_slot(World* w, Account* a, const Word* key) noexcept nogil
 cdef bint world_block_hash(World* w, uint64_t number, Hash* out) noexcept nogil
@@ -117,7 +116,7 @@ cdef bint world_put_slot(World* w, Account* a, const Word* key, const Word* valu
 cdef void world_remove_account(World* w, Account* a) noexcept nogil
 cdef bint world_reset_storage(World* w, Account* a) noexcept nogil
 
-# --- answers to a need, given by whoever holds the GIL (remote state) ---
+# --- state provided by the host after a need (remote state) ---
 cdef bint world_provide_account(
     World* w, const Address* address, const Word* balance, uint64_t nonce, Code* code,
     bint exists, bint has_storage,

@@ -1,4 +1,4 @@
-"""The journaled world of one run: what it read, what it changed, and how to take it back."""
+"""The journaled world of one run: accounts and slots loaded on first use, changes, rollback."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint32_t, uint64_t
@@ -19,12 +19,12 @@ cdef enum:
     ARENA_CHUNK = 64 * 1024
     FIRST_ACCOUNTS = 32           # table entries of an empty world
     FIRST_SLOTS = 8               # table entries of an account's first slot
-    KEPT_TABLE = 4096             # larger tables and lists are given back between runs
+    KEPT_TABLE = 4096             # larger tables and lists are freed between runs
     STAMP_LIMIT = 0x70000000      # stamps start again between runs beyond this
 
 
 # ----------------------------------------------------------------------------------------------
-# life
+# allocation and transactions
 
 cdef World* world_new() noexcept nogil:
     cdef World* w = <World*>PyMem_RawCalloc(1, sizeof(World))
@@ -113,7 +113,7 @@ cdef void world_begin_transaction(World* w) noexcept nogil:
 
 
 cdef void destroy_account(Account* a) noexcept nogil:
-    """The account as if it had never been; its records stay for later readers of this run."""
+    """Make the account non-existent; its records stay valid until the run ends."""
     if a.owns_code:
         code_release(a.code)
     a.code = NULL

@@ -1,6 +1,6 @@
-# Journaled writes: each can be taken back until its transaction ends. False = out of memory.
+# Journaled writes: they can be rolled back until the transaction ends. False = out of memory.
 #
-# A write makes its account exist unless said otherwise.
+# A write creates a missing account unless its comment says otherwise.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.hashes cimport Address
@@ -72,14 +72,14 @@ cdef bint world_transient_get(World* w, Account* a, const Word* key, Word* out) 
 cdef bint world_transient_set(
     World* w, Account* a, const Word* key, const Word* value
 ) noexcept nogil
-# List it for deletion if it is empty at the end; before EIP-161 it comes to exist instead.
+# Mark for deletion if empty at the end of the transaction; before EIP-161: create the account.
 cdef bint world_touch(World* w, Account* a) noexcept nogil
 cdef bint world_set_balance(World* w, Account* a, const Word* balance) noexcept nogil
 # Touches, even with 0.
 cdef bint world_add_balance(World* w, Account* a, const Word* amount) noexcept nogil
-# The caller has checked that there is enough.
+# The caller has checked the balance.
 cdef bint world_sub_balance(World* w, Account* a, const Word* amount) noexcept nogil
-# Touches both; adds a pseudo log where the world wants them.
+# Touches both; adds a pseudo log if w.log_transfers.
 cdef bint world_transfer(
     World* w, Account* sender, Account* recipient, const Word* value
 ) noexcept nogil

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Final
 
-from fastevm.primitives.merging import RECORD_SIZE, merge_records
+from fastevm.primitives.merge_records import RECORD_SIZE, merge_records
 from fastevm.storage.scratch import ScratchFile
 
 log = logging.getLogger(__name__)

@@ -5,15 +5,15 @@ from libc.string cimport memcpy, memset
 
 from fastevm.execution.senders import recover_senders
 
-from fastevm.execution.outcome cimport (
-    TX_NEEDS_STATE, TX_PAUSED, TX_VALID, TxError, TxOptions, TxResult,
-)
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport (
     TxRun, transact, transact_abandon, transact_begin, transact_run,
 )
 from fastevm.execution.transaction cimport Transaction
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport (
+    TX_NEEDS_STATE, TX_PAUSED, TX_VALID, TxError, TxOptions, TxResult,
+)
 from fastevm.interpreter.machine cimport BlockContext, Machine, machine_free, machine_new
 from fastevm.interpreter.status cimport NEEDS_STATE, TRACE_FULL
 from fastevm.interpreter.tracer cimport StepTrace

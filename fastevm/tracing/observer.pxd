@@ -1,8 +1,8 @@
 # Runs a transaction on the traced loop and lets an observer read its records, without the GIL.
 from libc.stdint cimport uint64_t
 
-from fastevm.execution.outcome cimport TxError, TxOptions, TxResult
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport TxError, TxOptions, TxResult
 from fastevm.interpreter.machine cimport Machine
 from fastevm.interpreter.tracer cimport StepTrace
 

@@ -2,7 +2,9 @@
 
 from libc.stdint cimport uint64_t
 
-from fastevm.execution.outcome cimport (
+from fastevm.execution.transact cimport TxRun, transact_abandon, transact_begin, transact_run
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport (
     TX_CANCELLED,
     TX_NEEDS_STATE,
     TX_PAUSED,
@@ -11,8 +13,6 @@ from fastevm.execution.outcome cimport (
     TxOptions,
     TxResult,
 )
-from fastevm.execution.transact cimport TxRun, transact_abandon, transact_begin, transact_run
-from fastevm.execution.tx cimport Tx
 from fastevm.interpreter.machine cimport Machine
 from fastevm.interpreter.status cimport SUSPENDED, TRACE_FULL
 from fastevm.interpreter.tracer cimport StepTrace, tracer_clear

@@ -1,6 +1,6 @@
 # A block whose transactions may be traced.
-from fastevm.execution.outcome cimport TxResult
 from fastevm.execution.transaction cimport Transaction
+from fastevm.execution.transaction_result cimport TxResult
 from fastevm.simulate.engine.runner cimport Runner
 from fastevm.tracing.observer cimport Observer
 

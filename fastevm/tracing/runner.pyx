@@ -4,7 +4,11 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from fastevm.evm cimport EVM, ExecutionResult
-from fastevm.execution.outcome cimport (
+from fastevm.execution.block_executor cimport blobs_fit, executor_record, executor_transact
+from fastevm.execution.receipts cimport ReceiptRecord, receipts_add
+from fastevm.execution.refusals cimport refusal
+from fastevm.execution.transaction cimport Transaction, recover_now
+from fastevm.execution.transaction_result cimport (
     TX_CANCELLED,
     TX_TOO_MANY_BLOBS,
     TX_VALID,
@@ -12,10 +16,6 @@ from fastevm.execution.outcome cimport (
     TxOptions,
     TxResult,
 )
-from fastevm.execution.receipts cimport ReceiptRecord, receipts_add
-from fastevm.execution.refusals cimport refusal
-from fastevm.execution.running cimport blobs_fit, running_note, running_transact
-from fastevm.execution.transaction cimport Transaction, recover_now
 from fastevm.simulate.engine.chain cimport simulation_options
 from fastevm.simulate.engine.runner cimport Runner
 from fastevm.tracing.observer cimport Observer, transact_observed
@@ -57,7 +57,7 @@ cdef class TracedRunner(Runner):
         for source in transactions:
             recover_now(source)
             with nogil:
-                running_transact(&self.c, &source.c, &options, &result)
+                executor_transact(&self.c, &source.c, &options, &result)
             if result.error == TX_CANCELLED:
                 raise TracingError("execution timeout")
             if result.error != TX_VALID:
@@ -107,7 +107,7 @@ cdef class TracedRunner(Runner):
         record = receipts_add(&self.c.receipts)
         if record == NULL:
             raise MemoryError
-        running_note(&self.c, record, &source.c, result)
+        executor_record(&self.c, record, &source.c, result)
         return 0
 
 

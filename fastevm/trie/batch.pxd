@@ -4,7 +4,7 @@ from fastevm.trie.encoding cimport Digest
 
 
 cdef enum:
-    BATCH = 64                        # nodes encoded at a time: what fits into the first cache
+    BATCH = 64                        # nodes encoded at a time: they fit into the first-level cache
 
 
 # Messages one after the other in a buffer, which belongs to the caller.
@@ -16,11 +16,11 @@ cdef struct Batch:
 
 
 cdef void batch_begin(Batch* batch) noexcept nogil
-# The digests of all messages; a message shorter than a hash stands for itself.
+# Compute the digests of all messages; a message shorter than a hash is its own digest.
 cdef void batch_hash(Batch* batch) noexcept nogil
 
 
-# What was appended since the last message is one more; there is room for BATCH of them.
+# End a message: the bytes appended since the last one. There is room for BATCH messages.
 cdef inline void batch_close(Batch* batch, Digest* out) noexcept nogil:
     batch.digests[batch.count] = out
     batch.count += 1

@@ -1,4 +1,4 @@
-# What a trie node looks like on the wire: RLP of leaves, extensions and branches, their digests.
+# RLP of trie nodes (leaves, extensions, branches) and their digests.
 from libc.stdint cimport uint8_t, uint32_t
 
 from fastevm.primitives.buffer cimport Buffer
@@ -7,10 +7,10 @@ from fastevm.primitives.buffer cimport Buffer
 cdef enum:
     DIGEST_SIZE = 32
     RADIX = 16
-    ENDS_HERE = 16            # the place of a branch's own value, behind its children
+    ENDS_HERE = 16            # the slot of a branch's own value, after its children
 
 
-# How a parent names a node: the keccak-256 of its RLP, or the RLP itself if that is shorter.
+# The reference of a parent to a node: keccak-256 of its RLP, or the RLP itself if that is shorter.
 cdef struct Digest:
     uint8_t size              # DIGEST_SIZE: a hash; less: the RLP; 0: not computed
     uint8_t bytes[DIGEST_SIZE]
@@ -32,7 +32,7 @@ cdef bint append_leaf(
     Buffer* out, const Path* path, const uint8_t* value, size_t size
 ) noexcept nogil
 cdef bint append_extension(Buffer* out, const Path* path, const Digest* child) noexcept nogil
-# RADIX children, NULL where there is none; the value is empty for most.
+# RADIX children, NULL for none; the value is empty in most branches.
 cdef bint append_branch(
     Buffer* out, const Digest** children, const uint8_t* value, size_t size
 ) noexcept nogil

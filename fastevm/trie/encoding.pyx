@@ -1,4 +1,4 @@
-"""RLP of trie nodes, and the digests by which parents name them (Yellow Paper, appendix D)."""
+"""RLP of trie nodes, and the digests that parents hold of them (Yellow Paper, appendix D)."""
 
 from libc.string cimport memcpy
 
@@ -15,7 +15,7 @@ cdef enum:
 
 
 # ----------------------------------------------------------------------------------------------
-# RLP into memory that was reserved before
+# RLP into reserved memory
 
 cdef inline size_t header_size(size_t size) noexcept nogil:
     cdef size_t bytes = 1
@@ -107,7 +107,7 @@ cdef uint8_t* write_path(uint8_t* at, const Path* path, int flag) noexcept nogil
 # nodes
 
 cdef uint8_t* open_list(Buffer* out, size_t payload) noexcept nogil:
-    """Room for a list, its header written; where the payload goes, or NULL without memory."""
+    """Reserve a list and write its header; the place of its payload, or NULL without memory."""
     cdef size_t whole = header_size(payload) + payload
     cdef uint8_t* at
     if not buffer_reserve(out, out.size + whole):

@@ -1,4 +1,4 @@
-# Digests of trie nodes: what has none yet is hashed from the leaves upwards, many nodes at once.
+# Digests of trie nodes: nodes without one are hashed from the leaves upwards, many at once.
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.trie.encoding cimport Digest
 from fastevm.trie.node cimport TrieNode

@@ -1,7 +1,7 @@
 """Digests of the nodes that have none yet, height by height, so that many are hashed at once.
 
-All nodes of one height can be encoded as soon as those below are hashed, and none needs another:
-they are messages for `keccak256_many`, which takes a quarter of the time of one after the other.
+When all lower nodes are hashed, the nodes of one height can be encoded and hashed together:
+`keccak256_many` takes a quarter of the time of single hashes.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc

@@ -1,4 +1,5 @@
-# The nodes of a trie and the edits on them: versions share nodes, private ones are edited in place.
+# The nodes of a trie and their edits: versions share nodes, nodes of one version are edited in
+# place.
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
 from fastevm.trie.encoding cimport Digest
@@ -56,11 +57,11 @@ cdef TrieNode* trie_put(
 cdef const uint8_t* trie_get(
     const TrieNode* root, const uint8_t* key, size_t key_size, size_t* size
 ) noexcept nogil
-# Bring the paths to at most TRIE_GROUP keys into the cache, all at the same time.
+# Prefetch the paths to at most TRIE_GROUP keys together.
 cdef void trie_prefetch(
     const TrieNode* root, const uint8_t* keys, size_t key_size, int count
 ) noexcept nogil
-# The child of a branch on the way to a key, or NULL.
+# The child of a branch on the path to a key, or NULL.
 cdef TrieNode* trie_child(
     const TrieNode* branch, const uint8_t* key, size_t key_size
 ) noexcept nogil

@@ -1,10 +1,11 @@
-"""Edits on persistent tries: leaves keep their whole key, so paths need not be stored or cut.
+"""Edits on persistent tries: leaves hold their whole key, so nodes need not store paths.
 
-A key that is not there yet is compared with one leaf only: the one that shares the longest
-beginning with it, found by walking down as far as the trie goes. Where they part, the trie forks.
+A new key is compared with one leaf only: the leaf with the longest common prefix, found by walking
+down. The trie forks at the first nibble that differs.
 
 An edit runs down one path. As long as each node on it, from the root on, has exactly one reference,
-nobody else can reach it and it is edited in place; from the first shared node on, nodes are copied.
+no other version shares it, and it is edited in place; from the first shared node on, nodes are
+copied.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
@@ -191,7 +192,7 @@ cdef TrieNode* without_child(TrieNode* branch, uint32_t slot, bint private) noex
 
 
 # ----------------------------------------------------------------------------------------------
-# edits; `private`: nobody else can reach this node. It is then used up, else left as it is
+# edits; `private`: no other version shares the node. It is then consumed, else unchanged
 
 cdef inline bint is_private(TrieNode* child, bint private_parent) noexcept nogil:
     return private_parent and atomic_load(&child.references) == 1
@@ -247,7 +248,7 @@ cdef TrieNode* put_below(TrieNode* node, const Edit* edit, bint private) noexcep
 
 
 cdef TrieNode* delete_of_two(TrieNode* branch, uint32_t slot, bint private) noexcept nogil:
-    """What is left of a branch with two children: the other one, moved up."""
+    """A branch of two children without one of them: the other one, moved up."""
     cdef TrieNode* other = children_of(branch)[child_index(branch, <uint32_t>1 << slot) == 0]
     cdef TrieNode* moved
     cdef bint private_other = is_private(other, private)
@@ -332,7 +333,7 @@ cdef void trie_prefetch(
 cdef const TrieNode* nearest_leaf(
     const TrieNode* node, const uint8_t* key, size_t key_size
 ) noexcept nogil:
-    """The leaf whose key shares the longest beginning with this one; one of them."""
+    """A leaf whose key has the longest common prefix with this key."""
     cdef const TrieNode* child
     while node.used:
         child = trie_child(node, key, key_size)

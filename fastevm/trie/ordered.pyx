@@ -45,7 +45,7 @@ cdef struct OrderedList:
 
 
 cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
-    """Which item has the key at this position: rlp(0) is 0x80, between 0x7f and 0x8180."""
+    """The item whose key is at this position: rlp(0) is 0x80, between 0x7f and 0x8180."""
     cdef size_t before_zero = list.count - 1 if list.count <= ONE_BYTE_KEYS else ONE_BYTE_KEYS
     if position < before_zero:
         return position + 1
@@ -78,7 +78,7 @@ cdef uint32_t shared_nibbles(const OrderedKey* a, const OrderedKey* b) noexcept 
 
 
 cdef bint hash_leaf(OrderedList* list, size_t position, uint32_t start) noexcept nogil:
-    """Let the leaf be the next one to be hashed."""
+    """Add the leaf to the batch."""
     cdef OrderedKey key
     cdef Path path
     cdef size_t item = item_at(list, position)
@@ -115,7 +115,7 @@ cdef size_t run_end(
 
 
 cdef uint32_t fork_of(const OrderedList* list, size_t first, size_t end) noexcept nogil:
-    """Where the keys of [first, end) part."""
+    """The first nibble at which the keys of [first, end) differ."""
     cdef OrderedKey low, high
     key_at(list, first, &low)
     key_at(list, end - 1, &high)
@@ -142,8 +142,7 @@ cdef bint hash_leaves(
 cdef bint subtree_digest(
     OrderedList* list, size_t first, size_t end, uint32_t start, Digest* out
 ) noexcept nogil:
-    """Digest of the subtree with the keys of [first, end) below their `start` common nibbles, whose
-    leaves have been hashed."""
+    """Digest of the subtree with the keys of [first, end), whose leaves have been hashed."""
     cdef OrderedKey low, high
     cdef Digest digests[RADIX]
     cdef const Digest* children[RADIX]

@@ -1,4 +1,4 @@
-"""Checks Merkle proofs: from a root hash and a list of nodes to a value, trusting nothing."""
+"""Verifies Merkle proofs: from a root hash and a list of nodes to a value."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _Item = bytes | list["_Item"]
 
 
 class ProofError(FastevmError, ValueError):
-    """A proof that does not prove anything: a missing, malformed, superfluous or foreign node."""
+    """An invalid proof: a node is missing, malformed, superfluous or has another hash."""
 
 
 def verify_proof(root: bytes, key: bytes, proof: Sequence[bytes]) -> bytes | None:
@@ -40,7 +40,7 @@ def verify_proof(root: bytes, key: bytes, proof: Sequence[bytes]) -> bytes | Non
 
 
 class _Nodes:
-    """The nodes of a proof, handed out one after the other."""
+    """The nodes of a proof, read one after the other."""
 
     def __init__(self, proof: Sequence[bytes]) -> None:
         self.proof = proof
@@ -64,7 +64,7 @@ class _Nodes:
         return node
 
     def child(self, reference: _Item) -> _Item:
-        """The node that a parent refers to: inside it, or the next of the proof."""
+        """The node that a parent refers to: embedded in it, or the next one of the proof."""
         if isinstance(reference, list):
             if len(encode(reference)) >= _HASH_SIZE:
                 raise self.error("a child that should be referred to by hash")
@@ -74,7 +74,7 @@ class _Nodes:
         return self.next_node(reference)
 
     def error(self, reason: str) -> ProofError:
-        """An error about the next node, or about what the last one says of it."""
+        """An error at the position of the next node."""
         return ProofError(f"node {self.taken}: {reason}")
 
 

@@ -19,8 +19,8 @@ from fastevm.trie.ordered cimport trie_ordered_root
 
 cdef Hash EMPTY_TRIE_ROOT
 
-# The root hash; hashes only what has none yet. Must have been called once before a root is shared
-# between threads. False when memory is exhausted.
+# The root hash; only nodes without a digest are hashed. Must be called before threads share a root.
+# False when memory is exhausted.
 cdef bint trie_root(TrieNode* root, Hash* out) noexcept nogil
 # The nodes from the root to the key, or to where the path to it ends, appended to `out` as RLP
 # items one after the other (nodes under 32 bytes are inside their parents, not listed): `count[0]`.

@@ -1,4 +1,4 @@
-"""Merkle-Patricia tries: root hashes, proofs, and the class through which Python reaches them."""
+"""Merkle-Patricia tries: root hashes, proofs, and the Python class."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint32_t
@@ -40,7 +40,7 @@ cdef bint trie_root(TrieNode* root, Hash* out) noexcept nogil:
 # proofs
 
 cdef void list_node(Buffer* out, size_t start, size_t* count) noexcept nogil:
-    """Keep the node appended since `start` if it is referred to by hash; the root always is."""
+    """Keep the node appended since `start` if it is the root or its parent refers to it by hash."""
     if out.size - start < DIGEST_SIZE and count[0] != 0:
         out.size = start
     else:
@@ -108,7 +108,7 @@ cdef bint trie_prove(
 
 
 # ----------------------------------------------------------------------------------------------
-# the border
+# the Python class
 
 cdef list split_items(const Buffer* buffer, size_t count):
     """The items of a run of RLP, as bytes each."""
@@ -226,5 +226,5 @@ def ordered_root(items: Sequence[bytes]) -> bytes:
         PyMem_RawFree(sizes)
 
 
-cdef uint8_t NOTHING = 0x80   # the RLP of an empty string
-keccak256(EMPTY_TRIE_ROOT.b, &NOTHING, 1)
+cdef uint8_t EMPTY_STRING = 0x80   # the RLP of an empty string
+keccak256(EMPTY_TRIE_ROOT.b, &EMPTY_STRING, 1)

@@ -9,7 +9,7 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint64_t
 
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
 from fastevm.primitives.arena cimport arena_alloc
 from fastevm.primitives.word cimport word_copy
 from fastevm.simulate.engine.plan cimport Plan, PlannedCall, plan_add_call

@@ -1,4 +1,4 @@
-# Whether an account costs the surcharge of a first access (EIP-2929): precompiles never do.
+# Whether an access pays the surcharge of a cold account (EIP-2929); precompiles never do.
 from fastevm.interpreter.machine cimport Frame
 from fastevm.precompiles.registry cimport precompile_at
 from fastevm.primitives.intrinsics cimport likely, load64

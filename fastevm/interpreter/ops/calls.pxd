@@ -1,4 +1,5 @@
-# Calls, creations and SELFDESTRUCT: they describe the next frame, the machine enters it.
+# Calls, creations and SELFDESTRUCT. Calls and creations describe the next frame, and the machine
+# enters it.
 from fastevm.interpreter.machine cimport (
     CALL_MESSAGE,
     CALLCODE_MESSAGE,
@@ -16,14 +17,14 @@ from fastevm.state.account cimport Account
 
 
 # `sp`: gas and address. `value` may be NULL. `spans`: offset and size of the input, offset and
-# size of the output. Gives ENTER_CALL with the frame above `f` described, the gas taken off.
+# size of the output. ENTER_CALL: the frame above `f` is described, and its gas is taken from `f`.
 cdef Status begin_call(
     Frame* f, MessageKind kind, const Word* sp, const Word* value, const Word* spans
 ) noexcept nogil
 # `sp`: value, offset and size of the init code, for CREATE2 the salt.
 cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept nogil
-cdef Status self_destruct(Frame* f, const Word* beneficiary) noexcept nogil
-# Nothing is created at such an address.
+cdef Status self_destruct(Frame* f, const Word* address) noexcept nogil
+# Whether the address has code, a nonce or storage: no contract can be created there.
 cdef bint is_occupied(const Account* a) noexcept nogil
 
 

@@ -42,8 +42,8 @@ from fastevm.state.world cimport (
 )
 
 
-# EIP-161: only value that reaches a dead account brings it to life; before, a call did.
-cdef bint brings_to_life(const Schedule* s, const Account* a, bint moves_value) noexcept nogil:
+# Whether a call creates the account. Since EIP-161 only a transfer of value to a dead account does.
+cdef bint creates_account(const Schedule* s, const Account* a, bint moves_value) noexcept nogil:
     if s.new_account_cost_needs_value:
         return moves_value and account_is_dead(a)
     return not a.exists
@@ -76,12 +76,12 @@ cdef int64_t pay_call(
             gas -= s.cold_account_surcharge
     if moves_value:
         gas -= s.call_value_cost
-    if kind == CALL_MESSAGE and brings_to_life(s, target, moves_value):
+    if kind == CALL_MESSAGE and creates_account(s, target, moves_value):
         gas -= s.call_new_account_cost
     return gas
 
 
-# The gas handed on, negative when more was asked for than there is (before EIP-150 only).
+# The gas handed on; negative if more was requested than is left (before EIP-150 only).
 cdef int64_t gas_to_hand_on(const Frame* f, const Word* asked) noexcept nogil:
     cdef int64_t most = most_gas(f)
     if word_fits64(asked) and asked.d[0] <= <uint64_t>most:
@@ -168,7 +168,7 @@ cdef int64_t pay_create(Frame* f, MessageKind kind, const Word* sp) noexcept nog
     return gas - <int64_t>((sp[2].d[0] + 31) >> 5) * word_cost
 
 
-# Why a creation does not begin, before anything has changed (the gas goes back).
+# Why a creation cannot begin, before any change (its gas goes back), or RUNNING.
 cdef Status create_refusal(const Frame* f, const Word* value) noexcept nogil:
     if f.machine.depth > CALL_DEPTH_LIMIT:
         return CALL_TOO_DEEP
@@ -238,8 +238,7 @@ cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept no
     derive_address(f, kind, sp, initcode, &address)
     created = world_account(f.world, &address)
     if created == NULL:
-        # The memory that hashing the init code needed is given back: nothing has been written to
-        # it.
+        # The memory that the init code needed is released: nothing was written to it.
         f.memory_size = memory_size
         f.memory_cost = memory_cost
         return missing(f)
@@ -258,9 +257,9 @@ cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept no
 
 
 # ----------------------------------------------------------------------------------------------
-# the end of a contract
+# SELFDESTRUCT
 
-cdef Status move_everything(Frame* f, Account* beneficiary, bint destroys) noexcept nogil:
+cdef Status move_balance(Frame* f, Account* beneficiary, bint destroys) noexcept nogil:
     cdef Account* a = f.account
     cdef Word balance
     word_copy(&balance, &a.balance)
@@ -269,7 +268,7 @@ cdef Status move_everything(Frame* f, Account* beneficiary, bint destroys) noexc
             return OUT_OF_MEMORY
     if beneficiary != a:
         return written(world_transfer(f.world, a, beneficiary, &balance))
-    # What a contract leaves to itself is lost with it; it keeps it if it lives on (EIP-6780).
+    # A contract that is its own beneficiary loses its balance only if it is destroyed (EIP-6780).
     if destroys and not word_is_zero(&balance):
         word_zero(&balance)
         if not world_set_balance(f.world, a, &balance):
@@ -277,25 +276,25 @@ cdef Status move_everything(Frame* f, Account* beneficiary, bint destroys) noexc
     return written(world_touch(f.world, a))
 
 
-cdef Status self_destruct(Frame* f, const Word* beneficiary) noexcept nogil:
+cdef Status self_destruct(Frame* f, const Word* address) noexcept nogil:
     cdef const Schedule* s = f.schedule
     cdef World* w = f.world
-    cdef Account* heir
+    cdef Account* beneficiary
     cdef bint destroys = not s.selfdestruct_only_if_created or f.account.created_tx == w.tx
     if f.is_static:
         return STATIC_VIOLATION
-    heir = world_account_of_word(w, beneficiary)
-    if heir == NULL:
+    beneficiary = world_account_of_word(w, address)
+    if beneficiary == NULL:
         return missing(f)
-    if is_cold_access(f, heir):
+    if is_cold_access(f, beneficiary):
         f.gas -= s.cold_selfdestruct_surcharge
-    if brings_to_life(s, heir, not word_is_zero(&f.account.balance)):
+    if creates_account(s, beneficiary, not word_is_zero(&f.account.balance)):
         f.gas -= s.selfdestruct_new_account_cost
     if f.gas < 0:
         return OUT_OF_GAS
     if destroys and f.account.destroyed_tx != w.tx:
         world_add_refund(w, s.selfdestruct_refund)
-    if move_everything(f, heir, destroys) != RUNNING:
+    if move_balance(f, beneficiary, destroys) != RUNNING:
         return OUT_OF_MEMORY
     if destroys and not world_destroy(w, f.account):
         return OUT_OF_MEMORY

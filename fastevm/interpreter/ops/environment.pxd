@@ -38,7 +38,7 @@ cdef inline void copy_padded(
         memset(to + found, 0, size - found)
 
 
-# Room for `size` bytes at `to`, and the price of copying them.
+# Gas left after growing the memory for `size` bytes at `to` and paying for their copy.
 cdef inline int64_t copy_cost(
     Frame* f, const Word* to, const Word* size, int64_t gas
 ) noexcept nogil:
@@ -51,7 +51,7 @@ cdef inline int64_t copy_cost(
 cdef inline int64_t copy_to_memory(
     Frame* f, const uint8_t* data, uint64_t data_size, const Word* operands, int64_t gas
 ) noexcept nogil:
-    """Operands: where to in memory, where from in the data, how much."""
+    """Operands: offset in memory, offset in the data, size."""
     gas = copy_cost(f, &operands[0], &operands[2], gas)
     if gas >= 0 and operands[2].d[0] != 0:
         copy_padded(
@@ -60,8 +60,7 @@ cdef inline int64_t copy_to_memory(
     return gas
 
 
-# The account of a hosted op, with its access paid; `status` (RUNNING before) says when that cannot
-# be.
+# The account that a hosted op accesses, its access paid; NULL: `status` says why.
 cdef inline Account* accessed(Frame* f, const Word* address, Status* status) noexcept nogil:
     cdef Account* a = world_account_of_word(f.world, address)
     if unlikely(a == NULL):
@@ -137,7 +136,7 @@ cdef inline void op_returndatasize(const Frame* f, Word* top) noexcept nogil:
 
 
 cdef inline Status op_returndatacopy(Frame* f, Word* sp) noexcept nogil:
-    """EIP-211: reading past the end is a halt, even of nothing."""
+    """Reading past the end halts, even with size 0 (EIP-211)."""
     cdef uint64_t size = f.machine.output.size
     f.gas = copy_cost(f, &sp[0], &sp[2], f.gas)
     if f.gas < 0:

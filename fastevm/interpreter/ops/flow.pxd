@@ -33,7 +33,7 @@ cdef inline void op_gas(Word* top, int64_t gas) noexcept nogil:
     word_set(top, <size_t>gas)
 
 
-# The frame's output: `size` bytes of its memory.
+# Set the frame's output to `size` bytes of its memory.
 cdef inline Status give_output(Frame* f, const Word* offset, const Word* size) noexcept nogil:
     f.gas = memory_span(f, offset, size, f.gas)
     if f.gas < 0:

@@ -3,8 +3,8 @@ from libc.stdint cimport int64_t, uint8_t
 
 from fastevm.interpreter.machine cimport Frame
 from fastevm.interpreter.memory cimport memory_span
-from fastevm.primitives.digests cimport digest_of_32, digest_of_64
 from fastevm.primitives.keccak cimport keccak256
+from fastevm.primitives.keccak_cache cimport cached_keccak256_32, cached_keccak256_64
 from fastevm.primitives.word cimport Word, word_load
 from fastevm.spec.constants cimport KECCAK_WORD_COST
 
@@ -19,9 +19,9 @@ cdef inline int64_t op_keccak256(Frame* f, Word* sp, int64_t gas) noexcept nogil
     if gas < 0:
         return gas
     if size == 64:
-        digest_of_64(&f.machine.digests, &sp[1], f.memory + sp[0].d[0])
+        cached_keccak256_64(&f.machine.keccak_cache, &sp[1], f.memory + sp[0].d[0])
     elif size == 32:
-        digest_of_32(&f.machine.digests, &sp[1], f.memory + sp[0].d[0])
+        cached_keccak256_32(&f.machine.keccak_cache, &sp[1], f.memory + sp[0].d[0])
     else:
         keccak256(digest, f.memory + sp[0].d[0] if size else NULL, size)
         word_load(&sp[1], digest)

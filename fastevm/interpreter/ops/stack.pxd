@@ -1,13 +1,12 @@
-# Words onto the stack and around in it: PUSH, DUP, SWAP. POP has no function: its arm moves the
-# pointer.
+# The stack: PUSH, DUP, SWAP. POP has no function: its arm moves the stack pointer.
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.primitives.intrinsics cimport load64_big
 from fastevm.primitives.word cimport Word, word_copy, word_set, word_zero
 
 
-# PUSHn by the number of limbs it fills; `size` is a constant. The padding behind code lets whole
-# limbs be read past its end.
+# PUSHn by the number of limbs that it fills; `size` is a constant. Whole limbs may be read past the
+# end of the code: padding follows it.
 cdef inline void op_push1(Word* top, const uint8_t* p) noexcept nogil:
     word_set(top, p[0])
 

@@ -10,7 +10,7 @@ from fastevm.precompiles.bn254.curve cimport (
 )
 from fastevm.precompiles.bn254.pairing cimport MILLER_PAIRS, final_check, miller_loop
 from fastevm.precompiles.bn254.tower cimport Fp12, fp12_mul
-from fastevm.precompiles.border cimport (
+from fastevm.precompiles.common cimport (
     charge, read_padded, saturating_add, saturating_mul, size_output,
 )
 from fastevm.precompiles.registry cimport (

@@ -1,4 +1,4 @@
-# The two groups of BN254: points as bytes, sums and multiples, and who belongs to the second.
+# The two groups of BN254: points as bytes, sums, multiples, and membership of the second group.
 from libc.stdint cimport uint8_t
 
 from fastevm.precompiles.bn254.field cimport Fp, Fp2, fp_is_zero, fp2_is_zero

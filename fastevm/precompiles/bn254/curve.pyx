@@ -1,4 +1,4 @@
-"""The two groups of BN254: points as bytes, sums and multiples, and who belongs to the second.
+"""The two groups of BN254: points as bytes, sums, multiples, and membership of the second group.
 
 Inside, a point is three elements (X, Y, Z) in a row that stand for (X / Z^2, Y / Z^3), or for
 infinity where Z is zero. Both curves are y^2 = x^3 + b, so one source serves both fields.

@@ -28,7 +28,7 @@ cdef void fp_sqr(Fp* r, const Fp* a) noexcept nogil:
 
 cdef void fp_inverse(Fp* r, const Fp* a) noexcept nogil:
     cdef Integer element, prime, inverse
-    cdef Fp plain
+    cdef Fp standard
     cdef int i
     if fp_is_zero(a):
         fp_zero(r)
@@ -37,35 +37,35 @@ cdef void fp_inverse(Fp* r, const Fp* a) noexcept nogil:
     integer_view(&prime, PRIME_LIMBS, 4)
     gmp.init(&inverse)
     gmp.invert(&inverse, &element, &prime)
-    fp_zero(&plain)
+    fp_zero(&standard)
     for i in range(inverse.size):
-        plain.d[i] = inverse.limbs[i]
+        standard.d[i] = inverse.limbs[i]
     gmp.clear(&inverse)
     # The element was x 2^256, so this is x^-1 2^-256.
-    fp_mul(r, &plain, &CUBED_RADIX)
+    fp_mul(r, &standard, &CUBED_RADIX)
 
 
 cdef bint fp_load(Fp* r, const uint8_t* p) noexcept nogil:
-    cdef Fp plain
-    plain.d[3] = load64_big(p)
-    plain.d[2] = load64_big(p + 8)
-    plain.d[1] = load64_big(p + 16)
-    plain.d[0] = load64_big(p + 24)
-    if not lt256(plain.d, PRIME_LIMBS):
+    cdef Fp standard
+    standard.d[3] = load64_big(p)
+    standard.d[2] = load64_big(p + 8)
+    standard.d[1] = load64_big(p + 16)
+    standard.d[0] = load64_big(p + 24)
+    if not lt256(standard.d, PRIME_LIMBS):
         return False
-    fp_mul(r, &plain, &SQUARED_RADIX)
+    fp_mul(r, &standard, &SQUARED_RADIX)
     return True
 
 
 cdef void fp_store(uint8_t* p, const Fp* a) noexcept nogil:
-    cdef Fp plain
-    fp_zero(&plain)
-    plain.d[0] = 1
-    fp_mul(&plain, &plain, a)
-    store64_big(p, plain.d[3])
-    store64_big(p + 8, plain.d[2])
-    store64_big(p + 16, plain.d[1])
-    store64_big(p + 24, plain.d[0])
+    cdef Fp standard
+    fp_zero(&standard)
+    standard.d[0] = 1
+    fp_mul(&standard, &standard, a)
+    store64_big(p, standard.d[3])
+    store64_big(p + 8, standard.d[2])
+    store64_big(p + 16, standard.d[1])
+    store64_big(p + 24, standard.d[0])
 
 
 cdef void fp_from_int(Fp* r, object n) except *:

@@ -19,7 +19,7 @@ FUNCTIONS = (
     "p2_affine_generator", "miller_loop_n", "fp12_mul", "final_exp", "fp12_is_one",
 )
 
-# What our structs must measure, by the library's own word.
+# The sizes that our structs must have, by the library's own functions.
 SIZES = {
     "fp12": sizeof(BlsFp12),
     "p1": sizeof(BlsG1),

@@ -12,7 +12,7 @@ cdef extern from "dlfcn.h" nogil:
 
 
 cdef object find_module(str module):
-    # Without importing the packages on the way: what they import takes longer than all of ours.
+    # Parent packages are not imported: their imports take longer than all of ours.
     places = None
     spec = None
     path = ""
@@ -36,7 +36,7 @@ cdef void* open_module(str module) except NULL:
     if spec is None or not spec.has_location:
         raise ImportError(f"the extension module {module} is not installed", name=module)
     path = fsencode(spec.origin)
-    # The same copy that Python loads, whether it has done so already or will.
+    # The same library that Python has loaded or will load.
     handle = dlopen(path, RTLD_NOW)
     if handle == NULL:
         reason = dlerror()

@@ -1,7 +1,7 @@
 # One thread's runner of bundles: a machine and a world over one immutable state.
 from libc.stdint cimport int64_t, uint64_t
 
-from fastevm.execution.outcome cimport TxError, TxOptions
+from fastevm.execution.transaction_result cimport TxError, TxOptions
 from fastevm.interpreter.machine cimport Machine
 from fastevm.primitives.word cimport Word
 from fastevm.simulate.batch.bundles cimport Bundle, Bundles

@@ -4,9 +4,15 @@ from libc.stdint cimport UINT64_MAX, int64_t, uint64_t
 from libc.string cimport memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
-from fastevm.execution.outcome cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID, TxError, TxResult
 from fastevm.execution.transact cimport transact
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport (
+    TX_CANCELLED,
+    TX_OUT_OF_MEMORY,
+    TX_VALID,
+    TxError,
+    TxResult,
+)
 from fastevm.interpreter.machine cimport BlockContext, machine_free, machine_new
 from fastevm.interpreter.status cimport STOPPED
 from fastevm.primitives.buffer cimport buffer_append

@@ -2,7 +2,7 @@
 from libc.stdint cimport uint64_t
 
 from fastevm.execution.header cimport HeaderFields
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Hash
 from fastevm.simulate.engine.plan cimport List

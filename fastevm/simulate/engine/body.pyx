@@ -4,8 +4,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint8_t
 
-from fastevm.execution.tx cimport LEGACY_TX
-from fastevm.execution.unsigned cimport envelope_hashes, tx_append_unsigned
+from fastevm.execution.transaction_data cimport LEGACY_TX
+from fastevm.execution.transaction_encoding cimport envelope_hashes, tx_append_unsigned
 from fastevm.primitives.buffer cimport buffer_free
 from fastevm.primitives.rlp cimport rlp_header_size
 from fastevm.simulate.engine.plan cimport list_add

@@ -1,10 +1,10 @@
 # A simulated chain: blocks of calls, each on the state that the one before left.
 from libc.stdint cimport uint64_t
 
+from fastevm.execution.block_executor cimport BlockExecutor
 from fastevm.execution.header cimport HeaderFields
-from fastevm.execution.outcome cimport TxError, TxOptions, TxResult
-from fastevm.execution.running cimport RunningBlock
-from fastevm.execution.system cimport SystemOutcome
+from fastevm.execution.system_calls cimport SystemOutcome
+from fastevm.execution.transaction_result cimport TxError, TxOptions, TxResult
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.word cimport Word
@@ -68,7 +68,7 @@ cdef struct ChainBlock:
 
 
 cdef class Chain:
-    cdef RunningBlock b
+    cdef BlockExecutor b
     cdef bint cancelled        # the machine looks at it
     cdef Plan plan
     cdef Layer base_layer      # what the world reads from

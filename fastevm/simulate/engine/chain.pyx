@@ -12,16 +12,15 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memset
 
 
+from fastevm.execution.block_executor cimport executor_free, executor_new, executor_transact
 from fastevm.execution.header cimport EMPTY_ROOT, NO_REQUESTS_HASH, header_append
-from fastevm.execution.outcome cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID
 from fastevm.execution.receipts cimport (
     receipts_bloom,
     receipts_clear,
     receipts_encode_all,
     receipts_root,
 )
-from fastevm.execution.running cimport running_free, running_new, running_transact
-from fastevm.execution.system cimport (
+from fastevm.execution.system_calls cimport (
     SYSTEM_CANCELLED,
     SYSTEM_DONE,
     SYSTEM_NEEDS_STATE,
@@ -30,7 +29,8 @@ from fastevm.execution.system cimport (
     system_call,
     system_credit,
 )
-from fastevm.execution.tx cimport LEGACY_TX, Tx
+from fastevm.execution.transaction_data cimport LEGACY_TX, Tx
+from fastevm.execution.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID
 from fastevm.primitives.buffer cimport buffer_append, buffer_free
 from fastevm.primitives.hashes cimport address_eq
 from fastevm.primitives.intrinsics cimport atomic_load_int
@@ -110,12 +110,12 @@ cdef class Chain:
     """What runs a plan, one at a time; a thread owns one and uses it again."""
 
     def __cinit__(self) -> None:
-        if not running_new(&self.b):
+        if not executor_new(&self.b):
             raise MemoryError
         self.b.machine.cancel = &self.cancelled
 
     def __dealloc__(self) -> None:
-        running_free(&self.b)
+        executor_free(&self.b)
         records_free(&self.records)
         body_free(&self.body)
         buffer_free(&self.scratch)
@@ -394,7 +394,7 @@ cdef class Chain:
             return halt
         call_transaction(tx, call, self.b.schedule, self.b.context.chain_id)
         if call_defaults(self.b.world, tx, call, left, self.budget, &capped):
-            error = running_transact(&self.b, tx, &self.tx_options, &self.result)
+            error = executor_transact(&self.b, tx, &self.tx_options, &self.result)
         if error != TX_VALID:
             return self.refused_call(error)
         return self.note_call(call, capped)

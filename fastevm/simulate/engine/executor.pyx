@@ -11,8 +11,8 @@ from libc.string cimport memcpy, memset
 
 from types import SimpleNamespace
 
+from fastevm.execution.block_executor cimport executor_open
 from fastevm.execution.receipts cimport ReceiptRecord, log_value
-from fastevm.execution.running cimport running_open
 from fastevm.primitives.hashes cimport address_eq
 from fastevm.primitives.intrinsics cimport atomic_store_int
 from fastevm.primitives.word cimport word_from_int, word_to_int
@@ -255,7 +255,7 @@ cdef class ChainExecutor(Chain):
         schedule = self.schedules[0]
         self.base_layer = self.layer
         self.base_layer.attach(&reader)
-        running_open(&self.b, &schedule.c, &reader)
+        executor_open(&self.b, &schedule.c, &reader)
         self.b.world.log_transfers = self.plan.trace_transfers
         self.b.machine.tracer = NULL
         return 0

@@ -1,7 +1,7 @@
 # What a simulation is to run, as C values: blocks, their overrides and their calls.
 from libc.stdint cimport uint64_t
 
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
 from fastevm.primitives.arena cimport Arena
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.word cimport Word

@@ -7,7 +7,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from fastevm.execution.transaction cimport Transaction
-from fastevm.execution.tx cimport (
+from fastevm.execution.transaction_data cimport (
     ACCESS_LIST_TX,
     BLOB_TX,
     DYNAMIC_FEE_TX,

@@ -1,7 +1,7 @@
 # What calls gave, as C records, from which values are made when somebody asks.
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-from fastevm.execution.outcome cimport TxResult
+from fastevm.execution.transaction_result cimport TxResult
 from fastevm.interpreter.machine cimport Machine
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Address

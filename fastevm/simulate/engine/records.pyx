@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memset
 
-from fastevm.execution.outcome cimport TxResult
+from fastevm.execution.transaction_result cimport TxResult
 from fastevm.interpreter.machine cimport Machine, status_text
 from fastevm.interpreter.status cimport REVERTED, STOPPED, Status
 from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free

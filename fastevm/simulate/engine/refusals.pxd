@@ -1,8 +1,8 @@
 # Why a simulation is refused as a whole: a code with its numbers, until somebody wants the words.
 from libc.stdint cimport uint64_t
 
-from fastevm.execution.outcome cimport TxError, TxResult
-from fastevm.execution.tx cimport Tx
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport TxError, TxResult
 from fastevm.interpreter.status cimport Status
 from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.word cimport Word

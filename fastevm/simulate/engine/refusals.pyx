@@ -2,8 +2,8 @@
 
 from libc.stdint cimport uint64_t
 
-from fastevm.execution.outcome cimport TX_OUT_OF_MEMORY
 from fastevm.execution.refusals cimport refusal
+from fastevm.execution.transaction_result cimport TX_OUT_OF_MEMORY
 from fastevm.interpreter.machine cimport status_text
 from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.word cimport word_set, word_to_int

@@ -1,6 +1,6 @@
 # One block of simulated calls: a block builder that takes overrides and relaxes the rules.
 from fastevm.execution.block cimport BlockBuilder
-from fastevm.execution.outcome cimport TxResult
+from fastevm.execution.transaction_result cimport TxResult
 from fastevm.interpreter.machine cimport BlockContext
 from fastevm.simulate.engine.overrides cimport PrecompileMoves
 from fastevm.state.account cimport Account

@@ -5,7 +5,13 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.execution.block cimport BlockBuilder
-from fastevm.execution.outcome cimport (
+from fastevm.execution.block_executor cimport executor_transact
+from fastevm.execution.refusals cimport refusal as refusal_of
+from fastevm.execution.system_calls cimport SYSTEM_DONE, SYSTEM_NO_CODE, SystemOutcome
+from fastevm.execution.transaction cimport SENDER_KNOWN, Transaction, transaction_from
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_encoding cimport tx_append_unsigned
+from fastevm.execution.transaction_result cimport (
     TX_CANCELLED,
     TX_OUT_OF_MEMORY,
     TX_VALID,
@@ -13,12 +19,6 @@ from fastevm.execution.outcome cimport (
     TxOptions,
     TxResult,
 )
-from fastevm.execution.refusals cimport refusal as refusal_of
-from fastevm.execution.running cimport running_transact
-from fastevm.execution.system cimport SYSTEM_DONE, SYSTEM_NO_CODE, SystemOutcome
-from fastevm.execution.transaction cimport SENDER_KNOWN, Transaction, transaction_from
-from fastevm.execution.tx cimport Tx
-from fastevm.execution.unsigned cimport tx_append_unsigned
 from fastevm.interpreter.machine cimport BlockContext
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.hashes cimport Address
@@ -205,7 +205,7 @@ cdef class Runner(BlockBuilder):
             call_transaction(&tx, call, self.c.schedule, self.c.context.chain_id)
             if call_defaults(self.c.world, &tx, call, limit, limit, &capped):
                 tx.gas_limit = limit
-                error = running_transact(&self.c, &tx, &options, &result)
+                error = executor_transact(&self.c, &tx, &options, &result)
         if error == TX_CANCELLED:
             raise SimulationError("timeout", "execution aborted")
         if error != TX_VALID:

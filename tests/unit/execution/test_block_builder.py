@@ -156,17 +156,17 @@ def test_before_byzantium_a_receipt_holds_the_state_after_its_transaction():
 
 
 def test_a_refused_transaction_changes_nothing():
-    made, plain = builder(), builder()
+    made, expected = builder(), builder()
     made.begin()
-    plain.begin()
-    for built in (made, plain):
+    expected.begin()
+    for built in (made, expected):
         built.add(call(0))
     for refused in (call(0), call(5), call(1, gas_limit=2**24 + 1), call(1, value=10**21)):
         with pytest.raises(InvalidTransaction):
             made.add(refused)
-    for built in (made, plain):
+    for built in (made, expected):
         built.add(call(1))
-    assert made.seal()[0] == plain.seal()[0]
+    assert made.seal()[0] == expected.seal()[0]
 
 
 def test_gas_is_limited_by_the_block():
@@ -218,14 +218,14 @@ def test_a_snapshot_is_the_state_so_far_and_stays_so():
 
 
 def test_snapshots_do_not_change_the_block():
-    made, plain = builder(), builder()
-    for built in (made, plain):
+    made, expected = builder(), builder()
+    for built in (made, expected):
         built.begin()
         for nonce in range(3):
             built.add(call(nonce, value=nonce))
             if built is made:
                 built.snapshot().state_root()
-    assert made.seal()[0] == plain.seal()[0]
+    assert made.seal()[0] == expected.seal()[0]
 
 
 def test_the_system_contracts_are_called_at_the_start():

@@ -109,7 +109,7 @@ def test_a_given_sender_stays_and_its_authorities_are_still_recovered() -> None:
 
 
 def signed_by_chance(count: int) -> list[Transaction]:
-    """Signatures that nobody made: some have a signer, about half have none."""
+    """Random signatures: about half of them have no signer."""
     source = random.Random(7)
     return [
         Transaction.build(
@@ -125,8 +125,8 @@ def over_the_generator(count: int) -> list[Transaction]:
     """Signatures over small multiples of the generator, with which sums meet what they add."""
     made = []
     for i in range(count):
-        plain = Transaction.build(nonce=i, gas_limit=21_000, to=bytes(20), v=27, r=1, s=1)
-        digest = int.from_bytes(plain.signing_hash(), "big")
+        unsigned = Transaction.build(nonce=i, gas_limit=21_000, to=bytes(20), v=27, r=1, s=1)
+        digest = int.from_bytes(unsigned.signing_hash(), "big")
         r = int.from_bytes(public_key(key(i // 4 + 1))[:32], "big")
         s = (digest, digest * 2, ORDER - digest % ORDER, r)[i % 4] % ORDER
         for v in (27, 28):

@@ -543,12 +543,12 @@ def test_fetched_and_suspended_runs_give_the_same(code: bytes, fork: str, steppe
         type=tx_type,
         access_list=[(CONTRACT, [0, 5]), (b"\xee" * 20, [1])] if tx_type else None,
     )
-    plain = runner(fork, layer)
-    wanted = plain.run(transaction)
+    uninterrupted = runner(fork, layer)
+    wanted = uninterrupted.run(transaction)
     for options in ({"remote": True}, {"suspend": True}, {"remote": True, "suspend": True}):
         other = runner(fork, layer, stepped=stepped, **options)
         assert other.run(transaction) == wanted
-        assert other.layer.state_root() == plain.layer.state_root()
+        assert other.layer.state_root() == uninterrupted.layer.state_root()
         assert (other.fetched > 0) == ("remote" in options)
 
 

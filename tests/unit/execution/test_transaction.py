@@ -227,9 +227,9 @@ def test_an_unsigned_call_has_the_sender_it_was_given() -> None:
     assert not call.is_signed
     assert call.sender == b"\xaa" * 20
     assert call.signature_fault is None
-    nobody = Transaction.build(type=2)
-    assert nobody.sender is None
-    assert nobody.signature_fault == "invalid transaction v, r, s values"
+    unsigned = Transaction.build(type=2)
+    assert unsigned.sender is None
+    assert unsigned.signature_fault == "invalid transaction v, r, s values"
 
 
 def test_types_follow_from_the_fields() -> None:

@@ -37,8 +37,8 @@ def test_a_network_form_gives_transaction_and_sidecar(version: int) -> None:
 
 def test_canonical_bytes_have_no_sidecar() -> None:
     assert decode_pooled(TRANSACTION.raw) == (TRANSACTION, None)
-    plain = Transaction.build(type=2, gas_limit=1).sign(KEY)
-    assert decode_pooled(plain.raw) == (plain, None)
+    without_blobs = Transaction.build(type=2, gas_limit=1).sign(KEY)
+    assert decode_pooled(without_blobs.raw) == (without_blobs, None)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ _INITCODES = (
 
 
 @st.composite
-def plain_step(draw: st.DrawFn) -> bytes:
+def op_step(draw: st.DrawFn) -> bytes:
     """Any op with as many operands as it needs, and its results taken off, mostly."""
     op = draw(st.sampled_from(_PLAIN))
     operands = [draw(_NUMBERS if op.kind.value != "memory" else _SMALL) for _ in range(op.pops)]
@@ -95,8 +95,8 @@ def jump_step(body: bytes) -> bytes:
 
 
 _STEPS = st.one_of(
-    plain_step(), plain_step(), plain_step(), call_step(), create_step(),
-    plain_step().map(jump_step),
+    op_step(), op_step(), op_step(), call_step(), create_step(),
+    op_step().map(jump_step),
     st.tuples(_SMALL, _SMALL).map(lambda pair: asm(*pair, "SSTORE")),
 )  # fmt: skip
 _ENDS = st.sampled_from(

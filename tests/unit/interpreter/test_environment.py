@@ -39,7 +39,7 @@ def ask(*parts: str | int | bytes, fork: str = "osaka", **block: object) -> int:
         ("MSIZE", 0), ("PC", 0), ("PUSH0", 0), ("CODESIZE", 9),
     ],
 )  # fmt: skip
-def test_a_plain_question(mnemonic: str, expected: bytes | int) -> None:
+def test_an_op_without_operands(mnemonic: str, expected: bytes | int) -> None:
     assert ask(mnemonic) == word(expected)
 
 
@@ -72,14 +72,14 @@ def test_blockhash_of_the_last_256_blocks(number: int, found: int) -> None:
 
 
 def test_other_accounts() -> None:
-    nobody = bytes(20)
+    missing = bytes(20)
     assert ask(OTHER, "BALANCE") == 5
-    assert ask(nobody, "BALANCE") == 0
+    assert ask(missing, "BALANCE") == 0
     assert ask(OTHER, "EXTCODESIZE") == 3
-    assert ask(nobody, "EXTCODESIZE") == 0
+    assert ask(missing, "EXTCODESIZE") == 0
     assert ask(OTHER, "EXTCODEHASH") == word(keccak256(b"\x01\x02\x03"))
     assert ask(SENDER, "EXTCODEHASH") == word(keccak256(b""))
-    assert ask(nobody, "EXTCODEHASH") == 0
+    assert ask(missing, "EXTCODEHASH") == 0
     assert ask(THIRD, "EXTCODEHASH") == 0
 
 

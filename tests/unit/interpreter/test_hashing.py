@@ -31,11 +31,11 @@ def test_a_message_of_zeros_is_hashed_by_a_machine_that_has_hashed_nothing() -> 
 
 def test_messages_that_differ_in_a_single_byte_have_digests_of_their_own() -> None:
     for size in (32, 64):
-        plain = bytes(range(size))
-        changed = [plain[:i] + b"\xff" + plain[i + 1 :] for i in range(size)]
+        first = bytes(range(size))
+        changed = [first[:i] + b"\xff" + first[i + 1 :] for i in range(size)]
         asked = machine()
         for message in changed:
-            check(asked, [plain, plain, message, message])
+            check(asked, [first, first, message, message])
 
 
 def test_a_short_message_is_not_taken_for_a_long_one_that_begins_alike() -> None:

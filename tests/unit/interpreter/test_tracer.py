@@ -1,4 +1,4 @@
-"""Step records: what stands in them, also around jumps that the plain loop takes in one step."""
+"""Step records: their contents, also around jumps that the untraced loop takes in one step."""
 
 from typing import Any
 

@@ -202,11 +202,11 @@ def test_threads_derive_versions_from_one_shared_root() -> None:
     copies = [base.copy() for _ in range(16)]
     with ThreadPoolExecutor(8) as pool:
         derived = list(pool.map(derive, [base] * 16, copies, range(16)))
-    plain = dict.fromkeys(range(5000), 1)
-    assert dict(base.items()) == plain
+    model = dict.fromkeys(range(5000), 1)
+    assert dict(base.items()) == model
     for number, version in enumerate(derived):
         changed = dict.fromkeys(range(number, 9600, 16), number + 2)
-        assert dict(version.items()) == plain | changed
+        assert dict(version.items()) == model | changed
     del derived, copies, base, version
     gc.collect()
     assert records_in_use()["records"] == records

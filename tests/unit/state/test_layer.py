@@ -29,7 +29,7 @@ changes = st.dictionaries(
 
 
 def applied(model: dict, change: dict) -> dict:
-    """The model with a change, as plain dictionaries do it."""
+    """The model, made of dictionaries, with a change."""
     result = {
         address: dict(fields, storage=dict(fields["storage"])) for address, fields in model.items()
     }

@@ -43,8 +43,8 @@ def test_storage_gathers_the_slots_of_its_contract_in_order() -> None:
 def test_memory_return_data_and_stack_are_shown_as_asked_for() -> None:
     code = asm(0xFF, 0, "MSTORE", 0, 0, 0, 0, OTHER, 50_000, "STATICCALL POP")
     accounts = {MAIN: {"code": code}, OTHER: {"code": returning(7)}}
-    plain = traced(accounts)["structLogs"]
-    assert not any("memory" in step or "returnData" in step for step in plain)
+    by_default = traced(accounts)["structLogs"]
+    assert not any("memory" in step or "returnData" in step for step in by_default)
     options = StepOptions(memory=True, return_data=True, stack=False)
     full = traced(accounts, steps=options)["structLogs"]
     assert not any("stack" in step for step in full)

@@ -1,4 +1,4 @@
-"""The Merkle-Patricia trie against official vectors and a plain reference, in many versions."""
+"""The Merkle-Patricia trie against official vectors and a reference model, in many versions."""
 
 import gc
 import io
@@ -29,8 +29,8 @@ def official_cases() -> Iterator[tuple[str, dict[str, Any], bool]]:
     """Name, case and whether its keys are hashed."""
     if not VECTORS.exists():
         return
-    plain = zstandard.ZstdDecompressor().stream_reader(VECTORS.open("rb")).read()
-    with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
+    archive_bytes = zstandard.ZstdDecompressor().stream_reader(VECTORS.open("rb")).read()
+    with tarfile.open(fileobj=io.BytesIO(archive_bytes)) as archive:
         for member in archive.getmembers():
             found = archive.extractfile(member)
             if found is None or "nextprev" in member.name:

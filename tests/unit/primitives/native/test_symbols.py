@@ -1,4 +1,4 @@
-"""C functions of other packages are found, and their absence is told clearly."""
+"""C functions of other packages are found; missing ones raise a clear error."""
 
 import pytest
 

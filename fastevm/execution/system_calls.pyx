@@ -1,4 +1,4 @@
-"""System calls and credits: what changes the state of a block besides its transactions."""
+"""System calls and credits: the changes to a block's state besides its transactions."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset
@@ -61,7 +61,7 @@ cdef SystemOutcome outcome_of(Status status) noexcept nogil:
 
 
 cdef Status run_message(Machine* m, const Message* message) noexcept nogil:
-    """Untraced, to the end or to a request that only somebody with the GIL can satisfy."""
+    """Run untraced to the end, or to a request that only the host can satisfy with the GIL."""
     cdef Tracer* tracer = m.tracer
     cdef Status status
     m.tracer = NULL

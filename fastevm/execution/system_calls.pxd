@@ -1,4 +1,4 @@
-# Calls that the protocol makes itself at the borders of a block, and payments out of nothing.
+# System calls at the start and the end of a block, and credits: block rewards and withdrawals.
 from libc.stdint cimport uint8_t
 
 from fastevm.interpreter.machine cimport Machine
@@ -9,9 +9,9 @@ from fastevm.state.world cimport World
 
 cdef enum SystemOutcome:
     SYSTEM_DONE = 0
-    SYSTEM_NO_CODE = 1        # nothing stands there: nothing happened
+    SYSTEM_NO_CODE = 1        # there is no code: nothing happened
     SYSTEM_FAILED = 2         # reverted or halted: nothing happened; machine.status says how
-    SYSTEM_NEEDS_STATE = 3    # world.need says what; nothing happened, call again
+    SYSTEM_NEEDS_STATE = 3    # see world.need; nothing happened, call again
     SYSTEM_CANCELLED = 4
     SYSTEM_OUT_OF_MEMORY = 5
 

@@ -1,4 +1,4 @@
-# A transaction as plain C data: what every type of envelope decodes to.
+# The fields of a transaction as C data, for every type of envelope.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.hashes cimport Address, Hash
@@ -14,11 +14,11 @@ cdef enum TxType:
 
 
 cdef enum SenderState:
-    SENDER_UNKNOWN = 0        # not asked yet
+    SENDER_UNKNOWN = 0        # not recovered yet
     SENDER_KNOWN = 1
     SENDER_BAD_VALUES = 2     # v, r or s out of range
     SENDER_NO_KEY = 3         # in range, but no public key signed this
-    SENDER_WRITING = 4        # a thread is storing it: nobody reads this, see sender_state_of
+    SENDER_WRITING = 4        # a thread is storing it; read by sender_state_of only
 
 
 cdef struct AccessEntry:
@@ -28,12 +28,12 @@ cdef struct AccessEntry:
 
 cdef struct Authorization:
     Word chain_id             # 0 = any chain
-    Address address           # whose code to run; zero = run none any more
+    Address address           # the delegate; zero = end the delegation
     uint64_t nonce
     int y_parity              # any 8-bit value decodes, 0 and 1 can recover
     Word r
     Word s
-    bint has_authority        # the signature is in range, low-s, and recovers; see recovery.pyx
+    bint has_authority        # the signature is in range, low-s, and recovers
     Address authority
 
 
@@ -43,7 +43,7 @@ cdef struct Tx:
     uint64_t nonce
     uint64_t gas_limit
     Word max_fee              # the gas price of types 0 and 1
-    Word max_priority_fee     # the same again there
+    Word max_priority_fee     # the gas price of types 0 and 1
     Address to
     Word value
     const uint8_t* data
@@ -72,6 +72,6 @@ cdef struct Tx:
     # --- where it came from ---
     const uint8_t* raw        # the canonical envelope, borrowed
     size_t raw_size
-    size_t fields_start       # offset of the first field, behind type byte and list header
-    size_t signature_start    # offset of v: what lies between is signed
+    size_t fields_start       # offset of the first field, after type byte and list header
+    size_t signature_start    # offset of v: the bytes between both are signed
     void* arrays              # owns the flat arrays

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.primitives.merging import RECORD_SIZE, merge_records
+from fastevm.primitives.merge_records import RECORD_SIZE, merge_records
 
 runs = st.lists(st.binary(min_size=RECORD_SIZE, max_size=RECORD_SIZE), max_size=40).map(sorted)
 like = st.lists(st.sampled_from([bytes(16), bytes(15) + b"\1", b"\xff" * 16]), max_size=8)

@@ -1,9 +1,9 @@
-"""Who signed a transaction and its authorizations (EIP-155, EIP-2, EIP-7702)."""
+"""Recovers the signers of a transaction and its authorizations (EIP-155, EIP-2, EIP-7702)."""
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memset
 
 from fastevm.execution.envelope cimport HALF_ORDER, authorization_signing_hash, tx_signing_hash
-from fastevm.execution.tx cimport (
+from fastevm.execution.transaction_data cimport (
     SENDER_BAD_VALUES, SENDER_KNOWN, SENDER_NO_KEY, SENDER_UNKNOWN, SENDER_WRITING, Authorization,
     SenderState, Tx,
 )
@@ -78,7 +78,7 @@ cdef bint recover_sender(Tx* tx, Buffer* scratch) noexcept nogil:
     return True
 
 
-# Several threads may recover one signature: each does it on the side, one stores what all found.
+# Several threads may recover one signature: one stores the result, the others wait for it.
 cdef void keep_sender(Tx* tx, SenderState state, const Address* sender) noexcept nogil:
     if atomic_claim_int(<int*>&tx.sender_state, SENDER_UNKNOWN, SENDER_WRITING):
         if state == SENDER_KNOWN:
@@ -125,7 +125,7 @@ cdef bint recover_group(Tx** group, size_t size, Buffer* scratch) noexcept nogil
     return True
 
 
-# Where there is no sender the lane works on numbers that do no harm.
+# If there can be no sender, the lane works on dummy values.
 cdef bint fill_job(Recovery* job, const Tx* tx, Buffer* scratch) noexcept nogil:
     cdef Hash digest
     cdef int i
@@ -147,8 +147,8 @@ cdef enum:
     AUTHORITY_WRITING = -1    # in place of has_authority, while a thread stores it
 
 
-# An authority's signature must be low-s whatever the fork (EIP-7702); a bad one only makes its
-# tuple void, for which nothing needs to be stored.
+# An authority's signature must be low-s whatever the fork (EIP-7702); an invalid one
+# makes its tuple void, and nothing is stored.
 cdef bint recover_authority(Authorization* a, Buffer* scratch) noexcept nogil:
     cdef Hash digest
     cdef Address authority

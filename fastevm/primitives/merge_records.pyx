@@ -1,4 +1,4 @@
-"""Merging of sorted records, so that large sorted files grow out of small ones without objects."""
+"""Merging of sorted 16-byte records, without a Python object for a record."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy

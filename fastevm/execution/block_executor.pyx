@@ -1,16 +1,8 @@
-"""One block under way at C level: transactions are run one after the other in one world."""
+"""Executes the transactions of a block, one after the other in one world, without the GIL."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
-from fastevm.execution.outcome cimport (
-    TX_OUT_OF_MEMORY,
-    TX_TOO_MANY_BLOBS,
-    TX_VALID,
-    TxError,
-    TxOptions,
-    TxResult,
-)
 from fastevm.execution.receipts cimport (
     ReceiptRecord,
     receipts_add,
@@ -19,7 +11,15 @@ from fastevm.execution.receipts cimport (
     receipts_free,
 )
 from fastevm.execution.transact cimport transact
-from fastevm.execution.tx cimport BLOB_TX, Tx
+from fastevm.execution.transaction_data cimport BLOB_TX, Tx
+from fastevm.execution.transaction_result cimport (
+    TX_OUT_OF_MEMORY,
+    TX_TOO_MANY_BLOBS,
+    TX_VALID,
+    TxError,
+    TxOptions,
+    TxResult,
+)
 from fastevm.interpreter.machine cimport machine_free, machine_new
 from fastevm.interpreter.status cimport STOPPED
 from fastevm.primitives.word cimport word_copy, word_set
@@ -28,24 +28,24 @@ from fastevm.state.reader cimport Reader
 from fastevm.state.world cimport world_begin, world_free, world_new
 
 
-cdef bint running_new(RunningBlock* b) noexcept nogil:
-    memset(b, 0, sizeof(RunningBlock))
+cdef bint executor_new(BlockExecutor* b) noexcept nogil:
+    memset(b, 0, sizeof(BlockExecutor))
     b.machine = machine_new()
     b.world = world_new()
     return b.machine != NULL and b.world != NULL
 
 
-cdef void running_free(RunningBlock* b) noexcept nogil:
+cdef void executor_free(BlockExecutor* b) noexcept nogil:
     if b.machine != NULL:
         machine_free(b.machine)
     if b.world != NULL:
         world_free(b.world)
     receipts_free(&b.receipts)
-    memset(b, 0, sizeof(RunningBlock))
+    memset(b, 0, sizeof(BlockExecutor))
 
 
-cdef void running_open(
-    RunningBlock* b, const Schedule* schedule, const Reader* reader
+cdef void executor_open(
+    BlockExecutor* b, const Schedule* schedule, const Reader* reader
 ) noexcept nogil:
     b.schedule = schedule
     b.gas_used = b.blob_gas_used = 0
@@ -57,7 +57,7 @@ cdef void running_open(
     b.machine.block = &b.context
 
 
-cdef bint blobs_fit(const RunningBlock* b, const Tx* tx, TxResult* result) noexcept nogil:
+cdef bint blobs_fit(const BlockExecutor* b, const Tx* tx, TxResult* result) noexcept nogil:
     """Whether the block has room for the transaction's blobs (EIP-4844)."""
     cdef uint64_t used
     if tx.tx_type != BLOB_TX or not b.schedule.has_blobs:
@@ -71,15 +71,15 @@ cdef bint blobs_fit(const RunningBlock* b, const Tx* tx, TxResult* result) noexc
     return False
 
 
-cdef TxError running_transact(
-    RunningBlock* b, const Tx* tx, const TxOptions* options, TxResult* result
+cdef TxError executor_transact(
+    BlockExecutor* b, const Tx* tx, const TxOptions* options, TxResult* result
 ) noexcept nogil:
     cdef ReceiptRecord* record
     cdef uint64_t limit = b.context.gas_limit
     if not options.skip_block_gas and not blobs_fit(b, tx, result):
         result.error = TX_TOO_MANY_BLOBS
         return TX_TOO_MANY_BLOBS
-    # The record comes first: after the transaction nothing may fail any more.
+    # The record is allocated first: after the transaction nothing may fail.
     record = receipts_add(&b.receipts)
     if record == NULL:
         result.error = TX_OUT_OF_MEMORY
@@ -88,12 +88,12 @@ cdef TxError running_transact(
     if transact(b.machine, tx, options, limit, result) != TX_VALID:
         b.receipts.count -= 1
         return result.error
-    running_note(b, record, tx, result)
+    executor_record(b, record, tx, result)
     return TX_VALID
 
 
-cdef void running_note(
-    RunningBlock* b, ReceiptRecord* record, const Tx* tx, const TxResult* result
+cdef void executor_record(
+    BlockExecutor* b, ReceiptRecord* record, const Tx* tx, const TxResult* result
 ) noexcept nogil:
     b.gas_used += result.gas_used
     b.blob_gas_used += result.blob_gas_used
@@ -110,20 +110,20 @@ cdef void running_note(
     record.log_count = result.log_count
 
 
-cdef bint running_encode(RunningBlock* b) noexcept nogil:
+cdef bint executor_encode_receipt(BlockExecutor* b) noexcept nogil:
     return receipts_encode_last(&b.receipts, b.world.logs)
 
 
-cdef size_t running_transact_all(
-    RunningBlock* b, const Tx** transactions, size_t count, TxResult* result
+cdef size_t executor_transact_all(
+    BlockExecutor* b, const Tx** transactions, size_t count, TxResult* result
 ) noexcept nogil:
     cdef TxOptions options
     cdef size_t i
     memset(&options, 0, sizeof(options))
     for i in range(count):
-        if running_transact(b, transactions[i], &options, result) != TX_VALID:
+        if executor_transact(b, transactions[i], &options, result) != TX_VALID:
             return i
-        if not running_encode(b):
+        if not executor_encode_receipt(b):
             result.error = TX_OUT_OF_MEMORY
             return i
     return count

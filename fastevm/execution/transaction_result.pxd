@@ -1,4 +1,4 @@
-# How a transaction was refused or what it did: the plain data that transact takes and gives.
+# The options and the result of `transact`: why a transaction was refused, or what it did.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from fastevm.interpreter.status cimport Status
@@ -6,14 +6,14 @@ from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.word cimport Word
 
 
-# One per rule of validity, in the order of checking, and what ends a transaction from outside.
+# One per rule of validity, in the order of checking, and what the host or the machine may report.
 cdef enum TxError:
     TX_VALID = 0
     # --- the envelope ---
     TX_TYPE_NOT_SUPPORTED = 1
     TX_WRONG_CHAIN_ID = 2
     TX_INVALID_SIGNATURE = 3
-    TX_NOT_RECOVERED = 4          # nobody asked who signed it: a fault of the caller
+    TX_NOT_RECOVERED = 4          # the caller did not recover the sender
     # --- the sender ---
     TX_NONCE_TOO_HIGH = 5
     TX_NONCE_TOO_LOW = 6
@@ -45,13 +45,13 @@ cdef enum TxError:
     TX_OUT_OF_MEMORY = 43
 
 
-# Rules that a simulation leaves out. All false: a transaction of a block.
+# Rules that a simulation skips. All false: a transaction of a block.
 cdef struct TxOptions:
-    bint skip_nonce               # any nonce; the account's own goes up all the same
+    bint skip_nonce               # any nonce; the account's nonce still increases
     bint skip_sender_code_check   # EIP-3607
     bint skip_gas_cap             # EIP-7825
     bint skip_block_gas
-    bint skip_balance             # gas is free, and a value the sender lacks is given to it
+    bint skip_balance             # gas is free, and the sender receives the value that it lacks
     # Both caps zero: no base fee rule, no payment. Blob cap zero: no blob fee.
     bint fees_optional
     bint no_coinbase_payment

@@ -1,4 +1,4 @@
-# What every precompile does at its border: charge gas, read zero-padded operands, size the output.
+# Common to all precompiles: charging gas, reading zero-padded operands, sizing the output.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -6,7 +6,7 @@ from fastevm.primitives.buffer cimport Buffer, buffer_reserve
 from fastevm.primitives.intrinsics cimport u128
 
 
-# False, and nothing charged, when there is not enough.
+# False, and nothing is charged, if the gas does not suffice.
 cdef inline bint charge(int64_t* gas, uint64_t cost) noexcept nogil:
     if gas[0] < 0 or cost > <uint64_t>gas[0]:
         return False
@@ -30,7 +30,7 @@ cdef inline uint64_t cost_by_words(uint64_t base, uint64_t per_word, size_t size
     return saturating_add(base, saturating_mul(per_word, words))
 
 
-# The `count` bytes at `offset`; zeros stand for what lies past the end of the data.
+# The `count` bytes at `offset`; zeros past the end of the data.
 cdef inline void read_padded(
     uint8_t* out, size_t count, const uint8_t* data, size_t size, size_t offset,
 ) noexcept nogil:

@@ -1,0 +1,52 @@
+# Executes the transactions of a block: a machine, a world, and the receipts so far. Without the
+# GIL.
+from libc.stdint cimport uint8_t, uint64_t
+
+from fastevm.execution.receipts cimport ReceiptList, ReceiptRecord
+from fastevm.execution.system_calls cimport SystemOutcome
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.transaction_result cimport TxError, TxOptions, TxResult
+from fastevm.interpreter.machine cimport BlockContext, Machine
+from fastevm.primitives.hashes cimport Address, Hash
+from fastevm.spec.schedule cimport Schedule
+from fastevm.state.reader cimport Reader
+from fastevm.state.world cimport World
+
+
+cdef struct BlockExecutor:
+    Machine* machine         # owned
+    World* world             # owned
+    const Schedule* schedule  # borrowed
+    BlockContext context     # its ancestors are borrowed
+    uint64_t gas_used
+    uint64_t blob_gas_used
+    ReceiptList receipts
+
+
+# False: out of memory; executor_free is needed in any case.
+cdef bint executor_new(BlockExecutor* b) noexcept nogil
+cdef void executor_free(BlockExecutor* b) noexcept nogil
+# Begin a block on the reader's state; `context` is filled in by the caller before the first run.
+cdef void executor_open(
+    BlockExecutor* b, const Schedule* schedule, const Reader* reader
+) noexcept nogil
+
+# Whether the block has room for the transaction's blobs (EIP-4844); if not, `result` has both
+# numbers.
+cdef bint blobs_fit(const BlockExecutor* b, const Tx* tx, TxResult* result) noexcept nogil
+# Run one transaction and append the record of its receipt, without its encoding. An error changes
+# nothing.
+cdef TxError executor_transact(
+    BlockExecutor* b, const Tx* tx, const TxOptions* options, TxResult* result
+) noexcept nogil
+# Add a transaction's gas to the block, and fill in the record of its receipt.
+cdef void executor_record(
+    BlockExecutor* b, ReceiptRecord* record, const Tx* tx, const TxResult* result
+) noexcept nogil
+# Encode the last receipt. False: out of memory.
+cdef bint executor_encode_receipt(BlockExecutor* b) noexcept nogil
+# Run `count` transactions and encode their receipts; the number that ran. `result`: of the last one
+# that was tried.
+cdef size_t executor_transact_all(
+    BlockExecutor* b, const Tx** transactions, size_t count, TxResult* result
+) noexcept nogil
