@@ -4,9 +4,9 @@ import pytest
 
 from fastevm.crypto.secp256k1 import recover_signer, sign
 from fastevm.primitives.bloom import BloomQuery
-from fastevm.primitives.bytes_map import BytesMap
 from fastevm.primitives.keccak import keccak256
 from fastevm.primitives.rlp import decode, encode
+from fastevm.testing.bytes_map import BytesMap
 from fastevm.trie.trie import Trie, ordered_root
 
 LEAVES = [(keccak256(number.to_bytes(4, "big")), b"\x05" * 40) for number in range(1000)]

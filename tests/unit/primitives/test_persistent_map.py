@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from fastevm.primitives.bytes_map import BytesMap, live_leaves
+from fastevm.testing.bytes_map import BytesMap, live_leaves
 
 SEED = 0x0123_4567_89AB_CDEF
 SIZES = (20, 32)

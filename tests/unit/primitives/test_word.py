@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastevm.primitives.word import OPERATIONS
 from fastevm.testing import primitives as c_functions
+from fastevm.testing.words import OPERATIONS
 
 MODULUS = 2**256
 LIMB = 2**64

@@ -1,4 +1,5 @@
-# Types of the operations on 256-bit words that tests call.
+"""The operations on 256-bit words as functions of Python ints."""
+
 from collections.abc import Callable
 
 OPERATIONS: dict[str, Callable[..., int]]

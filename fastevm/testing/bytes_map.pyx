@@ -1,4 +1,4 @@
-"""The persistent map with bytes for keys and values, as tests reach it from Python."""
+"""The persistent map as a class, with bytes for keys and values."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint8_t

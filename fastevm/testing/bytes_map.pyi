@@ -1,4 +1,5 @@
-# Types of the persistent map with bytes for keys and values.
+"""The persistent map as a class, with bytes for keys and values."""
+
 from collections.abc import Iterator
 from typing import final
 
