@@ -1,0 +1,107 @@
+"""Tries a source distribution and a wheel where nothing of the tree is: `make package` runs it.
+
+``python -m tests.packaging.check DIRECTORY``: what both hold, how large the wheel is, then in a new
+environment the node, the quick benchmark and the Python samples of the README.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.request
+import venv
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+INSTALLED_LIMIT = 12_000_000  # bytes of an unpacked wheel
+NEEDED = (
+    "fastevm/evm.pyi",
+    "fastevm/py.typed",
+    "fastevm/rpc/__init__.py",
+    "fastevm/bench/__init__.py",
+)
+SOURCES = ("setup.py", "pyproject.toml", "fastevm/evm.pyx", "fastevm/primitives/intrinsics.h")
+UNWANTED = re.compile(r"(rpc|bench|tests|examples|build|fastevm/testing)/|.*\.c$")
+SAMPLES = re.compile(r"```python\n(.*?)```", re.S)
+
+
+def check_names(names: Iterable[str], needed: Iterable[str], archive: Path) -> None:
+    """What an archive must hold and what it must not."""
+    found = set(names)
+    missing = [name for name in needed if name not in found]
+    unwanted = sorted(name for name in found if UNWANTED.match(name))
+    if missing or unwanted:
+        sys.exit(f"{archive.name}: missing {missing}, unwanted {unwanted[:10]}")
+
+
+def check_archives(folder: Path) -> Path:
+    """Look into both archives; the wheel."""
+    (source,) = folder.glob("*.tar.gz")
+    (wheel,) = folder.glob("*.whl")
+    with tarfile.open(source) as archive:
+        members = archive.getmembers()
+        names = [member.name.partition("/")[2] for member in members]
+        check_names(names, (*NEEDED, *SOURCES), source)
+        links = [member.name for member in members if member.issym() or member.islnk()]
+        if links:
+            sys.exit(f"{source.name}: links instead of files: {links[:10]}")
+    with zipfile.ZipFile(wheel) as archive:
+        check_names((entry.filename for entry in archive.infolist()), NEEDED, wheel)
+        size = sum(entry.file_size for entry in archive.infolist())
+    print(f"{wheel.name}: {wheel.stat().st_size:,} bytes, {size:,} installed")
+    if size > INSTALLED_LIMIT:
+        sys.exit(f"the wheel unpacks to more than {INSTALLED_LIMIT:,} bytes")
+    return wheel
+
+
+def check_node(command: Path, place: str) -> None:
+    """A node starts, answers and ends."""
+    node = subprocess.Popen(
+        [command, "node", "--port", "0"], cwd=place, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert node.stdout is not None
+        url = next(
+            f"http://{found[1]}"
+            for line in node.stdout
+            if (found := re.search(r"Listening on (\S+)", line))
+        )
+        body = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            assert b'"result":"0x' in answer.read()
+    finally:
+        node.terminate()
+        if node.wait(20) != 0:
+            sys.exit("the node did not end well")
+
+
+def main(folder: str) -> None:
+    """Check the archives of a folder, then what the wheel installs."""
+    wheel = check_archives(Path(folder).resolve())
+    samples = SAMPLES.findall((ROOT / "README.md").read_text())
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "FASTEVM"))}
+    with tempfile.TemporaryDirectory() as place:
+        venv.create(f"{place}/venv", with_pip=True)
+        programs = Path(place) / "venv/bin"
+
+        def run(*command: str) -> None:
+            subprocess.run(
+                [programs / command[0], *command[1:]], cwd=place, env=environment, check=True
+            )
+
+        run("pip", "install", "--quiet", str(wheel))
+        run("python", "-c", "import fastevm; assert 'site-packages' in fastevm.__file__")
+        for sample in samples:
+            run("python", "-c", sample)
+        check_node(programs / "fastevm", place)
+        run("fastevm", "bench", "--quick")
+    print(f"{len(samples)} samples, a node and the quick benchmark run as installed")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
