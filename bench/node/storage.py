@@ -126,7 +126,8 @@ class Rocks:
         self.db.flush_wal(True)
 
     def get(self, number: int) -> bytes | None:
-        return self.db.get(b"b" + number.to_bytes(8, "big"))
+        found: bytes | None = self.db.get(b"b" + number.to_bytes(8, "big"))
+        return found
 
     def locate(self, key: bytes) -> tuple[int, int] | None:
         found = self.db.get(b"h" + key)

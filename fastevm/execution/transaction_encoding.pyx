@@ -195,7 +195,7 @@ cdef bint append_slot(Buffer* out, const Word* slot) noexcept nogil:
 cdef bint append_access_list(Buffer* out, const Tx* tx) noexcept nogil:
     cdef const Word* slot = tx.access_slots
     cdef size_t list, entry, slots
-    cdef uint32_t i, j
+    cdef uint32_t i, _j
     if tx.access_count == 0:
         return rlp_append_list_header(out, 0)
     list = rlp_list_begin(out)
@@ -204,7 +204,7 @@ cdef bint append_access_list(Buffer* out, const Tx* tx) noexcept nogil:
         if not rlp_append_bytes(out, tx.access[i].address.b, 20):
             return False
         slots = rlp_list_begin(out)
-        for j in range(tx.access[i].slot_count):
+        for _j in range(tx.access[i].slot_count):
             if not append_slot(out, slot):
                 return False
             slot += 1

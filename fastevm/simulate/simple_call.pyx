@@ -85,14 +85,14 @@ cdef class SimpleCaller:
         """Take a request without lists to be run on the view; SimulationError for fees or a chain
         that contradict."""
         cdef PlannedCall* call
-        cdef Refusal refusal
+        cdef Refusal refused
         if view is not self.view:
             self.attach(view)
         self.plan.clear()
         call = self.plan.add_call()
         self.plan.fill_call(call, request)
-        if not call_check(call, self.context.chain_id, &refusal):
-            raise exception_of(&refusal, {})
+        if not call_check(call, self.context.chain_id, &refused):
+            raise exception_of(&refused, {})
         call_transaction(&self.tx, call, &self.schedule.c, self.context.chain_id)
         self.show_fees(request)
 

@@ -87,8 +87,6 @@ from fastevm.simulate.engine.refusals cimport (
 from fastevm.spec.constants cimport BLOCK_HASH_WINDOW
 from fastevm.state.world cimport LogRecord
 
-from fastevm.execution.fees import blob_base_fee
-from fastevm.execution.requests import requests_hash
 from fastevm.simulate.engine.limits import MAX_BLOCKS, MAX_CALLS, MAX_CALLS_PER_BLOCK
 
 

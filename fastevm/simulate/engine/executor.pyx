@@ -42,7 +42,7 @@ from fastevm.simulate.engine.account_changes cimport AccountsBefore
 from fastevm.simulate.engine.plan cimport Plan
 from fastevm.spec.schedule cimport Schedule
 from fastevm.interpreter.tracer cimport StepTrace
-from fastevm.simulate.engine.plan cimport call_at, list_add
+from fastevm.simulate.engine.plan cimport list_add
 from fastevm.simulate.engine.records cimport (
     buffer_clear,
     record_at,
