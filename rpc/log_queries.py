@@ -5,7 +5,7 @@ from typing import Final
 
 from fastevm.rpc.backend import PendingBlock
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.workers import LOOP_OBJECTS
+from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, SHORT_OBJECTS
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter, check_choices
 from fastevm.rpc.selectors import EARLIEST, Selector
@@ -56,7 +56,7 @@ def objects_of_logs(context: Context, wanted: LogFilter) -> int:
     if weight > LOOP_OBJECTS:
         return weight
     size = context.log_index.size_of(numbers.start, numbers.stop - 1, wanted.query())
-    return LOOP_OBJECTS + 1 if size is None else weight + size // BYTES_OF_OBJECT
+    return SHORT_OBJECTS + 1 if size is None else weight + size // BYTES_OF_OBJECT
 
 
 def _of_block(context: Context, wanted: LogFilter, block_hash: bytes) -> bytes:

@@ -17,7 +17,10 @@ from fastevm.simulate.values import (
     SimulatePayload,
 )
 from fastevm.types import Withdrawal
+from fastevm.wire.quantity import DecodeError
 from fastevm.wire.value_forms import GETH, NATIVE, Form, Place
+
+UINT64: Final = 2**64
 
 Table = dict[str, tuple[str, str, Place]]  # member -> field of the value, kind, place
 
@@ -230,8 +233,14 @@ def decode_state_overrides(value: Any) -> Mapping[bytes, AccountOverride]:
 
 
 def decode_block_overrides(value: Any) -> BlockOverrides:
-    """Block overrides of JSON-RPC; null is none."""
-    return block_overrides_from(value, GETH)
+    """Block overrides of a call in JSON-RPC; null is none.
+
+    A number of more than 64 bits, which a simulated block may ask for in vain, is refused here.
+    """
+    overrides = block_overrides_from(value, GETH)
+    if overrides.number is not None and overrides.number >= UINT64:
+        raise DecodeError("BlockOverrides.number: hex number > 64 bits")
+    return overrides
 
 
 def decode_payload(value: Any) -> SimulatePayload:

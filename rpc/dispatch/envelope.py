@@ -62,11 +62,13 @@ _UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 class Call(msgspec.Struct, gc=False):
     """A request that can be dispatched. ``id`` is raw JSON, None for a notification; ``params``
-    are read already or raw JSON, which `parse_params` reads."""
+    are read already or raw JSON, which `parse_params` reads. ``is_long``: for the lane of long
+    jobs, whatever its method."""
 
     id: bytes | None
     method: str
     params: list[Any] | bytes
+    is_long: bool = False
 
 
 class Refusal(msgspec.Struct, gc=False):

@@ -92,7 +92,8 @@ class CallRunner:
                 result = self._run(method, message)
         except RpcError as error:
             result = error
-        except NeedsWorker:
+        except NeedsWorker as need:
+            message.is_long = need.is_long
             return None
         if type(result) is bytes and message.id is not None:
             self.metrics.count(message.method, perf_counter() - started)
@@ -114,7 +115,7 @@ class CallRunner:
                         self._run,
                         method,
                         call,
-                        long=method.is_long_running,
+                        long=method.is_long_running or call.is_long,
                         limited=method.place is Place.LIGHT,
                     )
         except TimeoutError:
@@ -156,7 +157,7 @@ class CallRunner:
 
     def any_is_long(self, calls: list[Call]) -> bool:
         """Whether any of the calls belongs into the lane of long jobs."""
-        return any(self.methods[call.method].is_long_running for call in calls)
+        return any(call.is_long or self.methods[call.method].is_long_running for call in calls)
 
     # --- making them ---
 

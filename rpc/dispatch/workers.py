@@ -32,24 +32,29 @@ SHORT_TIME: Final = 0.02  # seconds of the processor for a short job that may be
 COLLECTIONS: Final = (20_000, 20, 50)  # the results of one request are gone before a full one
 
 LOOP_OBJECTS: Final = 64  # objects in an answer that is made on the event loop
+SHORT_OBJECTS: Final = 16_384  # objects in an answer that is made by a short job
 
 _thread: Final = threading.local()
 
 
 class NeedsWorker(Exception):
-    """Work that began on the event loop and is too large for it."""
+    """Work that is too large for the event loop; ``is_long``: for the lane of short jobs too."""
+
+    def __init__(self, is_long: bool = False) -> None:
+        super().__init__()
+        self.is_long = is_long
 
 
 def require_worker_above_limit(objects: int) -> None:
     """On the event loop, raise NeedsWorker when an answer holds more than `LOOP_OBJECTS`."""
     if objects > LOOP_OBJECTS:
-        require_worker()
+        require_worker(is_long=objects > SHORT_OBJECTS)
 
 
-def require_worker() -> None:
+def require_worker(*, is_long: bool = False) -> None:
     """Raise NeedsWorker on the event loop; in a worker, do nothing."""
     if not getattr(_thread, "is_worker", False):
-        raise NeedsWorker
+        raise NeedsWorker(is_long)
 
 
 def is_stopped() -> bool:

@@ -3,6 +3,7 @@
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, HASH
 from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.transactions import get_raw_transaction
 from fastevm.rpc.selectors import Selector
@@ -13,6 +14,7 @@ method("debug_getRawTransaction", HASH)(get_raw_transaction)
 
 
 @method("debug_getRawBlock", BLOCK, place=Place.WORKER)
+@long_running
 def get_raw_block(context: Context, block: Selector) -> str:
     """Return the RLP of a block."""
     return hex_bytes(_view(context, block).block.rlp())
@@ -25,6 +27,7 @@ def get_raw_header(context: Context, block: Selector) -> str:
 
 
 @method("debug_getRawReceipts", BLOCK, place=Place.WORKER)
+@long_running
 def get_raw_receipts(context: Context, block: Selector) -> list[str]:
     """Return the consensus encodings of a block's receipts (EIP-2718)."""
     return [hex_bytes(receipt.rlp()) for receipt in _view(context, block).receipts]

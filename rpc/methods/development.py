@@ -14,6 +14,7 @@ from fastevm.wire.quantity import decode_storage_slot, decode_uint64, decode_uin
 from fastevm.wire.text.hex import hex_bytes, quantity
 
 U64: Final = 2**64
+LARGEST_NONCE: Final = U64 - 1
 U256: Final = 2**256
 
 
@@ -121,7 +122,9 @@ def set_balance(context: Context, address: bytes, balance: int) -> bool:
 
 @methods(["anvil_setNonce", "hardhat_setNonce"], ADDRESS, NUMBER)
 def set_nonce(context: Context, address: bytes, nonce: int) -> bool:
-    """Give an account a nonce; return true."""
+    """Give an account a nonce below 2^64-1, which no account has (EIP-2681); return true."""
+    if nonce >= LARGEST_NONCE:
+        raise RpcError("invalid_params", f"nonce {nonce} is not below {LARGEST_NONCE}")
     return _amend(context, address, nonce=quantity(nonce))
 
 

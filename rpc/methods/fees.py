@@ -6,12 +6,13 @@ import fastevm
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import FEE_HISTORY_LIMIT, PERCENTILES_LIMIT
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
 from fastevm.types import Block, Header
-from fastevm.wire.quantity import object_fault, parse_quantity
+from fastevm.wire.quantity import DecodeError, object_fault, parse_quantity
 from fastevm.wire.text.hex import quantity
 from fastevm.wire.transactions import Json
 
@@ -20,6 +21,8 @@ TIPS_PER_BLOCK: Final = 3  # the lowest of a block
 TIP_PERCENTILE: Final = 60
 DEFAULT_TIP: Final = 10**9  # wei, suggested when recent blocks are empty
 MILLISECONDS: Final = 1000
+U64: Final = 2**64
+U64_DIGITS_DECIMAL: Final = 20
 
 
 @method("eth_baseFee")
@@ -50,13 +53,16 @@ def gas_price(context: Context) -> str:
 
 def decode_count(value: Any) -> int:
     """Decode a block count: a number, or decimal or hexadecimal text."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    if not isinstance(value, str):
+    number = value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        number = int(value) if len(value) <= U64_DIGITS_DECIMAL else U64
+    elif isinstance(value, str):
+        number = parse_quantity(value)
+    if number is None or number < 0:
         raise object_fault(value, "math.HexOrDecimal64")
-    if value.isascii() and value.isdigit():
-        return int(value)
-    return parse_quantity(value)
+    if number >= U64:
+        raise DecodeError("block count larger than 64 bits")
+    return number
 
 
 def decode_percentiles(value: Any) -> list[float]:
@@ -66,7 +72,10 @@ def decode_percentiles(value: Any) -> list[float]:
     for entry in value:
         if isinstance(entry, bool) or not isinstance(entry, int | float):
             raise object_fault(entry, "float64")
-    return [float(entry) for entry in value]
+    try:
+        return [float(entry) for entry in value]
+    except OverflowError:
+        raise DecodeError("reward percentile larger than a float64") from None
 
 
 @method(
@@ -76,6 +85,7 @@ def decode_percentiles(value: Any) -> list[float]:
     Param(decode_percentiles, optional=True, default=[]),
     place=Place.WORKER,
 )
+@long_running
 def fee_history(context: Context, count: int, newest: Selector, percentiles: list[float]) -> Json:
     """Return base fees, fill ratios and tips of up to 1024 blocks; fees also of the block after."""
     if count == 0:

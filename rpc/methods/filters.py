@@ -5,6 +5,7 @@ from typing import Any
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import FULL, TEXT
 from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter, check_choices, decode_filter
 from fastevm.rpc.log_queries import query_logs
@@ -42,6 +43,7 @@ def new_pending_transaction_filter(context: Context, full: bool) -> str:
 
 
 @method("eth_getFilterChanges", TEXT, place=Place.WORKER)
+@long_running
 def get_filter_changes(context: Context, filter_id: str) -> list[Any] | bytes:
     """Return what is new since the last poll."""
     found = context.filters.use(filter_id)
@@ -55,6 +57,7 @@ def get_filter_changes(context: Context, filter_id: str) -> list[Any] | bytes:
 
 
 @method("eth_getFilterLogs", TEXT, place=Place.WORKER)
+@long_running
 def get_filter_logs(context: Context, filter_id: str) -> bytes:
     """Return all logs that a filter for logs wants, as eth_getLogs would."""
     found = context.filters.use(filter_id)

@@ -1,14 +1,20 @@
 """Submission of transactions, and what waits in the pool."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.rpc.backend import PoolContent
 from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
 from fastevm.rpc.dispatch.registry import Param, Place, method
-from fastevm.rpc.dispatch.workers import require_worker, require_worker_above_limit
+from fastevm.rpc.dispatch.workers import (
+    long_running,
+    require_worker,
+    require_worker_above_limit,
+)
 from fastevm.rpc.errors import RpcError, family_reason
 from fastevm.rpc.methods.transactions import get_transaction_receipt, locate
 from fastevm.wire.quantity import DecodeError, decode_bytes, decode_uint64
@@ -93,7 +99,7 @@ def transaction_status(context: Context, tx_hash: bytes) -> dict[str, str]:
     return {"status": "Known" if pooled else "Unknown"}
 
 
-@method("txpool_status")
+@method("txpool_status", place=Place.WORKER)
 def pool_status(context: Context) -> Json:
     """Return how many transactions are executable now, and how many wait behind a gap."""
     pool = context.node.pool
@@ -104,30 +110,37 @@ def pool_status(context: Context) -> Json:
 
 
 @method("txpool_content", place=Place.WORKER)
-def pool_content(context: Context) -> Json:
-    """Return all pooled transactions by sender and nonce."""
+@long_running
+def pool_content(context: Context) -> bytes:
+    """Return all pooled transactions by sender and nonce.
+
+    The JSON text is made a sender at a time: one call of the encoder for all would keep the event
+    loop waiting.
+    """
     pool = context.node.pool
-    return {"pending": _content(pool.executable()), "queued": _content(pool.queued())}
+    pending, queued = _content(pool.executable()), _content(pool.queued())
+    return b'{"pending":{%b},"queued":{%b}}' % (pending, queued)
 
 
-@method("txpool_contentFrom", ADDRESS)
+@method("txpool_contentFrom", ADDRESS, place=Place.WORKER)
 def pool_content_from(context: Context, sender: bytes) -> Json:
     """Return the pooled transactions of one sender by nonce."""
     pool = context.node.pool
     return {
-        kind: {
-            str(nonce): transaction_json(transaction)
-            for nonce, transaction in sorted(content.get(sender, {}).items())
-        }
+        kind: _by_nonce(content.get(sender, {}))
         for kind, content in (("pending", pool.executable()), ("queued", pool.queued()))
     }
 
 
-def _content(content: PoolContent) -> Json:
-    return {
-        checksum_address(sender): {
-            str(nonce): transaction_json(transaction)
-            for nonce, transaction in sorted(by_nonce.items())
-        }
+def _content(content: PoolContent) -> bytes:
+    """The members of an object of senders, as JSON text."""
+    return b",".join(
+        b'"%b":%b' % (checksum_address(sender).encode(), encode(_by_nonce(by_nonce)))
         for sender, by_nonce in content.items()
+    )
+
+
+def _by_nonce(by_nonce: Mapping[int, Any]) -> Json:
+    return {
+        str(nonce): transaction_json(transaction) for nonce, transaction in sorted(by_nonce.items())
     }

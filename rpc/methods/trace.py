@@ -7,6 +7,7 @@ from typing import Any
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, HASH, NUMBER_OR_TAG, decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.transactions import locate
 from fastevm.rpc.selectors import Selector
@@ -25,6 +26,8 @@ from fastevm.wire.quantity import DecodeError, decode_bool, decode_uint64, objec
 from fastevm.wire.simulate_values import decode_block_overrides, decode_call, decode_state_overrides
 from fastevm.wire.text.hex import hex_bytes
 from fastevm.wire.transactions import Json
+
+LARGEST_LIMIT = 2**63
 
 STEP_FLAGS: Mapping[str, tuple[str, bool]] = {
     "enableMemory": ("memory", True),
@@ -75,6 +78,8 @@ def _step_options(value: dict[str, Any]) -> StepOptions:
     if limit is not None:
         if isinstance(limit, bool) or not isinstance(limit, int):
             raise object_fault(limit, "int", "TraceConfig.limit")
+        if limit >= LARGEST_LIMIT:
+            raise DecodeError(f"TraceConfig.limit: more than {LARGEST_LIMIT - 1}")
         options["limit"] = max(limit, 0)
     return StepOptions(**options)
 
@@ -96,6 +101,7 @@ CALL_CONFIG = Param(decode_call_trace_config, optional=True, default=CallTraceCo
 
 
 @method("debug_traceTransaction", HASH, CONFIG, place=Place.WORKER)
+@long_running
 def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Any:
     """Return the trace of a mined or pre-confirmed transaction."""
     found = locate(context, tx_hash)
@@ -106,18 +112,21 @@ def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Any:
 
 
 @method("debug_traceBlockByNumber", NUMBER_OR_TAG, CONFIG, place=Place.WORKER)
+@long_running
 def trace_by_number(context: Context, block: Selector, request: TraceRequest) -> list[Json]:
     """Return the traces of all transactions of a block."""
     return _traces(_view(context, block), request)
 
 
 @method("debug_traceBlockByHash", HASH, CONFIG, place=Place.WORKER)
+@long_running
 def trace_by_hash(context: Context, block_hash: bytes, request: TraceRequest) -> list[Json]:
     """Return the traces of all transactions of a block of any branch."""
     return _traces(_view(context, Selector(hash=block_hash)), request)
 
 
 @method("debug_traceCall", Param(decode_call), BLOCK, CALL_CONFIG, place=Place.WORKER)
+@long_running
 def trace_one_call(
     context: Context, call: CallRequest, block: Selector, config: CallTraceConfig
 ) -> Any:
