@@ -25,6 +25,7 @@ KNOWN_HEADS: Final = 1_024  # heads that are remembered; then they are learned a
 AHEAD_LIMIT: Final = 1 << 20  # bytes read beyond the request in progress; then reading pauses
 LARGE: Final = 16_384  # bytes of an answer
 LOOP_TIME: Final = 0.002  # seconds of one connection's requests until the loop serves others
+EARLY_LIMIT: Final = 65_536  # bytes that may come before the answer that opens a WebSocket
 SWEEP: Final = 5.0  # seconds between looks at the clocks of connections
 SLOWEST_READER: Final = 16_384  # bytes per second that a client must take of what it asked for
 
@@ -191,12 +192,19 @@ class HttpListener:
         self._sweeper = loop.call_later(SWEEP, self._sweep, loop)
 
 
+def is_start_of_head(data: bytes | bytearray, start: int) -> bool:
+    """Whether what lies from ``start`` on may become a head of the fast path with more bytes."""
+    if len(data) - start >= HEAD_LIMIT or data.find(HEAD_END, start) >= 0:
+        return False
+    return REQUEST_LINE.startswith(bytes(data[start : start + len(REQUEST_LINE)]))
+
+
 class Connection(asyncio.Protocol):
     """One connection of a client, from its first byte to its last."""
 
-    __slots__ = ("address", "began", "closing", "data", "delegate", "drained", "frames", "heard",
-                 "is_ahead", "is_due", "is_serving", "listener", "loop", "missing", "paused",
-                 "paused_at", "position", "served", "task", "transport")  # fmt: skip
+    __slots__ = ("address", "began", "closing", "data", "delegate", "drained", "early", "frames",
+                 "heard", "is_ahead", "is_due", "is_serving", "listener", "loop", "missing",
+                 "paused", "paused_at", "position", "served", "task", "transport")  # fmt: skip
 
     def __init__(self, listener: HttpListener) -> None:
         self.listener = listener
@@ -215,6 +223,7 @@ class Connection(asyncio.Protocol):
         self.delegate: Any = None  # the protocol that gets what comes
         self.is_serving = False  # it has a whole head and works on the request
         self.frames: FrameClock | None = None  # of a WebSocket
+        self.early = bytearray()  # of the request in progress, in case it becomes one
         # --- clocks ---
         self.heard = self.loop.time()  # when the last request was answered
         self.served = False  # a request was answered
@@ -301,6 +310,8 @@ class Connection(asyncio.Protocol):
             data, start = self.data, self.position
             head = listener.head_of(data, start)
             if head is None:
+                if is_start_of_head(data, start):
+                    break
                 self.leave_fast_path()
                 return
             body = start + head.size
@@ -378,8 +389,12 @@ class Connection(asyncio.Protocol):
         """Give bytes to the delegate, and set the clock of what is unfinished."""
         if self.frames is not None:
             self.frames.feed(data, self.loop.time())
-        elif not self.is_serving and self.began is None:
-            self.began = self.loop.time()
+        else:
+            if not self.is_serving and self.began is None:
+                self.began = self.loop.time()
+                self.early = bytearray()
+            if len(self.early) < EARLY_LIMIT:
+                self.early += data[:EARLY_LIMIT]
         self.delegate.data_received(data)
 
     def request_began(self) -> None:
@@ -388,11 +403,14 @@ class Connection(asyncio.Protocol):
 
     def request_ended(self) -> None:
         """The delegate has answered."""
+        self.early = bytearray()
         self.is_serving, self.served, self.heard = False, True, self.loop.time()
 
     def becomes_socket(self) -> None:
-        """From now on the bytes are frames of a WebSocket."""
+        """What comes behind the head of the request, by now or later, is frames of a WebSocket."""
         self.frames = FrameClock()
+        self.frames.feed(bytes(self.early.partition(HEAD_END)[2]), self.loop.time())
+        self.early = bytearray()
 
     # --- the end ---
 

@@ -1,0 +1,221 @@
+"""Clients that are silent, send too slowly or do not read: each ends, on every path."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.dispatch.registry import METHODS, Method, Place
+from fastevm.rpc.limits import Limits
+from fastevm.rpc.transport import connection as connections
+from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
+from fastevm.rpc.transport.server import Listener, Server
+
+from ..fakes import FakeNode, FakeSimulator, chain_of
+
+HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+BODY = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
+LARGE = b'{"jsonrpc":"2.0","id":1,"method":"test_large"}'
+PAGE = b"Origin: http://localhost\r\n"
+UPGRADE = (
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+PONG = b"\x8a\x80mask"
+MEGABYTE = 1 << 20
+
+Make = Callable[..., Awaitable[Server]]
+
+
+@pytest.fixture
+async def make(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
+    """Return a factory of servers with some limits, whose clocks are looked at often."""
+    monkeypatch.setattr(connections, "SWEEP", 0.05)
+    large = Method("test_large", lambda _: "x" * (8 * MEGABYTE), (), Place.LOOP)
+    monkeypatch.setitem(METHODS, "test_large", large)
+    servers = []
+
+    async def make(**limits: Any) -> Server:
+        listener = Listener(DIALECTS["geth"], port=0)
+        node, simulator = FakeNode(chain_of(3)), FakeSimulator()
+        server = Server(node, simulator, [listener], limits=Limits(**limits), threads=1)
+        await server.start()
+        servers.append(server)
+        return server
+
+    yield make
+    for server in servers:
+        await server.stop()
+
+
+class SilentTransport(asyncio.Transport):
+    """Counts the answers that are written to it."""
+
+    answers = 0
+
+    def write(self, data: Any) -> None:
+        self.answers += 1
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+async def connect(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    host, port = server.urls[0].removeprefix("http://").split(":")
+    return await asyncio.open_connection(host, int(port), limit=1024)
+
+
+async def ends(reader: asyncio.StreamReader) -> None:
+    """Wait until the server has ended a connection."""
+    async with asyncio.timeout(20):
+        try:
+            while await reader.read(65_536):
+                pass
+        except ConnectionError:
+            pass
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"",
+        b"POST / HT",
+        HEAD + b"Content-Length: 100\r\n\r\n{",
+        HEAD + PAGE + b"Content-Length: 100\r\n\r\n{",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-More: ",
+        UPGRADE + b"\x01\x81maskx",
+        UPGRADE + b"\x81\xfe\xff",
+    ],
+    ids=["silent", "head", "body", "body-of-a-page", "head-for-aiohttp", "message", "frame"],
+)
+async def test_what_does_not_arrive_ends_although_bytes_come(make: Make, start: bytes) -> None:
+    server = await make(arrival_time=0.5)
+    reader, writer = await connect(server)
+    writer.write(start)
+    ended = asyncio.create_task(ends(reader))
+    while not ended.done():
+        await asyncio.sleep(0.05)
+        if start:  # one more byte, or a pong between frames
+            is_between = start.endswith(b"maskx")
+            writer.write(PONG if is_between else b"x" if b"\xff" not in start else b"")
+    await ended
+    assert not server._open[0].http.connections
+
+
+async def test_a_connection_between_two_requests_is_not_ended(make: Make) -> None:
+    server = await make(arrival_time=0.3)
+    reader, writer = await connect(server)
+    for extra in (b"", PAGE):
+        for _ in range(2):
+            writer.write(HEAD + extra + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY)
+            assert b" 200 " in await reader.readuntil(b"\r\n\r\n")
+            await reader.readuntil(b"}")
+            await asyncio.sleep(0.6)
+
+
+@pytest.mark.parametrize("extra", [b"", PAGE], ids=["fast-path", "aiohttp"])
+async def test_who_does_not_read_ends(make: Make, extra: bytes) -> None:
+    server = await make(write_time=0.3)
+    _, writer = await connect(server)
+    writer.write(HEAD + extra + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
+    http = server._open[0].http
+    async with asyncio.timeout(20):
+        while not http.paused:
+            await asyncio.sleep(0.01)
+        while http.connections:
+            await asyncio.sleep(0.01)
+    assert server.metrics.get("connections_too_slow_total") == 1
+    writer.transport.abort()
+
+
+async def test_answers_that_nobody_reads_are_bounded(make: Make) -> None:
+    server = await make(output_size=20 * MEGABYTE)
+    writers = []
+    for _ in range(8):
+        _, writer = await connect(server)
+        writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
+        writers.append(writer)
+        await asyncio.sleep(0.05)
+    http = server._open[0].http
+    waiting = sum(one.transport.get_write_buffer_size() for one in http.paused)
+    assert 0 < waiting <= 20 * MEGABYTE
+    assert server.metrics.get("connections_over_budget_total") >= 3
+    for writer in writers:
+        writer.transport.abort()
+
+
+async def test_connections_are_bounded_for_an_address_and_for_all(make: Make) -> None:
+    for limits in ({"connections": 3}, {"address_connections": 3}):
+        server = await make(**limits)
+        kept = [await connect(server) for _ in range(3)]
+        reader, _ = await connect(server)
+        await ends(reader)
+        assert server.metrics.get("connections_refused_total") == 1
+        kept[0][1].close()
+        await ends(kept[0][0])
+        reader, writer = await connect(server)
+        writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY)
+        assert b" 200 " in await reader.readuntil(b"\r\n")
+
+
+async def test_a_socket_that_asks_for_more_than_it_reads_is_cut_off(make: Make) -> None:
+    server = await make(socket_output_size=20 * MEGABYTE, outbound_size=MEGABYTE)
+    async with aiohttp.ClientSession() as session:
+        socket = await session.ws_connect(server.urls[0], max_msg_size=0)
+        for _ in range(32):
+            await socket.send_bytes(LARGE)
+        async with asyncio.timeout(20):
+            while not server.metrics.get("sockets_cut_off_total"):
+                await asyncio.sleep(0.02)
+        await socket.close()
+
+
+async def test_one_answer_may_be_larger_than_the_budget() -> None:
+    budget = ByteBudget(10)
+    outbox = Outbox(messages=4, size=8, hard_size=10, budget=budget)
+    await outbox.put((b"x" * 50,))
+    with pytest.raises(OutboxOverflow):
+        await outbox.put((b"x",))
+    assert await outbox.take() == (b"x" * 50,)
+    assert budget.used == 0
+    await outbox.put((b"x" * 9,))
+    other = Outbox(messages=4, size=8, hard_size=10, budget=budget)
+    assert other.offer((b"12",)) and not other.offer((b"3",))
+    outbox.clear()
+    other.clear()
+    assert budget.used == 0
+
+
+async def test_pipelined_requests_stay_on_the_fast_path_and_take_time_in_proportion(
+    make: Make,
+) -> None:
+    server = await make()
+    request = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+    http = server._open[0].http
+
+    async def seconds(count: int) -> float:
+        connection = http.connection()
+        transport = SilentTransport()
+        connection.connection_made(transport)
+        data = request * count
+        started = time.process_time()
+        for at in range(0, len(data), 65_536):
+            connection.data_received(data[at : at + 65_536])
+            await asyncio.sleep(0)
+        while transport.answers < count:
+            await asyncio.sleep(0)
+        taken = time.process_time() - started
+        assert connection.delegate is None
+        connection.connection_lost(None)
+        return taken
+
+    await seconds(1_000)
+    few, many = await seconds(2_000), await seconds(20_000)
+    assert many < 25 * few
