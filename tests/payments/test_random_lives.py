@@ -141,8 +141,7 @@ class Lives(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.run(self.merchant.close())
-        self.merchant.store.close()
-        self.market.stores.remove(self.merchant.store)
+        self.market.stores.pop().close()
         self.merchant = self.start()
 
     @rule()

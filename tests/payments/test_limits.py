@@ -1,0 +1,90 @@
+"""Limits of a merchant: per order, per day, of what is exposed; and what the metrics say."""
+
+import pytest
+
+from fastevm.payments import CaptureRefused, InvalidTerms, LimitReached, PaymentError, State
+
+from .market import FUNDS, VALUE, Market
+from .stores import BOTH
+
+STORES = BOTH
+
+
+async def test_an_order_has_a_limit(still: Market) -> None:
+    merchant = still.merchant(most_per_order=VALUE)
+    await still.stored(merchant)
+    with pytest.raises(LimitReached):
+        await merchant.draft("order-2", still.payer.address, VALUE + 1)
+    assert [one.id for one in await merchant.orders()] == ["order-1"]
+
+
+async def test_what_is_authorized_and_not_paid_has_a_limit(still: Market) -> None:
+    merchant = still.merchant(most_exposure=2 * VALUE)
+    await still.stored(merchant, "order-1")
+    await still.stored(merchant, "order-2")
+    with pytest.raises(LimitReached):
+        await still.stored(merchant, "order-3")
+    assert (await merchant.order("order-3")).state is State.DRAFTED
+    await merchant.capture("order-1", until=State.CAPTURING)
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+    await merchant.accept("order-3", still.signed(await merchant.order("order-3")))
+    assert await merchant.exposure() == 2 * VALUE
+
+
+async def test_captures_of_a_day_have_a_limit_that_processes_share(still: Market) -> None:
+    ours, theirs = still.merchant(most_per_day=2 * VALUE), still.merchant(most_per_day=2 * VALUE)
+    names = [f"order-{number}" for number in range(4)]
+    for name in names:
+        await still.stored(ours, name)
+    ends = {
+        **await ours.capture_many(names[:2], until=State.CAPTURING),
+        **await theirs.capture_many(names[2:], until=State.CAPTURING),
+    }
+    refused = [name for name, end in ends.items() if isinstance(end, LimitReached)]
+    assert len(refused) == 2
+    still.mine()
+    for name in set(names) - set(refused):
+        assert (await ours.wait(name, State.PAID, 20)).paid
+    for name in refused:
+        assert (await ours.order(name)).state is State.STORED
+        assert await ours.submissions(name) == []
+
+
+async def test_one_of_many_captures_that_is_refused_is_in_nobodys_way(still: Market) -> None:
+    merchant = still.merchant()
+    await still.stored(merchant, "order-1")
+    await still.stored(merchant, "order-2", value=2 * FUNDS)
+    await still.stored(merchant, "order-3")
+    ends = await merchant.capture_many(
+        ["order-1", "order-2", "order-3", "order-4"], until=State.CAPTURING
+    )
+    assert isinstance(ends["order-2"], CaptureRefused)
+    assert isinstance(ends["order-4"], PaymentError)
+    still.mine()
+    for name in ("order-1", "order-3"):
+        assert (await merchant.wait(name, State.PAID, 20)).paid
+    with pytest.raises(InvalidTerms):
+        await merchant.capture_many([], at_once=0)
+
+
+async def test_metrics_tell_orders_money_and_gas(still: Market) -> None:
+    merchant = still.merchant(most_per_order=VALUE)
+    await still.stored(merchant)
+    with pytest.raises(LimitReached):
+        await merchant.draft("order-2", still.payer.address, VALUE + 1)
+    await merchant.reconcile()
+    await merchant.measure()
+    told = merchant.metrics.text()
+    common = f'chain_id="31337",token="{still.token.token}"'
+    for line in (
+        f'fastevm_payments_orders{{{common},state="stored"}} 1',
+        f'fastevm_payments_order_units{{{common},state="stored"}} {VALUE}',
+        f"fastevm_payments_exposure_units{{{common}}} {VALUE}",
+        f"fastevm_payments_outbox_waiting{{{common}}} 0",
+        f'fastevm_payments_limit_refusals_total{{{common},limit="order"}} 1',
+        f"fastevm_payments_passes_total{{{common}}} 1",
+        "# TYPE fastevm_payments_orders gauge",
+    ):
+        assert line in told.splitlines(), told
+    assert merchant.metrics.value("signer_wei") > 0
