@@ -121,11 +121,15 @@ class Scanner:
         return bool(self.behind) or rival
 
     def _first(self, head: Head, known: Checkpoint | None, points: Sequence[Checkpoint]) -> int:
-        """Where to begin: a new store at the head, unless an earlier block was asked for."""
+        """Where to begin: a new store at the head, unless an earlier block was asked for.
+
+        Where no point is canonical any more, that block counts again: points say nothing of what
+        a deeper reorganisation put below them.
+        """
         policy = self.chain.policy
-        newest = known or (points[-1] if points else None)
-        if newest is None and policy.first_block is not None:
+        if known is None and policy.first_block is not None:
             return policy.first_block
+        newest = known or (points[-1] if points else None)
         begin = (head.number if newest is None else newest.number) - policy.overlap + 1
         return max(0 if policy.first_block is None else policy.first_block, begin)
 

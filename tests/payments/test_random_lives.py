@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -36,11 +35,6 @@ from .market import VALUE, Market, canonical_transfers, market
 
 ORDERS = st.integers(0, 3).map(lambda number: f"order-{number}")
 DEPTH = st.integers(1, 3)
-# Known fault: after ``look, pay_plainly, shorten(3)`` the ledger misses the transfer that a shorter
-# chain still holds, until a later head. FASTEVM_PAYMENT_LIVES=n runs the lives all the same.
-pytestmark = pytest.mark.skipif(
-    "FASTEVM_PAYMENT_LIVES" not in os.environ, reason="a chain that becomes shorter, see above"
-)
 EXAMPLES = int(os.environ.get("FASTEVM_PAYMENT_LIVES", "25"))
 STEPS = 25
 

@@ -71,6 +71,22 @@ async def test_a_branch_that_wins_back_counts_once(still: Market) -> None:
     assert other.hash != old.hash
 
 
+async def test_a_payment_that_moves_below_every_block_that_was_read_is_found(
+    still: Market,
+) -> None:
+    merchant = still.merchant(overlap=1)
+    still.mine(3)
+    still.do(still.payer, "transfer", still.shop.address, VALUE)
+    moved = list(still.node.chain.head.transactions)
+    still.mine(2)
+    await merchant.reconcile()
+    assert [entry.amount for entry in await merchant.ledger()] == [VALUE]
+    parent = still.rival(4, [moved, [], [], [], []])[0]
+    await merchant.reconcile()
+    (entry,) = await merchant.ledger()
+    assert entry.transfer.key.block_hash == "0x" + parent.hash.hex()
+
+
 async def test_a_rival_of_the_same_height_decides_nothing_until_a_later_head(
     still: Market,
 ) -> None:
