@@ -123,6 +123,7 @@ class Pool(Protocol):
 class Node(Protocol):
     """The facade that the listeners serve.
 
+    ``fee_cap``: the most, in wei, that a submitted transaction may offer for its gas; 0: no bound.
     ``slice_cadence_ms``: milliseconds from slice to slice; None when ``pending()`` does not renew
     itself. ``sync_state``: the numbers of the blocks where a node that catches up began, is, and
     will end. ``upstream_age``: seconds since a node that follows had the head of its upstream.
@@ -141,6 +142,8 @@ class Node(Protocol):
     def accounts(self) -> Sequence[DevAccount]: ...
     @property
     def pool(self) -> Pool: ...
+    @property
+    def fee_cap(self) -> int: ...
     @property
     def slice_cadence_ms(self) -> int | None: ...
     @property

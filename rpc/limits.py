@@ -29,7 +29,6 @@ class Limits:
     call_gas: int = 50_000_000
     call_time: float = 5.0
     work_queue: int = 1024
-    transaction_fee: int = 10**18  # wei; 0 turns the check off
 
     # --- connections ---
     connections: int = 4_096  # open at once, on one listener

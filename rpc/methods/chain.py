@@ -57,13 +57,12 @@ def modules(context: Context) -> dict[str, str]:
 def limits(context: Context) -> Json:
     """Return every limit of the node by name: those that an operator may set, and fixed ones.
 
-    Sizes are in bytes, times in seconds, the fee cap in wei; `fastevm.rpc.limits` describes each.
+    Sizes are in bytes, times in seconds; `fastevm.rpc.limits` describes each. ``transaction_fee``
+    is the node's, in wei: the most that a transaction may offer for its gas, 0 for no bound.
     """
     fixed = {name.lower(): value for name, value in vars(limits_module).items() if name.isupper()}
-    return {
-        name: quantity(value) if name == "transaction_fee" else value
-        for name, value in sorted((fixed | asdict(context.limits)).items())
-    }
+    fee = {"transaction_fee": quantity(context.node.fee_cap)}
+    return dict(sorted((fixed | asdict(context.limits) | fee).items()))
 
 
 @method("eth_chainId", reads=Read.CHAIN_ID)

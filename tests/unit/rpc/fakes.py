@@ -170,6 +170,7 @@ class FakeNode:
     submission: bytes | Exception = bytes(32)
     submitted: list[bytes] = field(default_factory=list)
     predecoded: list[list[bytes]] = field(default_factory=list)
+    fee_cap: int = 10**18
     slice_cadence_ms: int | None = None
     submits_at_once: bool = True
     sync_state: tuple[int, int, int] | None = None
