@@ -123,10 +123,6 @@ class PaymentInfo:
         except (TypeError, ValueError):
             raise InvalidTerms("expected the terms of a hold as JSON") from None
 
-    def fee_range(self, amount: int) -> tuple[int, int]:
-        """The least and the most fee of a capture of ``amount``."""
-        return amount * self.min_fee_bps // WHOLE, amount * self.max_fee_bps // WHOLE
-
 
 def _hash(values: tuple[Any, ...], chain_id: int, escrow: str) -> bytes:
     terms = keccak(encode(["bytes32", INFO], [TYPEHASH, values]))
