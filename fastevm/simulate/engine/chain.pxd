@@ -93,7 +93,8 @@ cdef class Chain:
     cdef Refusal refusal
     cdef PrecompileMoves moves
     cdef HeaderFields base     # of what the block on top of the view needs of its parent
-    cdef Hash* hashes          # those of the blocks to come, last first, then the known ancestors
+    cdef Hash* hash_memory     # room for the most blocks, then the known ancestors
+    cdef Hash* hashes          # into it: of the blocks to come, last first, then the known ones
     cdef size_t known_ancestors
     cdef Address deposit_contract
     cdef List rules            # BlockRules

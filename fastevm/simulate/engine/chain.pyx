@@ -122,7 +122,7 @@ cdef class Chain:
         buffer_free(&self.text)
         PyMem_RawFree(self.rules.items)
         PyMem_RawFree(self.blocks.items)
-        PyMem_RawFree(self.hashes)
+        PyMem_RawFree(self.hash_memory)
 
     # ------------------------------------------------------------------------------------------
     # the blocks to run

@@ -16,7 +16,14 @@ class Cancellable(Protocol):
     def rearm(self) -> None: ...
 
 
-_local = threading.local()
+class _Thread(threading.local):
+    """What belongs to one thread."""
+
+    cancellation: "Cancellation | None" = None  # of what runs
+    owned: dict[type[Any], Any] | None = None  # class -> the thread's own object of it
+
+
+_local = _Thread()
 T = TypeVar("T")
 
 
@@ -27,7 +34,7 @@ def out_of_time(seconds: float) -> SimulationError:
 
 def thread_owned(kind: type[T]) -> T:
     """The calling thread's own object of this class; its memory is reused from run to run."""
-    owned: dict[type[Any], Any] | None = getattr(_local, "owned", None)
+    owned = _local.owned
     if owned is None:
         owned = _local.owned = {}
     found: T | None = owned.get(kind)
@@ -81,7 +88,7 @@ class _Active:
         self.cancellation = cancellation
 
     def __enter__(self) -> None:
-        self.before: Cancellation | None = getattr(_local, "cancellation", None)
+        self.before = _local.cancellation
         _local.cancellation = self.cancellation
 
     def __exit__(self, *exception: object) -> None:
@@ -141,7 +148,7 @@ class _Watch:
 
     def __init__(self, watchdog: Watchdog, runner: Cancellable, seconds: float) -> None:
         self.watchdog, self.runner, self.seconds = watchdog, runner, seconds
-        self.cancellation: Cancellation | None = getattr(_local, "cancellation", None)
+        self.cancellation = _local.cancellation
 
     def __enter__(self) -> None:
         self.runner.rearm()

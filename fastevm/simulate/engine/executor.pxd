@@ -12,11 +12,16 @@ cdef class ChainExecutor(Chain):
     cdef AccountsBefore before  # the call under way, for its changes
     cdef StepTrace recorder     # of call trees
     cdef readonly dict extras   # position of a call -> CallExtras; None unless wanted
+    cdef object read_header     # of the view that was read last, with its hash
+    cdef object read_hash
+    cdef object read_ancestors
     cdef readonly dict touched  # address -> set of slots; None unless wanted
 
     cdef int begin(self, object view, Plan plan, object options) except -1
-    cdef int read_view(self) except -1
-    cdef int read_parent(self, object header) except -1
+    cdef int read_parent(self) except -1
+    cdef int read_fields(self, object header) except -1
+    cdef int read_hashes(self, bytes known) except -1
+    cdef int read_constants(self) except -1
     cdef int read_rules(self) except -1
     cdef int open_world(self) except -1
     cdef int provide(self, Halt halt) except -1

@@ -69,12 +69,16 @@ from fastevm.execution.rewards import WEI_PER_GWEI
 from fastevm.simulate.engine.asset_changes import asset_changes
 from fastevm.simulate.engine.call_tree import call_tree
 from fastevm.simulate.engine.deadline import out_of_time
-from fastevm.simulate.engine.limits import MAX_TRACE_BYTES
+from fastevm.simulate.engine.limits import MAX_BLOCKS, MAX_TRACE_BYTES
 from fastevm.simulate.values import CallExtras, SimulateOptions, SimulationError, StateView
+from fastevm.types import Header
 
 
 cdef enum:
     KEPT_BYTES = 1 << 20         # of each buffer between two runs
+
+
+cdef size_t MOST_BLOCKS = MAX_BLOCKS
 
 
 cdef int put_contract(Address* out, ForkSchedule schedule, str name) except -1:
@@ -127,8 +131,6 @@ cdef class ChainExecutor(Chain):
         buffer_clear(&self.body.envelopes, KEPT_BYTES)
         buffer_clear(&self.scratch, KEPT_BYTES)
         buffer_clear(&self.text, KEPT_BYTES)
-        PyMem_RawFree(self.hashes)
-        self.hashes = NULL
 
     cdef object failure(self, Halt halt):
         if halt == CHAIN_OUT_OF_MEMORY:
@@ -164,34 +166,36 @@ cdef class ChainExecutor(Chain):
         records_clear(&self.records, KEPT_BYTES)
         body_clear(&self.body)
         simulation_options(&self.tx_options, plan.validation)
-        self.read_parent(view.header)
+        self.read_parent()
         with nogil:
             halt = self.plan_blocks()
         if halt == CHAIN_DONE:
             self.read_rules()
-            self.read_view()
+            self.read_constants()
             self.open_world()
         return halt
 
-    cdef int read_view(self) except -1:
-        """The chain's constants, and the hashes of the blocks up to the view's own."""
-        cdef object config = self.view.config
-        cdef bytes known = b"".join((self.view.block_hash, *self.view.ancestors))
-        cdef size_t size = PyBytes_GET_SIZE(known)
-        cdef size_t total = (self.blocks.count + 1) * sizeof(Hash) + size
-        PyMem_RawFree(self.hashes)
-        self.hashes = <Hash*>PyMem_RawMalloc(total)
-        if self.hashes == NULL:
-            raise MemoryError
-        self.known_ancestors = size // 32
-        memcpy(&self.hashes[self.blocks.count], PyBytes_AS_STRING(known), size)
-        self.optional_contracts = not getattr(config, "has_system_contracts", True)
-        memcpy(self.deposit_contract.b, PyBytes_AS_STRING(config.deposit_contract), 20)
-        memset(&self.b.context, 0, sizeof(self.b.context))
-        self.b.context.chain_id = config.chain_id
+    cdef int read_parent(self) except -1:
+        """The block of the view, and the hashes of the blocks up to it.
+
+        Headers and tuples cannot change: what the run before has read of them still holds.
+        """
+        cdef object view = self.view
+        cdef object header = view.header, block_hash = view.block_hash, ancestors = view.ancestors
+        if (
+            header is self.read_header and block_hash is self.read_hash
+            and ancestors is self.read_ancestors
+        ):
+            return 0
+        self.read_header = self.read_hash = self.read_ancestors = None
+        self.read_fields(header)
+        self.read_hashes(b"".join((block_hash, *ancestors)))
+        if type(header) is Header and type(block_hash) is bytes and type(ancestors) is tuple:
+            self.read_header, self.read_hash = header, block_hash
+            self.read_ancestors = ancestors
         return 0
 
-    cdef int read_parent(self, object header) except -1:
+    cdef int read_fields(self, object header) except -1:
         memcpy(self.base.coinbase.b, PyBytes_AS_STRING(header.coinbase), 20)
         word_from_int(&self.base.difficulty, header.difficulty)
         self.base.number = header.number
@@ -200,6 +204,27 @@ cdef class ChainExecutor(Chain):
         self.base.gas_used = header.gas_used
         self.base.blob_gas_used = header.blob_gas_used or 0
         self.base.excess_blob_gas = header.excess_blob_gas or 0
+        return 0
+
+    cdef int read_hashes(self, bytes known) except -1:
+        """Put the hashes of known blocks behind room for those of the blocks to come."""
+        cdef size_t size = PyBytes_GET_SIZE(known)
+        PyMem_RawFree(self.hash_memory)
+        self.hash_memory = <Hash*>PyMem_RawMalloc(MOST_BLOCKS * sizeof(Hash) + size)
+        if self.hash_memory == NULL:
+            raise MemoryError
+        self.known_ancestors = size // sizeof(Hash)
+        memcpy(&self.hash_memory[MOST_BLOCKS], PyBytes_AS_STRING(known), size)
+        return 0
+
+    cdef int read_constants(self) except -1:
+        """The constants of the view's chain."""
+        cdef object config = self.view.config
+        self.hashes = &self.hash_memory[MOST_BLOCKS - self.blocks.count]
+        self.optional_contracts = not getattr(config, "has_system_contracts", True)
+        memcpy(self.deposit_contract.b, PyBytes_AS_STRING(config.deposit_contract), 20)
+        memset(&self.b.context, 0, sizeof(self.b.context))
+        self.b.context.chain_id = config.chain_id
         return 0
 
     cdef int read_rules(self) except -1:
