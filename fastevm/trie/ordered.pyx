@@ -95,19 +95,30 @@ cdef bint hash_leaf(OrderedList* list, size_t position, uint32_t start) noexcept
     return True
 
 
+cdef inline uint32_t key_nibble(const OrderedList* list, size_t position, uint32_t at) noexcept nogil:
+    cdef OrderedKey key
+    key_at(list, position, &key)
+    return nibble_at(key.bytes, at)
+
+
 cdef size_t run_end(
     const OrderedList* list, size_t first, size_t end, uint32_t at
 ) noexcept nogil:
-    """The end of the run of keys from `first` on that have the same nibble at `at`."""
-    cdef OrderedKey key
-    cdef uint32_t nibble
-    cdef size_t middle
-    key_at(list, first, &key)
-    nibble = nibble_at(key.bytes, at)
+    """The end of the run of keys from `first` on that have the same nibble at `at`.
+
+    Steps that double find a key behind the run: most runs are of one key.
+    """
+    cdef uint32_t nibble = key_nibble(list, first, at)
+    cdef size_t step = 1, middle
+    while first + step < end and key_nibble(list, first + step, at) == nibble:
+        first += step
+        step *= 2
+    if first + step < end:
+        end = first + step
+    first += 1
     while first < end:
         middle = first + (end - first) // 2
-        key_at(list, middle, &key)
-        if nibble_at(key.bytes, at) == nibble:
+        if key_nibble(list, middle, at) == nibble:
             first = middle + 1
         else:
             end = middle
