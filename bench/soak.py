@@ -2,9 +2,13 @@
 
 A node builds blocks under a load of transactions and publishes its slices; another follows it.
 Slices are dropped, delayed, sent twice and in another order, blocks begin again and are sealed
-otherwise than announced, and from time to time one of the two is killed and started again. At the
-end both must have the same heads, receipts and logs, every accepted transaction must be in a block,
-and every kind of fault must have shown in the follower's metrics. Otherwise the exit status is 1.
+otherwise than announced, the link between both is cut and falls silent, their disks are full for a
+while, and from time to time one of the two is killed and started again. Meanwhile hostile clients
+attack both, and their answers are compared.
+
+At the end both must have the same heads, receipts and logs, every accepted transaction must be in a
+block, every kind of fault must have shown in the metrics, no connection may have outlived the
+node's clocks, and neither memory nor descriptors may have grown. Otherwise the exit status is 1.
 """
 
 import argparse
@@ -13,21 +17,39 @@ import json
 import sys
 import tempfile
 import time
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
+from urllib.error import HTTPError
 
 from fastevm.bench.cadence import CHAIN_ID, SENDERS
+from fastevm.bench.node import memory_growth
+from fastevm.bench.node.compared_reads import ComparedReads, content_of, number_of
+from fastevm.bench.node.cut_link import CutLink, LoopThread
 from fastevm.bench.node.faulty_node import BLOCK_FAULTS
-from fastevm.bench.node.launch import NodeProcess, fastevm_node, wait_for
+from fastevm.bench.node.full_disk import full_disk
+from fastevm.bench.node.hostile_clients import HostileClients
+from fastevm.bench.node.launch import HOST, NodeProcess, fastevm_node, wait_for
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.wire.client.messages import RpcRefusal, RpcUnreachable
 
 DRAIN_SECONDS = 60.0
 SETTLE_SECONDS = 1.0  # after a fault before the follower's metrics are read
+LOOK_SECONDS = 0.2  # between two looks at the metrics
 RETRY_SECONDS = 0.2
+CUT_SECONDS = 2.0
+SILENT_SECONDS = 8.0  # a follower takes a feed for dead after five
+FULL_BLOCKS = 3  # that a disk is full for
+READY_SECONDS = 10.0
+SAMPLES = 1_000  # of memory, over a long run
+SAMPLE_SECONDS = 1.0  # between them at least
+RECEIPTS_AT_ONCE = 100
 RECEIVER = b"\xb0" * 20
 # PUSH0 PUSH0 LOG0 STOP behind a constructor that returns it.
 LOGGER_INIT = bytes.fromhex("635f5fa0005f526004601cf3")
@@ -37,7 +59,9 @@ BROKEN_ORDER = tuple(
     SEQUENCE.format(name) for name in ("gap", "predecessor_mismatch", "invalid_block")
 )
 LOST_START = SEQUENCE.format("missing_first")
-# What a fault must show as at the follower: one of these must grow.
+RECONNECTS = ("feed_reconnects_total", "upstream_reconnects_total")
+# What a fault must show as, at the builder for its full disk and at the follower for all others:
+# one of these must grow.
 SIGNS: dict[str, tuple[str, ...]] = {
     "drop": (*BROKEN_ORDER, LOST_START),
     "delay": (*BROKEN_ORDER, "slice_gaps_total"),
@@ -46,16 +70,25 @@ SIGNS: dict[str, tuple[str, ...]] = {
     "restart_block": (SEQUENCE.format("restart"),),
     # the next slices may contradict the block before it arrives
     "seal_without_last": ("reconcile_mismatch_total", "feed_divergence_total"),
-    "kill_builder": ("feed_reconnects_total", "upstream_reconnects_total"),
+    "cut_link": RECONNECTS,
+    "silent_link": RECONNECTS,
+    "full_disk_builder": ("slice_failures_total",),
+    "full_disk_follower": ("upstream_reconnects_total",),
+    "kill_builder": RECONNECTS,
     "kill_follower": (),
 }
 
 
 @dataclass(slots=True)
 class Load:
-    """What was submitted. ``accepted`` are the hashes that the builder took."""
+    """What was submitted. ``accepted`` are the hashes that the builder took.
+
+    ``transfers``: of them to RECEIVER. ``unknown``: submitted when no answer came.
+    """
 
     accepted: list[str] = field(default_factory=list)
+    transfers: int = 0
+    unknown: int = 0
     refused: dict[str, int] = field(default_factory=dict)
     stop: Event = field(default_factory=Event)
 
@@ -73,7 +106,7 @@ class Soak:
     """Two nodes in processes of their own, with their chains under ``home``."""
 
     def __init__(self, home: Path, options: argparse.Namespace) -> None:
-        self.options = options
+        self.options, self.home = options, home
         interval = str(options.slice_interval)
         times = ("--block-time", str(options.block_time), "--slice-interval", interval)
         files = ("--datadir", str(home / "builder"))
@@ -81,43 +114,73 @@ class Soak:
             *times, *files, module=("fastevm.bench.node.faulty_node",), log=home / "builder.err"
         )
         self.builder.start()
+        self.clients = LoopThread()
+        self.link = CutLink(self.clients, self.builder.port)
         files = ("--datadir", str(home / "follower"))
-        source = ("--upstream-url", self.builder.url, "--preconf-url", self.builder.feed)
+        feed = f"ws://{HOST}:{self.link.port}/feed"
+        source = ("--upstream-url", f"http://{HOST}:{self.link.port}", "--preconf-url", feed)
         self.follower = fastevm_node(*times, *files, *source, log=home / "follower.err")
         self.follower.start()
+        self.nodes = {"builder": self.builder, "follower": self.follower}
         self.load = Load()
+        self.reads = ComparedReads(tuple(self.nodes.values()), options.reads)
+        ports = [node.port for node in self.nodes.values()]
+        self.hostile = HostileClients(self.clients, ports, rate=options.hostile_rate)
+        self.uses: dict[str, list[memory_growth.Use]] = {name: [] for name in self.nodes}
         self.tallies: dict[str, Tally] = {name: Tally() for name in SIGNS}
+        self.complaints: list[str] = []
 
     def run(self) -> dict[str, Any]:
         """Make faults for a while, then let both come to rest and compare."""
         logger = self._deploy()
         self._followed()
-        memory = {"start": self._memory()}
-        sender = Thread(target=self._send, args=(logger,), daemon=True)
-        sender.start()
-        until = time.monotonic() + self.options.seconds
-        self._make_faults(until)
-        self.load.stop.set()
-        sender.join(DRAIN_SECONDS)
-        memory["end"] = self._memory()
+        self._under_load(logger, time.monotonic() + self.options.seconds)
         missing = self._drain()
         return {
             "seconds": self.options.seconds,
             "faults": {name: _shown(tally) for name, tally in self.tallies.items() if tally.made},
+            "complaints": self.complaints,
             "transactions": len(self.load.accepted),
             "refused": self.load.refused,
             "never_in_a_block": len(missing),
-            "memory_mib": memory,
-            "follower": _counters(self.follower.metrics()),
-            "builder": _counters(self.builder.metrics()),
+            "balance": self._check_balance(),
+            "attacks": dict(self.hostile.tried),
+            "attacks_not_ended": dict(self.hostile.not_ended),
+            "reads": {"compared": self.reads.compared, "unanswered": self.reads.unanswered},
+            "wrong_reads": self.reads.wrong,
+            "growth": {name: memory_growth.report(uses) for name, uses in self.uses.items()},
+            "follower_metrics": _counters(self.follower.metrics()),
+            "builder_metrics": _counters(self.builder.metrics()),
             **self._compare(),
         }
 
     def close(self) -> None:
         """End both nodes."""
         self.load.stop.set()
+        self.reads.stop.set()
+        self.link.close()
+        self.clients.close()
         self.follower.stop()
         self.builder.stop()
+
+    def _under_load(self, logger: bytes, until: float) -> None:
+        """Faults until then, with transactions, reads and attacks at the same time."""
+        threads = [
+            Thread(target=self._send, args=(logger,), daemon=True),
+            Thread(target=self._watch_memory, daemon=True),
+        ]
+        for thread in threads:
+            thread.start()
+        if self.options.reads:
+            threads.append(self.reads.start())
+        if self.options.hostile_rate:
+            self.hostile.start()
+        self._make_faults(until)
+        self.load.stop.set()
+        self.reads.stop.set()
+        for thread in threads:
+            thread.join(DRAIN_SECONDS)
+        self.hostile.stop()
 
     # --- load -------------------------------------------------------------------------------------
 
@@ -140,12 +203,14 @@ class Soak:
                     self.builder.ask("eth_sendRawTransaction", "0x" + raw.hex())
                 )
                 nonces[who] += 1
+                self.load.transfers += number % 2
             except RpcRefusal as error:
                 text = str(error)
                 self.load.refused[text] = self.load.refused.get(text, 0) + 1
                 nonces.pop(who, None)
             except RpcUnreachable:  # it is being started again
                 nonces.clear()
+                self.load.unknown += 1
                 started += RETRY_SECONDS
                 self.load.stop.wait(RETRY_SECONDS)
 
@@ -175,33 +240,80 @@ class Soak:
             if time.monotonic() >= until and all(self.tallies[name].made for name in kinds):
                 return
             if self.options.kill_every and time.monotonic() >= next_kill:
-                self._kill(next(kills))
+                self._fault(next(kills))
                 next_kill = time.monotonic() + self.options.kill_every
-            self._switch(kind)
+            self._fault(kind)
             time.sleep(self.options.pause)
 
+    def _fault(self, kind: str) -> None:
+        """Make one fault and note how it changes the metrics; what goes wrong is a complaint."""
+        watched = self.builder if kind == "full_disk_builder" else self.follower
+        self.tallies[kind].made += 1
+        makers: dict[str, Callable[[], None]] = {
+            "cut_link": self._cut,
+            "silent_link": self._silence,
+            "full_disk_builder": partial(self._fill_disk, "builder"),
+            "full_disk_follower": partial(self._fill_disk, "follower"),
+            "kill_builder": partial(_restart, self.builder),
+            "kill_follower": partial(_restart, self.follower),
+        }
+        try:
+            before = watched.metrics()
+            makers.get(kind, partial(self._switch, kind))()
+            self._look(kind, watched, before)
+            self._followed()
+        except (TimeoutError, RuntimeError, OSError) as error:
+            self._complain(f"{kind}: {error}")
+
+    def _complain(self, text: str) -> None:
+        self.complaints.append(text)
+        print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
     def _switch(self, kind: str) -> None:
-        """Make one fault and note how it changes the follower's metrics."""
+        """Switch a fault of the feed or of a block on, and wait until it was made."""
         made = f'faults_total{{kind="{kind}"}}'
-        before, count = self.follower.metrics(), self.builder.metrics().get(made, 0)
+        count = self.builder.metrics().get(made, 0)
         interval = self.options.slice_interval / 1000
         value: Any = True if kind in BLOCK_FAULTS else 1
         line = json.dumps({kind: 1.5 * interval if kind == "delay" else value})
         self.builder.standard_input.write(line.encode() + b"\n")
         self.builder.standard_input.flush()
-        wait_for(
-            lambda: self.builder.metrics().get(made, 0) > count,
-            DRAIN_SECONDS,
-            f"no {kind} was made",
-        )
-        self._look(kind, before)
 
-    def _look(self, kind: str, before: dict[str, float]) -> None:
+        def was_made() -> bool:
+            time.sleep(LOOK_SECONDS / 4)
+            return self.builder.metrics().get(made, 0) > count
+
+        wait_for(was_made, DRAIN_SECONDS, f"no {kind} was made")
+
+    def _cut(self) -> None:
+        """Reset the connections between both for a moment."""
+        self.link.cut()
+        time.sleep(CUT_SECONDS)
+        self.link.mend()
+
+    def _silence(self) -> None:
+        """Let nothing pass between both for a while."""
+        self.link.silence()
+        time.sleep(SILENT_SECONDS)
+        self.link.mend()
+
+    def _fill_disk(self, name: str) -> None:
+        """Let a node write nothing for a few blocks: it answers all the same, and then goes on."""
+        node, is_own = self.nodes[name], self.options.home is not None
+        directory = self.home if is_own else self.home / name
+        with full_disk(node.pid, directory, is_own=is_own):
+            time.sleep(FULL_BLOCKS * self.options.block_time / 1000)
+            number_of(node)
+            if name == "builder" and _is_ready(node):
+                self._complain("a builder without a disk calls itself ready")
+        wait_for(partial(_is_ready, node), READY_SECONDS, f"the {name} is not ready again")
+
+    def _look(self, kind: str, node: NodeProcess, before: dict[str, float]) -> None:
+        """Wait until one of the signs of a fault has grown in a node's metrics."""
         tally, signs = self.tallies[kind], SIGNS[kind]
-        tally.made += 1
 
         def grown() -> dict[str, float]:
-            after = self.follower.metrics()
+            after = node.metrics()
             return {
                 name: after[name] - before.get(name, 0)
                 for name in signs
@@ -210,26 +322,26 @@ class Soak:
 
         deadline = time.monotonic() + SETTLE_SECONDS + self.options.block_time / 1000
         while not (moved := grown()) and signs and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(LOOK_SECONDS)
         tally.shown += bool(moved) or not signs
         for name, amount in moved.items():
             tally.moved[name] = tally.moved.get(name, 0) + amount
-        self._followed()
-
-    def _kill(self, kind: str) -> None:
-        before = self.follower.metrics()
-        target = self.builder if kind == "kill_builder" else self.follower
-        target.kill()
-        target.start()
-        self._look(kind, before)
 
     def _followed(self) -> None:
         """Wait until the follower pre-confirms again."""
-        wait_for(
-            lambda: self.follower.metrics().get("pending_served"),
-            DRAIN_SECONDS,
-            "the follower does not come back",
-        )
+
+        def serves() -> bool:
+            time.sleep(LOOK_SECONDS / 4)
+            return bool(self.follower.metrics().get("pending_served"))
+
+        wait_for(serves, DRAIN_SECONDS, "the follower does not come back")
+
+    def _watch_memory(self) -> None:
+        """Note what both use from time to time."""
+        while not self.load.stop.wait(max(SAMPLE_SECONDS, self.options.seconds / SAMPLES)):
+            for name, node in self.nodes.items():
+                with suppress(OSError, AssertionError):  # it is being started again
+                    self.uses[name].append(memory_growth.use_of(node.pid))
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -238,7 +350,7 @@ class Soak:
         missing = list(self.load.accepted)
 
         def all_sealed() -> bool:
-            missing[:] = [one for one in missing if _sealed(self.builder, one) is None]
+            missing[:] = _unsealed(self.builder, missing)
             return not missing
 
         try:
@@ -247,21 +359,23 @@ class Soak:
             return missing
         return []
 
+    def _check_balance(self) -> dict[str, int]:
+        """What the receiver has, and the least and the most that it should have, in wei."""
+        balance = int(self.builder.ask("eth_getBalance", "0x" + RECEIVER.hex(), "latest"), 16)
+        least = self.load.transfers
+        return {"balance": balance, "least": least, "most": least + self.load.unknown}
+
     def _compare(self) -> dict[str, Any]:
         """Heads, blocks, receipts and logs of both, from the first block on."""
-        last = _number(self.builder)
-        wait_for(lambda: _number(self.follower) >= last, DRAIN_SECONDS, "it stays behind")
+        last = number_of(self.builder)
+        wait_for(lambda: number_of(self.follower) >= last, DRAIN_SECONDS, "it stays behind")
         different, logs = [], 0
         for number in range(last + 1):
-            mine, theirs = (_content(node, number) for node in (self.builder, self.follower))
+            mine, theirs = (content_of(node, number) for node in (self.builder, self.follower))
             logs += len(mine["logs"])
             if mine != theirs:
                 different.append(number)
         return {"blocks": last, "logs": logs, "different_blocks": different}
-
-    def _memory(self) -> dict[str, float]:
-        both = {"builder": self.builder, "follower": self.follower}
-        return {name: round(node.memory() / 2**20, 1) for name, node in both.items()}
 
 
 def _signed(key: bytes, nonce: int, number: int, logger: bytes | None) -> bytes:
@@ -286,17 +400,30 @@ def _sealed(node: NodeProcess, tx_hash: str) -> Any:
     return receipt if receipt and int(receipt["blockHash"], 16) else None
 
 
-def _number(node: NodeProcess) -> int:
-    return int(node.ask("eth_blockNumber"), 16)
+def _unsealed(node: NodeProcess, hashes: list[str]) -> list[str]:
+    """Those that are in no canonical block."""
+    found = []
+    with node.client() as client:
+        for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
+            part = hashes[start : start + RECEIPTS_AT_ONCE]
+            answers = client.batch([("eth_getTransactionReceipt", [one]) for one in part])
+            for name, receipt in zip(part, answers, strict=True):
+                if not receipt or not int(receipt["blockHash"], 16):
+                    found.append(name)
+    return found
 
 
-def _content(node: NodeProcess, number: int) -> dict[str, Any]:
-    span = {"fromBlock": hex(number), "toBlock": hex(number)}
-    return {
-        "block": node.ask("eth_getBlockByNumber", hex(number), True),
-        "receipts": node.ask("eth_getBlockReceipts", hex(number)),
-        "logs": node.ask("eth_getLogs", span),
-    }
+def _is_ready(node: NodeProcess) -> bool:
+    try:
+        with urllib.request.urlopen(node.url + "/readyz", timeout=READY_SECONDS):
+            return True
+    except HTTPError:
+        return False
+
+
+def _restart(node: NodeProcess) -> None:
+    node.kill()
+    node.start()
 
 
 def _shown(tally: Tally) -> dict[str, Any]:
@@ -305,7 +432,10 @@ def _shown(tally: Tally) -> dict[str, Any]:
 
 def _counters(metrics: dict[str, float]) -> dict[str, float]:
     """The counters of following and building that moved."""
-    kinds = ("feed_", "reconcile_", "pending_", "promises_", "upstream_", "slice", "datadir_")
+    kinds = (
+        "feed_", "reconcile_", "pending_", "promises_", "upstream_", "slice", "datadir_",
+        "connections_",
+    )  # fmt: skip
     return {
         name: value
         for name, value in sorted(metrics.items())
@@ -320,6 +450,15 @@ def failures(found: dict[str, Any]) -> list[str]:
         wrong.append(f"{len(found['different_blocks'])} blocks differ")
     if found["never_in_a_block"]:
         wrong.append(f"{found['never_in_a_block']} accepted transactions are in no block")
+    wrong += found["complaints"]
+    wrong += [f"the answers differ: {one}" for one in found["wrong_reads"]]
+    balance = found["balance"]
+    if not balance["least"] <= balance["balance"] <= balance["most"]:
+        wrong.append("the receiver has {balance} wei, not {least} to {most}".format(**balance))
+    for kind, count in found["attacks_not_ended"].items():
+        wrong.append(f"{kind}: {count} connections were not ended")
+    for name, report in found["growth"].items():
+        wrong += [f"{name}: {text}" for text in report["wrong"]]
     for kind, tally in found["faults"].items():
         if tally["shown"] < tally["made"]:
             wrong.append(f"{kind}: {tally['made']} made, {tally['shown']} seen in the metrics")
@@ -335,10 +474,15 @@ def main() -> int:
     parser.add_argument(
         "--kill-every", type=float, default=45.0, help="seconds between kills; 0: none (45)"
     )
+    parser.add_argument("--hostile-rate", type=float, default=5.0, help="attacks per second (5)")
+    parser.add_argument("--reads", type=float, default=5.0, help="compared reads per second (5)")
+    parser.add_argument(
+        "--home", type=Path, help="an empty small file system, which is filled to be a full disk"
+    )
     parser.add_argument("--block-time", type=int, default=2000, metavar="MS")
     parser.add_argument("--slice-interval", type=int, default=200, metavar="MS")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fastevm-soak-") as home:
+    with tempfile.TemporaryDirectory(prefix="fastevm-soak-", dir=options.home) as home:
         soak = Soak(Path(home), options)
         try:
             found = soak.run()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fastevm.bench.node.memory_growth import LEAST_SAMPLES, Use, report
 from fastevm.bench.options import ROOT
 from fastevm.bench.soak import SIGNS, failures
 
@@ -14,6 +15,11 @@ GOOD: dict[str, Any] = {
     "different_blocks": [],
     "never_in_a_block": 0,
     "faults": {"drop": {"made": 2, "shown": 2}},
+    "complaints": [],
+    "wrong_reads": [],
+    "balance": {"balance": 7, "least": 7, "most": 8},
+    "attacks_not_ended": {},
+    "growth": {"builder": {"wrong": []}},
 }
 
 
@@ -31,6 +37,8 @@ def test_both_ends_agree_after_a_few_seconds_of_faults() -> None:
     assert found["transactions"] > 20
     assert found["blocks"] > 3
     assert found["logs"] > 5
+    assert len(found["attacks"]) >= 10
+    assert found["reads"]["compared"] > 5
 
 
 @pytest.mark.parametrize(
@@ -43,7 +51,34 @@ def test_both_ends_agree_after_a_few_seconds_of_faults() -> None:
             {"faults": {"drop": {"made": 2, "shown": 1}}},
             ["drop: 2 made, 1 seen in the metrics"],
         ),
+        ({"complaints": ["it is late"]}, ["it is late"]),
+        ({"wrong_reads": ["block 3"]}, ["the answers differ: block 3"]),
+        (
+            {"balance": {"balance": 9, "least": 7, "most": 8}},
+            ["the receiver has 9 wei, not 7 to 8"],
+        ),
+        ({"attacks_not_ended": {"half a head": 2}}, ["half a head: 2 connections were not ended"]),
+        ({"growth": {"builder": {"wrong": ["it grew"]}}}, ["builder: it grew"]),
     ],
 )
 def test_what_is_wrong_is_said(changes: dict[str, Any], words: list[str]) -> None:
     assert failures(GOOD | changes) == words
+
+
+@pytest.mark.parametrize(
+    ("each", "descriptors", "words"),
+    [
+        (0, 0, []),
+        (100_000, 0, ["memory grew from 149.9 to 189.9 MiB"]),
+        (0, 0.1, ["open descriptors grew from 69 to 109"]),
+    ],
+)
+def test_what_grows_is_said(each: int, descriptors: float, words: list[str]) -> None:
+    start = 100 << 20
+    uses = [Use(start + each * 1_048 // 1_000 * n, 20 + int(n * descriptors)) for n in range(1_000)]
+    assert report(uses)["wrong"] == words
+
+
+def test_a_short_run_is_not_judged() -> None:
+    uses = [Use(n << 20, n) for n in range(LEAST_SAMPLES - 1)]
+    assert report(uses)["wrong"] == []

@@ -1,0 +1,54 @@
+"""Makes a node's disk full for a while: the kernel refuses what its files would grow by."""
+
+from __future__ import annotations
+
+import errno
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+BALLAST_NAME: Final = "ballast"
+PIECE: Final = 1 << 20  # bytes
+
+
+@contextmanager
+def full_disk(pid: int, directory: Path, *, is_own: bool) -> Iterator[None]:
+    """Within the context the files in ``directory`` of process ``pid`` cannot grow.
+
+    ``is_own``: the directory lies on a small file system of its own, which is filled by a file
+    (ENOSPC). Otherwise a limit of the process stops each file at the size of the smallest journal
+    (EFBIG). OSError when the process has ended.
+    """
+    if is_own:
+        with _ballast(directory):
+            yield
+        return
+    size = min(path.stat().st_size for path in directory.glob("*.log"))
+    before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+
+
+@contextmanager
+def _ballast(directory: Path) -> Iterator[None]:
+    """Write a file until the file system is full; remove it afterwards."""
+    path = directory / BALLAST_NAME
+    piece = PIECE
+    with path.open("wb", buffering=0) as file:
+        try:
+            while piece:
+                try:
+                    file.write(bytes(piece))
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
+                    piece //= 2
+            yield
+        finally:
+            path.unlink()
