@@ -1,6 +1,7 @@
 """This node beside anvil: the same requests over the same connections, in turns.
 
     python -m fastevm.bench.rpc [--quick] [--match NAME] [--json FILE] [--soak SECONDS]
+    python -m fastevm.bench.rpc --hostile SECONDS
 
 Every round runs every case once on each node, so that a slow moment of the machine meets both.
 Figures are medians of the rounds. The load generator has one of the cores while the nodes may use
@@ -18,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from fastevm.bench.node import hostile_load
 from fastevm.bench.node.full_load import FullLoad
 from fastevm.bench.node.load import LoadError, Sample, summary
 from fastevm.bench.node.rpc_cases import CASES, Case, Side, modes_of, sides
@@ -115,7 +117,15 @@ def main(argv: list[str] | None = None) -> int:
         metavar="SECONDS",
         help="load this node alone with everything; fails unless its memory stays flat",
     )
+    parser.add_argument(
+        "--hostile",
+        type=float,
+        metavar="SECONDS",
+        help="ask short questions beside traces of 60 s, simulations, searches and pool dumps",
+    )
     options = parser.parse_args(argv)
+    if options.hostile is not None:
+        return hostile_load.measure(options.hostile, hostile_load.CONNECTIONS)
 
     def progress(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

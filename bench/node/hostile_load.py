@@ -1,0 +1,212 @@
+"""What short calls and slices suffer while others ask for the longest answers that there are.
+
+Connections are busy with looped traces of 60 s, simulated chains, searches of logs that only the
+archive holds, and dumps of a full pool. Meanwhile two clients ask short questions at a steady rate,
+and the node measures how late its slices are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import time
+from collections.abc import Sequence
+from threading import Thread
+from typing import Any, Final
+
+from fastevm.bench.node.compared import ComparedNode, start_fastevm
+from fastevm.bench.node.content import Content, prepare, receipt_of, shown, signed, submit
+from fastevm.bench.node.hostile_clients import LOOP_CODE, LOOPED
+from fastevm.bench.node.launch import HOST
+from fastevm.bench.node.load import Connection, http, size_of
+from fastevm.bench.programs.loops import word
+from fastevm.bench.report.figures import aim
+from fastevm.node.dev_accounts import dev_accounts
+from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.wire.client.messages import request_body
+
+CONNECTIONS: Final = 16
+ASK_EVERY: Final = 0.01  # seconds between two questions of a client
+LOG_CALLS: Final = 40  # transactions of LOGS each
+LOGS: Final = 500
+QUEUED: Final = 600  # transactions that wait behind a gap, in all
+QUEUED_DATA: Final = 16_384  # bytes of each
+INDEX_MEGABYTES: Final = 1  # so that most logs are read from blocks again
+SIMULATED_GAS: Final = hex(5_000_000)
+PIECE: Final = 1 << 20  # bytes
+MEGABYTE: Final = 1 << 20
+
+# Name, group and figure of the report, limit in milliseconds.
+AIMS: Final = (
+    ("eth_blockNumber, p99", "eth_blockNumber", "p99", 10.0),
+    ("eth_call, p99", "eth_call", "p99", 50.0),
+    ("lateness of slices, p99", "lateness", "p99", 10.0),
+)
+
+
+def fill(client: JsonRpcClient, content: Content) -> None:
+    """Put many logs into blocks, and many transactions into the pool."""
+    first, *others = dev_accounts(10)
+    nonce = int(client.call("eth_getTransactionCount", shown(first.address), "latest"), 16)
+    to = bytes.fromhex(content.emitter[2:])
+    data = word(LOGS) + word(7)
+    calls = [
+        signed(first.private_key, nonce + i, to=to, data=data, gas_limit=1_000_000)
+        for i in range(LOG_CALLS)
+    ]
+    submit(client, calls)
+    receipt_of(client, shown(calls[-1].hash))
+    for start in range(0, QUEUED, 60):
+        waiting = [
+            signed(
+                others[i % 9].private_key, 2 + i // 9, to=bytes(20), data=bytes([1]) * QUEUED_DATA,
+                gas_limit=1_000_000,
+            )
+            for i in range(start, start + 60)
+        ]  # fmt: skip
+        submit(client, waiting)
+
+
+def hostile_bodies(content: Content) -> list[bytes]:
+    """The requests of the connections, one for each, again and again."""
+    code = {LOOPED: {"code": LOOP_CODE}}
+    call = {"to": LOOPED, "gas": "0x2faf080"}
+    trace = [call, "latest", {"stateOverrides": code, "timeout": "60s"}]
+    short = {"to": LOOPED, "gas": SIMULATED_GAS}
+    simulated = {"blockStateCalls": [{"stateOverrides": code, "calls": [short] * 20}] * 4}
+    search = {"fromBlock": "0x0", "toBlock": "latest", "address": content.emitter}
+    return [
+        request_body("debug_traceCall", trace),
+        request_body("eth_simulateV1", [simulated, "latest"]),
+        request_body("eth_getLogs", [search]),
+        request_body("txpool_content"),
+    ]
+
+
+def attack(port: int, bodies: Sequence[bytes], connections: int) -> None:
+    """Keep so many connections busy until the process is ended."""
+
+    async def one(body: bytes) -> None:
+        while True:
+            reader, writer = await asyncio.open_connection(HOST, port, limit=PIECE)
+            try:
+                while True:
+                    writer.write(http(body))
+                    head = await reader.readuntil(b"\r\n\r\n")
+                    left = size_of(head) - len(head)
+                    while left:
+                        left -= len(await reader.read(min(left, PIECE))) or left
+            except (OSError, asyncio.IncompleteReadError):
+                await asyncio.sleep(ASK_EVERY)
+            finally:
+                writer.transport.abort()
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(one(bodies[i % len(bodies)]) for i in range(connections)))
+
+    asyncio.run(all_of_them())
+
+
+def ask(port: int, body: bytes, until: float, latencies: list[float]) -> None:
+    """Ask a question at a steady rate; what is asked late counts from when it was due."""
+    connection, request = Connection(port), http(body)
+    due = time.perf_counter()
+    while (now := time.perf_counter()) < until:
+        if now < due:
+            time.sleep(due - now)
+        connection.send(request)
+        while connection.receive() is None:
+            pass
+        latencies.append(time.perf_counter() - due)
+        due += ASK_EVERY
+    connection.socket.close()
+
+
+def spread(seconds: Sequence[float]) -> dict[str, float]:
+    """Median, 99th percentile and largest, in milliseconds."""
+    ordered = sorted(seconds)
+    shares = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+    return {
+        name: round(1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2)
+        for name, share in shares
+    }
+
+
+class HostileLoad:
+    """A node under the load; ``close`` ends it."""
+
+    def __init__(self, *options: str) -> None:
+        size = ("--log-index-size", str(INDEX_MEGABYTES))
+        self.node: ComparedNode = start_fastevm(*size, "--slice-interval", "200", *options)
+        with self.node.client() as client:
+            self.content = prepare(client)
+            fill(client, self.content)
+        self.node.settle()
+
+    def close(self) -> None:
+        """End the node."""
+        self.node.stop()
+
+    def run(self, seconds: float, connections: int = CONNECTIONS) -> dict[str, Any]:
+        """The figures in milliseconds, memory in MiB; without connections those of a quiet node."""
+        context = multiprocessing.get_context("spawn")
+        port, bodies = self.node.port, hostile_bodies(self.content)
+        attacker = context.Process(target=attack, args=(port, bodies, connections), daemon=True)
+        if connections:
+            attacker.start()
+            time.sleep(2.0)
+        before = self.node.metrics()
+        try:
+            asked, memory = self._ask(seconds)
+        finally:
+            if connections:
+                attacker.kill()
+                attacker.join()
+        after = self.node.metrics()
+        late = {name: after[f"slice_lateness_ms_{name}"] for name in ("p50", "p99", "max")}
+        return {
+            **{method: spread(times) for method, times in asked.items()},
+            "lateness": late,
+            "missed": after["slices_missed_total"] - before["slices_missed_total"],
+            "memory_mib": round(memory / MEGABYTE, 1),
+        }
+
+    def _ask(self, seconds: float) -> tuple[dict[str, list[float]], int]:
+        """The latencies of the short questions, and the most memory meanwhile."""
+        call = {"to": self.content.answer}
+        bodies = {
+            "eth_blockNumber": request_body("eth_blockNumber"),
+            "eth_call": request_body("eth_call", [call, "latest"]),
+        }
+        asked: dict[str, list[float]] = {method: [] for method in bodies}
+        until = time.perf_counter() + seconds
+        threads = [
+            Thread(target=ask, args=(self.node.port, body, until, asked[method]))
+            for method, body in bodies.items()
+        ]
+        for thread in threads:
+            thread.start()
+        memory = 0
+        while time.perf_counter() < until:
+            memory = max(memory, self.node.memory())
+            time.sleep(0.1)
+        for thread in threads:
+            thread.join()
+        return asked, memory
+
+
+def aims(found: dict[str, Any]) -> list[dict[str, object]]:
+    """The aims and how the figures meet them."""
+    return [aim(name, "ms", limit, found[group][figure]) for name, group, figure, limit in AIMS]
+
+
+def measure(seconds: float, connections: int) -> int:
+    """Print the figures of a quiet node and of a loaded one as JSON; 1 when an aim was missed."""
+    load = HostileLoad()
+    try:
+        found = {"quiet": load.run(seconds, 0), "loaded": load.run(seconds, connections)}
+    finally:
+        load.close()
+    print(json.dumps(found, indent=1))
+    return 0 if all(row["met"] for row in aims(found["loaded"])) else 1
