@@ -95,7 +95,9 @@ cdef bint hash_leaf(OrderedList* list, size_t position, uint32_t start) noexcept
     return True
 
 
-cdef inline uint32_t key_nibble(const OrderedList* list, size_t position, uint32_t at) noexcept nogil:
+cdef inline uint32_t key_nibble(
+    const OrderedList* list, size_t position, uint32_t at
+) noexcept nogil:
     cdef OrderedKey key
     key_at(list, position, &key)
     return nibble_at(key.bytes, at)
