@@ -39,29 +39,29 @@ def between(least: int, most: int | None = None) -> Callable[[str], int]:
 
 def options_of(arguments: list[str] | None = None) -> Options:
     """What the command line asks for; it ends the program on bad usage."""
-    plain = Options()
+    defaults = Options()
     parser = argparse.ArgumentParser(
         prog="python -m examples.merchant",
         description="A shop that takes EIP-3009 authorizations, on a chain of its own.",
     )
     add = parser.add_argument
-    add("--host", type=loopback, default=plain.host, help="where the pages are (%(default)s)")
-    add("--port", type=between(0, MOST_PORT), default=plain.port, help="(%(default)s; 0: any)")
+    add("--host", type=loopback, default=defaults.host, help="where the pages are (%(default)s)")
+    add("--port", type=between(0, MOST_PORT), default=defaults.port, help="(%(default)s; 0: any)")
     add(
         "--node-port",
         type=between(0, MOST_PORT),
-        default=plain.node_port,
+        default=defaults.node_port,
         help="fix it for a browser wallet that remembers the node (0: any)",
     )
     for name, default in (
-        ("--block-time", plain.block_time),
-        ("--slice-interval", plain.slice_interval),
+        ("--block-time", defaults.block_time),
+        ("--slice-interval", defaults.slice_interval),
     ):
         add(name, type=between(1), default=default, metavar="MS", help="(%(default)s)")
     add(
         "--confirmations",
         type=between(1),
-        default=plain.confirmations,
+        default=defaults.confirmations,
         metavar="N",
         help="blocks until a capture counts as paid (%(default)s)",
     )

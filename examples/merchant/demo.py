@@ -1,4 +1,4 @@
-"""Puts the demonstration together: node, token, desk, pages, and the news of every slice."""
+"""Puts the demonstration together: node, token, sales, pages, and the news of every slice."""
 
 import asyncio
 import logging
@@ -14,8 +14,8 @@ from aiohttp import web
 
 from examples.merchant.chain import TOKEN_NAME, TOKEN_VERSION, Bank, NodeProcess, People
 from examples.merchant.demo_wallet import DemoWallet
-from examples.merchant.desk import Desk
 from examples.merchant.explorer import Explorer
+from examples.merchant.sales import Sales
 from examples.merchant.stream import Stream
 from examples.merchant.web import Shop
 from fastevm.payments import Domain, KeySigner, Merchant, NodeClient, Policy, Vault, open_store
@@ -59,9 +59,9 @@ class Demo:
             chain_id = int(await node.call("eth_chainId"), 16)
             bank = Bank(node, self.people, chain_id)
             self.token = await bank.open()
-            desk = await self._open_desk(node, chain_id)
-            self._background(self._tell_slices(node, desk))
-            await self._serve(place, self._shop(desk, bank, node), chain_id)
+            sales = await self._open_sales(node, chain_id)
+            self._background(self._tell_slices(node, sales))
+            await self._serve(place, self._shop(sales, bank, node), chain_id)
             self._exit = self._exit.pop_all()
 
     async def stop(self) -> None:
@@ -92,7 +92,7 @@ class Demo:
         self._exit.push_async_callback(node.close)
         return node
 
-    async def _open_desk(self, node: NodeClient, chain_id: int) -> Desk:
+    async def _open_sales(self, node: NodeClient, chain_id: int) -> Sales:
         """The chain begins anew each time, so orders are kept no longer, and neither is the key."""
         folder = self._exit.enter_context(tempfile.TemporaryDirectory(prefix="merchant-"))
         store = open_store(f"sqlite:///{folder}/orders.db")
@@ -106,13 +106,13 @@ class Demo:
             policy=Policy(depth=self.options.confirmations),
         )
         self._exit.push_async_callback(merchant.close)
-        desk = Desk(merchant, self.stream)
-        self._background(desk.run())
-        return desk
+        sales = Sales(merchant, self.stream)
+        self._background(sales.run())
+        return sales
 
-    def _shop(self, desk: Desk, bank: Bank, node: NodeClient) -> Shop:
+    def _shop(self, sales: Sales, bank: Bank, node: NodeClient) -> Shop:
         explorer = Explorer(node, self.token, self.options.explorer)
-        return Shop(desk, bank, self.stream, self.node_url, explorer)
+        return Shop(sales, bank, self.stream, self.node_url, explorer)
 
     async def _serve(self, place: socket.socket, shop: Shop, chain_id: int) -> None:
         app = shop.application(DemoWallet(self.people.buyers, chain_id))
@@ -139,7 +139,7 @@ class Demo:
 
         self._exit.push_async_callback(end)
 
-    async def _tell_slices(self, node: NodeClient, desk: Desk) -> None:
+    async def _tell_slices(self, node: NodeClient, sales: Sales) -> None:
         """Tell the pages each slice; the number inside its block is known once a block began."""
         block, position = None, None
         async for told in node.subscribe("newFlashblocks"):
@@ -153,4 +153,4 @@ class Demo:
             elif position is not None:
                 position += 1
             self.stream.tell("slice", {"block": number, "slice": position})
-            desk.slice()
+            sales.slice()

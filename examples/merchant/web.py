@@ -8,9 +8,9 @@ from aiohttp import web
 
 from examples.merchant.chain import DECIMALS, SYMBOL, Bank
 from examples.merchant.demo_wallet import DemoWallet
-from examples.merchant.desk import ITEMS, MOST_OF_ONE, Desk
 from examples.merchant.explorer import Explorer
 from examples.merchant.requests import BODY_LIMIT, BadRequest, add_headers, body_of, guarded
+from examples.merchant.sales import ITEMS, MOST_OF_ONE, Sales
 from examples.merchant.stream import Event, Stream
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -29,12 +29,12 @@ ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 class Shop:
-    """The routes; all work is the desk's."""
+    """The routes; all work is done by the sales."""
 
     def __init__(
-        self, desk: Desk, bank: Bank, stream: Stream, node_url: str, explorer: Explorer
+        self, sales: Sales, bank: Bank, stream: Stream, node_url: str, explorer: Explorer
     ) -> None:
-        self.desk = desk
+        self.sales = sales
         self.explorer = explorer
         self.bank = bank
         self.stream = stream
@@ -109,29 +109,29 @@ class Shop:
     async def place(self, request: web.Request) -> web.Response:
         """A new order; the answer holds what the payer signs."""
         body = await body_of(request, item=str, quantity=int, payer=str)
-        order_id = await self.desk.place(body["item"], body["quantity"], body["payer"])
-        return await self._order(order_id, typedData=await self.desk.authorization(order_id))
+        order_id = await self.sales.place(body["item"], body["quantity"], body["payer"])
+        return await self._order(order_id, typedData=await self.sales.authorization(order_id))
 
     async def authorization(self, request: web.Request) -> web.Response:
-        typed = await self.desk.authorization(request.match_info["id"])
+        typed = await self.sales.authorization(request.match_info["id"])
         return web.json_response({"typedData": typed})
 
     async def sign(self, request: web.Request) -> web.Response:
         body = await body_of(request, signature=str)
-        await self.desk.sign(request.match_info["id"], body["signature"])
+        await self.sales.sign(request.match_info["id"], body["signature"])
         return await self._order(request.match_info["id"])
 
     async def cancellation(self, request: web.Request) -> web.Response:
-        typed = await self.desk.cancellation(request.match_info["id"])
+        typed = await self.sales.cancellation(request.match_info["id"])
         return web.json_response({"typedData": typed})
 
     async def cancel(self, request: web.Request) -> web.Response:
         body = await body_of(request, signature=str)
-        await self.desk.cancel(request.match_info["id"], body["signature"])
+        await self.sales.cancel(request.match_info["id"], body["signature"])
         return await self._order(request.match_info["id"])
 
     async def capture(self, request: web.Request) -> web.Response:
-        await self.desk.capture(request.match_info["id"])
+        await self.sales.capture(request.match_info["id"])
         return await self._order(request.match_info["id"], message="The capture is submitted.")
 
     async def capture_many(self, request: web.Request) -> web.Response:
@@ -139,22 +139,22 @@ class Shop:
         ids = (await body_of(request, orders=list))["orders"]
         if len(ids) > MOST_AT_ONCE or not all(isinstance(one, str) for one in ids):
             raise BadRequest(f"orders: expected at most {MOST_AT_ONCE} ids")
-        done, failed = await self.desk.capture_many(ids)
+        done, failed = await self.sales.capture_many(ids)
         text = f"{done} captures are submitted" + (f", {failed} failed." if failed else ".")
         return web.json_response({"message": text})
 
     async def refund(self, request: web.Request) -> web.Response:
         """Money back; the amount is in the token's own unit, as decimal text."""
         body = await body_of(request, amount=str)
-        await self.desk.refund(request.match_info["id"], body["amount"])
+        await self.sales.refund(request.match_info["id"], body["amount"])
         return await self._order(request.match_info["id"], message="The refund is submitted.")
 
     async def void(self, request: web.Request) -> web.Response:
-        await self.desk.void(request.match_info["id"])
+        await self.sales.void(request.match_info["id"])
         return await self._order(request.match_info["id"], message="The order is void.")
 
     async def ask_cancel(self, request: web.Request) -> web.Response:
-        await self.desk.ask_cancel(request.match_info["id"])
+        await self.sales.ask_cancel(request.match_info["id"])
         text = "The buyer's page now asks for a signed cancellation."
         return await self._order(request.match_info["id"], message=text)
 
@@ -178,9 +178,9 @@ class Shop:
         return await self.stream.serve(request, None, lambda: self._snapshot(None))
 
     async def _snapshot(self, wanted: frozenset[str] | None) -> list[Event]:
-        shown = await self.desk.shown(wanted)
+        shown = await self.sales.shown(wanted)
         return [("order", order) for order in shown]
 
     async def _order(self, order_id: str, **more: object) -> web.Response:
-        shown = await self.desk.shown(frozenset((order_id,)))
+        shown = await self.sales.shown(frozenset((order_id,)))
         return web.json_response({"order": shown[0], **more})

@@ -26,7 +26,7 @@ SOLD: Final = ("weather", "room")
 MOVES: Final = ("capture", "void")
 
 
-class Desk:
+class PaidApi:
     """The page's requests: buy as the demonstration's payer, capture and void as its merchant."""
 
     def __init__(self, town: Town) -> None:
@@ -127,20 +127,20 @@ async def serve(port: int, once: str | None) -> None:
     async with AsyncExitStack() as exit_:
         folder = exit_.enter_context(tempfile.TemporaryDirectory(prefix="paid-api-"))
         town = await build(exit_, folder)
-        desk = Desk(town)
+        api = PaidApi(town)
         app = web.Application(middlewares=[guarded, payment_middleware(town.paywall)])
         app.on_response_prepare.append(add_headers)
-        app.add_routes(desk.routes())
+        app.add_routes(api.routes())
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         exit_.push_async_callback(runner.cleanup)
         await web.TCPSite(runner, "127.0.0.1", port).start()
-        desk.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        print(f"Paid API  {desk.url}/", flush=True)
+        api.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        print(f"Paid API  {api.url}/", flush=True)
         if once is None:
             await asyncio.Event().wait()
             return
-        for step in await bought(town, f"{desk.url}/api/{once}"):
+        for step in await bought(town, f"{api.url}/api/{once}"):
             print(f"{step['title']}\n    {step['text']}")
 
 

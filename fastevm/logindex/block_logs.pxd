@@ -1,4 +1,4 @@
-# The logs of a block as plain data with an index of what is in them, and filters over them.
+# The packed logs of a block with an index of what is in them, and filters over them.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.bloom cimport BloomQuery

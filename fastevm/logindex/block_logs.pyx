@@ -1,4 +1,4 @@
-"""The logs of a block as plain data with an index of what is in them, and filters over them.
+"""The packed logs of a block with an index of what is in them, and filters over them.
 
 A filter costs a block two cache misses for each wanted value. Of its positions the one that the
 fewest logs can meet is read from the index, and only those logs are held against the rest.

@@ -50,7 +50,7 @@ def capture_data(authorization: Authorization, signature: Signature) -> bytes:
         terms.valid_before,
         terms.nonce,
     )
-    if signature.plain:
+    if signature.is_ecdsa:
         return call_data(f"{verb}({_TERMS},{_VRS})", *arguments, *signature.vrs)
     return call_data(f"{verb}({_TERMS},bytes)", *arguments, signature.secret_bytes)
 
@@ -58,7 +58,7 @@ def capture_data(authorization: Authorization, signature: Signature) -> bytes:
 def cancel_data(cancellation: Cancellation, signature: Signature) -> bytes:
     """What burns the nonce: ``cancelAuthorization``; anybody may submit it."""
     arguments = (cancellation.authorizer, cancellation.nonce)
-    if signature.plain:
+    if signature.is_ecdsa:
         return call_data(f"cancelAuthorization(address,bytes32,{_VRS})", *arguments, *signature.vrs)
     return call_data(
         "cancelAuthorization(address,bytes32,bytes)", *arguments, signature.secret_bytes

@@ -1,7 +1,7 @@
 """Brings ledger, orders and transactions up to the canonical head, pass by pass, and goes on.
 
 A pass begins with a look: one batch that asks for the head, what is known below it, the account and
-every transaction whose fate is open. Where nothing has changed, that is the whole pass.
+every transaction whose outcome is open. Where nothing has changed, that is the whole pass.
 """
 
 import asyncio

@@ -27,8 +27,8 @@ UNENDED: Final = (
     State.DRAFTED, State.SIGNED, State.STORED, State.CAPTURING, State.AUTHORIZING,
     State.CANCELLING,
 )  # fmt: skip
-# Movements that are plain transfers of the token; others have events of their own.
-PLAIN: Final = (MovementKind.REFUND, MovementKind.SWEEP)
+# Movements that are mere transfers of the token; others have events of their own.
+TRANSFERS: Final = (MovementKind.REFUND, MovementKind.SWEEP)
 
 _UNDO: Final = {
     State.CAPTURED: Trigger.UNDO_CAPTURE,
@@ -213,7 +213,7 @@ class Settling:
     def settle_movements(self, dead: Collection[str]) -> None:
         """Make movements say what the ledger says; ``dead`` are blocks that have just gone."""
         for one in self.store.movements(open_only=not dead):
-            if one.kind not in PLAIN:
+            if one.kind not in TRANSFERS:
                 continue
             sent = self.store.submissions(movement=one.key)
             place = self._place(one, sent)

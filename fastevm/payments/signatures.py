@@ -16,7 +16,7 @@ from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.reasons import Reason
 
 SECP256K1_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-PLAIN_LENGTH: Final = 65  # r, s and v of a key's signature
+ECDSA_LENGTH: Final = 65  # r, s and v of a key's signature
 LONGEST: Final = 4096  # bytes of a contract wallet's signature
 
 
@@ -52,7 +52,7 @@ class Signature:
 
         Only for payers without code: in a contract wallet's bytes the last one may mean anything.
         """
-        if self.plain and self._raw[64] < 2:
+        if self.is_ecdsa and self._raw[64] < 2:
             return Signature(self._raw[:64] + bytes([self._raw[64] + 27]))
         return self
 
@@ -62,14 +62,14 @@ class Signature:
         return self._raw
 
     @property
-    def plain(self) -> bool:
+    def is_ecdsa(self) -> bool:
         """Whether it has the length of a key's signature."""
-        return len(self._raw) == PLAIN_LENGTH
+        return len(self._raw) == ECDSA_LENGTH
 
     @property
     def vrs(self) -> tuple[int, bytes, bytes]:
-        """``v``, ``r`` and ``s`` of a plain signature; not for logs."""
-        if not self.plain:
+        """``v``, ``r`` and ``s`` of an ECDSA signature; not for logs."""
+        if not self.is_ecdsa:
             raise InvalidTerms(f"signature: {len(self._raw)} bytes have no v, r and s")
         return self._raw[64], self._raw[:32], self._raw[32:64]
 
@@ -104,7 +104,7 @@ def sign(message: TypedMessage, private_key: bytes | str) -> Signature:
 
 
 def recover(message: TypedMessage, signature: Signature) -> str | None:
-    """The address whose key made a plain signature of this message; None when there is none."""
+    """The address whose key made an ECDSA signature of this message; None when there is none."""
     v, r, s = signature.vrs
     numbers = (v, int.from_bytes(r, "big"), int.from_bytes(s, "big"))
     try:
@@ -118,9 +118,9 @@ def fault_of(message: TypedMessage, signature: Signature) -> tuple[Reason, str] 
 
     In the order of the token's own checks: length, s, v, signer.
     """
-    if not signature.plain:
+    if not signature.is_ecdsa:
         length = len(signature.secret_bytes)
-        return Reason.SIGNATURE_LENGTH, f"expected {PLAIN_LENGTH} bytes, found {length}"
+        return Reason.SIGNATURE_LENGTH, f"expected {ECDSA_LENGTH} bytes, found {length}"
     v, _, s = signature.vrs
     if int.from_bytes(s, "big") > SECP256K1_ORDER // 2:
         return Reason.SIGNATURE_S, "s is in the upper half of the curve's order"

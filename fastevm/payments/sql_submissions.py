@@ -250,7 +250,7 @@ class SqlSubmissions(SqlOrders):
     def open_submissions(
         self, chain_id: int, sender: str, least_nonce: int | None
     ) -> list[Submission]:
-        """Transactions of every account nonce whose fate is open, by nonce and bump."""
+        """Transactions of every account nonce whose outcome is open, by nonce and bump."""
         account = "shop = ? AND chain_id = ? AND sender = ?"
         values = list[Any]((self.shop, str(chain_id), sender))
         moving = [one.value for one in State if one.in_flight]

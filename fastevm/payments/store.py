@@ -212,7 +212,7 @@ class SubmissionStore(Protocol):
     def open_submissions(
         self, chain_id: int, sender: str, least_nonce: int | None
     ) -> list[Submission]:
-        """Transactions of every account nonce whose fate is open, by nonce and bump.
+        """Transactions of every account nonce whose outcome is open, by nonce and bump.
 
         Open are nonces from ``least_nonce`` on, those with a transaction that waits, and those of
         orders and movements that are under way.

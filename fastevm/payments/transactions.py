@@ -64,7 +64,7 @@ class Situation(NamedTuple):
     nonce: int
     funds: int
     quote: Quote
-    fates: dict[int, tuple[Any, Any]]
+    outcomes: dict[int, tuple[Any, Any]]
 
 
 class Prepared(NamedTuple):
@@ -240,7 +240,7 @@ class Transactions:
     # --- following --------------------------------------------------------------------------------
 
     async def follow(self, seen: "Situation | None" = None, *, behind: bool = False) -> None:
-        """Look at every transaction whose fate is open, and do what each one needs.
+        """Look at every transaction whose outcome is open, and do what each one needs.
 
         Those whose account nonce is not used in the canonical chain are open whatever was seen of
         them before: a reorganisation may have taken them back. ``seen`` is what a look has just
@@ -249,7 +249,7 @@ class Transactions:
         if seen is not None and not behind:
             self._count = seen.nonce
         groups = await to_thread(self.open_groups)
-        if seen is None or any(one.number not in seen.fates for one in _all(groups)):
+        if seen is None or any(one.number not in seen.outcomes for one in _all(groups)):
             seen = await self.situation(groups)
         if self._count is None or seen.nonce < self._count:
             # the first look, or a reorganisation: older nonces are open again
@@ -266,7 +266,7 @@ class Transactions:
     def asked(self, groups: Sequence[Sequence[Submission]]) -> list[Call]:
         """What :meth:`read` wants to know."""
         sender = self.signer.address
-        fates: list[Call] = [
+        outcomes: list[Call] = [
             (method, [one.transaction_hash])
             for one in _all(groups)
             if one.transaction_hash
@@ -276,25 +276,26 @@ class Transactions:
             ("eth_getTransactionCount", [sender, "latest"]),
             ("eth_getBalance", [sender, "latest"]),
             *FEE_CALLS,
-            *fates,
+            *outcomes,
         ]
 
     def read(self, groups: Sequence[Sequence[Submission]], answers: Sequence[Any]) -> Situation:
         """The answers to :meth:`asked`."""
         count, funds = answers[:2]
-        fees, fates = answers[2 : 2 + len(FEE_CALLS)], answers[2 + len(FEE_CALLS) :]
-        for answer in (count, funds, *fates):
+        fees, outcomes = answers[2 : 2 + len(FEE_CALLS)], answers[2 + len(FEE_CALLS) :]
+        for answer in (count, funds, *outcomes):
             if isinstance(answer, PaymentError):
                 raise answer
         signed = [one for one in _all(groups) if one.transaction_hash]
-        known = {one.number: (fates[2 * at], fates[2 * at + 1]) for at, one in enumerate(signed)}
+        pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
+        known = {one.number: pair for one, pair in zip(signed, pairs, strict=True)}
         unsigned = {one.number: (None, None) for one in _all(groups) if not one.transaction_hash}
         head = None if isinstance(fees[1], NodeRefusal) else head_of(fees[1])
         quote = quote_of(fees, self.policy)
         return Situation(head, int(count, 16), int(funds, 16), quote, known | unsigned)
 
     async def situation(self, groups: Sequence[Sequence[Submission]]) -> Situation:
-        """Ask for account, fees and fates."""
+        """Ask for account, fees and outcomes."""
         return self.read(groups, await self.node.batch(self.asked(groups)))
 
     def open_groups(self) -> list[list[Submission]]:
@@ -315,9 +316,9 @@ class Transactions:
 
         ``blocks``: transactions that the node has taken wait behind this nonce.
         """
-        included = next((one for one in group if seen.fates[one.number][0]), None)
+        included = next((one for one in group if seen.outcomes[one.number][0]), None)
         if included is not None:
-            await self._note_included(group, included, seen.fates[included.number][0])
+            await self._note_included(group, included, seen.outcomes[included.number][0])
             return
         newest = group[-1]
         if newest.account_nonce < seen.nonce:
@@ -347,7 +348,7 @@ class Transactions:
 
     async def _push(self, newest: Submission, seen: Situation) -> None:
         """Send again what the node does not know; make dearer what waits for too long."""
-        known = seen.fates[newest.number][1] is not None
+        known = seen.outcomes[newest.number][1] is not None
         late = self._is_late(newest, seen) and (known or newest.progress is Progress.REFUSED)
         may = newest.purpose is Purpose.FILL or newest.bump < self.policy.most_bumps
         if late and may:
@@ -445,7 +446,7 @@ class Transactions:
     async def _reserve(
         self, old: Submission, purpose: Purpose, fees: tuple[int, int], seen: Situation
     ) -> None:
-        fields = _plain(self._members(old))
+        fields = _drafted(self._members(old))
         fields |= {"maxFeePerGas": fees[0], "maxPriorityFeePerGas": fees[1]}
         if purpose is Purpose.FILL:
             fields |= {"to": self.signer.address, "data": "0x", "value": 0, "gas": FILL_GAS}
@@ -456,7 +457,7 @@ class Transactions:
             await self.carry_on(new)
 
 
-def _plain(members: dict[str, Any]) -> dict[str, Any]:
+def _drafted(members: dict[str, Any]) -> dict[str, Any]:
     """The members that are drafted, bytes as hex."""
     to, data = members["to"], members["data"]
     return {

@@ -158,7 +158,7 @@ def _base_json(base: FeedBase) -> dict[str, str]:
 
 
 def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
-    """The message in a text or binary frame, plain or packed with Brotli.
+    """The message in a text or binary frame, as JSON or packed with Brotli.
 
     Unknown members are ignored. FeedError for everything that is no message, and for one of more
     than ``limit`` bytes.
@@ -190,7 +190,7 @@ def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
 
 
 def _unpacked(frame: bytes, limit: int) -> str:
-    """Plain if it is text that begins with a brace, else Brotli: no byte tells them apart."""
+    """JSON if it is text that begins with a brace, else Brotli: no byte tells them apart."""
     try:
         text = frame.decode()
     except UnicodeDecodeError:
@@ -201,12 +201,12 @@ def _unpacked(frame: bytes, limit: int) -> str:
         _fail("frame", "compressed feeds need the package brotli")
     unpacker = brotli.Decompressor()
     try:
-        plain = unpacker.process(frame, output_buffer_limit=limit + 1)
-        if not unpacker.is_finished() and len(plain) <= limit:
+        unpacked = unpacker.process(frame, output_buffer_limit=limit + 1)
+        if not unpacker.is_finished() and len(unpacked) <= limit:
             _fail("frame", "neither JSON nor complete Brotli")
-        if len(plain) > limit:
+        if len(unpacked) > limit:
             _fail("frame", "payload too large")
-        return str(plain, "utf-8")
+        return str(unpacked, "utf-8")
     except (brotli.error, UnicodeDecodeError):
         _fail("frame", "neither JSON nor Brotli")
 

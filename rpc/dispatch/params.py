@@ -42,7 +42,7 @@ NEXT_BLOCK: Final = Param(decode_block, optional=True, default_in=_next_block)
 
 
 def decode_text(value: Any) -> str:
-    """Decode a plain string."""
+    """Decode a string."""
     if not isinstance(value, str):
         raise DecodeError(f"json: cannot unmarshal {json_kind(value)} into Go value of type string")
     return value

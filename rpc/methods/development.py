@@ -19,14 +19,14 @@ U256: Final = 2**256
 
 
 def decode_number(value: Any) -> int:
-    """Decode a count, a time or a number of seconds: a plain number, or a quantity."""
+    """Decode a count, a time or a number of seconds: a JSON number, or a quantity."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < U64:
         return value
     return decode_uint64(value)
 
 
 def decode_balance(value: Any) -> int:
-    """Decode wei: a plain number, or a quantity of at most 256 bits."""
+    """Decode wei: a JSON number, or a quantity of at most 256 bits."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < U256:
         return value
     return decode_uint256(value)

@@ -15,7 +15,7 @@ from tests.shared_data import SHARED
 
 ARCHIVE = SHARED / "fixtures" / "legacy_vm_tests.tar.zst"
 STOPPED = 1
-MODES = {"plain": {}, "remote": {"remote": True}, "suspended": {"suspend": True}}
+MODES = {"undisturbed": {}, "remote": {"remote": True}, "suspended": {"suspend": True}}
 
 
 def vm_tests() -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -18,7 +18,7 @@ from .cases import KEYS, PEOPLE, Case, Fields
 
 ANCESTORS = 256
 BYTES = ("sender", "to", "data")
-PLAIN = (
+UNCHANGED = (
     "type", "nonce", "gas_limit", "gas_price", "max_fee_per_gas", "max_priority_fee_per_gas",
     "value", "max_fee_per_blob_gas",
 )  # fmt: skip
@@ -47,7 +47,7 @@ def state_of(pre: dict[str, Fields]) -> Layer:
 
 def transaction_of(fields: Fields) -> Transaction:
     """The unsigned transaction of a case's fields."""
-    built: dict[str, Any] = {name: fields[name] for name in PLAIN if name in fields}
+    built: dict[str, Any] = {name: fields[name] for name in UNCHANGED if name in fields}
     for name in BYTES:
         built[name] = unhexed(fields[name]) if fields[name] else None
     if "access_list" in fields:

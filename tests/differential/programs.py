@@ -1,4 +1,4 @@
-"""Random programs: structured ones that get somewhere, mutated ones, and plain noise."""
+"""Random programs: structured ones that get somewhere, mutated ones, and random bytes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

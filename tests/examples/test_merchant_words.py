@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from examples.merchant import words
-from examples.merchant.desk import money
+from examples.merchant.sales import money
 from examples.merchant.view import ACTIONS, cause_of, event_of, view_of, words_of
 from fastevm.payments import (
     Actor,

@@ -90,7 +90,7 @@ def fetched(case: Case) -> str | None:
 
 
 def traced(case: Case) -> str | None:
-    """The traced twin of the loop does what the plain one does; a full buffer loses no record."""
+    """The traced loop does what the untraced one does; a full buffer loses no record."""
     usual = executed(case)
     everything = StepTrace(calls=True, memory=True, return_data=True)
     whole, parts = StepTrace(calls=True), StepTrace(calls=True, limit=SMALL_TRACE)

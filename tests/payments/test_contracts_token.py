@@ -276,7 +276,7 @@ def test_roles_are_asked_for(token: Deployed) -> None:
     assert told("mint", STRANGER.address, 1) == "FiatToken: caller is not a minter"
 
 
-def test_a_block_keeps_the_balance_and_stops_plain_transfers(token: Deployed) -> None:
+def test_a_block_keeps_the_balance_and_stops_transfers(token: Deployed) -> None:
     (event,) = token.events(token.send("blacklist", PAYER.address))
     assert event and event.arguments == {"account": PAYER.address.lower()}
     assert token.read("isBlacklisted", PAYER.address) is True

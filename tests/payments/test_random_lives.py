@@ -166,7 +166,7 @@ class Lives(RuleBasedStateMachine):
         self.other(self.market.admin, "mint", self.market.payer.address, 2 * VALUE)
 
     @rule()
-    def pay_plainly(self) -> None:
+    def pay_by_transfer(self) -> None:
         """A transfer of the same amount that belongs to no order."""
         self.other(self.market.payer, "transfer", self.market.shop.address, VALUE)
 

@@ -31,7 +31,7 @@ def call(market: Market, contract: str, function: str, *arguments: Any, who: Any
     market.send(who, market.contracts[contract], data)
 
 
-async def test_plain_transfers_are_in_the_ledger_whoever_sends_them(still: Market) -> None:
+async def test_transfers_by_hand_are_in_the_ledger_whoever_sends_them(still: Market) -> None:
     merchant = still.merchant()
     still.do(still.payer, "transfer", still.shop.address, 5)
     still.do(still.shop, "transfer", still.stranger.address, 2)

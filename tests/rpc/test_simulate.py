@@ -336,10 +336,10 @@ def test_the_address_of_a_moved_precompile_stays_warm_and_the_new_one_is_cold(ge
 def test_an_empty_account_made_by_an_override_stays_until_it_is_touched(geth: str) -> None:
     empty = {C: {"code": "0x"}}
     untouched = blocks(geth, one_block(state=empty))[0]
-    plain = blocks(geth, one_block())[0]
+    absent = blocks(geth, one_block())[0]
     touched = blocks(geth, one_block({"from": A, "to": C}, state=empty))[0]
     without = blocks(geth, one_block({"from": A, "to": C}))[0]
-    assert untouched["stateRoot"] != plain["stateRoot"]
+    assert untouched["stateRoot"] != absent["stateRoot"]
     assert touched["stateRoot"] == without["stateRoot"]
 
 

@@ -18,6 +18,10 @@ REPLACED = {
     r"\bdoors?\b": "test support, listener, public class",
     r"\bforesee\w*|\bforeseen\b": "predecode",
     r"\bpatien(ce|t)\b": "loop budget, timeout",
+    r"(?<!text/)\bplain|_plain\b": "untraced, simple call, or what is meant",
+    r"\bdesks?\b|_desk\b": "service",
+    r"\bfates?\b": "outcome, route",
+    r"\bheirs?\b": "beneficiary",
 }
 # Words that are good English but no names of files.
 NO_FILE_NAMES = {

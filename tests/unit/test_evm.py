@@ -63,7 +63,7 @@ def test_a_deployment_returns_the_address_of_the_code(evm: EVM) -> None:
     assert evm.nonce(result.created_address) == 1
 
 
-def test_a_plain_transfer_moves_ether(evm: EVM) -> None:
+def test_a_transfer_moves_ether(evm: EVM) -> None:
     result = evm.transact(BOB, sender=ALICE, value=5, gas=21_000)
     assert result.success
     assert result.gas_used == 21_000

@@ -65,12 +65,12 @@ class Entry:
     def read_log(self, topics: Sequence[bytes], data: bytes) -> Decoded | None:
         """The arguments of a log of this event; None if it is laid out otherwise."""
         indexed = [kind for _, kind, is_indexed in self.inputs if is_indexed]
-        plain = [kind for _, kind, is_indexed in self.inputs if not is_indexed]
+        unindexed = [kind for _, kind, is_indexed in self.inputs if not is_indexed]
         if not topics or topics[0] != self.hash or len(topics) != 1 + len(indexed):
             return None
         try:
             found = iter(decode(indexed, b"".join(topics[1:])))
-            rest = iter(decode(plain, data))
+            rest = iter(decode(unindexed, data))
         except DecodingError:
             return None
         return Decoded(

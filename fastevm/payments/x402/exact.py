@@ -4,7 +4,7 @@ from typing import Final
 
 from fastevm.payments.authorization import Kind
 from fastevm.payments.calls import call_data, capture_data
-from fastevm.payments.signatures import PLAIN_LENGTH, Signature
+from fastevm.payments.signatures import ECDSA_LENGTH, Signature
 from fastevm.payments.tokens import BYTES_OVERLOAD, Token
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.claims import (
@@ -92,11 +92,11 @@ def _calls(token: Token, claim: Claim, signature: bytes) -> list[tuple[str, byte
     made = []
     if token.long_signatures:
         made.append(call_data(BYTES_OVERLOAD, *members, signature))
-    if len(signature) == PLAIN_LENGTH:
+    if len(signature) == ECDSA_LENGTH:
         v = signature[64]
-        plain = signature[:64] + bytes([v + 27 if v < 2 else v])
-        if plain != signature or not made:
-            made.append(capture_data(claim.authorization, Signature(plain)))
+        with_v = signature[:64] + bytes([v + 27 if v < 2 else v])
+        if with_v != signature or not made:
+            made.append(capture_data(claim.authorization, Signature(with_v)))
     if not made:
         raise Refused(reasons.SIGNATURE, "this token takes signatures of 65 bytes only")
     return [(token.domain.token, data) for data in made]

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.facilitator import Facilitator
-from fastevm.payments.x402.hold_desk import HoldDesk
+from fastevm.payments.x402.hold_routes import HoldRoutes
 from fastevm.payments.x402.messages import (
     LONGEST_BODY,
     Json,
@@ -51,7 +51,7 @@ def application(facilitator: Facilitator, token: str | None = None) -> web.Appli
         ]
     )
     if token is not None:
-        app.add_routes(HoldDesk(facilitator).routes())
+        app.add_routes(HoldRoutes(facilitator).routes())
     app.cleanup_ctx.append(host.tended)
     return app
 

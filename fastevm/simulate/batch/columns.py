@@ -50,19 +50,19 @@ class Columns:
         return len(self.calls) - 1
 
 
-def columns_of(chunk: Results) -> Columns:
-    """The columns of a chunk's results."""
-    packed = chunk.columns()
-    bundles, addresses, changes = chunk.balances()
+def columns_of(results: Results) -> Columns:
+    """The columns of the results of some bundles."""
+    packed = results.columns()
+    bundles, addresses, changes = results.balances()
     return Columns(
-        first=chunk.first,
+        first=results.first,
         calls=_numbers(packed["calls"]),
         status=_numbers(packed["status"]),
         gas_used=_numbers(packed["gas_used"]),
         max_used_gas=_numbers(packed["max_used_gas"]),
         offsets=_numbers(packed["offsets"]),
         output=packed["output"],
-        errors={chunk.first + at: error for at, error in chunk.faults.items()},
+        errors={results.first + at: error for at, error in results.faults.items()},
         balance_bundle=_numbers(bundles),
         balance_address=_rows(addresses, 20),
         balance_change=_rows(changes, 32),

@@ -37,8 +37,8 @@ class Simulations(Generic[T]):
 
     def _results(self) -> Generator[T, None, None]:
         try:
-            for chunk in self._chunks:
-                yield from self._items(chunk)
+            for results in self._chunks:
+                yield from self._items(results)
         finally:
             self._chunks.close()
 
@@ -51,8 +51,8 @@ class Simulations(Generic[T]):
     async def __aiter__(self) -> AsyncIterator[T]:
         from asyncio import to_thread  # slow to load, and who waits has done so
 
-        while (chunk := await to_thread(next, self._chunks, None)) is not None:
-            for item in self._items(chunk):
+        while (results := await to_thread(next, self._chunks, None)) is not None:
+            for item in self._items(results):
                 yield item
 
     def __await__(self) -> Generator[Any, None, list[T]]:
@@ -100,28 +100,28 @@ class Count:
     def __init__(self, progress: Progress | None, total: int | None) -> None:
         self.progress, self.total, self.done = progress, total, 0
 
-    def add(self, chunk: Results) -> Results:
-        self.done += chunk.count
+    def add(self, results: Results) -> Results:
+        self.done += results.count
         if self.progress is not None:
             self.progress(self.done, self.total)
-        return chunk
+        return results
 
 
 def here(base_block: BaseBlock, slicer: Slicer, count: Count) -> Generator[Results, None, None]:
     """Run all chunks in this thread."""
     while (taken := slicer.take()) is not None:
         started = time.perf_counter()
-        chunk = base_block.run(*taken)
-        slicer.learn(chunk.count, time.perf_counter() - started)
-        yield count.add(chunk)
+        results = base_block.run(*taken)
+        slicer.learn(results.count, time.perf_counter() - started)
+        yield count.add(results)
 
 
 def timed(base_block: BaseBlock, slicer: Slicer, first: int, payloads: list[Any]) -> Results:
     """Run a chunk in a worker thread."""
     started = time.perf_counter()
-    chunk = base_block.run(first, payloads)
-    slicer.learn(chunk.count, time.perf_counter() - started)
-    return chunk
+    results = base_block.run(first, payloads)
+    slicer.learn(results.count, time.perf_counter() - started)
+    return results
 
 
 def on_threads(
@@ -150,15 +150,15 @@ def on_executor(
         return executor.submit(run_shipped, shipment.key, None, first, payloads)
 
     def answered(future: "Future[Any]", first: int, payloads: list[Any]) -> Results:
-        chunk = future.result()
-        if chunk is None and shipment.sent:
-            chunk = submit(first, payloads).result()  # it may have come there in the meantime
-        if chunk is None:
+        results = future.result()
+        if results is None and shipment.sent:
+            results = submit(first, payloads).result()  # it may have come there in the meantime
+        if results is None:
             shipment.sent = True
             again = executor.submit(run_shipped, shipment.key, shipment.data, first, payloads)
-            chunk = again.result()
-        assert isinstance(chunk, Results)
-        return chunk
+            results = again.result()
+        assert isinstance(results, Results)
+        return results
 
     yield from flow(submit, slicer, count, workers * CHUNKS_PER_WORKER, ordered, answered)
 
@@ -252,9 +252,9 @@ def chunks_of(
     return on_threads(base_block, slicer, count, threads, ordered)
 
 
-def _as_columns(chunk: Results) -> list[Columns]:
-    return [columns_of(chunk)]
+def _as_columns(results: Results) -> list[Columns]:
+    return [columns_of(results)]
 
 
-def _as_results(chunk: Results) -> list[BundleResult]:
-    return chunk.results()
+def _as_results(results: Results) -> list[BundleResult]:
+    return results.results()

@@ -169,7 +169,7 @@ cdef void put_escaped(JsonText* t, uint8_t character) noexcept nogil:
 
 
 cdef void json_string(JsonText* t, const uint8_t* text, size_t size) noexcept nogil:
-    cdef size_t at = 0, plain = 0
+    cdef size_t at = 0, unescaped = 0
     cdef int step
     json_put(t, b'"')
     while at < size:
@@ -180,15 +180,15 @@ cdef void json_string(JsonText* t, const uint8_t* text, size_t size) noexcept no
         if step > 1:
             at += <size_t>step
             continue
-        json_raw(t, text + plain, at - plain)
+        json_raw(t, text + unescaped, at - unescaped)
         if step == 1:
             put_escaped(t, text[at])
         else:
             json_raw(t, REPLACEMENT, REPLACEMENT_SIZE)
             step = -step
         at += <size_t>step
-        plain = at
-    json_raw(t, text + plain, at - plain)
+        unescaped = at
+    json_raw(t, text + unescaped, at - unescaped)
     json_put(t, b'"')
 
 

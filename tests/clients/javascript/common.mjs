@@ -24,7 +24,7 @@ export function within(start) {
   });
 }
 
-const plain = (_, value) => (typeof value === "bigint" ? Number(value) : value);
+const asNumber = (_, value) => (typeof value === "bigint" ? Number(value) : value);
 
 export async function main() {
   for (const [name, run] of programs) {
@@ -34,7 +34,7 @@ export async function main() {
     } catch (error) {
       told = { name, error: String(error.message ?? error) };
     }
-    console.log(JSON.stringify(told, plain));
+    console.log(JSON.stringify(told, asNumber));
   }
   process.exit(0); // sockets and polls of the clients would keep it alive
 }

@@ -19,7 +19,7 @@ ROOM = 1_000 * PRICE
 
 @asynccontextmanager
 async def hotel(town: Street, lane: Any) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
-    """A hotel that holds the price of a room: its address, and the desk of who captures it."""
+    """A hotel that holds the price of a room: its address, and the service of who captures it."""
     facilitator = Facilitator([lane], [AuthCapture()])
     wall = Paywall(facilitator, {"GET /room": Sale([town.hold(lane.account, amount=ROOM)])})
 
@@ -29,9 +29,9 @@ async def hotel(town: Street, lane: Any) -> AsyncIterator[tuple[str, aiohttp.Cli
     app = web.Application(middlewares=[payment_middleware(wall)])
     app.router.add_get("/room", room)
     async with (
-        Served(application(facilitator, "secret")) as desk,
+        Served(application(facilitator, "secret")) as service,
         Served(app) as served,
-        aiohttp.ClientSession(desk.url, headers=BEARER) as session,
+        aiohttp.ClientSession(service.url, headers=BEARER) as session,
     ):
         yield served.url + "/room", session
 
@@ -138,8 +138,8 @@ async def test_what_is_asked_wrongly_moves_nothing(
 
 async def test_without_the_token_nobody_moves_anything(town: Street) -> None:
     async with (
-        Served(application(Facilitator([town.lane()], [AuthCapture()]))) as open_desk,
-        aiohttp.ClientSession(open_desk.url) as session,
+        Served(application(Facilitator([town.lane()], [AuthCapture()]))) as unprotected,
+        aiohttp.ClientSession(unprotected.url) as session,
         session.get("/holds") as answer,
     ):
         assert answer.status == 404

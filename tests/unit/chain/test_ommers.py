@@ -99,11 +99,11 @@ def test_an_uncle_s_header_must_be_valid():
 def test_uncles_raise_the_difficulty_of_the_next_block():
     chain = new_chain("London")
     grow(chain, 3)
-    plain = build(chain, extra_data=b"p")[0]
+    childless = build(chain, extra_data=b"p")[0]
     nephew = build(chain, ommers=[uncle_of(chain, chain.block_by_number(1))])[0]
-    chain.add(plain)
+    chain.add(childless)
     chain.add(nephew)
-    after = [build(chain, parent=block)[0].header.difficulty for block in (plain, nephew)]
+    after = [build(chain, parent=block)[0].header.difficulty for block in (childless, nephew)]
     assert after[0] < after[1]
 
 

@@ -119,9 +119,9 @@ def test_all_runs_each_archive_by_what_is_in_it(
     assert lines[7] == "2 passed, 1 failed, 0 skipped"
 
 
-@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("uncompressed", [True, False])
 def test_a_release_is_run_whole_or_by_one_suite(
-    plain: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    uncompressed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files: dict[str, dict[str, object]] = {
         "fixtures/.meta/index.json": {"root_hash": "0x00", "test_cases": []},
@@ -130,7 +130,7 @@ def test_a_release_is_run_whole_or_by_one_suite(
         "fixtures/rlp_tests/b.json": GOOD,
     }
     place = tmp_path / "release.tar"
-    if plain:
+    if uncompressed:
         place = tmp_path / "release"
         for name, content in files.items():
             (place / name).parent.mkdir(parents=True)

@@ -133,11 +133,11 @@ def test_progress_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
             return True
 
     (tmp_path / "one.json").write_text('{"good": ["London", "pass"]}')
-    terminal, plain = Terminal(), io.StringIO()
+    terminal, pipe = Terminal(), io.StringIO()
     run_suite(suite, [tmp_path], output=terminal)
-    run_suite(suite, [tmp_path], output=plain)
+    run_suite(suite, [tmp_path], output=pipe)
     assert "1 passed, 0 failed, 0 skipped" in terminal.getvalue()
-    assert plain.getvalue() == ""
+    assert pipe.getvalue() == ""
 
 
 def test_tallies_add_up() -> None:

@@ -61,7 +61,7 @@ def test_a_compressed_stream_cut_between_two_files_is_noticed(tmp_path: Path) ->
         list(files_of([path]))
 
 
-def test_a_plain_archive_cut_between_two_files_is_noticed(tmp_path: Path) -> None:
+def test_an_uncompressed_archive_cut_between_two_files_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "suite.tar"
     path.write_bytes(tar_of({"one.json": bytes(512), "two.json": bytes(512)})[:1024])
     with pytest.raises(SourceError, match="cut off"):

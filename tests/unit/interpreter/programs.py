@@ -44,7 +44,7 @@ _NUMBERS = st.one_of(
 _CALLS = ("CALL", "CALLCODE", "DELEGATECALL", "STATICCALL")
 _ENDINGS = ("STOP", "RETURN", "REVERT", "INVALID", "SELFDESTRUCT", "JUMP", "JUMPI", "JUMPDEST")
 _SPECIAL = (*_CALLS, *_ENDINGS, "CREATE", "CREATE2", "EXTCODECOPY")
-_PLAIN = [op for op in OPCODES if op.mnemonic not in _SPECIAL]
+_STACK_ONLY = [op for op in OPCODES if op.mnemonic not in _SPECIAL]
 _INITCODES = (
     b"",
     asm("STOP"),
@@ -60,7 +60,7 @@ _INITCODES = (
 @st.composite
 def op_step(draw: st.DrawFn) -> bytes:
     """Any op with as many operands as it needs, and its results taken off, mostly."""
-    op = draw(st.sampled_from(_PLAIN))
+    op = draw(st.sampled_from(_STACK_ONLY))
     operands = [draw(_NUMBERS if op.kind.value != "memory" else _SMALL) for _ in range(op.pops)]
     if op.mnemonic.startswith(("LOG", "KECCAK", "CALLDATACOPY", "CODECOPY", "RETURNDATACOPY")):
         operands = [draw(_SMALL) for _ in operands]

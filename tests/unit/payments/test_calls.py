@@ -16,18 +16,18 @@ from .test_authorization import KEY, PAYER, SEPOLIA, TERMS
 
 RECEIVE = Authorization(SEPOLIA, TERMS)
 TRANSFER = Authorization(SEPOLIA, TERMS, Kind.TRANSFER)
-PLAIN, LONG = sign(RECEIVE, KEY), Signature(bytes(range(70)))
+BY_KEY, LONG = sign(RECEIVE, KEY), Signature(bytes(range(70)))
 CASES = {
-    "ef55bec6": capture_data(RECEIVE, PLAIN),
+    "ef55bec6": capture_data(RECEIVE, BY_KEY),
     "88b7ab63": capture_data(RECEIVE, LONG),
-    "e3ee160e": capture_data(TRANSFER, PLAIN),
+    "e3ee160e": capture_data(TRANSFER, BY_KEY),
     "cf092995": capture_data(TRANSFER, LONG),
-    "5a049a70": cancel_data(RECEIVE.cancellation, PLAIN),
+    "5a049a70": cancel_data(RECEIVE.cancellation, BY_KEY),
     "b7b72899": cancel_data(RECEIVE.cancellation, LONG),
     "e94a0102": state_data(PAYER, TERMS.nonce),
     "70a08231": balance_data(PAYER),
     "3644e515": separator_data(),
-    "1626ba7e": wallet_data(RECEIVE.digest, PLAIN),
+    "1626ba7e": wallet_data(RECEIVE.digest, BY_KEY),
 }
 
 
@@ -38,7 +38,7 @@ def test_selectors_are_those_of_deployed_tokens(selector: str) -> None:
 
 def test_arguments_follow_in_the_order_of_the_terms() -> None:
     words = CASES["ef55bec6"][4:]
-    v, r, s = PLAIN.vrs
+    v, r, s = BY_KEY.vrs
     assert len(words) == 9 * 32
     assert words[2 * 32 : 3 * 32] == TERMS.value.to_bytes(32, "big")
     assert words[5 * 32 :] == TERMS.nonce + v.to_bytes(32, "big") + r + s

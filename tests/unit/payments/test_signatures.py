@@ -45,7 +45,7 @@ def test_what_is_no_signature_is_refused(value: Any) -> None:
 
 
 def test_a_signature_of_a_wallet_has_a_limit() -> None:
-    assert not Signature(bytes(LONGEST)).plain
+    assert not Signature(bytes(LONGEST)).is_ecdsa
     with pytest.raises(InvalidTerms):
         Signature(bytes(LONGEST + 1))
 

@@ -1,6 +1,6 @@
-"""Plain reads take a way of their own, from text to text: it answers as the handlers do.
+"""Reads of the newest state go from text to text: the answers are those of the handlers.
 
-Requests are generated and damaged at random; a dispatcher that knows no plain reads is the oracle.
+Requests are generated and damaged at random; a dispatcher without that path is the oracle.
 """
 
 import json
@@ -43,7 +43,7 @@ def node() -> FakeNode:
 
 
 @pytest.fixture
-def plain(node: FakeNode, make_caller: MakeCaller) -> Caller:
+def caller(node: FakeNode, make_caller: MakeCaller) -> Caller:
     return make_caller(node)
 
 
@@ -108,26 +108,26 @@ def body(dice: random.Random) -> bytes:
     return bytes(raw)
 
 
-async def test_every_answer_is_that_of_the_handlers(plain: Caller, oracle: Respond) -> None:
-    dice, respond, understood = random.Random(11), plain.dispatcher.answer, 0
+async def test_every_answer_is_that_of_the_handlers(caller: Caller, oracle: Respond) -> None:
+    dice, respond, understood = random.Random(11), caller.dispatcher.answer, 0
     for _ in range(ROUNDS):
         raw = body(dice)
         assert await respond(raw) == await oracle(raw), raw
-        understood += plain.dispatcher.reads.read(raw)
+        understood += caller.dispatcher.reads.read(raw)
     assert understood > ROUNDS // 5
 
 
 @pytest.mark.parametrize("name", METHOD_NAMES)
 @pytest.mark.parametrize("tag", ["latest", "pending"])
-async def test_each_plain_read_is_understood(
-    plain: Caller, oracle: Respond, name: str, tag: str
+async def test_each_read_of_state_is_understood(
+    caller: Caller, oracle: Respond, name: str, tag: str
 ) -> None:
     what = METHODS[name].reads
     params = {Read.BLOCK_NUMBER: [], Read.CHAIN_ID: [], Read.STORAGE: ["0x" + A.hex(), "0x1", tag]}
     call = {"jsonrpc": "2.0", "id": 1, "method": name}
     raw = json.dumps(call | {"params": params.get(what, ["0x" + A.hex(), tag])}).encode()
-    assert plain.dispatcher.reads.read(raw)
-    assert await plain.dispatcher.answer(raw) == await oracle(raw)
+    assert caller.dispatcher.reads.read(raw)
+    assert await caller.dispatcher.answer(raw) == await oracle(raw)
     assert json.loads(await oracle(raw))["result"]
 
 
@@ -153,11 +153,11 @@ async def test_an_answer_beyond_the_limit_is_cut_as_ever(
     assert "too large" in answers[-1]["error"]["message"]
 
 
-async def test_reads_are_counted_by_method(plain: Caller) -> None:
+async def test_reads_are_counted_by_method(caller: Caller) -> None:
     call = '{"jsonrpc":"2.0","id":1,"method":"%s","params":[]}'
     names = ["eth_blockNumber", "eth_chainId", "eth_blockNumber"]
-    await plain.dispatcher.answer(("[" + ",".join(call % name for name in names) + "]").encode())
-    text = plain.dispatcher.metrics.render({})
+    await caller.dispatcher.answer(("[" + ",".join(call % name for name in names) + "]").encode())
+    text = caller.dispatcher.metrics.render({})
     assert 'requests_total{method="eth_blockNumber"} 2' in text
     assert 'requests_total{method="eth_chainId"} 1' in text
 
@@ -169,7 +169,7 @@ def test_a_method_that_is_not_there_is_not_read() -> None:
     assert reads.read(b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}')
 
 
-def test_a_state_that_is_no_layer_is_left_to_the_handlers(plain: Caller) -> None:
-    reads = plain.dispatcher.reads
+def test_a_state_that_is_no_layer_is_left_to_the_handlers(caller: Caller) -> None:
+    reads = caller.dispatcher.reads
     assert reads.read(b'{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}')
     assert reads.answer(object(), object(), 1, 1, 1_000) is None

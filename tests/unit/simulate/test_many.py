@@ -139,8 +139,8 @@ def test_typed_payloads_and_lists_of_calls_are_read_too() -> None:
     typed = SimulatePayload(
         blocks=(BlockStateCalls(calls=(CallRequest(sender=A, to=B, data=data),)),)
     )
-    plain = [{"from": A, "to": B, "data": data}]
-    outputs = [r.calls[0].output for r in simulate_many(STATE, [typed, plain], threads=1)]
+    as_dict = [{"from": A, "to": B, "data": data}]
+    outputs = [r.calls[0].output for r in simulate_many(STATE, [typed, as_dict], threads=1)]
     assert outputs == [(7).to_bytes(32, "big")] * 2
 
 

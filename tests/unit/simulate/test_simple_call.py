@@ -1,4 +1,4 @@
-"""Plain calls take a short way: they must end as the long way ends, in every detail."""
+"""A simple call on the fast path gives what it gives on the general path, in every detail."""
 
 import random
 from dataclasses import replace
@@ -43,7 +43,7 @@ def view_with(program: str) -> StateView:
 
 
 def request(rng: random.Random) -> CallRequest:
-    """A call with any plain members."""
+    """A call with any simple members."""
     made = CallRequest(
         sender=rng.choice((RICH, POOR, bytes(20))),
         to=rng.choice((CODE, CODE, CODE, POOR, None)),
@@ -85,12 +85,12 @@ def test_both_ways_end_alike(program: str) -> None:
         assert (short.funds(), short.gas_limit) == (long.funds(), long.gas_limit)
 
 
-def test_only_what_is_plain_takes_the_short_way() -> None:
-    view, plain = view_with("stop"), CallRequest(to=CODE)
-    assert isinstance(attempt_of(view, plain, None, None), SimpleAttempt)
-    assert isinstance(attempt_of(view, replace(plain, access_list=()), None, None), Attempt)
+def test_only_a_simple_call_takes_the_fast_path() -> None:
+    view, simple = view_with("stop"), CallRequest(to=CODE)
+    assert isinstance(attempt_of(view, simple, None, None), SimpleAttempt)
+    assert isinstance(attempt_of(view, replace(simple, access_list=()), None, None), Attempt)
     overrides = replace(NO_BLOCK_OVERRIDES, number=9)
-    assert isinstance(attempt_of(view, plain, None, overrides), Attempt)
+    assert isinstance(attempt_of(view, simple, None, overrides), Attempt)
 
 
 def test_a_thread_changes_from_view_to_view() -> None:

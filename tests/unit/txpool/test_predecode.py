@@ -12,8 +12,8 @@ KEY = b"\x01" * 32
 
 
 def raw(nonce: int) -> bytes:
-    plain = Transaction.build(chain_id=1, type=2, nonce=nonce, gas_limit=21_000, to=bytes(20))
-    return plain.sign(KEY).raw
+    unsigned = Transaction.build(chain_id=1, type=2, nonce=nonce, gas_limit=21_000, to=bytes(20))
+    return unsigned.sign(KEY).raw
 
 
 def test_a_predecoded_transaction_has_its_sender_and_is_taken_once() -> None:

@@ -38,10 +38,10 @@ def text(number: int = 0, **changes: Any) -> str:
 @pytest.mark.parametrize(
     "packed",
     [
-        lambda plain: plain,
-        lambda plain: plain.encode(),
-        lambda plain: ("\n " + plain).encode(),
-        lambda plain: brotli.compress(plain.encode(), quality=5),
+        lambda text: text,
+        lambda text: text.encode(),
+        lambda text: ("\n " + text).encode(),
+        lambda text: brotli.compress(text.encode(), quality=5),
         compress,
     ],
 )

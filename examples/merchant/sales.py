@@ -1,4 +1,4 @@
-"""The shop's desk: sells, and keeps the pages current. Payments themselves are `Merchant`'s."""
+"""Takes orders and keeps the pages current. The payments themselves are `Merchant`'s."""
 
 import asyncio
 import itertools
@@ -47,7 +47,7 @@ ITEMS: Final = (
 NAMES: Final = {item.id: item.name for item in ITEMS}
 
 
-class Desk:
+class Sales:
     """Between the pages and `Merchant`: prices, the buyer's side of cancelling, and the views."""
 
     def __init__(self, merchant: Merchant, stream: Stream) -> None:

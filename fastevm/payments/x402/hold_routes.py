@@ -38,7 +38,7 @@ STATES: Final = (State.AUTHORIZING, State.HELD, State.CAPTURED, State.PAID, Stat
 Work = Callable[[Lane, Order, Json], Awaitable[Movement]]
 
 
-class HoldDesk:
+class HoldRoutes:
     """The routes of who may move what is held."""
 
     def __init__(self, facilitator: Facilitator) -> None:
