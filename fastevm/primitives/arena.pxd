@@ -32,8 +32,3 @@ cdef inline void* arena_alloc(Arena* arena, size_t size) noexcept nogil:
         arena.cursor = p + ((size + 15) & ~<size_t>15)
         return p
     return arena_alloc_slow(arena, size)
-
-
-# Bytes held, used or not.
-cdef inline size_t arena_bytes(const Arena* arena) noexcept nogil:
-    return arena.bytes

@@ -5,7 +5,6 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 cdef enum:
     SHORT_KEY = 20
     LONG_KEY = 32
-    MAP_GROUP = 16
 
 
 # Every leaf begins so; the key's bytes follow, then whatever the owner keeps there.

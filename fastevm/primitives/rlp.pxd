@@ -76,4 +76,3 @@ cdef bint rlp_list_end(Buffer* buffer, size_t mark) noexcept nogil
 cdef size_t rlp_header_size(size_t size) noexcept nogil    # not for a single byte below 0x80
 cdef size_t rlp_bytes_size(const uint8_t* data, size_t size) noexcept nogil
 cdef size_t rlp_uint64_size(uint64_t value) noexcept nogil
-cdef size_t rlp_word_size(const Word* value) noexcept nogil

@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memmove
 from fastevm.primitives.buffer cimport buffer_free, buffer_reserve
 from fastevm.primitives.intrinsics cimport clz64, store64_big, unlikely
 from fastevm.primitives.word cimport (
-    word_bits, word_fits64, word_load_n, word_store,
+    word_bits, word_load_n, word_store,
 )
 
 
@@ -272,12 +272,6 @@ cdef size_t rlp_bytes_size(const uint8_t* data, size_t size) noexcept nogil:
 
 cdef size_t rlp_uint64_size(uint64_t value) noexcept nogil:
     return 1 if value < STRING else 1 + bytes_of(value)
-
-
-cdef size_t rlp_word_size(const Word* value) noexcept nogil:
-    if word_fits64(value):
-        return rlp_uint64_size(value.d[0])
-    return 1 + <size_t>(word_bits(value) + 7) // 8
 
 
 # --- Python functions ---

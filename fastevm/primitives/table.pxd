@@ -42,12 +42,6 @@ cdef inline uint64_t hash_address(const Address* key, uint64_t seed) noexcept no
     return hash_limbs(load64(key.b), load64(key.b + 8), load32(key.b + 16), 0, seed)
 
 
-cdef inline uint64_t hash_address_word(
-    const Address* address, const Word* key, uint64_t seed
-) noexcept nogil:
-    return hash_word(key, hash_address(address, seed))
-
-
 # The smallest capacity (a power of two, at least 8) that holds `count` keys at three quarters full.
 cdef inline size_t table_capacity(size_t count) noexcept nogil:
     cdef size_t capacity = 8

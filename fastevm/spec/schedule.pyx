@@ -1,4 +1,7 @@
-"""Packs a fork into one flat C struct, so that prices and flags are read without Python."""
+"""Packs a fork into one flat C struct, so that prices and flags are read without Python.
+
+The values, such as the prices of SSTORE, stand under their EIP in ``eips.py``.
+"""
 
 from functools import lru_cache
 from types import MappingProxyType

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from fastevm.primitives.arena cimport (
-    Arena, arena_alloc, arena_bytes, arena_free, arena_new, arena_reset,
+    Arena, arena_alloc, arena_free, arena_new, arena_reset,
 )
 from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free, buffer_reserve
 from fastevm.primitives.hashes cimport Address, Hash
@@ -24,10 +24,10 @@ from fastevm.primitives.rlp cimport (
     RlpCursor, RlpItem, rlp_append_bytes, rlp_append_list_header, rlp_append_uint64,
     rlp_append_word, rlp_bytes_size, rlp_count, rlp_done, rlp_header_size, rlp_list_begin,
     rlp_list_end, rlp_next, rlp_next_bytes, rlp_next_fixed, rlp_next_list, rlp_next_raw,
-    rlp_next_uint64, rlp_next_word, rlp_open, rlp_uint64_size, rlp_word_size,
+    rlp_next_uint64, rlp_next_word, rlp_open, rlp_uint64_size,
 )
 from fastevm.primitives.table cimport (
-    hash_address, hash_address_word, hash_hash, hash_word, table_capacity, table_is_full,
+    hash_address, hash_hash, hash_word, table_capacity, table_is_full,
 )
 from fastevm.primitives.word cimport (
     Word, word_bits, word_from_address, word_from_int, word_load, word_load_n, word_store,
@@ -187,7 +187,7 @@ cdef class ArenaObject:
     @property
     def held(self) -> int:
         """Bytes held, used or not."""
-        return arena_bytes(self.arena)
+        return self.arena.bytes
 
 
 # --- tables ---
@@ -203,7 +203,6 @@ def table_hashes(address: bytes, number: int, seed: int) -> dict[str, int]:
         "address": hash_address(&a, seed),
         "word": hash_word(&word, seed),
         "hash": hash_hash(&big_endian, seed),
-        "address_word": hash_address_word(&a, &word, seed),
     }
 
 
@@ -347,12 +346,11 @@ def rlp_written(numbers: list[int], strings: list[bytes]) -> tuple[bytes, int]:
     cdef bint ok = True
     for number in numbers:
         word_from_int(&word, number)
-        outer += rlp_word_size(&word)
         if number >> 64 == 0:
+            outer += rlp_uint64_size(word.d[0])
             ok = ok and rlp_append_uint64(&buffer, word.d[0])
-            if rlp_uint64_size(word.d[0]) != rlp_word_size(&word):
-                raise AssertionError("the size of a number depends on its type")
         else:
+            outer += 1 + <size_t>(number.bit_length() + 7) // 8
             ok = ok and rlp_append_word(&buffer, &word)
     for text in strings:
         inner += rlp_bytes_size(<const uint8_t*>text, <size_t>len(text))

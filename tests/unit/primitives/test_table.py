@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fastevm.testing.primitives import capacity_for, is_full, table_hashes
 
-NAMES = ["address", "word", "hash", "address_word"]
+NAMES = ["address", "word", "hash"]
 
 
 def hashes(number: int, seed: int, name: str) -> int:
@@ -27,12 +27,6 @@ def test_consecutive_keys_spread_over_a_table(name: str, shift: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_another_seed_gives_another_hash(name: str) -> None:
     assert len({hashes(1, seed, name) for seed in range(1, 2000, 2)}) == 1000
-
-
-def test_the_storage_key_depends_on_both_parts() -> None:
-    one = table_hashes(b"\1" * 20, 5, 99)["address_word"]
-    assert one != table_hashes(b"\2" * 20, 5, 99)["address_word"]
-    assert one != table_hashes(b"\1" * 20, 6, 99)["address_word"]
 
 
 @given(st.integers(0, 10**7))
