@@ -14,6 +14,7 @@ from fastevm.rpc.selectors import EARLIEST, LATEST, PENDING, Selector
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.view import View
+from fastevm.tracing import SpoolRoom
 from fastevm.types import Block
 
 RECENT_VIEWS = 16
@@ -34,6 +35,7 @@ class Context:
     filters: Filters[Any]
     workers: Workers
     namespaces: frozenset[str] | None = None  # that are served; None: all
+    trace_room: SpoolRoom = field(default_factory=lambda: SpoolRoom(Limits().traces_size))
     _newest: dict[str, View] = field(default_factory=dict)  # of the tags latest and pending
     _recent: dict[bytes, View] = field(default_factory=dict)  # by hash
 

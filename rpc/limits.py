@@ -29,6 +29,7 @@ class Limits:
     call_gas: int = 50_000_000
     call_time: float = 5.0
     work_queue: int = 1024
+    traces_size: int = 1024 * 1024 * 1024  # of temporary files: traces in progress, or to be read
 
     # --- connections ---
     connections: int = 4_096  # open at once, on one listener

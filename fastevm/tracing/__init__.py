@@ -2,6 +2,7 @@
 
 from fastevm.tracing.access_list import AccessListResult, create_access_list
 from fastevm.tracing.blocks import trace_block, trace_call, trace_transaction
+from fastevm.tracing.spool import Spool, SpooledText, SpoolRoom
 from fastevm.tracing.values import (
     DEFAULT_TIMEOUT,
     StepOptions,
@@ -13,6 +14,9 @@ from fastevm.tracing.values import (
 __all__ = [
     "DEFAULT_TIMEOUT",
     "AccessListResult",
+    "Spool",
+    "SpoolRoom",
+    "SpooledText",
     "StepOptions",
     "TraceRequest",
     "TracingError",

@@ -17,6 +17,7 @@ from fastevm.simulate.values import (
     StateView,
 )
 from fastevm.tracing.runner import TracedRunner
+from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracers import Finished, tracer_for
 from fastevm.tracing.values import TRACE_BYTES_LIMIT, TraceRequest, TracingError
 
@@ -24,28 +25,38 @@ BLOCK_TIME_LIMIT: Final = 60.0  # seconds for all transactions of a block
 
 
 def trace_block(
-    view: StateView, transactions: Sequence[Transaction], request: TraceRequest
+    view: StateView,
+    transactions: Sequence[Transaction],
+    request: TraceRequest,
+    *,
+    spool: Spool | None = None,
 ) -> list[Any]:
     """A trace of each transaction of a block.
 
-    ``view`` is the state under the block, with the block's own header and rules. Raises
+    ``view`` is the state under the block, with the block's own header and rules. With a ``spool``
+    long struct logs go there as they come, and stand in the trace as ``SpooledText``. Raises
     TracingError for an unknown tracer, a reached limit, and a transaction that is invalid in the
     block.
     """
     runner = TracedRunner()
     runner.open(view)
     runner.begin()
-    answers, budget = [], Budget()
+    answers, budget = [], Budget(spool)
     for transaction in transactions:
         answers.append(_traced(runner, transaction, request, budget))
     return answers
 
 
 def trace_transaction(
-    view: StateView, transactions: Sequence[Transaction], index: int, request: TraceRequest
+    view: StateView,
+    transactions: Sequence[Transaction],
+    index: int,
+    request: TraceRequest,
+    *,
+    spool: Spool | None = None,
 ) -> Any:
     """A trace of transaction ``index`` of a block, after those before it; see ``trace_block``."""
-    runner, budget = TracedRunner(), Budget()
+    runner, budget = TracedRunner(), Budget(spool)
     tracer_for(request, 0)  # raises for an unknown name before anything runs
     _replay(runner, view, transactions[:index], budget)
     return _traced(runner, transactions[index], request, budget)
@@ -60,14 +71,16 @@ def trace_call(
     state_overrides: StateOverrides | None = None,
     block_overrides: BlockOverrides | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
+    spool: Spool | None = None,
 ) -> Any:
     """A trace of a call on ``view``; see `fastevm.simulate.calls.call` for its arguments.
 
-    ``before``: transactions that run first; ``view`` is then the state under their block.
+    ``before``: transactions that run first; ``view`` is then the state under their block. ``spool``
+    as for ``trace_block``.
     """
     tracer_for(request, 0)
     attempt = Attempt(view, call, state_overrides or {}, block_overrides or BlockOverrides())
-    runner, budget = TracedRunner(), Budget()
+    runner, budget = TracedRunner(), Budget(spool)
     if before is None:
         runner.open(view)
     else:
@@ -96,9 +109,10 @@ def _opened(attempt: Attempt, runner: TracedRunner) -> TracedRunner:
 
 
 class Budget:
-    """The time and bytes that one request has left."""
+    """The time and bytes that one request has left, and where long text goes."""
 
-    def __init__(self) -> None:
+    def __init__(self, spool: Spool | None) -> None:
+        self.spool = spool
         self.ends = time.monotonic() + BLOCK_TIME_LIMIT
         self.size = TRACE_BYTES_LIMIT
 
@@ -128,7 +142,7 @@ def _traced(
     *,
     as_call: bool = False,
 ) -> Any:
-    tracer = tracer_for(request, budget.size)
+    tracer = tracer_for(request, budget.size, budget.spool)
     before = runner.snapshot() if tracer.needs_states else None
     seconds = min(request.timeout, budget.seconds())
     if seconds <= 0:

@@ -3,11 +3,14 @@
 from typing import TextIO
 
 from fastevm.tracing.observer import Observer
+from fastevm.tracing.spool import Spool, SpooledText
 from fastevm.tracing.values import StepOptions
 
 class StructLogger(Observer):
-    def __init__(self, options: StepOptions, *, budget: int = ...) -> None: ...
-    def text(self) -> bytes: ...
+    def __init__(
+        self, options: StepOptions, *, budget: int = ..., spool: Spool | None = None
+    ) -> None: ...
+    def text(self) -> bytes | SpooledText: ...
 
 class Eip3155Logger(Observer):
     def __init__(

@@ -1,6 +1,7 @@
 """Loggers of steps: struct logs of debug_trace*, and lines of EIP-3155.
 
-They render JSON text during the run, so that no record of a step outlives the step.
+They render JSON text during the run, so that no record of a step outlives the step. Long text goes
+to a spool as it comes, if there is one.
 """
 
 from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
@@ -60,11 +61,13 @@ from typing import TextIO
 
 from fastevm.simulate.engine.halt_messages import halt_message
 from fastevm.spec.opcodes import OPCODES
+from fastevm.tracing.spool import SpooledText
 from fastevm.tracing.values import TRACE_BYTES_LIMIT, StepOptions
 
 
 cdef enum:
     FLUSH_AT = 256 * 1024
+    SPILL_AT = 1024 * 1024
 
 
 # ----------------------------------------------------------------------------------------------
@@ -195,7 +198,7 @@ cdef class StepObserver(Observer):
     @property
     def kept(self) -> int:
         """Bytes of text rendered so far."""
-        return self.writer.out.size
+        return self.spilled + self.writer.out.size
 
     cdef bint observe(self, Machine* m) noexcept nogil:
         cdef Tracer* t = self.trace.c
@@ -217,7 +220,7 @@ cdef class StepObserver(Observer):
         if self.writer.starved or not self.look_ahead(m):
             self.starved = True
             return False
-        if self.writer.out.size > self.budget:
+        if self.spilled + self.writer.out.size > self.budget:
             self.overflowed = True
             return False
         return True
@@ -258,8 +261,11 @@ cdef class StepObserver(Observer):
 cdef class StructLogger(StepObserver):
     """The struct logs of debug_trace*, in go-ethereum's shape."""
 
-    def __init__(self, options: StepOptions, *, size_t budget=TRACE_BYTES_LIMIT) -> None:
+    def __init__(
+        self, options: StepOptions, *, size_t budget=TRACE_BYTES_LIMIT, spool: object = None
+    ) -> None:
         self.budget = budget
+        self.spool, self.spills = spool, spool is not None
         self.limit = options.limit
         self.shows_stack = options.stack
         self.sees_storage = options.storage
@@ -295,9 +301,9 @@ cdef class StructLogger(StepObserver):
 
     cdef bint render(self, const StepRecord* step) noexcept nogil:
         cdef JsonText* w = &self.writer
-        if self.limit != 0 and w.out.size > self.limit:
+        if self.limit != 0 and self.spilled + w.out.size > self.limit:
             return True
-        json_put(w, b'{"pc":' if w.out.size == 0 else b',{"pc":')
+        json_put(w, b'{"pc":' if self.spilled + w.out.size == 0 else b',{"pc":')
         json_number(w, step.pc)
         json_put(w, b',"op":"')
         json_put(w, OPCODE_NAMES[step.op])
@@ -312,7 +318,7 @@ cdef class StructLogger(StepObserver):
             return False
         self.put_details(step)
         json_put(w, b"}")
-        return True
+        return not self.spills or w.out.size < SPILL_AT or self.spill()
 
     cdef void put_details(self, const StepRecord* step) noexcept nogil:
         cdef JsonText* w = &self.writer
@@ -354,11 +360,35 @@ cdef class StructLogger(StepObserver):
             at += 1
         json_put(w, b"}")
 
-    def text(self) -> bytes:
-        """The steps as a JSON array."""
-        if self.writer.out.size == 0:
-            return b"[]"
-        return b"[" + self.writer.out.bytes[:self.writer.out.size] + b"]"
+    cdef bint spill(self) noexcept nogil:
+        with gil:
+            try:
+                self.spill_now()
+                return True
+            except Exception as error:
+                self.error = error
+                return False
+
+    # Hand the text so far to the spool, the first of it behind the bracket of the array.
+    cdef int spill_now(self) except -1:
+        cdef bytes text = self.writer.out.bytes[:self.writer.out.size]
+        if self.spilled == 0:
+            self.start = self.spool.append(b"[" + text)
+        else:
+            self.spool.append(text)
+        self.spilled += self.writer.out.size
+        self.writer.out.size = 0
+        return 0
+
+    def text(self) -> object:
+        """The steps as a JSON array: bytes, or where in the spool they are. TracingError."""
+        cdef size_t size = self.writer.out.size
+        if self.spilled == 0 and (not self.spills or self.spool.fits_in_memory(size)):
+            return b"[" + self.writer.out.bytes[:size] + b"]" if size else b"[]"
+        json_put(&self.writer, b"]")
+        self.spill_now()
+        buffer_free(&self.writer.out)
+        return SpooledText(self.spool, self.start, self.spilled + 1)
 
 
 cdef class Eip3155Logger(StepObserver):

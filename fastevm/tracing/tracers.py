@@ -15,6 +15,7 @@ from fastevm.tracing.call_tree import CallTree, call_json
 from fastevm.tracing.frame_observer import FrameObserver
 from fastevm.tracing.observer import Observer
 from fastevm.tracing.prestate import PrestateOptions, accessed_slots, prestate_json
+from fastevm.tracing.spool import Spool
 from fastevm.tracing.step_loggers import StructLogger
 from fastevm.tracing.values import StepOptions, TraceRequest, TracingError
 from fastevm.wire.text.hex import hex_bytes
@@ -48,17 +49,18 @@ class StructLogTracer:
 
     needs_states = False
 
-    def __init__(self, options: StepOptions, budget: int) -> None:
-        self.observer: StructLogger = StructLogger(options, budget=budget)
+    def __init__(self, options: StepOptions, budget: int, spool: Spool | None) -> None:
+        self.observer: StructLogger = StructLogger(options, budget=budget, spool=spool)
 
     def result(self, finished: Finished) -> Any:
         outcome = finished.outcome
         shows_output = outcome.success or outcome.reverted
+        steps = self.observer.text()
         return {
             "gas": outcome.gas_used,
             "failed": not outcome.success,
             "returnValue": hex_bytes(outcome.output if shows_output else b""),
-            "structLogs": msgspec.Raw(self.observer.text()),
+            "structLogs": msgspec.Raw(steps) if isinstance(steps, bytes) else steps,
         }
 
 
@@ -122,13 +124,13 @@ _TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int], Tracer]]] = {
 }
 
 
-def tracer_for(request: TraceRequest, budget: int) -> Tracer:
-    """A tracer for one transaction; ``budget``: bytes that it may keep.
+def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -> Tracer:
+    """A tracer for one transaction; ``budget``: bytes that it may keep, in ``spool`` if long.
 
     TracingError for an unknown name, with the nearest known one, and for an option of a wrong type.
     """
     if not request.tracer:
-        return StructLogTracer(request.steps, budget)
+        return StructLogTracer(request.steps, budget, spool)
     make = _TRACERS.get(request.tracer)
     if make is None:
         raise TracingError(unknown_tracer(request.tracer))

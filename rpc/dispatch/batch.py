@@ -12,7 +12,7 @@ from typing import Any, Final
 from fastevm.rpc.dispatch.coalesce import GROUP, prepare
 from fastevm.rpc.dispatch.envelope import Call, Message, Refusal, encode_batch
 from fastevm.rpc.dispatch.registry import Place
-from fastevm.rpc.dispatch.runner import CallRunner, Outcome
+from fastevm.rpc.dispatch.runner import CallRunner, Outcome, in_memory
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import is_stopped
 from fastevm.rpc.errors import RpcError
@@ -97,7 +97,7 @@ class Batch:
         message = self.messages[self.position]
         assert isinstance(message, Call)
         if self.runner.place_of(message) is Place.TASK:
-            self.add(await self.runner.elsewhere(message))
+            self.add(in_memory(await self.runner.elsewhere(message), self.limit))
             return
         calls = self.calls_for_worker()
         outcomes: list[Outcome] = []

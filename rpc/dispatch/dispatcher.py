@@ -13,15 +13,17 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.batch import Batch
 from fastevm.rpc.dispatch.coalesce import Coalescer
 from fastevm.rpc.dispatch.envelope import Call, parse_body
+from fastevm.rpc.dispatch.long_answer import Answer
 from fastevm.rpc.dispatch.registry import Method
-from fastevm.rpc.dispatch.runner import LIGHT_SIZE, CallRunner
+from fastevm.rpc.dispatch.runner import LIGHT_SIZE, CallRunner, in_memory
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.methods import METHODS
 from fastevm.rpc.metrics import Metrics
 from fastevm.wire.state_reads import StateReads
 
-Answering = Coroutine[Any, Any, bytes] | asyncio.Future[bytes]
+# What an answer is awaited from.
+Answering = Coroutine[Any, Any, Answer] | Coroutine[Any, Any, bytes] | asyncio.Future[bytes]
 
 
 class Dispatcher:
@@ -50,7 +52,7 @@ class Dispatcher:
 
     async def answer(
         self, body: bytes, request: SocketRequest | None = None, client: str = ""
-    ) -> bytes:
+    ) -> Answer:
         """Return the answer to ``body``; empty when it holds nothing but notifications.
 
         ``request`` is the message of a WebSocket client that the body is; None over HTTP.
@@ -83,7 +85,10 @@ class Dispatcher:
     def _coalesced(self, call: Call) -> bytes | asyncio.Future[bytes]:
         """Answer a call of several that came together."""
         answer = self.runner.on_loop(call, None, is_small=True)
-        return asyncio.ensure_future(self.runner.elsewhere(call)) if answer is None else answer
+        return asyncio.ensure_future(self._elsewhere(call)) if answer is None else answer
+
+    async def _elsewhere(self, call: Call) -> bytes:
+        return in_memory(await self.runner.elsewhere(call), self.context.limits.batch_response_size)
 
     def _read(self) -> bytes | None:
         """Answer the reads that have just been understood; None where a handler must be asked."""

@@ -18,6 +18,7 @@ from fastevm.rpc.dispatch.envelope import (
     head_of,
     parse_params,
 )
+from fastevm.rpc.dispatch.long_answer import Answer, LongAnswer
 from fastevm.rpc.dispatch.registry import Method, Place
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, released
@@ -102,10 +103,10 @@ class CallRunner:
             return None
         return self.settle(message, (result, perf_counter() - started))
 
-    async def elsewhere(self, call: Call) -> bytes:
+    async def elsewhere(self, call: Call) -> Answer:
         """Answer a call in a worker, or by a handler that waits."""
         method, started = self.methods[call.method], perf_counter()
-        result: bytes | RpcError
+        result: Answer | RpcError
         try:
             async with asyncio.timeout(self.context.limits.request_time):
                 if method.place is Place.TASK:
@@ -122,14 +123,18 @@ class CallRunner:
             result = RpcError("timed_out")
         except RpcError as error:
             result = error
-        return self.settle(call, (result, perf_counter() - started))
+        seconds = perf_counter() - started
+        if isinstance(result, LongAnswer):
+            self.metrics.count(call.method, seconds)
+            return b"" if call.id is None else result
+        return self.settle(call, (result, seconds))
 
     def outcome(self, call: Call) -> Outcome:
-        """Make a call in this thread, whichever it is."""
-        started = perf_counter()
+        """Make a call of a batch in this thread, whichever it is."""
+        started, room = perf_counter(), self.context.limits.batch_response_size
         result: bytes | RpcError
         try:
-            result = self._run(self.methods[call.method], call)
+            result = in_memory(self._run(self.methods[call.method], call), room)
         except RpcError as error:
             result = error
             released(result)
@@ -172,7 +177,8 @@ class CallRunner:
                         return answer
                 params = parse_params(params)
             result = method.handler(context, *request, *method.bind(params, context.dialect))
-            return encode_result(call.id or b"null", result)
+            encoded: bytes = encode_result(call.id or b"null", result)
+            return encoded
         except NeedsWorker:
             raise
         except Exception as error:
@@ -184,7 +190,8 @@ class CallRunner:
         try:
             args = method.bind(parse_params(call.params), self.context.dialect)
             result = await method.handler(self.context, *args)
-            return encode_result(call.id or b"null", result)
+            answer: bytes = encode_result(call.id or b"null", result)
+            return answer
         except Exception as error:
             refusal = refused(method, error)
         raise refusal
@@ -206,6 +213,15 @@ class CallRunner:
         if pause is not None:
             del self._pauses[method.name]
         return result
+
+
+def in_memory(answer: Answer, room: int) -> bytes:
+    """Return an answer as bytes, for where it cannot be sent in pieces; RpcError if too large."""
+    if isinstance(answer, bytes):
+        return answer
+    if len(answer) > room:
+        raise RpcError("response_too_large")
+    return answer.read()
 
 
 def refused(method: Method, error: Exception) -> RpcError:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.envelope import encode
+from fastevm.rpc.dispatch.long_answer import Answer, LongAnswer
 from fastevm.rpc.dispatch.params import BLOCK, HASH, NUMBER_OR_TAG, decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
@@ -14,6 +16,8 @@ from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
 from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides, StateView
 from fastevm.tracing import (
+    Spool,
+    SpooledText,
     StepOptions,
     TraceRequest,
     TracingError,
@@ -25,9 +29,9 @@ from fastevm.tracing import (
 from fastevm.wire.quantity import DecodeError, decode_bool, decode_uint64, object_fault
 from fastevm.wire.simulate_values import decode_block_overrides, decode_call, decode_state_overrides
 from fastevm.wire.text.hex import hex_bytes
-from fastevm.wire.transactions import Json
 
 LARGEST_LIMIT = 2**63
+STEPS = "structLogs"
 
 STEP_FLAGS: Mapping[str, tuple[str, bool]] = {
     "enableMemory": ("memory", True),
@@ -102,34 +106,37 @@ CALL_CONFIG = Param(decode_call_trace_config, optional=True, default=CallTraceCo
 
 @method("debug_traceTransaction", HASH, CONFIG, place=Place.WORKER)
 @long_running
-def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Any:
+def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Answer:
     """Return the trace of a mined or pre-confirmed transaction."""
     found = locate(context, tx_hash)
     if found is None:
         raise RpcError("server_error", "transaction not found")
     view, index = found
-    return trace_transaction(_ground(view), view.block.transactions, index, request)
+    spool = Spool(context.trace_room)
+    return _text_of(
+        trace_transaction(_base(view), view.block.transactions, index, request, spool=spool)
+    )
 
 
 @method("debug_traceBlockByNumber", NUMBER_OR_TAG, CONFIG, place=Place.WORKER)
 @long_running
-def trace_by_number(context: Context, block: Selector, request: TraceRequest) -> list[Json]:
+def trace_by_number(context: Context, block: Selector, request: TraceRequest) -> Answer:
     """Return the traces of all transactions of a block."""
-    return _traces(_view(context, block), request)
+    return _traces(context, _view(context, block), request)
 
 
 @method("debug_traceBlockByHash", HASH, CONFIG, place=Place.WORKER)
 @long_running
-def trace_by_hash(context: Context, block_hash: bytes, request: TraceRequest) -> list[Json]:
+def trace_by_hash(context: Context, block_hash: bytes, request: TraceRequest) -> Answer:
     """Return the traces of all transactions of a block of any branch."""
-    return _traces(_view(context, Selector(hash=block_hash)), request)
+    return _traces(context, _view(context, Selector(hash=block_hash)), request)
 
 
 @method("debug_traceCall", Param(decode_call), BLOCK, CALL_CONFIG, place=Place.WORKER)
 @long_running
 def trace_one_call(
     context: Context, call: CallRequest, block: Selector, config: CallTraceConfig
-) -> Any:
+) -> Answer:
     """Return the trace of a call on the state after a block, or after some transactions of it."""
     if block.is_pending:
         raise RpcError("server_error", "tracing on top of pending is not supported")
@@ -141,8 +148,8 @@ def trace_one_call(
             name = hex_bytes(view.block.hash)
             text = f"transaction index {config.index} out of range for block {name}"
             raise RpcError("server_error", text)
-        before, state = transactions[: config.index], _ground(view)
-    return trace_call(
+        before, state = transactions[: config.index], _base(view)
+    trace = trace_call(
         state or view.state(),
         call,
         config.request,
@@ -150,19 +157,42 @@ def trace_one_call(
         state_overrides=config.state_overrides,
         block_overrides=config.block_overrides,
         gas_cap=context.limits.call_gas,
+        spool=Spool(context.trace_room),
     )
+    return _text_of(trace)
 
 
-def _traces(view: View, request: TraceRequest) -> list[Json]:
-    transactions = view.block.transactions
-    traces = trace_block(_ground(view), transactions, request)
-    return [
-        {"txHash": hex_bytes(transaction.hash), "result": trace}
-        for transaction, trace in zip(transactions, traces, strict=True)
-    ]
+def _traces(context: Context, view: View, request: TraceRequest) -> Answer:
+    transactions, spool = view.block.transactions, Spool(context.trace_room)
+    traces = trace_block(_base(view), transactions, request, spool=spool)
+    parts: list[bytes | SpooledText] = []
+    for transaction, trace in zip(transactions, traces, strict=True):
+        start = b"," if parts else b"["
+        parts.append(b'%b{"txHash":%b,"result":' % (start, encode(hex_bytes(transaction.hash))))
+        parts += (*_parts_of(trace), b"}")
+    return _answer_of([*parts, b"]"] if parts else [b"[]"])
 
 
-def _ground(view: View) -> StateView:
+def _text_of(trace: Any) -> Answer:
+    """The JSON text of a trace."""
+    return _answer_of(_parts_of(trace))
+
+
+def _answer_of(parts: list[bytes | SpooledText]) -> Answer:
+    texts = [part for part in parts if isinstance(part, bytes)]
+    return b"".join(texts) if len(texts) == len(parts) else LongAnswer(parts)
+
+
+def _parts_of(trace: Any) -> list[bytes | SpooledText]:
+    """The JSON text of a trace; struct logs, its last member, may lie in a spool."""
+    steps = trace.get(STEPS) if isinstance(trace, dict) else None
+    if not isinstance(steps, SpooledText):
+        return [encode(trace)]
+    others = encode({name: value for name, value in trace.items() if name != STEPS})
+    return [b'%b,"%b":' % (others[:-1], STEPS.encode()), steps, b"}"]
+
+
+def _base(view: View) -> StateView:
     """Return the state under a block, with the block's own header and rules."""
     header = view.block.header
     if header.number == 0:

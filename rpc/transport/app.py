@@ -8,6 +8,7 @@ from typing import Any, Final
 from aiohttp import WSCloseCode, web
 
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
+from fastevm.rpc.dispatch.long_answer import PIECE, Answer, pieces_of
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.feed_socket import FeedRoute
 from fastevm.rpc.transport.outbox import ByteBudget
@@ -101,7 +102,7 @@ class Endpoint:
             return self._text(403, "origin not allowed")
         return await handler(request)
 
-    async def call(self, request: web.Request) -> web.Response:
+    async def call(self, request: web.Request) -> web.StreamResponse:
         """Answer a JSON-RPC body. Errors of JSON-RPC come with status 200."""
         limits = self.dispatcher.context.limits
         if request.content_length is not None and request.content_length > limits.body_size:
@@ -118,7 +119,23 @@ class Endpoint:
             answer.force_close()
             return answer
         text = await self._dispatcher(request).answer(body, client=address_of(request))
-        return web.Response(body=text, content_type=JSON_TYPE, headers=self._headers(request))
+        headers = self._headers(request)
+        if len(text) <= PIECE:
+            whole = text if isinstance(text, bytes) else text.read()
+            return web.Response(body=whole, content_type=JSON_TYPE, headers=headers)
+        return await self._send_in_pieces(request, text, headers)
+
+    async def _send_in_pieces(
+        self, request: web.Request, text: Answer, headers: dict[str, str]
+    ) -> web.StreamResponse:
+        """Send a large answer as fast as the client takes it."""
+        response = web.StreamResponse(headers=headers | {"Content-Type": JSON_TYPE})
+        response.content_length = len(text)
+        await response.prepare(request)
+        for piece in pieces_of(text):
+            await response.write(piece)
+        await response.write_eof()
+        return response
 
     async def greet(self, request: web.Request) -> web.StreamResponse:
         """Begin a WebSocket conversation, or answer an empty GET, as health checks send it."""

@@ -10,10 +10,12 @@ import asyncio
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from typing import Any, Final, NamedTuple
 
+from fastevm.rpc.dispatch.dispatcher import Answering
+from fastevm.rpc.dispatch.long_answer import PIECE, Answer, pieces_of
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.transport.frame_clock import FrameClock
@@ -56,7 +58,7 @@ class HttpListener:
 
     def __init__(
         self,
-        respond: Callable[[bytes, str], bytes | Coroutine[Any, Any, bytes] | asyncio.Future[bytes]],
+        respond: Callable[[bytes, str], bytes | Answering],
         delegate: Callable[["Connection", bytes], None],
         *,
         allows_host: Callable[[str], bool],
@@ -113,10 +115,10 @@ class HttpListener:
     def pause(self, connection: "Connection") -> None:
         """Note that a client does not read; beyond the budget those end that wait longest."""
         self.paused[connection] = None
-        waiting = sum(one.transport.get_write_buffer_size() for one in self.paused)
+        waiting = sum(one.unsent() for one in self.paused)
         while waiting > self.limits.output_size and len(self.paused) > 1:
             oldest = next(iter(self.paused))
-            waiting -= oldest.transport.get_write_buffer_size()
+            waiting -= oldest.unsent()
             self.metrics.add("connections_over_budget_total")
             oldest.abort()
 
@@ -204,7 +206,8 @@ class Connection(asyncio.Protocol):
 
     __slots__ = ("address", "began", "closing", "data", "delegate", "drained", "early", "frames",
                  "heard", "is_ahead", "is_due", "is_serving", "listener", "loop", "missing",
-                 "paused", "paused_at", "position", "served", "task", "transport")  # fmt: skip
+                 "paused", "paused_at", "position", "rest", "rest_size", "served", "task",
+                 "transport")  # fmt: skip
 
     def __init__(self, listener: HttpListener) -> None:
         self.listener = listener
@@ -214,7 +217,11 @@ class Connection(asyncio.Protocol):
         self.data: bytes | bytearray = b""  # what came; up to `position` it is answered
         self.position = 0
         self.missing = 0  # length of the data without which there is no whole request
-        self.task: asyncio.Future[bytes] | None = None  # of the request in progress
+        self.task: asyncio.Future[Any] | None = None  # of the request in progress
+        # Pieces of an answer that the transport has not yet, only while the client takes no more,
+        # and how many bytes of memory they have.
+        self.rest: Iterator[bytes | memoryview] | None = None
+        self.rest_size = 0
         self.paused = False  # the client takes no answers at the moment
         self.is_due = False  # `go_on` will be called by the loop
         self.is_ahead = False  # too much has come: nothing more is read until it is answered
@@ -244,7 +251,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """End; what is done for the client stops. (One that has ended its side has left.)"""
-        self.data = b""
+        self.data, self.rest, self.rest_size = b"", None, 0
         self.listener.forget(self)
         self.closing = True
         if self.task is not None:
@@ -297,7 +304,14 @@ class Connection(asyncio.Protocol):
         self.listener.paused.pop(self, None)
         if self.delegate is not None:
             self.delegate.resume_writing()
-        elif self.task is None and not self.is_due:
+            return
+        if self.rest is not None:
+            self.send_rest()
+        if self.paused or self.task is not None or self.is_due:
+            return
+        if self.closing:
+            self.transport.close()
+        else:
             self.go_on()
 
     # --- requests on the fast path ---
@@ -350,19 +364,46 @@ class Connection(asyncio.Protocol):
             return
         self.send(task.result())
         if self.closing:
-            self.transport.close()
+            if self.rest is None:
+                self.transport.close()
             return
         if not self.paused:
             self.go_on()
 
-    def send(self, body: bytes) -> None:
-        """Send an answer; a large one is not copied behind its head."""
+    def send(self, body: Answer) -> None:
+        """Send an answer; a large one is not copied behind its head, but handed over in pieces."""
         self.served = True
         head = self.listener.head(len(body))
-        if len(body) < LARGE:
+        if len(body) > PIECE or not isinstance(body, bytes):
+            self.transport.write(head)
+            self.rest = pieces_of(body)
+            self.rest_size = len(body) if isinstance(body, bytes) else 0
+            self.send_rest()
+        elif len(body) < LARGE:
             self.transport.write(head + body)
         else:
             self.transport.writelines((head, body))
+
+    def send_rest(self) -> None:
+        """Hand over what the transport takes of the pieces that are left."""
+        while self.rest is not None and not self.paused:
+            try:
+                piece = next(self.rest, None)
+            except OSError as error:  # of the file in which it lies
+                self.loop.call_exception_handler(
+                    {"message": "an answer could not be read", "exception": error}
+                )
+                self.abort()
+                return
+            if piece is None:
+                self.rest, self.rest_size = None, 0
+            else:
+                self.rest_size = max(self.rest_size - len(piece), 0)
+                self.transport.write(piece)
+
+    def unsent(self) -> int:
+        """Bytes of memory that the answer has which the client does not take."""
+        return int(self.transport.get_write_buffer_size()) + self.rest_size
 
     # --- after it ---
 
@@ -454,12 +495,12 @@ class Connection(asyncio.Protocol):
         if self.delegate is not None:
             return  # aiohttp ends its own
         self.closing = True
-        if self.task is None:
+        if self.task is None and self.rest is None:
             self.transport.close()
 
     def abort(self) -> None:
         """Close without waiting: what was not sent is dropped."""
-        self.closing = True
+        self.closing, self.rest = True, None
         self.listener.paused.pop(self, None)
         if self.task is not None:
             self.task.cancel()

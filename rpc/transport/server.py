@@ -26,6 +26,7 @@ from fastevm.rpc.transport.access import DEFAULT_ACCESS, OPEN_NAMESPACES, Access
 from fastevm.rpc.transport.aiohttp_app import AiohttpApp
 from fastevm.rpc.transport.connection import HttpListener
 from fastevm.rpc.transport.routes import ACCEPTED_TYPES, JSON_TYPE, Routes
+from fastevm.tracing import SpoolRoom
 from fastevm.wire.text.hex import checksum_address, hex_bytes
 
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -97,6 +98,7 @@ class Server:
             lifetime=self.limits.filter_time,
             client_limit=self.limits.client_filters,
         )
+        self.trace_room = SpoolRoom(self.limits.traces_size)
         self.metrics_listener = metrics_listener
         self.urls: list[str] = []
         self.metrics_url: str | None = None
@@ -174,6 +176,7 @@ class Server:
             filters=self.filters,
             workers=self.workers,
             namespaces=namespaces,
+            trace_room=self.trace_room,
         )
 
     def _dispatcher(self, context: Context, namespaces: frozenset[str]) -> Dispatcher:

@@ -9,7 +9,8 @@ from typing import Final
 from aiohttp import WSMsgType, web
 
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
-from fastevm.rpc.dispatch.envelope import encode
+from fastevm.rpc.dispatch.envelope import encode, encode_error
+from fastevm.rpc.dispatch.long_answer import LongAnswer
 from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.subscriptions.topics import Topic
@@ -165,6 +166,8 @@ class Session:
     async def _answer(self, body: bytes) -> None:
         request = SessionRequest(self)
         answer = await self.dispatcher.answer(body, request, self.client)
+        if isinstance(answer, LongAnswer):
+            answer = await self._whole(answer)
         try:
             if answer:
                 await self.outbox.put((answer,))
@@ -174,6 +177,13 @@ class Session:
             self._overflow.set()
             return
         request.begin()
+
+    async def _whole(self, answer: LongAnswer) -> bytes:
+        """A long answer as one message, or the error that it is too large for one."""
+        if len(answer) > self.limits.batch_response_size:
+            error = wire_error(RpcError("response_too_large"), self.dispatcher.context.dialect)
+            return encode_error(answer.id, error)
+        return await asyncio.to_thread(answer.read)
 
     def _answered(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)

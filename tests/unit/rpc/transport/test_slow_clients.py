@@ -144,7 +144,7 @@ async def test_answers_that_nobody_reads_are_bounded(make: Make) -> None:
         writers.append(writer)
         await asyncio.sleep(0.05)
     http = server._open[0].http
-    waiting = sum(one.transport.get_write_buffer_size() for one in http.paused)
+    waiting = sum(one.unsent() for one in http.paused)
     assert 0 < waiting <= 20 * MEGABYTE
     assert server.metrics.get("connections_over_budget_total") >= 3
     for writer in writers:
@@ -219,3 +219,52 @@ async def test_pipelined_requests_stay_on_the_fast_path_and_take_time_in_proport
     await seconds(1_000)
     few, many = await seconds(2_000), await seconds(20_000)
     assert many < 25 * few
+
+
+async def test_a_large_answer_is_handed_over_in_pieces(make: Make) -> None:
+    server = await make()
+    http = server._open[0].http
+    reader, writer = await connect(server)
+    request = HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE
+    small = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+    writer.write(request + small + request)
+    async with asyncio.timeout(20):
+        while not http.paused:
+            await asyncio.sleep(0.01)
+        (connection,) = http.paused
+        assert connection.transport.get_write_buffer_size() < 2 * MEGABYTE
+        assert connection.unsent() > 3 * MEGABYTE
+        for size in (8 * MEGABYTE, 0, 8 * MEGABYTE):
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+            body = await reader.readexactly(length)
+            assert (b"x" * size) in body and body.endswith(b"}")
+    assert connection.unsent() == 0 and connection.rest is None
+
+
+async def test_a_client_that_leaves_a_large_answer_lets_go_of_it(make: Make) -> None:
+    server = await make()
+    http = server._open[0].http
+    _, writer = await connect(server)
+    writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
+    async with asyncio.timeout(20):
+        while not http.paused:
+            await asyncio.sleep(0.01)
+        (connection,) = http.paused
+        writer.transport.abort()
+        while http.connections:
+            await asyncio.sleep(0.01)
+    assert connection.rest is None and connection.rest_size == 0
+
+
+async def test_a_server_that_stops_sends_a_large_answer_to_its_end(make: Make) -> None:
+    server = await make()
+    http = server._open[0].http
+    reader, writer = await connect(server)
+    writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
+    async with asyncio.timeout(20):
+        while not http.paused:
+            await asyncio.sleep(0.01)
+        (connection,) = http.paused
+        connection.leave()
+        assert len(await reader.read(-1)) > 8 * MEGABYTE
