@@ -118,9 +118,11 @@ class Batch:
             self.add(self.runner.settle(call, outcome))
 
     def calls_for_worker(self) -> list[Call]:
-        """Return the calls from here on that are made in worker threads."""
-        calls: list[Call] = []
-        for message in self.messages[self.position :]:
+        """Return the next call, wherever it belongs, and those behind it that belong to workers."""
+        first = self.messages[self.position]
+        assert isinstance(first, Call)
+        calls = [first]
+        for message in self.messages[self.position + 1 :]:
             if not isinstance(message, Call):
                 break
             if self.runner.place_of(message) not in IN_WORKERS:

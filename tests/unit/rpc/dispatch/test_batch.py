@@ -10,6 +10,7 @@ import pytest
 
 from fastevm import Layer
 from fastevm.rpc.dispatch.dispatcher import METHODS, Dispatcher
+from fastevm.rpc.dispatch.envelope import EAGER_SIZE
 from fastevm.rpc.dispatch.registry import Method, Place
 from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, require_worker_above_limit
 from fastevm.rpc.errors import RpcError
@@ -169,6 +170,16 @@ async def test_what_is_too_long_to_read_is_not_tried_on_the_loop(
     await caller.send(batch("test_light") + " " * 5_000)
     await caller.send(batch("test_light"))
     assert places == [("test_light", False), ("test_light", True)]
+
+
+async def test_params_that_are_too_long_for_the_loop_are_read_in_a_worker(
+    caller: Caller, places: list[tuple[str, bool]], register: Any
+) -> None:
+    register("test_params", Place.LOOP, lambda context: threading.current_thread().name)
+    large = '{"jsonrpc":"2.0","id":1,"method":"test_params","params":[%s]}' % (" " * EAGER_SIZE)
+    async with asyncio.timeout(10):
+        answers = await caller.send(f"[{large},{batch('test_light')[1:-1]},{large}]")
+    assert [one["result"][:11] for one in answers] == ["fastevm-rpc", "test_light", "fastevm-rpc"]
 
 
 def test_budget_ends_for_one_call_only() -> None:
