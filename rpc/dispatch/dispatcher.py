@@ -20,6 +20,7 @@ from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.methods import METHODS
 from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.subscriptions.filters import CLIENT
 from fastevm.wire.state_reads import StateReads
 
 # What an answer is awaited from.
@@ -69,7 +70,7 @@ class Dispatcher:
             answer = self._read()
             if answer is not None:
                 return answer
-        self.context.filters.client = client
+        CLIENT.set(client)
         parsed = parse_body(body, self.context.limits.batch_items)
         if isinstance(parsed, list):
             is_small = len(body) <= LIGHT_SIZE * len(parsed)

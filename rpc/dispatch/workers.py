@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -86,12 +87,13 @@ class Job:
     cancellation: Cancellation = field(default_factory=Cancellation)
     clock: int | None = None  # of the thread that runs it
     started: float = 0.0  # by that clock
+    context: Context = field(default_factory=copy_context)  # of who waits
 
     def run(self) -> tuple[Any, BaseException | None]:
         """Make the call: its result, or what it raised without the frames that it went through."""
         try:
             with self.cancellation.active():
-                return self.call(*self.args), None
+                return self.context.run(self.call, *self.args), None
         except BaseException as error:  # whoever waits must learn of everything
             return None, released(error)
 

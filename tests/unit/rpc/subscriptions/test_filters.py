@@ -1,17 +1,25 @@
 """Polled filters: what is new since the last poll, over reorganisations, limits and time."""
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
 
+from fastevm.bench.node.load import batch_of, http, size_of
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.dispatch.envelope import EAGER_SIZE
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.limits import Limits
 from fastevm.rpc.subscriptions.changes import ChainFilter
-from fastevm.rpc.subscriptions.filters import Filters
+from fastevm.rpc.subscriptions.filters import CLIENT, Filters
+from fastevm.rpc.transport.server import Listener, Server
 from fastevm.types import Block, Log
+from fastevm.wire.client.messages import request_body
 from fastevm.wire.text.hex import hex_bytes
 
 from ..conftest import Caller, MakeCaller
-from ..fakes import FakeNode, chain_of
+from ..fakes import FakeNode, FakeSimulator, chain_of
 from ..test_logs import T1, T2, A, B
 from .test_subscriptions import block_on, transaction
 
@@ -201,3 +209,74 @@ def test_the_number_of_filters_is_bounded_and_expired_ones_make_room() -> None:
     filters.install(ChainFilter(b"x"))
     assert len(filters) == 2
     assert filters.use(ids[0]).seen == b"\x00"
+
+
+def test_a_client_does_not_shut_out_others() -> None:
+    clock = Clock()
+    filters = Filters(limit=5, client_limit=3, lifetime=300, clock=clock)
+
+    def install(client: str) -> str:
+        CLIENT.set(client)
+        return filters.install(ChainFilter(b"x"))
+
+    ids = [install("greedy") for _ in range(3)]
+    with pytest.raises(RpcError, match="too_many_filters") as refused:
+        install("greedy")
+    assert refused.value.values == {"limit": 3}
+    install("other")
+    assert filters.drop(ids[0])
+    assert not filters.drop(ids[0])
+    install("greedy")
+    clock.now = 100
+    install("other")
+    with pytest.raises(RpcError, match="too_many_filters") as refused:
+        install("third")
+    assert refused.value.values == {"limit": 5}
+    clock.now = 350  # all but the last are gone
+    for _ in range(3):
+        install("greedy")
+    assert len(filters) == 4
+
+
+async def test_filters_count_for_the_address_that_asked_wherever_they_are_made() -> None:
+    """Batches go on after others were served, and large filters are read in a worker."""
+    limits = Limits(client_filters=500)
+    node = FakeNode(chain_of(3))
+    server = Server(node, FakeSimulator(), [Listener(DIALECTS["geth"], port=0)], limits=limits)
+    await server.start()
+    large = {"address": ["0x" + "00" * 20] * 1_000, "topics": [["0x" + "00" * 32] * 500]}
+    assert len(request_body("eth_newFilter", [large])) > EAGER_SIZE
+    try:
+        greedy = await Poster.connect(server, "127.0.0.2")
+        other = await Poster.connect(server, "127.0.0.3")
+        ours = batch_of([request_body("eth_newFilter", [large])] * 20)
+        many = batch_of([request_body("eth_newFilter", [{}])] * 470)
+        answering = [asyncio.create_task(greedy.ask(body)) for body in (ours, many)]
+        for _ in range(100):
+            await other.ask(request_body("eth_newBlockFilter"))
+        await asyncio.gather(*answering)
+        assert dict(server.filters._counts) == {"127.0.0.2": 490, "127.0.0.3": 100}
+        refused = json.loads(await greedy.ask(batch_of([request_body("eth_newFilter", [{}])] * 11)))
+        assert [one.get("error", {}).get("code") for one in refused] == [None] * 10 + [-32005]
+        assert "result" in json.loads(await other.ask(request_body("eth_newBlockFilter")))
+    finally:
+        await server.stop()
+
+
+class Poster:
+    """A connection from one of the addresses of this machine."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+        self.turn = asyncio.Lock()
+
+    @classmethod
+    async def connect(cls, server: Server, source: str) -> "Poster":
+        host, port = server.urls[0].removeprefix("http://").split(":")
+        return cls(*await asyncio.open_connection(host, int(port), local_addr=(source, 0)))
+
+    async def ask(self, body: bytes) -> bytes:
+        async with self.turn:
+            self.writer.write(http(body))
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            return await self.reader.readexactly(size_of(head) - len(head))
