@@ -148,6 +148,16 @@ class TransactionPool:
         """The queued transactions, by sender and nonce."""
         return self._content(QUEUED)
 
+    def content_of(self, address: bytes) -> tuple[dict[int, Transaction], dict[int, Transaction]]:
+        """The executable and the queued transactions of a sender, by nonce."""
+        with self._lock:
+            sender = self._queues.get(address)
+            waiting = [] if sender is None else sorted(sender.by_nonce.items())
+            return (
+                {nonce: one.transaction for nonce, one in waiting if one.subpool is EXECUTABLE},
+                {nonce: one.transaction for nonce, one in waiting if one.subpool is QUEUED},
+            )
+
     def hashes(self) -> set[bytes]:
         """The hashes of all in the pool and of all pre-confirmed and not yet canonical."""
         with self._lock:
@@ -434,15 +444,10 @@ class TransactionPool:
                 continue  # nonce or funds do not fit on the new branch
 
     def _content(self, subpool: Subpool) -> dict[bytes, dict[int, Transaction]]:
+        """Sender by sender, so that the builder waits for the lock of one of them at most."""
         with self._lock:
-            content = {
-                address: {
-                    nonce: pooled.transaction
-                    for nonce, pooled in sorted(sender.by_nonce.items())
-                    if pooled.subpool is subpool
-                }
-                for address, sender in self._queues.items()
-            }
+            senders = list(self._queues)
+        content = {sender: self.content_of(sender)[subpool is QUEUED] for sender in senders}
         return {address: by_nonce for address, by_nonce in content.items() if by_nonce}
 
 

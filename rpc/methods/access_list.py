@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import NEXT_BLOCK
 from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.methods.calls import CALL, STATE_OVERRIDES
 from fastevm.rpc.selectors import Selector
 from fastevm.simulate import AccountOverride, CallRequest
@@ -14,6 +15,7 @@ from fastevm.wire.transactions import Json, access_list_json
 
 
 @method("eth_createAccessList", CALL, NEXT_BLOCK, STATE_OVERRIDES, place=Place.WORKER)
+@long_running
 def get_access_list(
     context: Context,
     request: CallRequest,

@@ -9,6 +9,7 @@ from typing import Any, Final
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
 from fastevm.rpc.dispatch.registry import Handler, Param, Place, method
+from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.wire.quantity import decode_storage_slot, decode_uint64, decode_uint256
 from fastevm.wire.text.hex import hex_bytes, quantity
@@ -73,6 +74,7 @@ def attempt(action: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 
 @methods(["evm_mine"], Param(decode_mine, optional=True))
+@long_running
 def evm_mine(context: Context, wanted: dict[str, int] | None) -> str:
     """Make a block now, or several, the first with the given timestamp; return 0x0."""
     found = wanted or {}
@@ -82,6 +84,7 @@ def evm_mine(context: Context, wanted: dict[str, int] | None) -> str:
 
 
 @methods(["anvil_mine", "hardhat_mine"], OPTIONAL_NUMBER, OPTIONAL_NUMBER)
+@long_running
 def mine(context: Context, count: int | None, interval: int | None) -> bool:
     """Make ``count`` blocks now (1), ``interval`` seconds apart; return true."""
     attempt(control(context).mine, 1 if count is None else count, interval=interval)

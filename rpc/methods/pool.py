@@ -99,13 +99,13 @@ def transaction_status(context: Context, tx_hash: bytes) -> dict[str, str]:
     return {"status": "Known" if pooled else "Unknown"}
 
 
-@method("txpool_status", place=Place.WORKER)
+@method("txpool_status")
 def pool_status(context: Context) -> Json:
     """Return how many transactions are executable now, and how many wait behind a gap."""
     pool = context.node.pool
     return {
-        "pending": quantity(sum(map(len, pool.executable().values()))),
-        "queued": quantity(sum(map(len, pool.queued().values()))),
+        "pending": quantity(pool.executable_count),
+        "queued": quantity(pool.queued_count),
     }
 
 
@@ -125,11 +125,8 @@ def pool_content(context: Context) -> bytes:
 @method("txpool_contentFrom", ADDRESS, place=Place.WORKER)
 def pool_content_from(context: Context, sender: bytes) -> Json:
     """Return the pooled transactions of one sender by nonce."""
-    pool = context.node.pool
-    return {
-        kind: _by_nonce(content.get(sender, {}))
-        for kind, content in (("pending", pool.executable()), ("queued", pool.queued()))
-    }
+    pending, queued = context.node.pool.content_of(sender)
+    return {"pending": _by_nonce(pending), "queued": _by_nonce(queued)}
 
 
 def _content(content: PoolContent) -> bytes:

@@ -8,6 +8,7 @@ from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA, HASH
 from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.types import Block, Header, Receipt, Withdrawal
 from fastevm.wire.blocks import withdrawal_json
@@ -64,6 +65,7 @@ def decode_transactions(value: Any) -> list[fastevm.Transaction]:
     DATA,
     place=Place.WORKER,
 )
+@long_running
 def build_block(
     context: Context,
     parent_hash: bytes,

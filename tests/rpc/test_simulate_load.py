@@ -1,4 +1,4 @@
-"""Heavy simulations on sixteen connections: small requests are answered before any of them ends.
+"""Heavy requests on sixteen connections: small ones are answered before any of them ends.
 
 How long the answers take is measured by ``python -m fastevm.bench.cadence``. Here the order of
 answers counts and the CPU time that the event loop spends in one turn: both are the same on a
@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.wire.client.messages import request_body
 from tests.shared_data import ROOT
 
-from .simulating import ENDLESS, A, B, post, sent, wait_for_rest, wait_until
+from .simulating import ENDLESS, A, B, C, post, sent, wait_for_rest, wait_until
 
 CONNECTIONS = 16
 SMALL_REQUESTS = 50
@@ -81,6 +82,46 @@ def test_small_requests_are_answered_while_heavy_ones_run(
         for _ in range(SMALL_REQUESTS):
             assert "result" in post(unhurried.url("geth"), small)
         assert unhurried.server.workers.in_flight == CONNECTIONS
+    wait_until(unhurried, 0)
+    wait_for_rest(unhurried)
+
+
+LOOPED = {"to": C, "gas": hex(2**40)}
+LONG_TRACE = {"stateOverrides": {C: {"code": "0x5b5f56"}}, "tracer": "callTracer", "timeout": "60s"}
+LONG_REQUESTS = (
+    ("debug_traceCall", [LOOPED, "latest", LONG_TRACE]),
+    ("eth_simulateV1", [ENDLESS, "latest"]),
+    ("txpool_content", []),
+    ("eth_getFilterLogs", ["0x1"]),
+    ("eth_getFilterChanges", ["0x1"]),
+    ("debug_traceBlockByNumber", ["0x2", {}]),
+    ("eth_createAccessList", [LOOPED]),
+    ("eth_feeHistory", ["0x400", "latest", [1, 50, 99]]),
+)
+SHORT_REQUESTS = (
+    ("eth_blockNumber", []),
+    ("eth_call", [{"from": A, "to": B}, "latest"]),
+    ("eth_gasPrice", []),
+    ("eth_getLogs", [{"fromBlock": "latest", "toBlock": "latest"}]),
+    ("eth_getProof", [A, ["0x0"], "latest"]),
+    ("txpool_status", []),
+    ("txpool_contentFrom", [A]),
+)
+
+
+def test_short_calls_go_before_everything_that_is_long(unhurried: ServerThread) -> None:
+    """The first two long requests end only when their clients leave, and the others wait."""
+    long = LONG_REQUESTS[:2] * 4 + LONG_REQUESTS[2:]
+    for method, params in SHORT_REQUESTS:  # so that the logs of the newest block are indexed
+        post(unhurried.url("geth"), request_body(method, params))
+    with ExitStack() as heavy:
+        for method, params in long:
+            heavy.enter_context(sent(unhurried, method, params))
+        wait_until(unhurried, len(long))
+        for _ in range(SMALL_REQUESTS // 10):
+            for method, params in SHORT_REQUESTS:
+                assert "result" in post(unhurried.url("geth"), request_body(method, params)), method
+        assert unhurried.server.workers.in_flight == len(long)
     wait_until(unhurried, 0)
     wait_for_rest(unhurried)
 

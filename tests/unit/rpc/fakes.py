@@ -144,6 +144,17 @@ class FakePool:
     def queued(self) -> dict[bytes, dict[int, Any]]:
         return self.waiting
 
+    def content_of(self, address: bytes) -> tuple[dict[int, Any], dict[int, Any]]:
+        return self.ready.get(address, {}), self.waiting.get(address, {})
+
+    @property
+    def executable_count(self) -> int:
+        return sum(map(len, self.ready.values()))
+
+    @property
+    def queued_count(self) -> int:
+        return sum(map(len, self.waiting.values()))
+
     def next_nonce(self, address: bytes) -> int:
         return max(self.ready.get(address, {}), default=-1) + 1
 

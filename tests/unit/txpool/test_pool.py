@@ -1,6 +1,7 @@
 """The pool: what it takes, what it refuses and in which words, and whom it offers first."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -140,6 +141,32 @@ def test_a_gap_queues_what_comes_after_it() -> None:
     pool.add(signed(2))
     assert list(pool.executable()[sender]) == [0, 1, 2, 3]
     assert not pool.queued()
+
+
+def test_a_dump_of_the_pool_lets_the_builder_go_on_between_two_senders() -> None:
+    pool, entered = pool_on(), 0
+
+    class CountingLock:
+        def __init__(self, lock: Any) -> None:
+            self.lock = lock
+
+        def __enter__(self) -> None:
+            nonlocal entered
+            entered += 1
+            self.lock.acquire()
+
+        def __exit__(self, *error: object) -> None:
+            self.lock.release()
+
+    for who in range(4):
+        for nonce in (0, 1, 3):
+            pool.add(signed(nonce, who=who))
+    pool._lock = CountingLock(pool._lock)
+    assert [list(by_nonce) for by_nonce in pool.executable().values()] == [[0, 1]] * 4
+    assert entered == 1 + 4
+    executable, queued = pool.content_of(ACCOUNTS[1].address)
+    assert (list(executable), list(queued)) == ([0, 1], [3])
+    assert pool.content_of(b"\x01" * 20) == ({}, {})
 
 
 def test_dropping_one_queues_what_follows_it() -> None:
