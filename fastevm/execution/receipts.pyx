@@ -245,7 +245,8 @@ cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil
     cdef size_t i
     memset(bloom, 0, BLOOM_SIZE)
     for i in range(list.count):
-        bloom_merge(bloom, list.records[i].bloom)
+        if list.records[i].log_count != 0:
+            bloom_merge(bloom, list.records[i].bloom)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -99,6 +99,9 @@ cdef inline uint32_t key_nibble(
     const OrderedList* list, size_t position, uint32_t at
 ) noexcept nogil:
     cdef OrderedKey key
+    cdef size_t index = item_at(list, position)
+    if 0 < index <= ONE_BYTE_KEYS:
+        return <uint32_t>(index & 15 if at else index >> 4)
     key_at(list, position, &key)
     return nibble_at(key.bytes, at)
 
@@ -156,7 +159,7 @@ cdef bint subtree_digest(
     OrderedList* list, size_t first, size_t end, uint32_t start, Digest* out
 ) noexcept nogil:
     """Digest of the subtree with the keys of [first, end), whose leaves have been hashed."""
-    cdef OrderedKey low, high
+    cdef OrderedKey low
     cdef Digest digests[RADIX]
     cdef const Digest* children[RADIX]
     cdef uint32_t nibble, fork
@@ -169,8 +172,7 @@ cdef bint subtree_digest(
     fork = fork_of(list, first, end)
     memset(children, 0, sizeof(children))
     while first < end:
-        key_at(list, first, &high)
-        nibble = nibble_at(high.bytes, fork)
+        nibble = key_nibble(list, first, fork)
         until = run_end(list, first, end, fork)
         if not subtree_digest(list, first, until, fork + 1, &digests[nibble]):
             return False
