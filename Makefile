@@ -72,7 +72,7 @@ package: $(VENV)/.node
 	$(BIN)/python -m build --no-isolation --outdir build/dist .
 	$(BIN)/python -m tests.packaging.check build/dist
 
-test: $(VENV)/.test $(VENV)/.peers $(VENV)/.clients build
+test: $(VENV)/.test $(VENV)/.peers $(VENV)/.clients $(VENV)/.vectors build
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(VENV)/.test
@@ -118,6 +118,12 @@ $(VENV)/.clients: $(JAVASCRIPT)/package.json $(PAYERS)/package.json | $(BIN)/pyt
 		npm install --prefix $$folder --no-audit --no-fund --no-package-lock --loglevel=error; done; fi
 	@touch $@
 
+# Vectors for signatures, by Wycheproof and libsecp256k1, from a published package that holds both.
+$(VENV)/.vectors: | $(BIN)/python
+	$(BIN)/python -m pip download --quiet --no-deps --no-build-isolation --no-binary :all: \
+		--dest $(VENV)/vectors "electrum-ecc==0.0.8"
+	@touch $@
+
 fuzz: $(VENV)/.test $(VENV)/.peers build
 	$(BIN)/python -m tests.differential.fuzz --seconds $(SECONDS) $(ARGS)
 
@@ -133,7 +139,7 @@ guard: build
 # way that the address sanitizer refuses, unless it is told not to.
 MEMORY_CHECKS := address,undefined
 OFFICIAL := tests/conformance/test_official.py::test_
-CHECKED_TESTS ?= tests/unit tests/metamorphic tests/conformance/test_vm.py \
+CHECKED_TESTS ?= tests/unit tests/fuzz tests/metamorphic tests/conformance/test_vm.py \
 	'$(OFFICIAL)every_case_of_a_small_suite_holds[precompile_vectors]' \
 	'$(OFFICIAL)every_case_of_a_small_suite_holds[transaction_tests]' \
 	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[fusaka_devnet5_state_tests]' \

@@ -1,4 +1,8 @@
 # The in-memory machine at the top of the library: a layer, a world and a machine with one owner.
+cimport cython
+from libc.stdint cimport int64_t
+
+from fastevm.execution.transact cimport TxRun
 from fastevm.interpreter.status cimport Status
 from fastevm.interpreter.machine cimport BlockContext, Machine, Message, TransactionContext
 from fastevm.primitives.hashes cimport Address, Hash
@@ -25,13 +29,29 @@ cdef class EVM:
     cdef BlockContext block
     cdef TransactionContext transaction
     cdef Hash* ancestors
-    cdef public Layer state
+    cdef Layer layer
     cdef readonly ForkSchedule schedule
-    cdef readonly list snapshots      # the layers to go back to
-    cdef bint running
+    cdef list layers                  # snapshots to go back to
+    cdef bint running                 # a run holds `layer`, the block and the machine
 
-    cdef int put_ancestors(self, hashes) except -1
-    cdef int begin(self) except -1
+    @cython.final
+    cdef int check_idle(self) except -1
+    cdef int put_ancestors(self, list hashes) except -1
+
+    @cython.final
+    cdef int begin(self, int64_t gas) except -1
+
+    @cython.final
+    cdef int end(self) except -1
+
+    @cython.final
+    cdef int serve_or_abandon(self, TxRun* run) except -1
+
+    @cython.final
     cdef int warm(self, const Address* address) except -1
+
+    @cython.final
     cdef ExecutionResult run(self, const Message* message, object gas_price)
+
+    @cython.final
     cdef ExecutionResult result_of(self, Status status)

@@ -36,9 +36,14 @@ class Snapshot(int):
 class EVM:
     """An Ethereum machine over a state in memory; one thread at a time."""
 
-    state: Layer
-    schedule: ForkSchedule
-    snapshots: list[Layer]
+    @property
+    def schedule(self) -> ForkSchedule: ...
+    @property
+    def state(self) -> Layer: ...
+    @state.setter
+    def state(self, layer: Layer) -> None: ...
+    @property
+    def snapshots(self) -> tuple[Layer, ...]: ...
     def __init__(
         self,
         fork: str | ForkSchedule = "osaka",

@@ -2,13 +2,16 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.execution.refusals cimport refusal
-from fastevm.execution.transact cimport transact
+from fastevm.execution.transact cimport (
+    TxRun, transact_abandon, transact_begin, transact_run,
+)
 from fastevm.execution.transaction cimport Transaction
-from fastevm.execution.transaction_result cimport TX_VALID, TxError, TxResult
+from fastevm.execution.transaction_result cimport TX_PAUSED, TX_VALID, TxError, TxResult
+from fastevm.interpreter.interrupts cimport begin_interruptible, serve_signals
 from fastevm.interpreter.machine cimport (
     CALL_MESSAGE,
     Message,
@@ -18,7 +21,9 @@ from fastevm.interpreter.machine cimport (
     machine_start,
     status_text,
 )
-from fastevm.interpreter.status cimport OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, Status
+from fastevm.interpreter.status cimport (
+    OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, SUSPENDED, Status,
+)
 from fastevm.execution.packed_logs cimport pack_logs, unpack_logs
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.wire.text.hex cimport hex_decode
@@ -45,6 +50,8 @@ from fastevm.types import Log
 
 
 ANCESTOR_LIMIT = 256
+# Runs with more gas can last seconds: they serve signals meanwhile.
+cdef int64_t SHORT_RUN_GAS = 30_000_000
 ZERO_ADDRESS = bytes(20)
 
 # The block environment of a new machine; what is not named is zero.
@@ -55,6 +62,11 @@ FIRST_BLOCK = {
     "gas_limit": 30_000_000,
     "blob_base_fee": 1,
 }
+
+
+cdef int64_t HIGHEST_GAS = 0x7fffffffffffffff
+cdef Layer EMPTY = Layer.empty()
+cdef ForkSchedule DEFAULT_SCHEDULE = schedule_for("osaka")
 
 
 cdef int parse_address(object value, Address* out) except -1:
@@ -89,6 +101,16 @@ cdef bytes as_bytes(object value):
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
     raise TypeError(f"data is bytes or a 0x-prefixed string, not {type(value).__name__}")
+
+
+cdef list ancestor_hashes(object hashes):
+    """A list of its own, of at most 256 hashes of 32 bytes; ValueError otherwise."""
+    cdef list found = list(hashes)
+    if len(found) > ANCESTOR_LIMIT or any(
+        not PyBytes_CheckExact(item) or len(item) != 32 for item in found
+    ):
+        raise ValueError("block_hashes are at most 256 hashes of 32 bytes")
+    return found
 
 
 cdef class ExecutionResult:
@@ -129,9 +151,9 @@ class Snapshot(int):
 cdef class EVM:
     """An Ethereum machine over a state in memory.
 
-    One object belongs to one thread at a time (a second thread gets a RuntimeError); the ``state``
-    it
-    holds is immutable and may be shared between any number of machines.
+    One object belongs to one thread at a time: while it runs code, other threads that run code on
+    it or change it get a RuntimeError. The ``state`` is immutable and may be shared between any
+    number of machines. Code that lasts serves Ctrl-C and SIGTERM meanwhile, on the main thread.
     """
 
     def __cinit__(self) -> None:
@@ -140,6 +162,10 @@ cdef class EVM:
         self.ancestors = <Hash*>PyMem_RawCalloc(ANCESTOR_LIMIT, sizeof(Hash))
         if self.world == NULL or self.machine == NULL or self.ancestors == NULL:
             raise MemoryError
+        self.block.ancestors = self.ancestors
+        self.layer = EMPTY
+        self.schedule = DEFAULT_SCHEDULE
+        self.layers = []
 
     def __dealloc__(self) -> None:
         machine_free(self.machine)
@@ -157,11 +183,34 @@ cdef class EVM:
 
         Raises UnknownForkError with a suggestion, TypeError for an unknown part of the environment.
         """
-        self.schedule = fork if isinstance(fork, ForkSchedule) else schedule_for(fork)
-        self.state = Layer.empty() if state is None else state
-        self.snapshots = []
-        self.block.ancestors = self.ancestors
+        schedule = fork if isinstance(fork, ForkSchedule) else schedule_for(fork)
         self.set_block(**(FIRST_BLOCK | environment))
+        self.schedule = schedule
+        self.state = EMPTY if state is None else state
+        self.layers = []
+
+    cdef int check_idle(self) except -1:
+        """RuntimeError while code runs: nothing may change under it."""
+        if self.running:
+            raise RuntimeError("this EVM is running code; give each thread an EVM of its own")
+        return 0
+
+    @property
+    def state(self) -> Layer:
+        """The state that code reads and transactions move on; any ``Layer`` may be set."""
+        return self.layer
+
+    @state.setter
+    def state(self, layer: Layer) -> None:
+        if not isinstance(layer, Layer):
+            raise TypeError(f"a state is a Layer, not {type(layer).__name__}")
+        self.check_idle()
+        self.layer = layer
+
+    @property
+    def snapshots(self) -> tuple[Layer, ...]:
+        """The states that ``revert`` can go back to, the oldest first."""
+        return tuple(self.layers)
 
     def set_block(self, **fields: object) -> None:
         """Change parts of the block environment; what is not named stays.
@@ -172,6 +221,7 @@ cdef class EVM:
         TypeError for another name; nothing has changed after an error.
         """
         cdef BlockContext block = self.block
+        cdef list hashes = ancestor_hashes(fields.get("block_hashes", ()))
         for name, value in fields.items():
             if name == "number":
                 block.number = value
@@ -193,17 +243,16 @@ cdef class EVM:
                 word_from_int(&block.prev_randao, value)
             elif name != "block_hashes":
                 raise TypeError(f"the block environment has no {name!r}")
+        self.check_idle()
         if "block_hashes" in fields:
-            block.ancestor_count = self.put_ancestors(fields["block_hashes"])
+            self.put_ancestors(hashes)
+            block.ancestor_count = <uint32_t>len(hashes)
         self.block = block
 
-    cdef int put_ancestors(self, hashes) except -1:
-        cdef bytes item
-        if len(hashes) > ANCESTOR_LIMIT or any(len(item) != 32 for item in hashes):
-            raise ValueError("block_hashes are at most 256 hashes of 32 bytes")
+    cdef int put_ancestors(self, list hashes) except -1:
         for i, item in enumerate(hashes):
             memcpy(self.ancestors[<size_t>i].b, PyBytes_AS_STRING(item), 32)
-        return len(hashes)
+        return 0
 
     @property
     def chain_id(self) -> int:
@@ -225,59 +274,71 @@ cdef class EVM:
         parse_address(address, &key)
         fields = {"balance": balance, "nonce": nonce, "code": as_bytes(code),
                   "storage": storage or {}, "reset": True}
-        self.state = self.state.with_accounts({key.b[:20]: fields})
+        self.state = self.layer.with_accounts({key.b[:20]: fields})
 
     def balance(self, address: bytes | str) -> int:
         """Balance in wei; 0 for an account that does not exist."""
         cdef Address key
         parse_address(address, &key)
-        return self.state.balance(key.b[:20])
+        return self.layer.balance(key.b[:20])
 
     def nonce(self, address: bytes | str) -> int:
         """Nonce; 0 for an account that does not exist."""
         cdef Address key
         parse_address(address, &key)
-        return self.state.nonce(key.b[:20])
+        return self.layer.nonce(key.b[:20])
 
     def code(self, address: bytes | str) -> bytes:
         """Code; empty where there is none."""
         cdef Address key
         parse_address(address, &key)
-        return self.state.code(key.b[:20])
+        return self.layer.code(key.b[:20])
 
     def storage(self, address: bytes | str, slot: int) -> int:
         """The value of a storage slot; 0 where nothing was stored."""
         cdef Address key
         parse_address(address, &key)
-        return self.state.storage(key.b[:20], slot)
+        return self.layer.storage(key.b[:20], slot)
 
     def snapshot(self) -> Snapshot:
         """Remember the state, at no cost; ``revert`` goes back to it, and so does ``with``."""
-        self.snapshots.append(self.state)
-        return Snapshot(len(self.snapshots) - 1, self)
+        self.check_idle()
+        self.layers.append(self.layer)
+        return Snapshot(len(self.layers) - 1, self)
 
     def revert(self, snapshot: int) -> None:
         """Go back to a snapshot; it and all later ones are used up. ValueError if it is no more."""
-        if not 0 <= snapshot < len(self.snapshots):
-            raise ValueError(f"there is no snapshot {int(snapshot)}")
-        self.state = self.snapshots[snapshot]
-        del self.snapshots[snapshot:]
+        cdef Py_ssize_t at = snapshot
+        if not 0 <= at < len(self.layers):
+            raise ValueError(f"there is no snapshot {at}")
+        self.state = self.layers[at]
+        del self.layers[at:]
 
     # --- execution ---
 
-    cdef int begin(self) except -1:
-        """Claim the machine for this thread and point the world at the state."""
+    cdef int begin(self, int64_t gas) except -1:
+        """Claim the machine for this thread and point the world at the state.
+
+        ``end`` must follow whatever happens. The state stays: nothing replaces it meanwhile.
+        """
         cdef Reader reader
-        if self.running:
-            raise RuntimeError("this EVM is running in another thread; give each thread its own")
+        self.check_idle()
         self.running = True
-        self.state.attach(&reader)
+        self.machine.cancel = NULL
+        if gas > SHORT_RUN_GAS:
+            begin_interruptible(self.machine)
+        self.layer.attach(&reader)
         world_begin(self.world, &reader)
         self.world.clears_empty_accounts = self.schedule.c.clears_empty_accounts
         self.machine.world = self.world
         self.machine.schedule = &self.schedule.c
         self.machine.block = &self.block
         self.machine.transaction = &self.transaction
+        return 0
+
+    cdef int end(self) except -1:
+        self.running = False
+        self.machine.cancel = NULL
         return 0
 
     cdef int warm(self, const Address* address) except -1:
@@ -320,11 +381,10 @@ cdef class EVM:
     ) -> ExecutionResult:
         """Run a message call and forget what it changed.
 
-        No intrinsic gas is charged, no fee is paid and no nonce moves; ``gas_used`` is what the
-        frame
-        used before refunds, ``gas_refunded`` the refund counter at the end. A failing call is a
-        result
-        with ``success`` False and an ``error``; exceptions mean arguments that cannot be run.
+        No intrinsic gas is charged, no fee is paid and no nonce moves. ``gas_used`` is what the
+        frame used before refunds, ``gas_refunded`` the refund counter at the end. A failing call is
+        a result with ``success`` False and an ``error``; exceptions mean arguments that cannot be
+        run.
         """
         cdef Message message
         cdef bytes payload = as_bytes(data)
@@ -345,7 +405,7 @@ cdef class EVM:
         """Run a message in a transaction of its own that is never ended."""
         cdef Status status
         cdef ExecutionResult result
-        self.begin()
+        self.begin(message.gas)
         try:
             word_from_int(&self.transaction.gas_price, gas_price)
             self.transaction.origin = message.sender
@@ -358,12 +418,16 @@ cdef class EVM:
                 status = machine_start(self.machine, message)
                 if status == RUNNING:
                     status = machine_run(self.machine)
+            while status == SUSPENDED:
+                serve_signals()
+                with nogil:
+                    status = machine_run(self.machine)
             result = self.result_of(status)
             result.gas_used = message.gas - self.machine.gas_left
             result.gas_refunded = self.world.refund
             return result
         finally:
-            self.running = False
+            self.end()
 
     def transact(
         self,
@@ -381,10 +445,9 @@ cdef class EVM:
 
         Validity rules, intrinsic gas, fees, refunds and the nonce are those of the fork; the sender
         needs no signature. Without ``gas`` the transaction gets the most that block and fork allow.
-        ``fields`` are further fields of ``Transaction.build``, such as
-        ``max_fee_per_gas``, ``access_list`` or ``authorization_list``. Raises InvalidTransaction,
-        with
-        the state as it was, for a transaction that no block could hold.
+        ``fields`` are further fields of ``Transaction.build``, such as ``max_fee_per_gas``,
+        ``access_list`` or ``authorization_list``. Raises InvalidTransaction, with the state as it
+        was, for a transaction that no block could hold.
         """
         cdef Address from_, to_
         parse_address(sender, &from_)
@@ -395,7 +458,7 @@ cdef class EVM:
         if gas is None:
             gas = self.most_gas()
         if nonce is None:
-            nonce = self.state.nonce(address)
+            nonce = self.layer.nonce(address)
         transaction = Transaction.build(
             sender=address, to=None if to is None else to_.b[:20], data=as_bytes(data), value=value,
             gas_limit=gas, nonce=nonce, **prices, **fields,
@@ -410,13 +473,22 @@ cdef class EVM:
     def execute(self, transaction: Transaction) -> ExecutionResult:
         """Run a transaction, signed or built, and keep what it changed; see ``transact``."""
         cdef TxResult outcome
+        cdef TxRun run
         cdef TxError error
         cdef Transaction source = transaction
         recover_senders([source], threads=1)
-        self.begin()
+        self.begin(HIGHEST_GAS if source.c.gas_limit >> 63 else <int64_t>source.c.gas_limit)
         try:
             with nogil:
-                error = transact(self.machine, &source.c, NULL, self.block.gas_limit, &outcome)
+                error = transact_begin(
+                    self.machine, &source.c, NULL, self.block.gas_limit, &run, &outcome
+                )
+                if error == TX_VALID:
+                    error = transact_run(self.machine, &run, &outcome)
+            while error == TX_PAUSED:
+                self.serve_or_abandon(&run)
+                with nogil:
+                    error = transact_run(self.machine, &run, &outcome)
             if error != TX_VALID:
                 raise refusal(error, &source.c, &outcome)
             result = self.result_of(outcome.status)
@@ -424,10 +496,20 @@ cdef class EVM:
             result.gas_refunded = outcome.gas_refunded
             if outcome.has_created and result.success:
                 result.created_address = outcome.created.b[:20]
-            self.state = self.state.commit(self.world)
+            self.layer = self.layer.commit(self.world)
             return result
         finally:
-            self.running = False
+            self.machine.transaction = NULL
+            self.end()
+
+    cdef int serve_or_abandon(self, TxRun* run) except -1:
+        """Run Python's signal handlers; if one raises, the transaction has changed nothing."""
+        try:
+            serve_signals()
+        except BaseException:
+            transact_abandon(self.machine, run)
+            raise
+        return 0
 
     def deploy(self, initcode: bytes | str, **fields: object) -> ExecutionResult:
         """Run a creation transaction; ``created_address`` says where the contract is. See

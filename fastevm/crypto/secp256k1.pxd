@@ -2,6 +2,7 @@
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.intrinsics cimport load64_big
 
 
 # The public key (x || y, 64 bytes) that signed the hash. False when r or s is 0 or not below the
@@ -29,9 +30,26 @@ cdef extern from "fastevm/crypto/secp256k1_many.h" nogil:
 
 cdef enum:
     RECOVERY_LANES = 8
+    G_MULTIPLES = 128             # odd multiples of G that the lanes need
+
+
+# The lanes' code: AVX-512 IFMA, or what a test puts in its place.
+cdef struct LaneFunctions:
+    bint available
+    void (*keep_multiple)(int number, const uint64_t* x, const uint64_t* y) noexcept nogil
+    void (*recover)(Recovery* jobs) noexcept nogil
+
+
+# A number as the lanes have it.
+cdef inline void read_words(uint64_t* words, const uint8_t* bytes32) noexcept nogil:
+    cdef int i
+    for i in range(4):
+        words[i] = load64_big(bytes32 + 24 - 8 * i)
 
 
 # Whether recover_eight is worth its while for so many signatures.
 cdef bint recovers_together(size_t count) noexcept nogil
 # Recover RECOVERY_LANES signatures at once; where `found`, the addresses are set.
 cdef void recover_eight(Recovery* jobs, Address* out) noexcept nogil
+# For tests: other code for the lanes, checked again on its first use; gives what it replaces.
+cdef LaneFunctions replace_lanes(const LaneFunctions* functions) noexcept nogil

@@ -9,10 +9,12 @@ from libc.string cimport memcpy, memset
 import coincurve._libsecp256k1 as _library
 
 from fastevm.primitives.intrinsics cimport (
-    atomic_claim_int, atomic_observe_int, atomic_publish_int, load64_big, store64_big,
+    atomic_claim_int, atomic_observe_int, atomic_publish_int, store64_big,
 )
 from fastevm.primitives.keccak cimport keccak256_64
 from fastevm.primitives.native.symbols cimport native_function
+
+from fastevm.primitives.processor import SIMD_ALLOWED, replace
 
 cdef str MODULE = "coincurve._libsecp256k1"
 
@@ -140,21 +142,24 @@ cdef extern from "fastevm/crypto/secp256k1_lanes.h" nogil:
 
 
 cdef enum:
-    G_MULTIPLES = 128             # that recovery in lanes needs
     LEAST_TOGETHER = 3            # eight lanes take about as long as two recoveries
     LANES_UNKNOWN = 0             # nobody asked yet
     LANES_OPENING = 1             # a thread makes the multiples; others go one by one so long
     LANES_OPEN = 2
-    LANES_ABSENT = 3
+    LANES_ABSENT = 3              # not a processor for them
+    LANES_OFF = 4                 # FASTEVM_SIMD=off
+    LANES_WRONG = 5               # they gave another key than libsecp256k1
 
+
+LANES_STATES = ("unknown", "opening", "open", "absent", "off", "wrong")
 
 cdef int lanes = LANES_UNKNOWN
+cdef int NOT_AVAILABLE = LANES_ABSENT if SIMD_ALLOWED else LANES_OFF
 
-
-cdef inline void read_words(uint64_t* words, const uint8_t* bytes32) noexcept nogil:
-    cdef int i
-    for i in range(4):
-        words[i] = load64_big(bytes32 + 24 - 8 * i)
+cdef LaneFunctions lane_functions
+lane_functions.available = SIMD_ALLOWED and has_lanes()
+lane_functions.keep_multiple = keep_multiple
+lane_functions.recover = recover_in_lanes
 
 
 # A few milliseconds, when somebody needs them.
@@ -167,8 +172,8 @@ cdef void open_lanes() noexcept nogil:
     cdef int i
     if not atomic_claim_int(&lanes, LANES_UNKNOWN, LANES_OPENING):
         return
-    if not has_lanes():
-        atomic_publish_int(&lanes, LANES_ABSENT)
+    if not lane_functions.available:
+        atomic_publish_int(&lanes, NOT_AVAILABLE)
         return
     memset(scalar, 0, sizeof(scalar))
     for i in range(G_MULTIPLES):
@@ -177,8 +182,52 @@ cdef void open_lanes() noexcept nogil:
         key_bytes(raw, &key)
         read_words(x, raw)
         read_words(y, raw + 32)
-        keep_multiple(i, x, y)
-    atomic_publish_int(&lanes, LANES_OPEN)
+        lane_functions.keep_multiple(i, x, y)
+    if lanes_agree():
+        atomic_publish_int(&lanes, LANES_OPEN)
+    else:
+        atomic_publish_int(&lanes, LANES_WRONG)
+        say_that_lanes_are_wrong()
+
+
+cdef void say_that_lanes_are_wrong() noexcept with gil:
+    replace("signatures of many", "8 lanes", "libsecp256k1")
+
+
+# Eight signatures of known keys, of either parity: each lane must give the key that signed.
+cdef bint lanes_agree() noexcept nogil:
+    cdef Recovery jobs[RECOVERY_LANES]
+    cdef RecoverableSignature signature
+    cdef PublicKey key
+    cdef uint8_t secret[32]
+    cdef uint8_t raw[64]
+    cdef uint64_t expected[8]
+    cdef int lane, i
+    for lane in range(RECOVERY_LANES):
+        lane_secret(secret, lane)
+        lib.sign_recoverable(lib.context, &signature, secret, secret, NULL, NULL)
+        lib.serialize_compact(lib.context, raw, &jobs[lane].y_parity, &signature)
+        read_words(jobs[lane].z, secret)
+        read_words(jobs[lane].r, raw)
+        read_words(jobs[lane].s, raw + 32)
+    lane_functions.recover(jobs)
+    for lane in range(RECOVERY_LANES):
+        lane_secret(secret, lane)
+        lib.create_key(lib.context, &key, secret)
+        key_bytes(raw, &key)
+        read_words(expected, raw)
+        read_words(expected + 4, raw + 32)
+        for i in range(8):
+            if not jobs[lane].found or jobs[lane].key[i] != expected[i]:
+                return False
+    return True
+
+
+# A key, and the hash that it signs.
+cdef inline void lane_secret(uint8_t* secret, int lane) noexcept nogil:
+    cdef int i
+    for i in range(32):
+        secret[i] = <uint8_t>(lane * 37 + i * 11 + 1)
 
 
 cdef bint recovers_together(size_t count) noexcept nogil:
@@ -189,11 +238,19 @@ cdef bint recovers_together(size_t count) noexcept nogil:
     return atomic_observe_int(&lanes) == LANES_OPEN
 
 
+cdef LaneFunctions replace_lanes(const LaneFunctions* functions) noexcept nogil:
+    global lane_functions
+    cdef LaneFunctions before = lane_functions
+    lane_functions = functions[0]
+    atomic_publish_int(&lanes, LANES_UNKNOWN)
+    return before
+
+
 cdef void recover_eight(Recovery* jobs, Address* out) noexcept nogil:
     cdef uint8_t key[64]
     cdef uint8_t digest[32]
     cdef int lane, i
-    recover_in_lanes(jobs)
+    lane_functions.recover(jobs)
     for lane in range(RECOVERY_LANES):
         if not jobs[lane].found:
             continue
@@ -205,6 +262,16 @@ cdef void recover_eight(Recovery* jobs, Address* out) noexcept nogil:
 
 
 # --- Python's border ---
+
+def lanes_state() -> str:
+    """Whether this process recovers eight signatures at once; checks it on first use.
+
+    ``open``: used. ``absent``: the processor has no AVX-512 IFMA. ``off``: FASTEVM_SIMD=off.
+    ``wrong``: they gave wrong keys for known signatures, so that libsecp256k1 recovers every one.
+    """
+    recovers_together(RECOVERY_LANES)
+    return LANES_STATES[atomic_observe_int(&lanes)]
+
 
 cdef bytes exactly(str name, object value, size_t size):
     if not isinstance(value, bytes) or <size_t>len(value) != size:
@@ -285,4 +352,20 @@ def public_key_address(private_key: bytes) -> bytes:
     return public_key_to_address(public_key(private_key))
 
 
+# The address of the key 1, and of who signed with it.
+cdef bint known_answer() except -1:
+    cdef bytes one = (1).to_bytes(32, "big")
+    cdef bytes address = bytes.fromhex("7e5f4552091a69125d5dfcb7b8c2659029395bdf")
+    parity, r, s = sign(bytes(range(32)), one)
+    return (
+        public_key_address(one) == address
+        and recover_signer(bytes(range(32)), parity, r, s) == address
+    )
+
+
 bind()
+if not known_answer():
+    raise ImportError(
+        f"libsecp256k1 inside {MODULE} gives wrong results through C: install coincurve 20 or 21",
+        name=MODULE,
+    )

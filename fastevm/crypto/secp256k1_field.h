@@ -6,16 +6,14 @@
 #ifndef FASTEVM_SECP256K1_FIELD_H
 #define FASTEVM_SECP256K1_FIELD_H
 
-#include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
 
-#define FE_IFMA __attribute__((target("avx512f,avx512ifma")))
+#include "fastevm/crypto/secp256k1_vectors.h"
+
 #define FE_IFMA_INLINE FE_IFMA static inline __attribute__((always_inline))
-#define FE_LANES 8
 #define FE_LIMBS 5
 
-typedef __m512i fe_vec;
 typedef uint64_t fe_lane __attribute__((may_alias)); /* one of a vector */
 
 typedef struct {
@@ -29,17 +27,14 @@ static const uint64_t FE_FOLD260 = 0x1000003D10ULL; /* 2^260 modulo p */
 static const uint64_t FE_P[FE_LIMBS] = {0xFFFFEFFFFFC2FULL, 0xFFFFFFFFFFFFFULL, 0xFFFFFFFFFFFFFULL,
                                         0xFFFFFFFFFFFFFULL, 0x0FFFFFFFFFFFFULL};
 
-#define FE_ALL(x) _mm512_set1_epi64((long long)(x))
-#define FE_LOW(sum, a, b) _mm512_madd52lo_epu64(sum, a, b)
-#define FE_HIGH(sum, a, b) _mm512_madd52hi_epu64(sum, a, b)
 #define FE_CARRY(to, from)                                                                         \
-    to = _mm512_add_epi64(to, _mm512_srli_epi64(from, 52));                                        \
-    from = _mm512_and_si512(from, FE_ALL(FE_MASK52));
+    to = FE_VEC_ADD(to, FE_VEC_RIGHT(from, 52));                                        \
+    from = FE_VEC_AND(from, FE_ALL(FE_MASK52));
 
 /* Limbs of up to 60 bits: fold what lies above 2^256, then carry. */
 FE_IFMA_INLINE void fe_tidy(fe_num* r) {
-    fe_vec *v = r->v, above = _mm512_srli_epi64(v[4], 48);
-    v[4] = _mm512_and_si512(v[4], FE_ALL(FE_MASK48));
+    fe_vec *v = r->v, above = FE_VEC_RIGHT(v[4], 48);
+    v[4] = FE_VEC_AND(v[4], FE_ALL(FE_MASK48));
     v[0] = FE_LOW(v[0], above, FE_ALL(FE_FOLD256));
     FE_CARRY(v[1], v[0])
     FE_CARRY(v[2], v[1])
@@ -50,7 +45,7 @@ FE_IFMA_INLINE void fe_tidy(fe_num* r) {
 /* Ten columns of a product, of up to 56 bits each, to a number. */
 FE_IFMA_INLINE void fe_reduce(fe_num* r, fe_vec* t) {
     const fe_vec fold = FE_ALL(FE_FOLD260);
-    fe_vec over = _mm512_setzero_si512();
+    fe_vec over = FE_VEC_ZERO();
     FE_CARRY(t[6], t[5])
     FE_CARRY(t[7], t[6])
     FE_CARRY(t[8], t[7])
@@ -65,8 +60,8 @@ FE_IFMA_INLINE void fe_reduce(fe_num* r, fe_vec* t) {
     FE_CARRY(t[3], t[2])
     FE_CARRY(t[4], t[3])
     FE_CARRY(over, t[4])
-    over = _mm512_or_si512(_mm512_slli_epi64(over, 4), _mm512_srli_epi64(t[4], 48));
-    t[4] = _mm512_and_si512(t[4], FE_ALL(FE_MASK48));
+    over = FE_VEC_OR(FE_VEC_LEFT(over, 4), FE_VEC_RIGHT(t[4], 48));
+    t[4] = FE_VEC_AND(t[4], FE_ALL(FE_MASK48));
     t[0] = FE_LOW(t[0], over, FE_ALL(FE_FOLD256));
     t[1] = FE_HIGH(t[1], over, FE_ALL(FE_FOLD256));
     FE_CARRY(t[1], t[0])
@@ -80,7 +75,7 @@ FE_IFMA_INLINE void fe_reduce(fe_num* r, fe_vec* t) {
 FE_IFMA static void fe_mul(fe_num* r, const fe_num* a, const fe_num* b) {
     fe_vec t[2 * FE_LIMBS];
 #pragma GCC unroll 10
-    for (int i = 0; i < 2 * FE_LIMBS; i++) t[i] = _mm512_setzero_si512();
+    for (int i = 0; i < 2 * FE_LIMBS; i++) t[i] = FE_VEC_ZERO();
 #pragma GCC unroll 5
     for (int i = 0; i < FE_LIMBS; i++)
 #pragma GCC unroll 5
@@ -95,7 +90,7 @@ FE_IFMA static void fe_mul(fe_num* r, const fe_num* a, const fe_num* b) {
 FE_IFMA static void fe_sqr(fe_num* r, const fe_num* a) {
     fe_vec t[2 * FE_LIMBS];
 #pragma GCC unroll 10
-    for (int i = 0; i < 2 * FE_LIMBS; i++) t[i] = _mm512_setzero_si512();
+    for (int i = 0; i < 2 * FE_LIMBS; i++) t[i] = FE_VEC_ZERO();
 #pragma GCC unroll 5
     for (int i = 0; i < FE_LIMBS; i++)
 #pragma GCC unroll 5
@@ -104,7 +99,7 @@ FE_IFMA static void fe_sqr(fe_num* r, const fe_num* a) {
             t[i + j + 1] = FE_HIGH(t[i + j + 1], a->v[i], a->v[j]);
         }
 #pragma GCC unroll 10
-    for (int i = 1; i < 2 * FE_LIMBS; i++) t[i] = _mm512_add_epi64(t[i], t[i]);
+    for (int i = 1; i < 2 * FE_LIMBS; i++) t[i] = FE_VEC_ADD(t[i], t[i]);
 #pragma GCC unroll 5
     for (int i = 0; i < FE_LIMBS; i++) {
         t[2 * i] = FE_LOW(t[2 * i], a->v[i], a->v[i]);
@@ -116,9 +111,9 @@ FE_IFMA static void fe_sqr(fe_num* r, const fe_num* a) {
 /* a * 2^k - b * 2^shift, for exponents up to 4. */
 FE_IFMA_INLINE void fe_less(fe_num* r, const fe_num* a, int k, const fe_num* b, int shift) {
     for (int i = 0; i < FE_LIMBS; i++) {
-        fe_vec positive = _mm512_slli_epi64(a->v[i], k);
-        positive = _mm512_add_epi64(positive, FE_ALL(FE_P[i] << (shift + 2)));
-        r->v[i] = _mm512_sub_epi64(positive, _mm512_slli_epi64(b->v[i], shift));
+        fe_vec positive = FE_VEC_LEFT(a->v[i], k);
+        positive = FE_VEC_ADD(positive, FE_ALL(FE_P[i] << (shift + 2)));
+        r->v[i] = FE_VEC_SUB(positive, FE_VEC_LEFT(b->v[i], shift));
     }
     fe_tidy(r);
 }
@@ -128,23 +123,23 @@ FE_IFMA_INLINE void fe_sub(fe_num* r, const fe_num* a, const fe_num* b) {
 }
 
 FE_IFMA_INLINE void fe_add(fe_num* r, const fe_num* a, const fe_num* b) {
-    for (int i = 0; i < FE_LIMBS; i++) r->v[i] = _mm512_add_epi64(a->v[i], b->v[i]);
+    for (int i = 0; i < FE_LIMBS; i++) r->v[i] = FE_VEC_ADD(a->v[i], b->v[i]);
     fe_tidy(r);
 }
 
 /* The negative in the lanes of the mask. */
-FE_IFMA_INLINE void fe_negate(fe_num* r, __mmask8 lanes) {
+FE_IFMA_INLINE void fe_negate(fe_num* r, fe_mask lanes) {
     fe_num negative;
     for (int i = 0; i < FE_LIMBS; i++)
-        negative.v[i] = _mm512_sub_epi64(FE_ALL(FE_P[i] << 2), r->v[i]);
+        negative.v[i] = FE_VEC_SUB(FE_ALL(FE_P[i] << 2), r->v[i]);
     fe_tidy(&negative);
     for (int i = 0; i < FE_LIMBS; i++)
-        r->v[i] = _mm512_mask_mov_epi64(r->v[i], lanes, negative.v[i]);
+        r->v[i] = FE_VEC_SELECT(r->v[i], lanes, negative.v[i]);
 }
 
 FE_IFMA_INLINE void fe_set(fe_num* r, uint64_t value) {
     r->v[0] = FE_ALL(value);
-    for (int i = 1; i < FE_LIMBS; i++) r->v[i] = _mm512_setzero_si512();
+    for (int i = 1; i < FE_LIMBS; i++) r->v[i] = FE_VEC_ZERO();
 }
 
 FE_IFMA static void fe_sqr_times(fe_num* r, const fe_num* a, int times) {

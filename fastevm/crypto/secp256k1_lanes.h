@@ -8,7 +8,7 @@
 
 #include "fastevm/crypto/secp256k1_many.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(FE_PORTABLE_VECTORS)
 #include "fastevm/crypto/secp256k1_field.h"
 #include "fastevm/crypto/secp256k1_scalars.h"
 
@@ -48,7 +48,7 @@ FE_IFMA static void fe_double(fe_point* r, const fe_point* p) {
     fe_mul(&f, &p->y, &p->z);
     fe_add(&r->z, &f, &f);
     for (int i = 0; i < FE_LIMBS; i++)
-        e.v[i] = _mm512_add_epi64(a.v[i], _mm512_slli_epi64(a.v[i], 1));
+        e.v[i] = FE_VEC_ADD(a.v[i], FE_VEC_LEFT(a.v[i], 1));
     fe_tidy(&e);
     fe_sqr(&f, &e);
     fe_less(&r->x, &f, 0, &t, 3);
@@ -119,23 +119,23 @@ FE_IFMA static void fe_multiples(fe_affine* out, fe_num* z, const fe_affine* poi
 
 /* Each lane's own multiple of R: the one of its digit. */
 FE_IFMA static void fe_pick(fe_num* r, const fe_affine* multiples, int y, fe_vec index) {
-    for (int i = 0; i < FE_LIMBS; i++) r->v[i] = _mm512_setzero_si512();
+    for (int i = 0; i < FE_LIMBS; i++) r->v[i] = FE_VEC_ZERO();
     for (int e = 0; e < FE_R_POINTS; e++) {
         const fe_num* from = y ? &multiples[e].y : &multiples[e].x;
-        __mmask8 chosen = _mm512_cmpeq_epi64_mask(index, FE_ALL(e));
+        fe_mask chosen = FE_VEC_EQUAL(index, FE_ALL(e));
         for (int i = 0; i < FE_LIMBS; i++)
-            r->v[i] = _mm512_mask_mov_epi64(r->v[i], chosen, from->v[i]);
+            r->v[i] = FE_VEC_SELECT(r->v[i], chosen, from->v[i]);
     }
 }
 
 FE_IFMA static void fe_fetch(fe_num* r, int part, fe_vec index) {
     const long long* from = (const long long*)fe_g_multiples[0].limb[part];
-    fe_vec offset = _mm512_slli_epi64(index, 4); /* words of a multiple */
-    for (int i = 0; i < FE_LIMBS; i++) r->v[i] = _mm512_i64gather_epi64(offset, from + i, 8);
+    fe_vec offset = FE_VEC_LEFT(index, 4); /* words of a multiple */
+    for (int i = 0; i < FE_LIMBS; i++) r->v[i] = FE_VEC_GATHER(offset, from + i);
 }
 
 /* The digits of a window in all lanes: which multiple, and where the negative one. */
-FE_IFMA static __mmask8 fe_digits(fe_vec* index, const fe_half* halves, int at, int bits,
+FE_IFMA static fe_mask fe_digits(fe_vec* index, const fe_half* halves, int at, int bits,
                                   int last) {
     long long found[FE_LANES];
     unsigned negative = 0;
@@ -144,12 +144,12 @@ FE_IFMA static __mmask8 fe_digits(fe_vec* index, const fe_half* halves, int at, 
         negative |= (unsigned)(digit < 0) << lane;
         found[lane] = ((digit < 0 ? -digit : digit) - 1) / 2;
     }
-    *index = _mm512_loadu_si512(found);
-    return (__mmask8)negative;
+    *index = FE_VEC_LOAD(found);
+    return (fe_mask)negative;
 }
 
 /* R itself, from its x; the lanes where there is such a point. */
-FE_IFMA static __mmask8 fe_lift(fe_affine* point, const fe_recovery* jobs) {
+FE_IFMA static fe_mask fe_lift(fe_affine* point, const fe_recovery* jobs) {
     fe_num cube, seven, check;
     unsigned valid = 0, odd = 0;
     for (int lane = 0; lane < FE_LANES; lane++) fe_put(&point->x, lane, jobs[lane].r);
@@ -167,8 +167,8 @@ FE_IFMA static __mmask8 fe_lift(fe_affine* point, const fe_recovery* jobs) {
         valid |= (unsigned)((rest[0] | rest[1] | rest[2] | rest[3]) == 0) << lane;
         odd |= (unsigned)((y[0] & 1) != (uint64_t)jobs[lane].y_parity) << lane;
     }
-    fe_negate(&point->y, (__mmask8)odd);
-    return (__mmask8)valid;
+    fe_negate(&point->y, (fe_mask)odd);
+    return (fe_mask)valid;
 }
 
 typedef struct {
@@ -208,7 +208,7 @@ FE_IFMA static void fe_add_r(fe_point* sum, const fe_affine* multiples, const fe
     fe_affine term;
     fe_vec index;
     for (int half = 0; half < 2; half++) {
-        __mmask8 negative =
+        fe_mask negative =
             fe_digits(&index, halves->r[half], at, FE_R_BITS, at == FE_R_WINDOWS);
         fe_pick(&term.x, multiples, 0, index);
         fe_pick(&term.y, multiples, 1, index);
@@ -230,7 +230,7 @@ FE_IFMA static void fe_add_g(fe_point* sum, const fe_num* scale, const fe_halves
     fe_affine term;
     fe_vec index;
     for (int half = 0; half < 2; half++) {
-        __mmask8 negative = fe_digits(&index, halves->g[half], at, FE_G_BITS,
+        fe_mask negative = fe_digits(&index, halves->g[half], at, FE_G_BITS,
                                       at == FE_DOUBLINGS / FE_G_BITS);
         fe_fetch(&term.x, half, index);
         fe_fetch(&term.y, 2, index);
@@ -245,7 +245,7 @@ FE_IFMA static void fe_recover_eight(fe_recovery* jobs) {
     fe_halves halves;
     fe_num scale, beta, inverse, square;
     fe_point sum;
-    __mmask8 valid = fe_lift(&point, jobs);
+    fe_mask valid = fe_lift(&point, jobs);
     fe_scalars_of(&halves, jobs);
     fe_multiples(multiples, &scale, &point);
     for (int lane = 0; lane < FE_LANES; lane++) fe_put(&beta, lane, FE_BETA);
@@ -287,10 +287,14 @@ FE_IFMA static void fe_keep_multiple(int number, const uint64_t x[4], const uint
 }
 
 /* Whether this processor has the instructions. */
+#if defined(FE_PORTABLE_VECTORS)
+static int fe_has_lanes(void) { return 1; }
+#else
 static int fe_has_lanes(void) {
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512ifma");
 }
+#endif
 #else
 static int fe_has_lanes(void) { return 0; }
 static void fe_keep_multiple(int number, const uint64_t x[4], const uint64_t y[4]) {}

@@ -2,6 +2,7 @@
 from fastevm.execution.block_executor cimport BlockExecutor
 from fastevm.execution.system_calls cimport SystemOutcome
 from fastevm.execution.transaction cimport Transaction
+from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.layer cimport Layer
 
 
@@ -21,6 +22,7 @@ cdef class BlockBuilder:
     cdef list made            # receipts made so far, from the first on
     cdef object blob_gas_price
 
+    cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
     cdef int expect(self, int stage, str action) except -1
     cdef SystemOutcome call(self, str contract, bytes data)
     cdef bytes request(self, str contract)

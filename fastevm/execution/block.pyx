@@ -1,6 +1,8 @@
 """Executing and building blocks: one world for all transactions, system calls at both ends."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport (
+    PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE,
+)
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
@@ -20,6 +22,7 @@ from fastevm.execution.requests import (
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.rewards import block_rewards, withdrawal_credits
 from fastevm.execution.senders import recover_senders
+from fastevm.spec.schedule import schedule_for
 from fastevm.execution.validation import ommers_hash, transactions_root, withdrawals_root
 from fastevm.types import ZERO_HASH, Block
 
@@ -72,14 +75,21 @@ cdef enum:
     CLOSED = 2
 
 
+cdef const uint8_t* exactly(object value, Py_ssize_t size, str name) except NULL:
+    """The bytes of a value that must be bytes of this size."""
+    if not PyBytes_CheckExact(value) or PyBytes_GET_SIZE(value) != size:
+        raise ValueError(f"{name} must be {size} bytes")
+    return <const uint8_t*>PyBytes_AS_STRING(value)
+
+
 cdef int fill_context(BlockContext* context, header, object chain_id, object blob_price) except -1:
     memset(context, 0, sizeof(BlockContext))
-    memcpy(context.coinbase.b, PyBytes_AS_STRING(header.coinbase), 20)
+    memcpy(context.coinbase.b, exactly(header.coinbase, 20, "coinbase"), 20)
     context.number = header.number
     context.timestamp = header.timestamp
     context.gas_limit = header.gas_limit
     word_from_int(&context.difficulty, header.difficulty)
-    word_load(&context.prev_randao, <const uint8_t*>PyBytes_AS_STRING(header.mix_hash))
+    word_load(&context.prev_randao, exactly(header.mix_hash, 32, "mix_hash"))
     word_from_int(&context.base_fee, header.base_fee_per_gas or 0)
     word_from_int(&context.blob_base_fee, blob_price)
     context.chain_id = chain_id
@@ -100,6 +110,23 @@ cdef class BlockBuilder:
             raise MemoryError
         self.cancelled = False
         self.c.machine.cancel = &self.cancelled
+        self.added = []
+        self.made = []
+        self.blob_gas_price = 0
+        self.deposit_contract = bytes(20)
+        self.rest_on(Layer.empty(), schedule_for("osaka"), b"")
+
+    cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1:
+        """Point the block at a state, at rules and at the hashes of earlier blocks."""
+        cdef Reader reader
+        self.base = self.layer = layer
+        self.schedule = schedule
+        self.ancestors = ancestors
+        self.c.context.ancestors = <const Hash*>PyBytes_AS_STRING(ancestors)
+        self.c.context.ancestor_count = PyBytes_GET_SIZE(ancestors) // 32
+        layer.attach(&reader)
+        executor_open(&self.c, &schedule.c, &reader)
+        return 0
 
     def __dealloc__(self):
         executor_free(&self.c)
@@ -112,16 +139,12 @@ cdef class BlockBuilder:
 
         ``deposit_contract``: 20 bytes, whose logs are deposits (EIP-6110).
         """
-        cdef Reader reader
-        self.base = self.layer = layer
         self.header = header
-        self.schedule = schedule
         self.ommers = tuple(ommers)
         self.withdrawals = None if withdrawals is None else tuple(withdrawals)
         self.deposit_contract = bytes(deposit_contract)
         if len(self.deposit_contract) != 20:
             raise ValueError(f"an address has 20 bytes, not {len(self.deposit_contract)}")
-        self.ancestors = b"".join(ancestors[:BLOCK_HASH_WINDOW])
         self.blob_gas_price = 0
         if schedule.c.has_blobs:
             self.blob_gas_price = blob_base_fee(header.excess_blob_gas or 0, schedule)
@@ -129,10 +152,7 @@ cdef class BlockBuilder:
         self.made = []
         self.stage = CREATED
         fill_context(&self.c.context, header, chain_id, self.blob_gas_price)
-        self.c.context.ancestors = <const Hash*>PyBytes_AS_STRING(self.ancestors)
-        self.c.context.ancestor_count = PyBytes_GET_SIZE(self.ancestors) // 32
-        layer.attach(&reader)
-        executor_open(&self.c, &schedule.c, &reader)
+        self.rest_on(layer, schedule, b"".join(ancestors[:BLOCK_HASH_WINDOW]))
 
     cdef int expect(self, int stage, str action) except -1:
         if self.stage != stage:
@@ -148,8 +168,8 @@ cdef class BlockBuilder:
         cdef bytes target = self.schedule.system_contracts[contract]
         cdef Address address
         cdef SystemOutcome outcome
+        cdef size_t size = len(data)
         cdef const uint8_t* input = <const uint8_t*>PyBytes_AS_STRING(data)
-        cdef size_t size = PyBytes_GET_SIZE(data)
         memcpy(address.b, PyBytes_AS_STRING(target), 20)
         with nogil:
             outcome = system_call(self.c.machine, &address, input, size)
@@ -172,7 +192,7 @@ cdef class BlockBuilder:
         cdef Address target
         cdef Word value
         cdef SystemOutcome outcome
-        memcpy(target.b, PyBytes_AS_STRING(address), 20)
+        memcpy(target.b, exactly(address, 20, "address"), 20)
         word_from_int(&value, amount)
         with nogil:
             outcome = system_credit(self.c.world, &target, &value)

@@ -11,11 +11,12 @@ from fastevm.errors import InvalidBlock
 from fastevm.primitives.keccak cimport keccak256
 
 from fastevm.primitives import rlp
+from fastevm.primitives.processor import IN_USE
 
 
 cdef extern from "fastevm/primitives/keccak.h" nogil:
     void (*fe_keccak_f)(uint64_t* state)
-    void fe_keccak_choose()
+    bint fe_keccak_choose(bint allow)
     void fe_keccak_absorb(uint64_t* state, const uint8_t* block, int lanes)
     uint64_t FE_LITTLE64(uint64_t x)
 
@@ -217,4 +218,4 @@ def validate_seal(header):
         )
 
 
-fe_keccak_choose()
+fe_keccak_choose(IN_USE["keccak256"] != "portable")

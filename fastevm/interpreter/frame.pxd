@@ -4,7 +4,9 @@
 # compiler keeps the locals in registers and folds the tests. `Frame` itself stands in machine.pxd.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from fastevm.interpreter.cancellation cimport PAUSE_REQUEST
 from fastevm.interpreter.machine cimport Frame
+from fastevm.interpreter.opcodes cimport ISZERO, JUMP, PUSH2
 from fastevm.interpreter.status cimport (
     CANCELLED,
     INVALID_JUMP,
@@ -74,6 +76,21 @@ cdef inline Status enter_hosted(
 cdef inline void restore(Frame* f, Status status) noexcept nogil:
     if status == NEEDS_STATE or status == SUSPENDED:
         f.gas += f.schedule.gas[f.pc[0]]
+
+
+# A back-edge where the host asks for a pause: nothing has moved but gas, and the op runs again from
+# its beginning. `restore` gives back the static price of the op at pc, this what came on top.
+cdef inline Status pause_at_jump(Frame* f, int landing) noexcept nogil:
+    cdef uint8_t op = f.pc[0]
+    if atomic_load_int(<const int*>f.cancel) != PAUSE_REQUEST:
+        return CANCELLED
+    if op == JUMP:
+        f.gas += landing
+    elif op == PUSH2:
+        f.gas += 8 + landing if f.pc[3] == JUMP else 10
+    elif op == ISZERO:
+        f.gas += 3 + 10
+    return SUSPENDED
 
 
 # The status for a read that failed with NULL or False.

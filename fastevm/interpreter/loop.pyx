@@ -8,7 +8,9 @@ every op.
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from fastevm.interpreter.frame cimport check_jump, enter, enter_hosted, enter_priced, restore
+from fastevm.interpreter.frame cimport (
+    check_jump, enter, enter_hosted, enter_priced, pause_at_jump, restore,
+)
 from fastevm.interpreter.machine cimport Frame
 from fastevm.interpreter.opcodes cimport (
     STOP, ADD, MUL, SUB, DIV, SDIV, MOD, SMOD, ADDMOD, MULMOD, EXP, SIGNEXTEND, LT, GT, SLT,
@@ -64,6 +66,7 @@ from fastevm.interpreter.ops.storage cimport (
 )
 from fastevm.interpreter.recorder cimport forget_step, record_step, settle_step
 from fastevm.interpreter.status cimport (
+    CANCELLED,
     ENTER_CALL,
     INVALID_OPCODE,
     NEEDS_STATE,
@@ -1543,6 +1546,8 @@ cdef Status run(Frame* f, Tracing* tracing) noexcept nogil:
     f.gas = gas
     if status == OUT_OF_GAS and f.machine.status == OUT_OF_MEMORY:
         status = OUT_OF_MEMORY
+    if status == CANCELLED:
+        status = pause_at_jump(f, landing)
     if Tracing is Traced:
         if status == NEEDS_STATE or status == SUSPENDED:
             forget_step(f.machine)

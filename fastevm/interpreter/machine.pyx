@@ -4,6 +4,7 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from fastevm.interpreter.cancellation cimport CANCEL_REQUEST, PAUSE_REQUEST
 from fastevm.interpreter.loop cimport run_untraced, run_traced
 from fastevm.interpreter.ops.calls cimport is_occupied
 from fastevm.interpreter.recorder cimport record_enter, record_leave
@@ -196,7 +197,7 @@ cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
         return OUT_OF_MEMORY
     if f.refused != RUNNING:
         return f.refused
-    if unlikely(atomic_load_int(<const int*>f.cancel) != 0):
+    if unlikely(atomic_load_int(<const int*>f.cancel) == CANCEL_REQUEST):
         return CANCELLED
     if not begin_effects(m, f):
         return OUT_OF_MEMORY
@@ -410,6 +411,8 @@ cdef Status machine_run(Machine* m) noexcept nogil:
     while m.depth != 0:
         if m.tracer != NULL and tracer_is_full(m.tracer):
             return TRACE_FULL
+        if m.cancel != NULL and unlikely(atomic_load_int(<const int*>m.cancel) == PAUSE_REQUEST):
+            return SUSPENDED
         f = &m.frames[m.depth - 1]
         if m.tracer != NULL and m.tracer.steps:
             status = run_traced(f)

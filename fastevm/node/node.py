@@ -14,11 +14,13 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import MetricsRegistry
+from fastevm.crypto.secp256k1 import lanes_state
 from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development
+from fastevm.primitives.processor import IN_USE, REPLACED
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.storage import DataDirectory
 from fastevm.storage.preconfirmed import seal_preconfirmed
@@ -38,6 +40,7 @@ log = logging.getLogger(__name__)
 
 DEFAULT_FEE_CAP = ETHER
 DEFAULT_POLL_MS = 200
+CODE = 'code_in_use{{algorithm="{}",code="{}"}}'  # gauge of what the processor made us choose
 PRELOAD_SECONDS = 5.0  # after the start the KZG setup is loaded
 REFUSALS = {
     "nonce too low": "nonce_too_low",
@@ -222,7 +225,10 @@ class Node:
             "pool_executable": self.pool.executable_count,
             "pool_queued": self.pool.queued_count,
             "pool_confirmed": self.pool.confirmed_count,
+            "signature_lanes_open": int(lanes_state() == "open"),
+            "code_replaced": len(REPLACED),
         }
+        values |= {CODE.format(*found): 1 for found in IN_USE.items()}
         if self.directory is not None:
             values |= self.directory.values()
         if self.sync is not None:

@@ -69,13 +69,16 @@ __attribute__((target("bmi,bmi2"))) static void fe_keccak_f_bmi(uint64_t* state)
 
 static void (*fe_keccak_f)(uint64_t* state) = fe_keccak_f_portable;
 
-/* Takes the clone this processor can run; called once, when the module loads. */
-static void fe_keccak_choose(void) {
+/* Takes the clone this processor can run, if allowed; called when the module loads. Gives whether
+   it is not the portable one. */
+static int fe_keccak_choose(int allow) {
+    fe_keccak_f = fe_keccak_f_portable;
 #if FE_X86_64
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
+    if (allow && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
         fe_keccak_f = fe_keccak_f_bmi;
 #endif
+    return fe_keccak_f != fe_keccak_f_portable;
 }
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__

@@ -5,9 +5,11 @@ from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 
+from fastevm.primitives.processor import IN_USE, SIMD_ALLOWED, replace
+
 
 cdef extern from "fastevm/primitives/keccak.h" nogil:
-    void fe_keccak_choose()
+    bint fe_keccak_choose(bint allow)
     void fe_keccak256(uint8_t* out, const uint8_t* data, size_t size)
     void fe_keccak256_lanes(uint8_t* out, const uint8_t* data, int lanes)
 
@@ -81,5 +83,27 @@ def _keccak256(data: bytes | bytearray | memoryview) -> bytes:
 # assignment at module level.
 _keccak256.__name__ = _keccak256.__qualname__ = "keccak256"
 globals()["keccak256"] = _keccak256
-fe_keccak_choose()
-fe_keccak_many_choose(MOST_LANES)
+
+
+# A message of two blocks and its digest.
+cdef bytes KNOWN_MESSAGE = bytes(range(256)) + b"fastevm"
+cdef bytes KNOWN_DIGEST = bytes.fromhex(
+    "d3c447f344b5fd8dab6b796bb0284dee8686ae44dfd1168ea0b24977125aea53"
+)
+
+
+def choose_code() -> None:
+    """Take the fastest code that this processor has and that gives known digests."""
+    IN_USE["keccak256"] = "bmi2" if fe_keccak_choose(SIMD_ALLOWED) else "portable"
+    if _keccak256(KNOWN_MESSAGE) != KNOWN_DIGEST:
+        fe_keccak_choose(False)
+        replace("keccak256", IN_USE["keccak256"], "portable")
+    lanes = use_lanes(MOST_LANES if SIMD_ALLOWED else 0)
+    IN_USE["keccak256 of many"] = f"{lanes} lanes" if lanes else "one after the other"
+    messages = [KNOWN_MESSAGE[:29 * i] for i in range(10)]
+    if keccak256_all(messages) != [_keccak256(message) for message in messages]:
+        use_lanes(0)
+        replace("keccak256 of many", f"{lanes} lanes", "one after the other")
+
+
+choose_code()

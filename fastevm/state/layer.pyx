@@ -6,7 +6,7 @@ walks a chain of layers. The Merkle tries are updated when a root or a proof is 
 UNSETTLED_LIMIT layers without a root.
 """
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from collections.abc import Iterable, Mapping
@@ -62,6 +62,9 @@ cdef enum:
     UNSETTLED_LIMIT = 256     # layers in a row without a commitment; each keeps its parent alive
 
 
+LARGEST_CODE = 2**31  # bytes; a protocol's own limits are far below
+
+
 cdef class Changes:
     def __cinit__(self) -> None:
         self.list = changes_new()
@@ -97,7 +100,8 @@ cdef class Layer:
         self.accounts = NULL
         self.trie = NULL
         self.storage_tries = NULL
-        self.settled = False
+        self.settled = True
+        self.root = EMPTY_TRIE_ROOT
 
     def __init__(self) -> None:
         raise TypeError("layers come from Layer.empty(), Layer.of(...) or an execution")
@@ -110,10 +114,7 @@ cdef class Layer:
     @staticmethod
     def empty() -> Layer:
         """The state without any account."""
-        cdef Layer layer = Layer.__new__(Layer)
-        layer.settled = True
-        layer.root = EMPTY_TRIE_ROOT
-        return layer
+        return Layer.__new__(Layer)
 
     @staticmethod
     def of(accounts: Mapping[bytes, Mapping[str, Any]]) -> Layer:
@@ -178,6 +179,7 @@ cdef class Layer:
         if self.unsettled_depth >= UNSETTLED_LIMIT:
             self.settle()
         cdef ChangeList* changes
+        layer.settled = False
         layer.changes = Changes.__new__(Changes)
         changes = layer.changes.list
         with nogil:
@@ -330,6 +332,7 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
     cdef Word balance, slot_key, slot_value
     cdef Code* code
     cdef bytes data
+    cdef uint64_t nonce
     word_copy(&balance, &a.balance)
     if "balance" in fields:
         word_from_int(&balance, fields["balance"])
@@ -337,6 +340,8 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
     code = a.code
     if "code" in fields:
         data = fields["code"]
+        if data is None or len(data) > LARGEST_CODE:
+            raise ValueError(f"code is at most {LARGEST_CODE} bytes")
         code = code_new(<const uint8_t*><const char*>data, len(data), NULL, False)
         if code == NULL:
             raise MemoryError

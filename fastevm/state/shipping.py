@@ -29,23 +29,41 @@ def pack_layer(layer: Layer) -> bytes:
     return MAGIC + zlib.compress(body, _LEVEL)
 
 
-def unpack_layer(data: bytes) -> Layer:
-    """The layer that ``pack_layer`` packed; ValueError for other bytes."""
+def unpack_layer(data: bytes, *, limit: int | None = None) -> Layer:
+    """The layer that ``pack_layer`` packed.
+
+    ``limit``: the most unpacked bytes, and the most bytes of code of all accounts together; for
+    data of strangers, of which a megabyte may unpack to a gigabyte. Raises ValueError for bytes
+    that are no packed state or are beyond the limit.
+    """
     if not data.startswith(MAGIC):
         raise ValueError("these bytes are no packed state of this version")
     try:
-        body = zlib.decompress(data[len(MAGIC) :])
-        return _layer(body)
-    except (zlib.error, struct.error, IndexError) as error:
+        return _layer(_decompressed(memoryview(data)[len(MAGIC) :], limit), limit)
+    except (zlib.error, struct.error, IndexError, OverflowError) as error:
         raise ValueError(f"a damaged state: {error}") from None
 
 
-def _layer(body: bytes) -> Layer:
+def _decompressed(data: memoryview, limit: int | None) -> bytes:
+    unpacking = zlib.decompressobj()
+    body = unpacking.decompress(data, 0 if limit is None else limit + 1)
+    if limit is not None and len(body) > limit:
+        raise ValueError(f"the state has more than {limit} bytes")
+    if not unpacking.eof or unpacking.unused_data:
+        raise ValueError("a damaged state: it does not end where its data ends")
+    return body
+
+
+def _layer(body: bytes, limit: int | None) -> Layer:
     codes, at = _codes(body)
+    code_bytes = 0
     accounts: dict[bytes, dict[str, object]] = {}
     while at < len(body):
         address, balance, nonce, code, count = _HEAD.unpack_from(body, at)
         at += _HEAD.size
+        code_bytes += len(codes[code])
+        if limit is not None and code_bytes > limit:
+            raise ValueError(f"the code of all accounts has more than {limit} bytes")
         slots = _SLOT.iter_unpack(body[at : at + count * _SLOT.size])
         accounts[address] = {
             "balance": int.from_bytes(balance, "big"),

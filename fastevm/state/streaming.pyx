@@ -349,7 +349,7 @@ cdef class StateReader:
         self.codes[self.code_count] = code_new(c.at, size, NULL, False)
         if self.codes[self.code_count] == NULL:
             return self.starve()
-        self.code_count += 1
+        self.code_count = self.code_count + 1
         c.at += size
         return True
 

@@ -26,6 +26,7 @@ class BareMachine:
         *,
         remote: bool = False,
         suspend: bool = False,
+        pause: bool = False,
         moves: Mapping[bytes, int] = ...,
         **block: Any,
     ) -> None: ...

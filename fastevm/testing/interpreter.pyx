@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from time import thread_time_ns
 from typing import Any
 
+from fastevm.interpreter.cancellation cimport CANCEL_REQUEST, NO_REQUEST, PAUSE_REQUEST
 from fastevm.interpreter.machine cimport (
     CALL_MESSAGE,
     CREATE_MESSAGE,
@@ -23,7 +24,9 @@ from fastevm.interpreter.machine cimport (
     machine_start,
     status_text,
 )
-from fastevm.interpreter.status cimport NEEDS_STATE, RUNNING, SUSPENDED, TRACE_FULL, Status
+from fastevm.interpreter.status cimport (
+    NEEDS_STATE, RUNNING, SUSPENDED, TRACE_FULL, Status,
+)
 from fastevm.interpreter.tracer cimport StepTrace
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.word cimport Word, word_from_int, word_to_int
@@ -109,8 +112,9 @@ cdef class BareMachine:
 
     ``accounts``: address -> {balance, nonce, code, storage}. ``remote``: nothing is known at first,
     every read suspends the machine and is answered from ``accounts``. ``suspend``: the machine
-    stops before every hosted op. ``moves``: address -> number of the precompile that answers there,
-    0 = none.
+    stops before every hosted op. ``pause``: it is asked to pause at the start and after every
+    second stop, which it does at the next back-edge, call or return. ``moves``: address -> number
+    of the precompile that answers there, 0 = none.
     """
 
     cdef World* world
@@ -119,7 +123,8 @@ cdef class BareMachine:
     cdef TransactionContext transaction
     cdef ForkSchedule schedule
     cdef dict accounts
-    cdef bint cancel
+    cdef int cancel           # a CancelRequest
+    cdef bint pauses
     cdef PrecompileMove move
     cdef Hash ancestors[256]
     cdef Hash blob_hashes[16]
@@ -136,8 +141,8 @@ cdef class BareMachine:
 
     def __init__(
         self, fork: str, accounts: Mapping[bytes, Mapping[str, Any]] | None = None, *,
-        bint remote=False, bint suspend=False, moves: Mapping[bytes, int] | None = None,
-        **block: Any,
+        bint remote=False, bint suspend=False, bint pause=False,
+        moves: Mapping[bytes, int] | None = None, **block: Any,
     ):
         cdef Reader reader
         self.schedule = schedule_for(fork)
@@ -153,7 +158,8 @@ cdef class BareMachine:
         self.machine.block = &self.block
         self.machine.transaction = &self.transaction
         self.machine.suspend_always = suspend
-        self.machine.cancel = &self.cancel
+        self.machine.cancel = <const bint*>&self.cancel
+        self.pauses = pause
         for address, number in (moves or {}).items():
             self.move.address = address_of(address)
             self.move.precompile = number
@@ -263,6 +269,8 @@ cdef class BareMachine:
         for address in (*PRECOMPILES, message.sender.b[:20], message.recipient.b[:20]):
             world_warm_account(self.world, self.find(address))
         world_checkpoint(self.world, &before)
+        if self.pauses:
+            self.cancel = PAUSE_REQUEST
         start = thread_time_ns()
         with nogil:
             status = machine_start(self.machine, message)
@@ -277,6 +285,8 @@ cdef class BareMachine:
             requests += 1
             if status == NEEDS_STATE:
                 self.answer()
+            elif status == SUSPENDED and self.pauses:
+                self.cancel = NO_REQUEST if self.cancel == PAUSE_REQUEST else PAUSE_REQUEST
             elif status == TRACE_FULL:
                 records += trace.drain()
             with nogil:
@@ -327,7 +337,7 @@ cdef class BareMachine:
 
     def cancel_now(self, bint on=True) -> None:
         """Raise or lower the flag that the machine reads at back-edges and calls."""
-        self.cancel = on
+        self.cancel = CANCEL_REQUEST if on else NO_REQUEST
 
     def account(self, bytes address) -> dict[str, Any] | None:
         """Balance, nonce and code as the world has them now; None if there is no such account."""

@@ -37,7 +37,7 @@ cdef class FrameObserver(Observer):
         return self.used
 
     cdef bint observe(self, Machine* m) noexcept nogil:
-        self.used += self.trace.c.records.size
+        self.used = self.used + self.trace.c.records.size
         if self.used > self.budget:
             self.overflowed = True
             return False

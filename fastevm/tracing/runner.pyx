@@ -64,7 +64,8 @@ cdef class TracedRunner(Runner):
                 raise refusal(result.error, &source.c, &result)
 
     def trace(
-        self, transaction: Transaction, observer: Observer, *, as_call: bool = False
+        self, Transaction transaction not None, Observer observer not None, *,
+        as_call: bool = False,
     ) -> CallOutcome:
         """Run one transaction and let ``observer`` read its records; the outcome.
 
@@ -76,7 +77,9 @@ cdef class TracedRunner(Runner):
         self.run_traced(transaction, observer, as_call, &result)
         return self.outcome(&result)
 
-    def add_traced(self, transaction: Transaction, observer: Observer) -> object:
+    def add_traced(
+        self, Transaction transaction not None, Observer observer not None
+    ) -> object:
         """As ``BlockBuilder.add``, traced by ``observer``; the receipt."""
         cdef TxResult result
         self.run_traced(transaction, observer, False, &result)
@@ -111,7 +114,9 @@ cdef class TracedRunner(Runner):
         return 0
 
 
-def execute_traced(evm: EVM, transaction: Transaction, observer: Observer) -> ExecutionResult:
+def execute_traced(
+    EVM evm not None, Transaction transaction not None, Observer observer not None
+) -> ExecutionResult:
     """As ``EVM.execute``, traced by ``observer``."""
     cdef EVM machine = evm
     cdef Transaction source = transaction
@@ -119,7 +124,7 @@ def execute_traced(evm: EVM, transaction: Transaction, observer: Observer) -> Ex
     cdef TxError error
     cdef ExecutionResult result
     recover_now(source)
-    machine.begin()
+    machine.begin(0)
     try:
         with nogil:
             error = transact_observed(
@@ -130,7 +135,7 @@ def execute_traced(evm: EVM, transaction: Transaction, observer: Observer) -> Ex
         result = machine.result_of(outcome.status)
         result.gas_used = outcome.gas_used
         result.gas_refunded = outcome.gas_refunded
-        machine.state = machine.state.commit(machine.world)
+        machine.layer = machine.layer.commit(machine.world)
         return result
     finally:
-        machine.running = False
+        machine.end()

@@ -165,7 +165,7 @@ cdef class LogWriter:
                 bit = MARK_BITS - 1 - clz64(left) if removed else ctz64(left)
                 left &= ~(<uint64_t>1 << bit)
                 self.write_log(r, <uint32_t>(word * MARK_BITS) + <uint32_t>bit, removed)
-        self.count += <size_t>wanted
+        self.count = self.count + <size_t>wanted
 
     cdef void write_log(self, const LogRecords* r, uint32_t log, bint removed) noexcept nogil:
         cdef uint32_t emitter = r.entries[log].emitter

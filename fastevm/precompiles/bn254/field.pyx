@@ -3,6 +3,8 @@
 from fastevm.primitives.native.gmp cimport Integer, gmp, integer_view
 from fastevm.primitives.intrinsics cimport load64_big, lt256, store64_big
 
+from fastevm.primitives.processor import IN_USE, SIMD_ALLOWED, replace
+
 
 cdef extern from "fastevm/precompiles/bn254/field.h" nogil:
     const uint64_t PRIME_LIMBS "fp_p"[4]
@@ -140,7 +142,23 @@ cdef object to_ints(const Fp2* a):
     return int.from_bytes(bytes[:32], "big"), int.from_bytes(bytes[32:64], "big")
 
 
-select(True)
+def known_answer() -> bool:
+    """Whether products of large numbers are what long arithmetic says."""
+    a, b = (PRIME - 1, PRIME // 3), (PRIME // 5, PRIME - 2)
+    product = (a[0] * b[0] - a[1] * b[1]) % PRIME, (a[0] * b[1] + a[1] * b[0]) % PRIME
+    square_of_a = (a[0] * a[0] - a[1] * a[1]) % PRIME, 2 * a[0] * a[1] % PRIME
+    return multiply(a, b) == product and square(a) == square_of_a
+
+
+def choose_code() -> None:
+    """Take the fastest multiplication that this processor has and that gives known products."""
+    IN_USE["bn254"] = "mulx and adx" if select(SIMD_ALLOWED) else "portable"
+    if not known_answer():
+        select(False)
+        replace("bn254", IN_USE["bn254"], "portable")
+
+
 fp_from_int(&FP_ONE, 1)
 fp_from_int(&SQUARED_RADIX, 1 << 256)
 fp_from_int(&CUBED_RADIX, 1 << 512)
+choose_code()

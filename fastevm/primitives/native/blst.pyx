@@ -65,7 +65,41 @@ cdef bint known_answer() noexcept nogil:
     )
 
 
+# e(2 G, H) e(-G, 2 H) is one and e(2 G, H) is not.
+cdef bint pairings_agree() noexcept nogil:
+    cdef BlsG1 negative = blst.p1_generator()[0]
+    cdef BlsG1 twice
+    cdef BlsG2 point
+    cdef BlsG1Affine ps[2]
+    cdef BlsG2Affine qs[2]
+    cdef const BlsG1Affine* p_list[2]
+    cdef const BlsG2Affine* q_list[2]
+    cdef BlsFp12 product, single
+    cdef uint8_t two = 2
+    p_list[0] = ps
+    q_list[0] = qs
+    p_list[1] = NULL
+    q_list[1] = NULL
+    blst.p1_add_or_double(&twice, blst.p1_generator(), blst.p1_generator())
+    blst.p1_to_affine(&ps[0], &twice)
+    blst.p1_cneg(&negative, 1)
+    blst.p1_to_affine(&ps[1], &negative)
+    qs[0] = blst.p2_affine_generator()[0]
+    blst.p2_from_affine(&point, &qs[0])
+    blst.p2_mult(&point, &point, &two, 2)
+    blst.p2_to_affine(&qs[1], &point)
+    blst.miller_loop_n(&product, q_list, p_list, 2)
+    blst.final_exp(&product, &product)
+    blst.miller_loop_n(&single, q_list, p_list, 1)
+    blst.final_exp(&single, &single)
+    return (
+        blst.p2_affine_in_g2(&qs[1]) != 0
+        and blst.fp12_is_one(&product) != 0
+        and blst.fp12_is_one(&single) == 0
+    )
+
+
 bind()
 check_sizes()
-if not known_answer():
+if not (known_answer() and pairings_agree()):
     raise ImportError(f"blst inside {MODULE} gives wrong results through C", name=MODULE)

@@ -10,6 +10,7 @@ import json
 from dataclasses import replace
 from typing import Any, Final
 
+from fastevm.errors import FastevmError
 from fastevm.simulate.engine.plan import Plan
 from fastevm.simulate.engine.simulated_blocks import simulate_touching
 from fastevm.simulate.values import SimulatedBlock, SimulateOptions, StateView
@@ -22,6 +23,8 @@ from fastevm.types import Header
 from fastevm.wire.simulate_values import payload_from
 
 FORMAT: Final = "fastevm-capsule-1"
+STATE_LIMIT: Final = 2**28
+"""Bytes of a capsule's state, unpacked: about two million slots."""
 
 
 def make_capsule(
@@ -67,11 +70,18 @@ def open_capsule(data: bytes) -> tuple[StateView, Any, SimulateOptions]:
             raise ValueError(f"expected format {FORMAT}, found {content['format']!r}")
         options = SimulateOptions(
             zero_state_root=True,
-            block_spacing=content["options"]["blockSpacing"],
-            gas_cap=content["options"]["gasCap"],
+            block_spacing=_number(content["options"]["blockSpacing"]),
+            gas_cap=_number(content["options"]["gasCap"]),
         )
         return view_in(content), content["payload"], options
-    except (KeyError, TypeError) as error:
+    except (
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        FastevmError,
+    ) as error:
         raise ValueError(f"a damaged capsule: {error!r}") from None
 
 
@@ -82,18 +92,31 @@ def view_in(content: dict[str, Any]) -> StateView:
     header = Header.decode(bytes.fromhex(content["header"]))
     return StateView(
         header=header,
-        block_hash=bytes.fromhex(content["blockHash"]),
-        layer=unpack_layer(base64.b64decode(content["state"])),
-        ancestors=tuple(bytes.fromhex(block_hash) for block_hash in content["ancestors"]),
+        block_hash=_bytes(content["blockHash"], 32),
+        layer=unpack_layer(base64.b64decode(content["state"]), limit=STATE_LIMIT),
+        ancestors=tuple(_bytes(block_hash, 32) for block_hash in content["ancestors"]),
         schedule=activations.at(header.number, header.timestamp, after_merge=None),
         config=BareChain(
-            chain_id=content["chainId"],
+            chain_id=_number(content["chainId"]),
             activations=activations,
-            deposit_contract=bytes.fromhex(content["depositContract"]),
-            block_time_ms=content["blockTimeMs"],
-            has_system_contracts=content["hasSystemContracts"],
+            deposit_contract=_bytes(content["depositContract"], 20),
+            block_time_ms=_number(content["blockTimeMs"]),
+            has_system_contracts=bool(content["hasSystemContracts"]),
         ),
     )
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or not 0 <= value < 2**64:
+        raise ValueError(f"a number of 64 bits is needed, not {value!r}")
+    return value
+
+
+def _bytes(text: str, size: int) -> bytes:
+    value = bytes.fromhex(text)
+    if len(value) != size:
+        raise ValueError(f"{size} bytes are needed, not {len(value)}")
+    return value
 
 
 def account_fields(layer: Layer, address: bytes, slots: list[int]) -> dict[str, Any]:

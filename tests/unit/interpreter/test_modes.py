@@ -58,11 +58,14 @@ def test_a_run_ends_the_same_in_every_mode(codes: tuple[bytes, bytes, bytes], fo
     assert (visible(remote), state) == (visible(expected), expected_state)
     both, state, _ = run(fork, accounts, remote=True, suspend=True)
     assert (visible(both), state) == (visible(expected), expected_state)
+    paused, state, _ = run(fork, accounts, suspend=True, pause=True)
+    assert (visible(paused), state) == (visible(expected), expected_state)
     traced, state, records = run(fork, accounts, StepTrace(calls=True, memory=True))
     assert (visible(traced), state) == (visible(expected), expected_state)
     cut, state, pieces = run(
-        fork, accounts, StepTrace(calls=True, memory=True, limit=1), remote=True, suspend=True
-    )
+        fork, accounts, StepTrace(calls=True, memory=True, limit=1),
+        remote=True, suspend=True, pause=True,
+    )  # fmt: skip
     assert (visible(cut), state) == (visible(expected), expected_state)
     assert pieces == records
 
@@ -82,6 +85,31 @@ def test_steps_add_up_to_the_gas_of_their_frame(
     enters = [record["depth"] for record in records if record["kind"] == "enter"]
     leaves = [record["depth"] for record in records if record["kind"] == "leave"]
     assert sorted(enters) == sorted(leaves)
+
+
+# Five rounds; each reads a slot, counts down and jumps back by one arm of the dispatch.
+ROUND = bytes.fromhex("6005 5b 5f5450 60019003 80")
+JUMPS = {
+    "JUMP": "15 6012 57 6002 56 5b 00",
+    "JUMPI": "6002 57 00",
+    "PUSH2 JUMP": "15 6013 57 610002 56 5b 00",
+    "PUSH2 JUMPI": "610002 57 00",
+    "ISZERO PUSH2 JUMPI": "15 15 610002 57 00",
+}
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+def test_a_pause_at_a_jump_changes_nothing(jump: str) -> None:
+    accounts = {MAIN: {"code": ROUND + bytes.fromhex(JUMPS[jump])}}
+    expected, _, steps = run("osaka", accounts, StepTrace())
+    untraced, _, _ = run("osaka", accounts)
+    suspended, _, _ = run("osaka", accounts, suspend=True)
+    paused, _, _ = run("osaka", accounts, suspend=True, pause=True)
+    traced, _, cut = run("osaka", accounts, StepTrace(), suspend=True, pause=True)
+    assert expected.status == 1
+    assert visible(untraced) == visible(paused) == visible(traced) == visible(expected)
+    assert cut == steps
+    assert paused.requests > suspended.requests + 2  # stops that are not those before hosted ops
 
 
 @pytest.mark.parametrize("fork", FORKS)

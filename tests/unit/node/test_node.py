@@ -108,3 +108,12 @@ def test_a_nonce_already_pre_confirmed_is_too_low(node: Node) -> None:
     eventually(lambda: node.chain.head.transactions or len(node.pool) == 0)
     with pytest.raises(InvalidTransaction, match="nonce too low"):
         node.submit(payment(node, 0, value=6))
+
+
+def test_metrics_say_which_code_computes_hashes_and_signatures(node: Node) -> None:
+    values = node.metrics()
+    assert values["code_replaced"] == 0
+    assert values["signature_lanes_open"] in (0, 1)
+    computed = [name for name in values if name.startswith("code_in_use{")]
+    assert any('algorithm="keccak256",' in name for name in computed)
+    assert any('algorithm="bn254",' in name for name in computed)

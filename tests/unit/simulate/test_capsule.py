@@ -1,10 +1,20 @@
 """Capsules: the same outcomes from the touched state alone."""
 
+import base64
+import json
+import random
+import struct
+import zlib
+from contextlib import suppress
+from typing import Any
+
 import pytest
 
 import fastevm
 from fastevm import Layer
 from fastevm.simulate import SimulateOptions, make_capsule, open_capsule, simulate_v1, view_of
+from fastevm.simulate.batch.capsule import STATE_LIMIT
+from fastevm.state.shipping import MAGIC
 from fastevm.wire.simulate_values import payload_from
 
 A, B, C, UNTOUCHED = (byte * 20 for byte in (b"\xa1", b"\xb0", b"\xc0", b"\xdd"))
@@ -54,3 +64,53 @@ def test_another_payload_may_be_tried_on_it() -> None:
 def test_other_bytes_are_refused(damage: bytes) -> None:
     with pytest.raises(ValueError):
         open_capsule(damage)
+
+
+def changed(**fields: Any) -> bytes:
+    """A capsule with other values of some members."""
+    capsule, _ = make_capsule(view_of(STATE), PAYLOAD, OPTIONS)
+    return json.dumps(json.loads(capsule) | fields).encode()
+
+
+HOSTILE = (None, [], {}, "", "0x", "zz", -1, 2**64, 2**300, 1e400, True, [None], {"a": 1}, "\ud800")
+
+
+@pytest.mark.parametrize(
+    "member",
+    ["options", "header", "blockHash", "fork", "blobs", "state", "format", "chainId",
+     "blockTimeMs", "depositContract"],
+)  # fmt: skip
+def test_a_member_of_another_kind_is_refused(member: str) -> None:
+    fits = {"chainId": [True], "blockTimeMs": [True], "blobs": [None]}.get(member, [])
+    for value in HOSTILE:
+        if value not in fits:
+            with pytest.raises(ValueError):
+                open_capsule(changed(**{member: value}))
+
+
+def test_damaged_bytes_give_no_other_error_than_value_error() -> None:
+    source = random.Random(5)
+    capsule = changed()
+    for _ in range(500):
+        damaged = bytearray(capsule)
+        for _ in range(source.randrange(1, 4)):
+            damaged[source.randrange(len(damaged))] = source.randrange(256)
+        with suppress(ValueError):
+            open_capsule(bytes(damaged[: source.choice((len(damaged), len(damaged) // 2))]))
+
+
+def packed(body: bytes) -> str:
+    return base64.b64encode(MAGIC + zlib.compress(body)).decode()
+
+
+def test_a_state_that_unpacks_beyond_its_limit_is_refused() -> None:
+    with pytest.raises(ValueError, match="more than"):
+        open_capsule(changed(state=packed(bytes(STATE_LIMIT + 1))))
+
+
+def test_code_that_many_accounts_share_counts_for_each() -> None:
+    size = STATE_LIMIT // 64
+    code = struct.pack(">II", 1, size) + bytes(size)
+    accounts = b"".join(n.to_bytes(20, "big") + bytes(32 + 8 + 4 + 4) for n in range(1, 100))
+    with pytest.raises(ValueError, match="code of all accounts"):
+        open_capsule(changed(state=packed(code + accounts)))

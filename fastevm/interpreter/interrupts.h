@@ -1,0 +1,38 @@
+/* Signals that Python handles, noticed by code that holds no GIL. */
+#ifndef FASTEVM_INTERRUPTS_H
+#define FASTEVM_INTERRUPTS_H
+
+#include <signal.h>
+
+/* The request that a signal writes: PAUSE_REQUEST of status.pxd. */
+enum { FE_PAUSE_REQUEST = 2, FE_WATCHED = 2 };
+
+static int fe_pause_request;
+static const int fe_watched[FE_WATCHED] = {SIGINT, SIGTERM};
+static struct sigaction fe_replaced[FE_WATCHED];
+
+static void fe_on_signal(int number, siginfo_t* info, void* context) {
+    int at = number == fe_watched[0] ? 0 : 1;
+    __atomic_store_n(&fe_pause_request, FE_PAUSE_REQUEST, __ATOMIC_RELAXED);
+    if (fe_replaced[at].sa_flags & SA_SIGINFO) fe_replaced[at].sa_sigaction(number, info, context);
+    else fe_replaced[at].sa_handler(number);
+}
+
+static int fe_is_ours(const struct sigaction* action) {
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == fe_on_signal;
+}
+
+/* Put our handler before those that do something; signals that end the process still do. */
+static void fe_watch_signals(void) {
+    for (int at = 0; at < FE_WATCHED; at++) {
+        struct sigaction found;
+        if (sigaction(fe_watched[at], NULL, &found) != 0 || fe_is_ours(&found)) continue;
+        if (found.sa_handler == SIG_DFL || found.sa_handler == SIG_IGN) continue;
+        fe_replaced[at] = found;
+        found.sa_flags |= SA_SIGINFO;
+        found.sa_sigaction = fe_on_signal;
+        sigaction(fe_watched[at], &found, NULL);
+    }
+}
+
+#endif

@@ -1,0 +1,57 @@
+"""Ctrl-C and SIGTERM during long runs: the machine pauses at its next jump and Python serves them.
+
+Python runs the handlers of signals on the main thread, between two of its own instructions, and a
+run without the GIL has none of these. A C handler in front of Python's own writes the request that
+the machine looks for. `signal.signal` replaces it, which the next looks notice: until then a signal
+waits for the end of the run.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+
+from fastevm.interpreter.cancellation cimport NO_REQUEST
+from fastevm.primitives.intrinsics cimport atomic_store_int
+
+import os
+from threading import main_thread
+
+
+cdef extern from "pythread.h" nogil:
+    unsigned long PyThread_get_thread_ident()
+
+
+cdef extern from "fastevm/interpreter/interrupts.h" nogil:
+    int pause_request "fe_pause_request"
+    void watch_signals "fe_watch_signals"()
+
+
+cdef enum:
+    RUNS_BETWEEN_LOOKS = 64   # a look costs two system calls; Python may have put its handler back
+
+
+cdef unsigned int runs = 0    # of the main thread
+cdef unsigned long main_ident = main_thread().ident
+
+
+def find_main_thread() -> None:
+    """After a fork: the thread that forked is the main one."""
+    global main_ident
+    main_ident = main_thread().ident
+
+
+os.register_at_fork(after_in_child=find_main_thread)
+
+
+cdef int begin_interruptible(Machine* m) except -1:
+    global runs
+    m.cancel = NULL
+    if PyThread_get_thread_ident() == main_ident:
+        m.cancel = <const bint*>&pause_request
+        if runs % RUNS_BETWEEN_LOOKS == 0:
+            watch_signals()
+        runs += 1
+    return 0
+
+
+cdef int serve_signals() except -1:
+    atomic_store_int(&pause_request, NO_REQUEST)
+    return PyErr_CheckSignals()

@@ -1,0 +1,101 @@
+"""Recovers random and border signatures in lanes and by libsecp256k1, and compares the keys.
+
+``python -m tests.differential.signatures --random 10000000 --edges 1000000 --seed 1``. The lanes
+are the processor's where it has AVX-512 IFMA, else portable ones. ``--portable``: always those.
+"""
+
+import argparse
+import random
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice, product
+from typing import Final
+
+from fastevm.crypto.secp256k1 import public_key
+from fastevm.testing.secp256k1 import ORDER, PRIME, compare, compare_random, use_lanes
+
+LAMBDA: Final = 0x5363AD4CC05C30E0A5261C028812645A122E22EA20816678DF02967C1B23BD72
+CHUNK: Final = 8_000
+Signature = tuple[int, int, int, int]
+
+NEAR: Final = (1, 2, 3, ORDER // 2, ORDER // 2 + 1, ORDER - 2, ORDER - 1, LAMBDA, ORDER - LAMBDA)
+# Where limbs of 52 and 64 bits and the halves of a split scalar begin and end.
+BITS: Final = (0, 1, 51, 52, 53, 63, 64, 103, 104, 127, 128, 129, 191, 192, 207, 208, 255)
+HASHES: Final = (0, 1, ORDER - 1, ORDER, ORDER + 1, PRIME - 1, PRIME, 2**255, 2**256 - 1)
+# x of R: the largest to which n can be added, and what follows it.
+XS: Final = (*NEAR, PRIME - ORDER - 1, PRIME - ORDER, PRIME - ORDER + 1, 2**128 - 1, 2**128)
+
+
+def x_of(scalar: int) -> int:
+    """The x of the multiple of the generator."""
+    return int.from_bytes(public_key((scalar % ORDER).to_bytes(32, "big"))[:32], "big")
+
+
+def edges() -> list[Signature]:
+    """Every combination of border values, and sums that meet themselves or infinity.
+
+    With R = k G the key is (s k - z) / r G: z = s k gives infinity, z = 2 s k and z = 0 make terms
+    meet.
+    """
+    found = [(z, y, r, s) for z, y, r, s in product(HASHES, (0, 1), XS, NEAR)]
+    for k, s, y in product([*range(1, 40), LAMBDA, LAMBDA + 1, ORDER - 1], NEAR, (0, 1)):
+        r = x_of(k)
+        if r < ORDER:
+            found += [(z % ORDER, y, r, s) for z in (s * k, -s * k, 2 * s * k, 0, s, k)]
+    return found
+
+
+def random_edges(source: random.Random) -> Iterator[Signature]:
+    """Without end: numbers beside powers of two, and chosen multipliers of G and of a known R."""
+    points = [(k, x_of(k)) for k in (*range(1, 33), LAMBDA, LAMBDA - 1, ORDER // 2)]
+
+    def number() -> int:
+        terms = source.randint(1, 4)
+        sparse = sum(source.choice((-1, 1)) << source.choice(BITS) for _ in range(terms))
+        return source.choice((sparse % ORDER, sparse * LAMBDA % ORDER, *NEAR)) or 1
+
+    while True:
+        y = source.randrange(2)
+        if source.randrange(2):
+            r = source.choice((number(), source.choice(XS)))
+            yield source.choice((number(), source.choice(HASHES))), y, r, number()
+        else:
+            # u1 G + u2 R, where u1 may be a small multiple of u2 k.
+            k, r = source.choice(points)
+            u2 = number()
+            u1 = source.choice((number(), source.choice((-2, -1, 0, 1, 2)) * u2 * k))
+            yield -u1 * r % ORDER, y, r, u2 * r % ORDER or 1
+
+
+def compare_edges(count: int, seed: int) -> Counter[str]:
+    """The counts over all combinations and ``count`` random border signatures."""
+    found = Counter(compare(edges()))
+    signatures = random_edges(random.Random(seed))
+    for at in range(0, count, CHUNK):
+        found.update(compare(list(islice(signatures, min(CHUNK, count - at)))))
+    return found
+
+
+def main() -> None:
+    """Compare so many; exit code 1 where a key differs."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--random", type=int, default=100_000)
+    parser.add_argument("--edges", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--portable", action="store_true", help="not the processor's vectors")
+    options = parser.parse_args()
+    way = "portable"
+    if not options.portable and use_lanes("processor") == "open":
+        way = "processor"
+    else:
+        use_lanes("portable")
+    found = Counter(compare_random(options.seed, -(-options.random // 8)))
+    print(f"{way} lanes, {options.random} random signatures: {dict(found)}", flush=True)
+    on_edges = compare_edges(options.edges, options.seed)
+    print(f"{way} lanes, border signatures: {dict(on_edges)}")
+    if found["wrong"] or found["left"] or on_edges["wrong"]:
+        raise SystemExit("a key differs from that of libsecp256k1")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""Whatever Python does with the public objects, the process goes on: errors, never crashes.
+
+Each case runs in a process of its own, which must end with code 0.
+"""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tests.shared_data import ROOT
+
+PRELUDE = """
+import gc, signal, threading, time
+import pytest
+from fastevm import EVM, Layer
+CONTRACT, OTHER = b"\\xc0" * 20, b"\\xa1" * 20
+LOOP = bytes.fromhex("5b600056")
+READER = bytes.fromhex("5f5b600101803150600156")  # reads one balance after another
+
+def accounts(count, first=1):
+    return {n.to_bytes(20, "big"): {"balance": n} for n in range(first, first + count)}
+
+def while_running(evm, act, gas):
+    ended = []
+    thread = threading.Thread(target=lambda: ended.append(evm.call(CONTRACT, gas=gas)))
+    thread.start()
+    time.sleep(0.05)
+    assert not ended, "the run ended too soon"
+    act()
+    thread.join()
+    assert ended[0].error == "out of gas"
+"""
+
+CASES = {
+    "no state": """
+        evm = EVM()
+        with pytest.raises(TypeError):
+            evm.state = None
+        with pytest.raises((TypeError, AttributeError, NotImplementedError)):
+            del evm.state
+        assert evm.call(CONTRACT).success
+    """,
+    "a layer without its constructor": """
+        layer = Layer.__new__(Layer)
+        assert layer.state_root() == Layer.empty().state_root()
+        assert layer.account_count == 0 and layer.proof(OTHER, [1]).account is None
+        assert layer.with_accounts({OTHER: {"balance": 1}}).balance(OTHER) == 1
+    """,
+    "an EVM without its constructor": """
+        evm = EVM.__new__(EVM)
+        evm.set_block(gas_limit=30_000_000)
+        evm.set_account(CONTRACT, code=b"\\x5f\\x5f\\xf3")
+        assert evm.call(CONTRACT).success and evm.transact(CONTRACT).success
+        with pytest.raises(ValueError):
+            evm.revert(0)
+    """,
+    "a foreign snapshot": """
+        evm = EVM()
+        with pytest.raises(AttributeError):
+            evm.snapshots.append(None)
+        evm.snapshot()
+        evm.revert(0)
+        assert evm.call(CONTRACT).success
+    """,
+    "block hashes that lie about their number": """
+        class Liar(list):
+            def __len__(self):
+                return 1
+        evm = EVM()
+        with pytest.raises(ValueError):
+            evm.set_block(block_hashes=Liar([bytes(32)] * 100_000))
+        with pytest.raises(ValueError):
+            evm.set_block(block_hashes=[None])
+        assert evm.call(CONTRACT).success
+    """,
+    "another thread that changes a running EVM": """
+        evm = EVM(state=Layer.of(accounts(200_000) | {CONTRACT: {"code": READER}}))
+        evm.snapshot()
+        def act():
+            changes = [
+                lambda: evm.revert(0), lambda: setattr(evm, "state", Layer.empty()),
+                lambda: evm.__init__("frontier"), lambda: evm.set_block(number=9),
+                lambda: evm.set_account(OTHER, 1), lambda: evm.call(OTHER), lambda: evm.snapshot(),
+                lambda: evm.transact(OTHER),
+            ]
+            for change in changes:
+                with pytest.raises(RuntimeError):
+                    change()
+            gc.collect()
+            for first in range(3):
+                Layer.of(accounts(100_000, first))
+        while_running(evm, act, gas=300_000_000)
+        assert evm.schedule.name == "Osaka"
+    """,
+    "Ctrl-C during a call": """
+        evm = EVM()
+        evm.set_account(CONTRACT, code=LOOP)
+        threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+        began = time.thread_time()
+        with pytest.raises(KeyboardInterrupt):
+            evm.call(CONTRACT, gas=10**12)
+        evm.call(CONTRACT, gas=1_000_000)
+        assert time.thread_time() - began < 2
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    """,
+    "Ctrl-C during a transaction": """
+        evm = EVM(gas_limit=10**13)
+        evm = EVM("prague", gas_limit=10**13)
+        evm.set_account(CONTRACT, code=LOOP)
+        root = evm.state.state_root()
+        threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+        with pytest.raises(KeyboardInterrupt):
+            evm.transact(CONTRACT, gas=10**12)
+        assert evm.state.state_root() == root
+        assert evm.transact(CONTRACT, gas=1_000_000).error == "out of gas"
+    """,
+    "a signal whose handler goes on": """
+        served = []
+        signal.signal(signal.SIGINT, lambda *_: served.append(time.monotonic()))
+        evm = EVM()
+        evm.set_account(CONTRACT, code=LOOP)
+        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        result = evm.call(CONTRACT, gas=4_000_000_003)
+        assert result.error == "out of gas" and result.gas_used == 4_000_000_003
+        assert served and time.monotonic() > served[0]
+    """,
+    "a handler that runs code": """
+        evm, other = EVM(), EVM()
+        evm.set_account(CONTRACT, code=LOOP)
+        other.set_account(CONTRACT, code=LOOP)
+        found = []
+        signal.signal(
+            signal.SIGINT, lambda *_: found.append(other.call(CONTRACT, gas=100_000_000).error)
+        )
+        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        assert evm.call(CONTRACT, gas=4_000_000_000).error == "out of gas"
+        assert found == ["out of gas"]
+    """,
+    "accounts that cannot be": """
+        bad = [{"nonce": -1}, {"nonce": 2**64}, {"balance": -1}, {"code": None},
+               {"storage": {-1: 1}}, {"code": b"\\x00" * 1_000_000, "nonce": "x"}]
+        for fields in bad:
+            with pytest.raises((ValueError, OverflowError, TypeError)):
+                Layer.of({OTHER: fields})
+        for address in (None, b"", b"x" * 21, "x" * 20):
+            with pytest.raises((ValueError, TypeError)):
+                Layer.of({address: {}})
+    """,
+}
+
+
+def run(code: str, seconds: float = 60) -> None:
+    """Run the code in a process of its own, which must end well."""
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
+        cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_process_goes_on(name: str) -> None:
+    run(CASES[name])
+
+
+def test_a_layer_that_fails_keeps_no_code() -> None:
+    run(
+        """
+        from pathlib import Path
+
+        def resident():
+            return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+        def fail(times):
+            for _ in range(times):
+                with pytest.raises(OverflowError):
+                    Layer.of({OTHER: {"code": b"\\x5b" * 2**22, "nonce": -1}})
+
+        fail(3)
+        before = resident()
+        fail(50)
+        assert resident() < before + 50_000_000  # one code with its table has 4.5 MB
+        """
+    )
+
+
+INTERNAL = """
+import importlib, inspect, os, pkgutil
+import fastevm
+
+SKIPPED_PACKAGES = ("__main__", ".testing", ".bench", ".rpc", ".payments")
+
+def classes():
+    for found in pkgutil.walk_packages(fastevm.__path__, "fastevm."):
+        if any(part in found.name for part in SKIPPED_PACKAGES):
+            continue
+        module = importlib.import_module(found.name)
+        if (getattr(module, "__file__", "") or "").endswith(".so"):
+            yield from (c for c in vars(module).values()
+                        if inspect.isclass(c) and c.__module__ == found.name)
+
+ARGUMENTS = ((), (None,), (OTHER,), (OTHER, 1), (0, 0), (None, None, None), ({},), ([],),
+             (b"x" * 100,), ("x",), (2**300,), (-1,))
+SKIPPED = ("__class__", "__init_subclass__", "__subclasshook__")
+
+def try_all(kind):
+    made = kind.__new__(kind)
+    for name in dir(made):
+        try:
+            member = getattr(made, name)
+        except Exception:
+            continue
+        if name in SKIPPED or not callable(member):
+            continue
+        for arguments in (*ARGUMENTS, (made,)):
+            try:
+                member(*arguments)
+            except Exception:
+                pass
+
+crashed = []
+for kind in classes():
+    child = os.fork()
+    if child == 0:
+        os.close(2)
+        try:
+            try_all(kind)
+        except BaseException:
+            pass
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if status:
+        crashed.append((kind, status))
+assert not crashed, crashed
+"""
+
+
+def test_no_class_crashes_without_its_constructor() -> None:
+    run(INTERNAL, seconds=180)
