@@ -27,7 +27,7 @@ from fastevm.interpreter.status cimport (
 from fastevm.execution.packed_logs cimport pack_logs, unpack_logs
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.wire.text.hex cimport hex_decode
-from fastevm.primitives.word cimport word_from_int
+from fastevm.primitives.word cimport word_from_int, word_zero
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.layer cimport Layer
 from fastevm.state.reader cimport Reader
@@ -65,6 +65,7 @@ FIRST_BLOCK = {
 
 
 cdef int64_t HIGHEST_GAS = 0x7fffffffffffffff
+cdef object FREE = 0              # the usual gas price: ints this small are one object each
 cdef Layer EMPTY = Layer.empty()
 cdef ForkSchedule DEFAULT_SCHEDULE = schedule_for("osaka")
 
@@ -206,6 +207,10 @@ cdef class EVM:
             raise TypeError(f"a state is a Layer, not {type(layer).__name__}")
         self.check_idle()
         self.layer = layer
+
+    @state.deleter
+    def state(self) -> None:
+        raise AttributeError("an EVM always has a state")
 
     @property
     def snapshots(self) -> tuple[Layer, ...]:
@@ -407,7 +412,10 @@ cdef class EVM:
         cdef ExecutionResult result
         self.begin(message.gas)
         try:
-            word_from_int(&self.transaction.gas_price, gas_price)
+            if gas_price is FREE:
+                word_zero(&self.transaction.gas_price)
+            else:
+                word_from_int(&self.transaction.gas_price, gas_price)
             self.transaction.origin = message.sender
             world_begin_transaction(self.world)
             self.warm(&message.sender)
