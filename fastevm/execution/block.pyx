@@ -1,8 +1,6 @@
 """Executing and building blocks: one world for all transactions, system calls at both ends."""
 
-from cpython.bytes cimport (
-    PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE,
-)
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
@@ -56,6 +54,7 @@ from fastevm.execution.transaction cimport Transaction, recover_now
 from fastevm.execution.transaction_data cimport Tx
 from fastevm.execution.transaction_result cimport TX_VALID, TxOptions, TxResult
 from fastevm.interpreter.machine cimport BlockContext, status_text
+from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.bloom cimport BLOOM_SIZE
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
@@ -73,13 +72,6 @@ cdef enum:
     CREATED = 0
     OPEN = 1
     CLOSED = 2
-
-
-cdef const uint8_t* exactly(object value, Py_ssize_t size, str name) except NULL:
-    """The bytes of a value that must be bytes of this size."""
-    if not PyBytes_CheckExact(value) or PyBytes_GET_SIZE(value) != size:
-        raise ValueError(f"{name} must be {size} bytes")
-    return <const uint8_t*>PyBytes_AS_STRING(value)
 
 
 cdef int fill_context(BlockContext* context, header, object chain_id, object blob_price) except -1:

@@ -21,6 +21,8 @@ def ordered_root(list items not None):
             raise MemoryError
         for i in range(count):
             item = items[i]
+            if item is None:
+                raise TypeError("the items of a list are bytes, not None")
             data[i] = <const uint8_t*>PyBytes_AS_STRING(item)
             sizes[i] = PyBytes_GET_SIZE(item)
         with nogil:

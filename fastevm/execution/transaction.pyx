@@ -17,6 +17,7 @@ from fastevm.execution.transaction_data cimport (
     SENDER_UNKNOWN, AccessEntry, Authorization, Tx,
 )
 from fastevm.execution.transaction_encoding cimport encode_fields, encode_signed
+from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.hashes cimport Hash
 from fastevm.primitives.keccak cimport keccak256
@@ -36,6 +37,8 @@ cdef inline bytes take(const void* data, size_t size):
 
 
 cdef Transaction transaction_from(bytes raw):
+    if raw is None:
+        raise TypeError("a transaction made without decode or build has no bytes")
     cdef Transaction transaction = Transaction.__new__(Transaction)
     cdef DecodeFault fault
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(raw)
@@ -45,6 +48,12 @@ cdef Transaction transaction_from(bytes raw):
         raise TransactionDecodeError(f"{fault.part.decode()}: expected {fault.wanted.decode()}")
     transaction.raw = raw
     return transaction
+
+
+cdef int put_sender(Transaction transaction, bytes sender) except -1:
+    memcpy(transaction.c.sender.b, exactly(sender, 20, "sender"), 20)
+    transaction.c.sender_state = SENDER_KNOWN
+    return 0
 
 
 cdef int recover_now(Transaction transaction) except -1:
@@ -99,10 +108,7 @@ cdef class Transaction:
         """
         cdef Transaction transaction = transaction_from(encode_fields(fields))
         if sender is not None:
-            if len(sender) != 20:
-                raise ValueError(f"sender: expected 20 bytes, found {len(sender)}")
-            memcpy(transaction.c.sender.b, PyBytes_AS_STRING(bytes(sender)), 20)
-            transaction.c.sender_state = SENDER_KNOWN
+            put_sender(transaction, bytes(memoryview(sender)))
         return transaction
 
     def sign(self, private_key, *, chain_id=None):
@@ -296,8 +302,7 @@ def restore(raw, sender):
     """Unpickle a transaction and its sender, if that was known."""
     cdef Transaction transaction = transaction_from(raw)
     if sender is not None:
-        memcpy(transaction.c.sender.b, PyBytes_AS_STRING(sender), 20)
-        transaction.c.sender_state = SENDER_KNOWN
+        put_sender(transaction, sender)
     return transaction
 
 
@@ -310,16 +315,15 @@ def sign_authorization(private_key, *, chain_id, address, nonce):
     cdef Buffer scratch
     cdef Hash digest
     cdef bint ok
-    if len(address) != 20:
-        raise ValueError(f"address: expected 20 bytes, found {len(address)}")
+    cdef bytes account = bytes(memoryview(address))
     memset(&a, 0, sizeof(a))
     memset(&scratch, 0, sizeof(scratch))
     word_from_int(&a.chain_id, chain_id)
-    memcpy(a.address.b, PyBytes_AS_STRING(bytes(address)), 20)
+    memcpy(a.address.b, exactly(account, 20, "address"), 20)
     a.nonce = nonce
     ok = authorization_signing_hash(&a, &scratch, &digest)
     buffer_free(&scratch)
     if not ok:
         raise MemoryError
     parity, r, s = sign_hash(take(digest.b, 32), private_key)
-    return AuthorizationFields(chain_id, bytes(address), nonce, parity, r, s)
+    return AuthorizationFields(chain_id, account, nonce, parity, r, s)

@@ -196,6 +196,8 @@ cdef int put_log(LogRecords* r, size_t i, uint32_t emitter, object log) except -
     cdef uint8_t* at = r.bytes + entry.at
     cdef bytes data = log.data
     cdef tuple topics = log.topics
+    if data is None:
+        raise ValueError("the data of a log are bytes, not None")
     entry.emitter = emitter
     entry.topic_count = <uint32_t>len(topics)
     copy_exactly(at, log.address, ADDRESS_SIZE)

@@ -52,6 +52,8 @@ def keccak256_all(messages: list[bytes]) -> list[bytes]:
         raise MemoryError
     try:
         for message in messages:
+            if message is None or i == count:
+                raise TypeError("messages are a list of bytes that stays as it is")
             jobs[i].data = <const uint8_t*>PyBytes_AS_STRING(message)
             jobs[i].size = <size_t>PyBytes_GET_SIZE(message)
             jobs[i].out = out + 32 * i

@@ -16,10 +16,12 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 import fastevm
+from fastevm.simulate import view_of
 
 ROOT: Final = Path(fastevm.__file__).parent
 STEPS: Final = 12  # of a sequence and thread
@@ -39,8 +41,10 @@ CODES: Final = tuple(
 class Lying(list):  # type: ignore[type-arg]
     """A list of another length than it says."""
 
+    said = 20
+
     def __len__(self) -> int:
-        return 3
+        return self.said
 
 
 class Number:
@@ -107,7 +111,9 @@ class Sequence:
         if kind == 9:
             return Number(self.step, pick.choice((0, 1, 2**70, -1)))
         if kind == 10:
-            return Lying(self.value(depth + 1) for _ in range(pick.randrange(6)))
+            lying = Lying(self.value(depth + 1) for _ in range(pick.randrange(6)))
+            lying.said = pick.choice((0, 3, 20, 32, 2**40))
+            return lying
         if kind == 11:
             return [self.value(depth + 1) for _ in range(pick.randrange(5))]
         if kind == 12:
@@ -150,6 +156,9 @@ class Sequence:
         pick = self.random
         target = pick.choice(self.objects)
         owner = next((n for n in CLASSES if isinstance(target, getattr(fastevm, n))), None)
+        if pick.randrange(12) == 0:
+            self.simulate()
+            return
         if owner is None or pick.randrange(6) == 0:
             self.call(getattr(fastevm, pick.choice(FUNCTIONS)))
             return
@@ -164,10 +173,28 @@ class Sequence:
             member = getattr(target, name)
             self.call(member) if callable(member) else self.keep(member)
 
+    def simulate(self) -> None:
+        """Simulated calls on a view one of whose parts is hostile."""
+        view = view_of(fastevm.Layer.empty())
+        name = self.random.choice(("layer", "block_hash", "ancestors", "config", "schedule"))
+        if self.random.randrange(2):
+            view = replace(view, **{name: self.value()})
+        else:
+            name = self.random.choice([field.name for field in fields(view.header)])
+            view = replace(view, header=replace(view.header, **{name: self.value()}))
+        self.keep(fastevm.simulate(view, [{"to": CONTRACT}, self.value()]))
+
+    def forge(self, target: Any) -> Any:
+        """What a pickle with other values in it gives."""
+        made = target.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        if not isinstance(target, tuple(getattr(fastevm, name) for name in CLASSES)):
+            return None
+        return made[0](*(self.random.choice((item, self.value())) for item in made[1]))
+
     def duplicate(self) -> None:
         target = self.random.choice(self.objects)
         way = self.random.choice(
-            (copy.copy, copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o)))
+            (copy.copy, copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o)), self.forge)
         )
         self.keep(way(target))
 

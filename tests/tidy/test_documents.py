@@ -6,6 +6,7 @@ import pytest
 
 from .sources import ROOT, files
 
+MOST_LINES_OF_ARCHITECTURE = 150
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "fastevm/ARCHITECTURE.md")
 # A path in backticks: with a folder, or with the ending of a source file.
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:pyx|pxd|pyi|py|h|md|json))`")
@@ -33,6 +34,11 @@ def test_every_path_exists(document: str) -> None:
             place = place.rpartition("/")[0]
         found = any((ROOT / (top + place)).exists() for top in TOPS)
         assert found or ("/" not in path and path in NAMES), path
+
+
+def test_the_architecture_fits_a_short_read() -> None:
+    lines = (ROOT / "fastevm/ARCHITECTURE.md").read_text().count("\n")
+    assert lines <= MOST_LINES_OF_ARCHITECTURE
 
 
 def test_there_is_a_short_recipe_for_each_kind_of_change() -> None:

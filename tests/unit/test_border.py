@@ -138,6 +138,50 @@ CASES = {
         assert evm.call(CONTRACT, gas=4_000_000_000).error == "out of gas"
         assert found == ["out of gas"]
     """,
+    "a transaction without its constructor": """
+        import copy, pickle
+        from fastevm import Transaction
+        from fastevm.execution.transaction import restore, sign_authorization
+        made = Transaction.__new__(Transaction)
+        for act in (copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t)), repr, hash):
+            try:
+                act(made)
+            except (TypeError, ValueError):
+                pass
+        with pytest.raises(TypeError):
+            restore(None, None)
+        with pytest.raises((ValueError, TypeError)):
+            restore(Transaction.build().raw, b"short")
+        with pytest.raises(TypeError):
+            copy.deepcopy(made)
+    """,
+    "addresses that lie about their length": """
+        from fastevm import Transaction
+        from fastevm.execution.transaction import sign_authorization
+        class Liar(list):
+            def __len__(self):
+                return 20
+        for address in (Liar(), Liar([1] * 40), b"", b"x" * 21, None, 20):
+            if address is not None:
+                with pytest.raises((ValueError, TypeError)):
+                    Transaction.build(sender=address)
+            with pytest.raises((ValueError, TypeError)):
+                sign_authorization(b"\\1" * 32, chain_id=1, address=address, nonce=0)
+        assert Transaction.build(sender=bytearray(b"x" * 20)).sender == b"x" * 20
+    """,
+    "a view with parts of another kind": """
+        from dataclasses import replace
+        import fastevm
+        from fastevm.simulate import view_of
+        view = view_of(Layer.empty())
+        for coinbase in (None, b"", "x" * 20, 5, bytearray(20)):
+            with pytest.raises((ValueError, TypeError)):
+                hostile = replace(view, header=replace(view.header, coinbase=coinbase))
+                fastevm.simulate(hostile, [{"to": CONTRACT}])
+        with pytest.raises(TypeError):
+            from fastevm.primitives.keccak import keccak256_all
+            keccak256_all([None])
+    """,
     "accounts that cannot be": """
         bad = [{"nonce": -1}, {"nonce": 2**64}, {"balance": -1}, {"code": None},
                {"storage": {-1: 1}}, {"code": b"\\x00" * 1_000_000, "nonce": "x"}]

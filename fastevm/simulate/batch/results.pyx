@@ -30,6 +30,8 @@ cdef bytes content(const Buffer* buffer):
 
 
 cdef int refill(Buffer* buffer, bytes data) except -1:
+    if data is None:
+        raise TypeError("a part of a pickled result is bytes, not None")
     if not buffer_append(buffer, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data)):
         raise MemoryError
     return 0

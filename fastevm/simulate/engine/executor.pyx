@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 from fastevm.execution.block_executor cimport executor_open
 from fastevm.execution.receipts cimport ReceiptRecord, log_value
+from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.hashes cimport address_eq
 from fastevm.primitives.intrinsics cimport atomic_store_int
 from fastevm.primitives.word cimport word_from_int, word_to_int
@@ -83,7 +84,7 @@ cdef size_t MOST_BLOCKS = MAX_BLOCKS
 
 cdef int put_contract(Address* out, ForkSchedule schedule, str name) except -1:
     cdef bytes address = schedule.system_contracts.get(name, bytes(20))
-    memcpy(out.b, PyBytes_AS_STRING(address), 20)
+    memcpy(out.b, exactly(address, 20, name), 20)
     return 0
 
 
@@ -196,7 +197,7 @@ cdef class ChainExecutor(Chain):
         return 0
 
     cdef int read_fields(self, object header) except -1:
-        memcpy(self.base.coinbase.b, PyBytes_AS_STRING(header.coinbase), 20)
+        memcpy(self.base.coinbase.b, exactly(header.coinbase, 20, "coinbase"), 20)
         word_from_int(&self.base.difficulty, header.difficulty)
         self.base.number = header.number
         self.base.timestamp = header.timestamp
@@ -222,7 +223,8 @@ cdef class ChainExecutor(Chain):
         cdef object config = self.view.config
         self.hashes = &self.hash_memory[MOST_BLOCKS - self.blocks.count]
         self.optional_contracts = not getattr(config, "has_system_contracts", True)
-        memcpy(self.deposit_contract.b, PyBytes_AS_STRING(config.deposit_contract), 20)
+        deposits = config.deposit_contract
+        memcpy(self.deposit_contract.b, exactly(deposits, 20, "deposit_contract"), 20)
         memset(&self.b.context, 0, sizeof(self.b.context))
         self.b.context.chain_id = config.chain_id
         return 0
