@@ -100,6 +100,7 @@ peers: $(VENV)/.peers
 
 JAVASCRIPT := tests/clients/javascript
 PAYERS := tests/ecosystem/x402
+CIRCLE := tests/payments/circle
 
 # Clients that pay, as published: too large for every change, or with pins that exclude ours.
 $(VENV)/.ecosystem: $(PAYERS)/legacy/package.json | .venv-x402/bin/python .venv-x402-v1/bin/python
@@ -113,8 +114,9 @@ ecosystem: $(VENV)/.test $(VENV)/.clients $(VENV)/.ecosystem build
 	$(BIN)/python -m pytest tests/ecosystem $(ARGS)
 
 # Clients in JavaScript are tried where npm is installed; nothing else here needs it.
-$(VENV)/.clients: $(JAVASCRIPT)/package.json $(PAYERS)/package.json | $(BIN)/python
-	if command -v npm >/dev/null; then for folder in $(JAVASCRIPT) $(PAYERS); do \
+$(VENV)/.clients: $(JAVASCRIPT)/package.json $(PAYERS)/package.json $(CIRCLE)/package.json \
+		| $(BIN)/python
+	if command -v npm >/dev/null; then for folder in $(JAVASCRIPT) $(PAYERS) $(CIRCLE); do \
 		npm install --prefix $$folder --no-audit --no-fund --no-package-lock --loglevel=error; done; fi
 	@touch $@
 

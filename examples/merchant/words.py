@@ -147,6 +147,7 @@ TRIGGERS: Final[dict[Trigger, str]] = {
     Trigger.LOSE_HOLD: "the hold came to nothing",
     Trigger.SEE_RELEASE: "the escrow gave the money back",
     Trigger.UNDO_RELEASE: "a reorganisation took the release back",
+    Trigger.UNDO_PARTS: "a reorganisation took the last movement of the hold back",
     Trigger.VOID: "voided the order and erased the signature",
     Trigger.EXPIRE: "the window closed",
     Trigger.FAIL: "the authorization can never be captured",

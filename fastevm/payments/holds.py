@@ -10,7 +10,7 @@ import asyncio
 import secrets
 import time
 from asyncio import to_thread
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -43,10 +43,10 @@ from fastevm.payments.events import read_log
 from fastevm.payments.movements import Movement, MovementKind, MovementState, MovementTrigger
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order, Settlement, Submission
-from fastevm.payments.preflight import failure_of
+from fastevm.payments.preflight import PENDING, failure_of
 from fastevm.payments.reasons import Reason
 from fastevm.payments.routes import Route
-from fastevm.payments.settlement import ended
+from fastevm.payments.settlement import AGAIN, ended
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store, every_order
 from fastevm.payments.transactions import Transactions
@@ -113,18 +113,20 @@ class Holds:
         route: Route,
         *,
         deployments: Sequence[Deployment] = (V1_1, V1_0),
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.node, self.store, self.transactions, self.route = node, store, transactions, route
+        self._clock = clock
         self.deployments = {one.erc3009_collector: one for one in deployments}
 
     # --- reading ----------------------------------------------------------------------------------
 
-    async def hold(self, order_id: str) -> Hold:
-        """One hold; UnknownOrder, InvalidTerms for an order that is none."""
+    async def hold(self, order_id: str, block: str = PENDING) -> Hold:
+        """One hold, as it is at ``block``; UnknownOrder, InvalidTerms for an order that is none."""
         order = await to_thread(self.store.order, order_id)
         info, place = self.terms_of(order)
         key = info.hash(order.authorization.domain.chain_id, place.escrow)
-        return Hold(order, info, await held(self.node, place.escrow, key))
+        return Hold(order, info, await held(self.node, place.escrow, key, block))
 
     def terms_of(self, order: Order) -> tuple[PaymentInfo, Deployment]:
         """The escrow's terms and the escrow; InvalidTerms for an order that is no hold."""
@@ -258,17 +260,28 @@ class Holds:
 
     # --- following --------------------------------------------------------------------------------
 
-    async def look(self) -> None:
-        """Bring movements and holds up to the chain; asks nothing while nothing moves."""
-        for movement in await to_thread(partial(self.store.movements, open_only=True)):
+    async def look(self, dead: Collection[str] = ()) -> None:
+        """Bring movements and holds up to the chain; asks nothing while nothing moves.
+
+        ``dead`` are blocks that a reorganisation has just removed: what had ended is looked at too.
+        """
+        for movement in await to_thread(partial(self.store.movements, open_only=not dead)):
             await self._look_at(movement)
-        for order in await to_thread(lambda: list(every_order(self.store, (State.HELD,)))):
-            await self._end(order)
+        states = (State.HELD, *AGAIN) if dead else (State.HELD,)
+        for order in await to_thread(lambda: list(every_order(self.store, states))):
+            if order.annex:
+                await self._end(order)
 
     async def _look_at(self, movement: Movement) -> None:
         sent = await to_thread(partial(self.store.submissions, movement=movement.key))
         hashes = [one.transaction_hash for one in sent if one.transaction_hash]
-        told = await self.node.batch([("eth_getTransactionReceipt", [one]) for one in hashes])
+        asked: list[Any] = [("eth_getTransactionReceipt", [one]) for one in hashes]
+        place = movement.settlement
+        if place is not None:
+            asked.append(("eth_getBlockByNumber", [hex(place.block_number), False]))
+        told = await self.node.batch(asked)
+        if place is not None and _stands(told.pop(), place):
+            return
         found = [one for one in told if isinstance(one, dict) and _canonical(one)]
         good = next((one for one in found if int(one["status"], 16) == 1), None)
         if good is not None:
@@ -302,26 +315,34 @@ class Holds:
             return  # another process was faster
 
     async def _end(self, order: Order) -> None:
-        """A hold of which nothing is left is captured, or released if no part was."""
+        """A hold of which nothing is left is captured, or released if no part was.
+
+        One of which something is left again, after a reorganisation, is held again.
+        """
         info, _ = self.terms_of(order)
         moves = await to_thread(partial(self.store.movements, order.id))
         live = [one for one in moves if one.state.counts]
-        if any(one.state is MovementState.REQUESTED for one in live):
-            return
+        waits = any(one.state is MovementState.REQUESTED for one in live)
         spent = _sum(live, MovementKind.PART, MovementKind.VOID)
-        if spent < info.max_amount and time.time() < info.authorization_expiry:
+        whole = spent < info.max_amount and self._clock() < info.authorization_expiry
+        if order.state is State.HELD and (waits or whole):
             return
-        if (await self.hold(order.id)).held.capturable:
-            return
+        now = (await self.hold(order.id, "latest")).held
+        if not now.collected:
+            return  # a node that is behind, or a reorganisation: the ledger tells
         captured = _sum(live, MovementKind.PART)
-        trigger = Trigger.SEE_CAPTURE if captured else Trigger.SEE_RELEASE
+        trigger: Trigger | None = None
+        if order.state is not State.HELD:
+            released = order.state is State.RELEASED
+            if now.capturable or waits or bool(captured) is released:
+                trigger = AGAIN[order.state]
+        elif not now.capturable:
+            trigger = Trigger.SEE_CAPTURE if captured else Trigger.SEE_RELEASE
+        if trigger is None:
+            return
+        change = partial(self.store.change, order.id, trigger, version=order.version)
         try:
-            await to_thread(
-                partial(
-                    self.store.change, order.id, trigger,
-                    version=order.version, settlement=order.settlement,
-                )
-            )  # fmt: skip
+            await to_thread(partial(change, settlement=order.settlement))
         except (StaleOrder, IllegalTransition):
             return
 
@@ -342,6 +363,11 @@ def _movement(key: str, order: Order, kind: MovementKind, amount: int, recipient
 
 def _sum(movements: Sequence[Movement], *kinds: MovementKind) -> int:
     return sum(one.amount for one in movements if one.state.counts and one.kind in kinds)
+
+
+def _stands(block: Any, place: Settlement) -> bool:
+    """Whether a block is still canonical; a node that does not know its height says nothing."""
+    return not isinstance(block, dict) or block["hash"] == place.block_hash
 
 
 def _canonical(receipt: dict[str, Any]) -> bool:

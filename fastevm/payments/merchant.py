@@ -144,7 +144,7 @@ class Merchant:
             node, self.store, self.chain, self.scanner, self.transactions, self.metrics
         )
         self.settling = self.reconciler.settling
-        self.holds = Holds(node, self.store, self.transactions, self.route)
+        self.holds = Holds(node, self.store, self.transactions, self.route, clock=clock)
         self.reconciler.extra.append(self.holds.look)
         self.preflight = self._preflight()
 
@@ -532,7 +532,8 @@ class Merchant:
         signature = await to_thread(self.signature_of, order)
         if signature is None:
             raise SignatureRefused(Reason.SIGNATURE_LENGTH, "no signature is stored")
-        (report,) = await self.check([order.id])
+        # other orders of the payer, of which there may be many, stop no capture
+        (report,) = await self.preflight.check([order])
         if not report.capturable and not force:
             if report.reason is not None:
                 self.metrics.count("refusals_total", reason=report.reason.value)
@@ -609,31 +610,43 @@ class Merchant:
 
         To the payer, unless ``recipient`` says otherwise. ``key`` names the refund: asking twice
         with the same key and terms refunds once; left out, there is one refund of each amount.
-        LimitReached for more than was captured, IllegalTransition for an order that is not paid,
-        MovementRefused when the token would refuse the transfer now.
+        What was captured of a hold goes back through its escrow, to its payer only, and needs
+        ``holds.allow_refunds``. LimitReached for more than was captured, IllegalTransition for an
+        order that is not paid or held, MovementRefused when token or escrow would refuse now.
         """
         order = await self.order(order_id)
-        if not order.paid:
+        if not order.paid and not (order.annex and order.state in (State.HELD, State.CAPTURED)):
             raise IllegalTransition(order.state, MovementKind.REFUND)
+        movement = await self._refund(order, amount, key, recipient)
+        if order.annex:
+            if movement.recipient != order.authorization.terms.payer:
+                raise InvalidTerms("recipient: an escrow gives back to the payer only")
+            await self.holds.refund(order_id, movement.amount, key=movement.key, timeout=0)
+            return await self._wait_movement(movement.key, until, timeout)
+
+        def check(others: list[Movement]) -> None:
+            left = amounts_of(order, others).refundable
+            if movement.amount > left:
+                raise LimitReached(f"{left} units can be given back, not {movement.amount}")
+
+        return await self._move(movement, check, until, timeout)
+
+    async def _refund(
+        self, order: Order, amount: int | None, key: str | None, recipient: str | None
+    ) -> Movement:
+        """The movement that is asked for."""
         known = await to_thread(self.store.movement, key) if key is not None else None
         if amount is None:
-            left = amounts_of(order, await self.movements(order_id)).refundable
+            left = amounts_of(order, await self.movements(order.id)).refundable
             amount = known.amount if known is not None else left
         units = integer(amount, "amount", least=1)
-        movement = Movement(
-            key=text(key or f"{order_id}/refund/{units}", "key", longest=2 * LONGEST_ID, least=1),
-            order_id=order_id,
+        return Movement(
+            key=text(key or f"{order.id}/refund/{units}", "key", longest=2 * LONGEST_ID, least=1),
+            order_id=order.id,
             kind=MovementKind.REFUND,
             amount=units,
             recipient=address(recipient or order.authorization.terms.payer, "recipient"),
         )
-
-        def check(others: list[Movement]) -> None:
-            left = amounts_of(order, others).refundable
-            if units > left:
-                raise LimitReached(f"{left} units of the order can be given back, not {units}")
-
-        return await self._move(movement, check, until, timeout)
 
     async def sweep(
         self,

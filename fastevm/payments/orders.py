@@ -115,7 +115,8 @@ class Submission:
     ``account_nonce`` is the sender's; those of one nonce replace each other, counted by ``bump``.
     ``transaction_hash`` is empty while it is reserved, and ``sealed`` holds its members; from then
     on ``sealed`` are the signed bytes. ``movement`` is the key of what it moves, or empty.
-    ``lease_until`` is when another process may sign what is reserved. ``number`` names the row.
+    ``lease_until`` is when another process may sign what is reserved. ``cost`` is what its block
+    took for it, in wei. ``number`` names the row.
     """
 
     number: int
@@ -137,6 +138,7 @@ class Submission:
     head: int = 0
     lease_until: float = 0.0
     created_at: float = 0.0
+    cost: int | None = None
 
     @property
     def place(self) -> str:

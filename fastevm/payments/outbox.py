@@ -36,6 +36,7 @@ TYPES: Final[dict[Trigger, str]] = {
     Trigger.LOSE_HOLD: "hold.failed",
     Trigger.SEE_RELEASE: "payment.released",
     Trigger.UNDO_RELEASE: "release.reverted_by_reorg",
+    Trigger.UNDO_PARTS: "capture.reverted_by_reorg",
     Trigger.VOID: "payment.voided",
     Trigger.EXPIRE: "payment.expired",
     Trigger.FAIL: "payment.failed",

@@ -116,11 +116,14 @@ def decode_revert(data: bytes) -> tuple[Reason, str]:
 
 
 def revert_text(data: bytes) -> str | None:
-    """The text of an ``Error(string)``, shortened and printable; None for anything else."""
+    """The text of an ``Error(string)``, shortened and printable; None for anything else.
+
+    Compilers up to Solidity 0.6, of which the dollar tokens are, leave arbitrary bytes behind it.
+    """
     if data[:4] != ERROR_STRING:
         return None
     try:
-        (text,) = decode(["string"], data[4:])
-    except DecodingError:
+        (text,) = decode(["string"], data[4:], strict=False)
+    except (DecodingError, UnicodeDecodeError):
         return None
     return "".join(one for one in text[:LONGEST_TEXT] if one.isprintable())

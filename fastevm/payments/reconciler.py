@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 from asyncio import to_thread
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -49,7 +49,8 @@ class Reconciler:
         self.scanner, self.transactions = scanner, transactions
         self.settling = Settling(store, scanner.token, chain, self._changed)
         self.listeners: list[Callable[[Order], None]] = []
-        self.extra: list[Callable[[], Any]] = []  # further steps of a pass, as coroutines
+        # further steps of a pass, as coroutines, told which blocks a reorganisation removed
+        self.extra: list[Callable[[Sequence[str]], Any]] = []
         self.seen: Situation | None = None
         self._news: list[Order] = []
         self._pass: asyncio.Task[None] | None = None
@@ -109,7 +110,7 @@ class Reconciler:
         await to_thread(self.settling.settle_movements, dead)
         await to_thread(self.settling.release)
         for step in self.extra:
-            await step()
+            await step(dead)
         await self.settling.confirm(self.node)
         if self.scanner.deep is not None:
             await to_thread(self.settling.expire, self.scanner.deep.timestamp)

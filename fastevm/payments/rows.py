@@ -97,6 +97,7 @@ def read_submission(row: Row) -> Submission:
             head=row["head"],
             lease_until=row["lease_until"],
             created_at=row["created_at"],
+            cost=None if row["cost"] is None else int(row["cost"]),
         )
     except (ValueError, TypeError) as error:
         raise UnreadableRow(f"transaction {row['number']}: {error}") from None

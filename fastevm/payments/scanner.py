@@ -201,7 +201,7 @@ class Scanner:
         end = _known(answers[len(filters) + len(blocks)])
         if last == head.number and end != head:
             raise _Moved
-        logs = await self._whole(found, known={one.block_hash for one in blocks} - set(dead))
+        logs = await self._whole(found, [one for one in blocks if one.block_hash not in dead])
         await to_thread(self._keep, dead, logs, end.point, gone)
         if last == head.number:
             self._note(head, answers[len(answers) - len(extra) :])
@@ -238,14 +238,14 @@ class Scanner:
         self.store.check(self.scope, end, gone=gone)
 
     async def _whole(
-        self, found: Iterable[dict[str, Any]], known: Iterable[str] = ()
+        self, found: Iterable[dict[str, Any]], known: Sequence[Checkpoint] = ()
     ) -> list[ChainLog]:
         """All events of the transactions that these logs are of.
 
         Logs of a block that is ``known`` are kept already, unless one of them is new.
         """
         places = {one["transactionHash"]: one["blockHash"] for one in found}
-        kept = await to_thread(self._kept, set(known))
+        kept = await to_thread(self._kept, known)
         asked = [key for key, place in places.items() if (place, key) not in kept]
         logs: list[ChainLog] = []
         for key, receipt in zip(
@@ -261,12 +261,11 @@ class Scanner:
             logs += told
         return logs
 
-    def _kept(self, blocks: set[str]) -> set[tuple[str, str]]:
+    def _kept(self, blocks: Sequence[Checkpoint]) -> set[tuple[str, str]]:
         """Block and transaction of the logs that are kept of these blocks."""
         if not blocks:
             return set()
-        rows = self.store.blocks(self.token.chain_id, 0)
-        first = min((one.number for one in rows if one.block_hash in blocks), default=0)
+        first = min(one.number for one in blocks)
         found = every_log(self.store, self.token.chain_id, first=first)
         return {(one.key.block_hash, one.key.transaction_hash) for one in found}
 

@@ -6,7 +6,7 @@ PostgreSQL spell differently. Every row belongs to a shop: who looks at one shop
 
 from typing import Final
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 SQLITE: Final = {"blob": "BLOB", "serial": "INTEGER PRIMARY KEY", "text": "TEXT"}
 # Ordered by their bytes, as in SQLite: pages of ids must not depend on a locale.
@@ -55,10 +55,14 @@ TABLES: Final = (
         gas TEXT NOT NULL, max_fee TEXT NOT NULL, priority_fee TEXT NOT NULL,
         progress TEXT NOT NULL, reason TEXT, detail TEXT NOT NULL,
         head BIGINT NOT NULL, lease_until DOUBLE PRECISION NOT NULL,
-        created_at DOUBLE PRECISION NOT NULL,
+        created_at DOUBLE PRECISION NOT NULL, cost TEXT,
         UNIQUE (chain_id, sender, account_nonce, bump))""",
     """CREATE INDEX submissions_by_order ON submissions (shop, order_id)""",
     """CREATE INDEX submissions_by_progress ON submissions (chain_id, sender, progress)""",
+    """CREATE TABLE batches (
+        shop {text} NOT NULL, movement {text} NOT NULL, order_id {text} NOT NULL,
+        PRIMARY KEY (shop, movement, order_id))""",
+    """CREATE INDEX batches_by_order ON batches (shop, order_id)""",
     """CREATE TABLE audit (
         number {serial},
         shop {text} NOT NULL, order_id {text} NOT NULL,
@@ -122,13 +126,19 @@ _OLD_INDEXES: Final = (
     "logs_by_transaction", "logs_by_nonce", "logs_unsettled",
 )  # fmt: skip
 
+# What a transaction cost, and which orders one transaction captures together.
+_COST: Final = ", cost TEXT"
+_BATCHES: Final = tuple(one for one in TABLES if " batches" in one)
+_TABLES_2: Final = tuple(one.replace(_COST, "") for one in TABLES if one not in _BATCHES)
+_FROM_2: Final = ("ALTER TABLE submissions ADD COLUMN cost TEXT", *_BATCHES)
+
 # From layout 1, which only SQLite files have: one recipient's orders were visible to all.
 _FROM_1: Final = (
     "DROP TRIGGER audit_is_not_changed",
     "DROP TRIGGER audit_is_not_deleted",
     *(f"DROP INDEX {name}" for name in _OLD_INDEXES),
     *(f"ALTER TABLE {name} RENAME TO old_{name}" for name in _OLD),
-    *TABLES,
+    *_TABLES_2,
     f"""INSERT INTO orders SELECT {_SHOP}, id, chain_id, token, domain_name, domain_version, kind,
         payer, recipient, value, valid_after, valid_before, nonce, reference, '', sealed, state,
         origin, transaction_hash, block_hash, block_number, reason, detail, version, created_at,
@@ -156,4 +166,4 @@ _FROM_1: Final = (
 )  # fmt: skip
 
 # What makes a store of a layout one of the next.
-MIGRATIONS: Final = {1: _FROM_1}
+MIGRATIONS: Final = {1: _FROM_1, 2: _FROM_2}

@@ -38,6 +38,12 @@ _UNDO: Final = {
     State.HELD: Trigger.UNDO_HOLD,
     State.RELEASED: Trigger.UNDO_RELEASE,
 }
+# How a hold that has ended is held again.
+AGAIN: Final = {
+    State.CAPTURED: Trigger.UNDO_PARTS,
+    State.PAID: Trigger.UNDO_PARTS,
+    State.RELEASED: Trigger.UNDO_RELEASE,
+}
 _RELEASE: Final = (
     (State.CAPTURING, Purpose.CAPTURE, Trigger.LOSE_CAPTURE),
     (State.CANCELLING, Purpose.CANCEL, Trigger.LOSE_CANCEL),
@@ -93,6 +99,8 @@ class Settling:
         fact = self.fact(order)
         settled = order.settlement
         if settled is not None and (fact is None or fact.settlement != settled):
+            if order.annex and order.state in AGAIN:
+                order = self._change(order, AGAIN[order.state])
             trigger = _UNDO[order.state]
             log.warning("order %s: %s", order.id, trigger.value)
             order = self._change(order, trigger)

@@ -17,7 +17,7 @@ from fastevm.payments.outbox import (
     order_data,
 )
 from fastevm.payments.rows import read_movement, read_order, read_submission
-from fastevm.payments.states import Trigger, target, transition
+from fastevm.payments.states import State, Trigger, target, transition
 
 SIGN_SECONDS: Final = 30.0  # that whoever reserved a transaction has to sign it before others try
 LONGEST_DETAIL: Final = 1_000  # characters
@@ -81,7 +81,7 @@ class Books:
             raise StaleOrder(f"order {order_id} was changed meanwhile")
         state = target(order.state, trigger, order.origin)
         columns = _columns(members)
-        if trigger in _SEEN:
+        if trigger in _SEEN and order.state is not State.HELD:  # a hold keeps where it came from
             columns["origin"] = order.state.value
         elif trigger in _UNDONE:
             columns |= {"origin": None, **_columns(_NOTHING)}

@@ -286,15 +286,20 @@ class SqlSubmissions(SqlOrders):
         progress: Progress,
         reason: Reason | None = None,
         detail: str = "",
+        cost: int | None = None,
     ) -> None:
-        """Write down how far a transaction has come."""
+        """Write down how far a transaction has come, and what it cost in wei."""
         with self.books() as books:
             row = books.execute(
                 "SELECT order_id, transaction_hash, progress FROM submissions"
                 " WHERE number = ? AND shop = ?",
                 number, self.shop,
             ).fetchone()  # fmt: skip
-            if row is None or row["progress"] == progress.value:
+            if row is None:
+                return
+            if cost is not None:
+                books.execute("UPDATE submissions SET cost = ? WHERE number = ?", str(cost), number)
+            if row["progress"] == progress.value:
                 return
             books.execute(
                 "UPDATE submissions SET progress = ?, reason = ?, detail = ? WHERE number = ?",

@@ -81,6 +81,7 @@ class Trigger(Enum):
     LOSE_HOLD = "released by its hold"
     SEE_RELEASE = "seen released"
     UNDO_RELEASE = "unreleased by a reorganisation"
+    UNDO_PARTS = "held again by a reorganisation"
     VOID = "voided"
     EXPIRE = "expired"
     FAIL = "failed"
@@ -169,6 +170,10 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition(
         State.RELEASED, Trigger.UNDO_RELEASE, State.HELD, Actor.CHAIN,
         "the release is not included again: the money waits in the escrow",
+    ),
+    *_rows(
+        (State.CAPTURED, State.PAID), Trigger.UNDO_PARTS, State.HELD, Actor.CHAIN,
+        "what was captured or given back is not included again: the money waits in the escrow",
     ),
     *_rows(_UNSPENT, Trigger.SEE_CAPTURE, State.CAPTURED, Actor.CHAIN, _REORG),
     Transition(State.CAPTURED, Trigger.REACH_DEPTH, State.PAID, Actor.CHAIN, _DEEP_REORG),

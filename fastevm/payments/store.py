@@ -229,8 +229,9 @@ class SubmissionStore(Protocol):
         progress: Progress,
         reason: Reason | None = None,
         detail: str = "",
+        cost: int | None = None,
     ) -> None:
-        """Write down how far a transaction has come."""
+        """Write down how far a transaction has come, and what it cost in wei."""
         ...
 
 

@@ -399,10 +399,15 @@ class Transactions:
         }
 
     async def _note(
-        self, one: Submission, progress: Progress, reason: Reason | None = None, detail: str = ""
+        self,
+        one: Submission,
+        progress: Progress,
+        reason: Reason | None = None,
+        detail: str = "",
+        cost: int | None = None,
     ) -> None:
-        if one.progress is not progress:
-            await to_thread(self.store.note, one.number, progress, reason, detail)
+        if one.progress is not progress or cost not in (None, one.cost):
+            await to_thread(self.store.note, one.number, progress, reason, detail, cost)
 
     async def _note_included(
         self, group: Sequence[Submission], included: Submission, receipt: dict[str, Any]
@@ -413,10 +418,10 @@ class Transactions:
         if int(receipt["blockHash"] or "0x0", 16) == NO_BLOCK:
             await self._note(included, Progress.PRE_CONFIRMED)
         elif int(receipt["status"], 16) == 1:
-            await self._note(included, Progress.SUCCEEDED)
+            await self._note(included, Progress.SUCCEEDED, cost=cost_of(receipt))
         elif included.progress is not Progress.REVERTED:
             reason, detail = await self._failure(included, receipt)
-            await self._note(included, Progress.REVERTED, reason, detail)
+            await self._note(included, Progress.REVERTED, reason, detail, cost_of(receipt))
 
     async def _failure(self, submission: Submission, receipt: dict[str, Any]) -> tuple[Reason, str]:
         """Why a canonical transaction failed: the same call again, on the state of its block."""
@@ -455,6 +460,17 @@ class Transactions:
         new = await to_thread(self.store.replace, old, purpose, draft)
         if new is not None:
             await self.carry_on(new)
+
+
+def cost_of(receipt: dict[str, Any]) -> int:
+    """What a transaction cost in wei: gas, and on OP chains the data's and the operator's fee."""
+
+    def number(name: str) -> int:
+        return int(receipt.get(name) or "0x0", 16)
+
+    gas = number("gasUsed")
+    operator = gas * number("operatorFeeScalar") // 10**6 + number("operatorFeeConstant")
+    return gas * number("effectiveGasPrice") + number("l1Fee") + operator
 
 
 def _drafted(members: dict[str, Any]) -> dict[str, Any]:

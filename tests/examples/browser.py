@@ -39,7 +39,8 @@ class Browser:
         self._process = await asyncio.create_subprocess_exec(
             command, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
             "--disable-dev-shm-usage", "--remote-debugging-port=0", "--disable-extensions",
-            f"--user-data-dir={self._profile.name}", "about:blank",
+            "--disable-quic", "--disable-sync", "--disable-background-networking",
+            "--disable-component-update", f"--user-data-dir={self._profile.name}", "about:blank",
             stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         url = await asyncio.wait_for(self._address(), START_SECONDS)

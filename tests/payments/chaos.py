@@ -20,31 +20,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from aiohttp import web
-from eth_account import Account
-from eth_utils.address import to_checksum_address
 
 from fastevm.bench.node.launch import NodeProcess
-from fastevm.node.dev_accounts import dev_accounts
-from fastevm.payments import (
-    Domain,
-    KeySigner,
-    Merchant,
-    NodeClient,
-    Policy,
-    State,
-    Vault,
-    open_store,
-    sign,
-)
-from fastevm.payments.contracts import artifact
+from fastevm.payments import NodeClient, State, open_store
 from fastevm.payments.webhooks import add_endpoint
 
 from .databases import Server
+from .remote import VALUE, Remote
 
-KEY: Final = b"\x07" * 32
-VALUE: Final = 1_000
 WORKERS: Final = 4
-LIFETIME: Final = 86_400
 
 WORKER: Final = """
 import asyncio, json, os, random, sys
@@ -129,7 +113,6 @@ class Chaos:
         ]  # fmt: skip
         self.node = NodeProcess(command, log=folder / "node.log")
         self.receiver = Receiver()
-        self.keys = [one.private_key for one in dev_accounts(3)]
         self.environment: dict[str, str] = {}
 
     # --- before -----------------------------------------------------------------------------------
@@ -140,52 +123,19 @@ class Chaos:
         self.node.start()
         await self.receiver.start()
         self.client = NodeClient(self.node.url)
-        self.chain = int(await self.client.call("eth_chainId"), 16)
-        token = await self._deploy()
+        remote = Remote(self.client)
+        await remote.open(VALUE * self.count)
         self.store = open_store(self.database.create())
-        self.url = self.database.url("payments_1")
-        domain = Domain("USD Coin", "2", self.chain, token)
-        self.merchant = Merchant(
-            self.client, self.store, Vault([KEY]), domain, KeySigner(self.keys[1]),
-            policy=Policy(poll=0.1),
-        )  # fmt: skip
+        self.merchant = remote.merchant(self.store, poll=0.1)
         add_endpoint(self.merchant.store, self.merchant.vault, "shop", self.receiver.url)
-        payer = Account.from_key(self.keys[2]).address
         for number in range(self.count):
-            order = await self.merchant.draft(f"order-{number:04}", payer, VALUE, lifetime=LIFETIME)
-            await self.merchant.accept(order.id, sign(order.authorization, self.keys[2]))
+            await remote.stored(self.merchant, f"order-{number:04}")
         told = {
-            "store": self.url, "node": self.node.url, "chain": self.chain, "token": token,
-            "key": "0x" + self.keys[1].hex(),
+            "store": self.database.url("payments_1"), "node": self.node.url,
+            "chain": remote.chain_id, "token": remote.token.token,
+            "key": "0x" + remote.keys[1].hex(),
         }  # fmt: skip
         self.environment = {**os.environ, "CHAOS": json.dumps(told)}
-
-    async def _deploy(self) -> str:
-        admin = Account.from_key(self.keys[0])
-        contract = artifact("Token")
-        deploy = contract.initcode("USD Coin", "USDC", 6, admin.address)
-        receipt = await self._sent(admin, 0, None, deploy)
-        token = str(receipt["contractAddress"])
-        payer = Account.from_key(self.keys[2]).address
-        mint = contract.encode("mint", payer, VALUE * self.count)
-        await self._sent(admin, 1, token, mint)
-        return token
-
-    async def _sent(self, admin: Any, nonce: int, to: str | None, data: bytes) -> dict[str, Any]:
-        fields = {
-            "chainId": self.chain, "nonce": nonce, "gas": 5_000_000, "value": 0,
-            "maxFeePerGas": 10**11, "maxPriorityFeePerGas": 10**9, "data": "0x" + data.hex(),
-            **({} if to is None else {"to": to_checksum_address(to)}),
-        }  # fmt: skip
-        raw = admin.sign_transaction(fields).raw_transaction
-        sent = await self.client.call("eth_sendRawTransaction", "0x" + bytes(raw).hex())
-        while True:
-            receipt = await self.client.call("eth_getTransactionReceipt", sent)
-            if receipt is not None and int(receipt["blockHash"] or "0x0", 16):
-                assert int(receipt["status"], 16) == 1
-                found: dict[str, Any] = receipt
-                return found
-            await asyncio.sleep(0.1)
 
     # --- during -----------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from eth_account.messages import encode_typed_data
 from fastevm import EVM, ExecutionResult
 from fastevm.payments.contracts import Artifact, Decoded, artifact
 
+from . import circle
+
 CHAIN_ID = 31337
 NOW = 1_700_000_100
 VALID_AFTER = NOW - 100
@@ -88,6 +90,21 @@ def deployed(evm: EVM, name: str, *arguments: Any) -> Deployed:
 def dollar(evm: EVM, balance: int = 10_000_000) -> Deployed:
     """The token, with a balance for the payer."""
     token = deployed(evm, "Token", "USD Coin", "USDC", 6, ADMIN)
+    assert token.send("mint", PAYER.address, balance).success
+    return token
+
+
+def circles_dollar(evm: EVM, balance: int = 10_000_000) -> Deployed:
+    """Circle's own token, set up in the same way."""
+    made = evm.deploy(circle.library().initcode(), sender=ADMIN, gas=6_000_000)
+    assert made.success and made.created_address, made.error
+    contract = circle.token("0x" + made.created_address.hex())
+    # a transaction's gas has a limit of its own since Osaka: 16,777,216
+    result = evm.deploy(contract.initcode(), sender=ADMIN, gas=16_000_000)
+    assert result.success and result.created_address, result.error
+    token = Deployed(evm, contract, "0x" + result.created_address.hex())
+    for function, *arguments in circle.initial_calls("USD Coin", "USDC", ADMIN):
+        assert token.send(function, *arguments).success, function
     assert token.send("mint", PAYER.address, balance).success
     return token
 

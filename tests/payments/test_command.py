@@ -115,6 +115,11 @@ async def test_accounting_gets_a_row_for_each_payment_and_refund(
     ]
     assert (rows[0]["captured"], rows[0]["refunded"]) == (str(VALUE), "7")
     assert rows[0]["transaction_hash"].startswith("0x")
+    for row in rows[:2]:
+        receipt = await merchant.node.call("eth_getTransactionReceipt", row["transaction_hash"])
+        cost = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
+        assert row["gas_wei"] == str(cost) != "0"
+    assert rows[2]["gas_wei"] == ""
     assert rows[2]["reference"] == "'=HYPERLINK(1)", "no spreadsheet runs it"
     assert len((await pay("export", "--since", "2999-01-01"))[1].splitlines()) == 1
 

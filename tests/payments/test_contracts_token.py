@@ -8,6 +8,7 @@ import pytest
 from fastevm import EVM, ExecutionResult, keccak256
 from fastevm.payments.contracts import artifact
 
+from . import circle
 from .contract_world import (
     ADMIN,
     CHAIN_ID,
@@ -23,6 +24,7 @@ from .contract_world import (
     ZERO,
     Deployed,
     chain,
+    circles_dollar,
     deployed,
     dollar,
     order,
@@ -37,9 +39,10 @@ TRANSFER = "TransferWithAuthorization"
 USED = "FiatTokenV2: authorization is used or canceled"
 
 
-@pytest.fixture
-def token() -> Deployed:
-    return dollar(chain())
+@pytest.fixture(params=["ours", pytest.param("circle's", marks=circle.installed)])
+def token(request: pytest.FixtureRequest) -> Deployed:
+    """The project's token, and Circle's own: every test holds for both."""
+    return dollar(chain()) if request.param == "ours" else circles_dollar(chain())
 
 
 def function_of(kind: str) -> str:
@@ -278,7 +281,7 @@ def test_roles_are_asked_for(token: Deployed) -> None:
 
 def test_a_block_keeps_the_balance_and_stops_transfers(token: Deployed) -> None:
     (event,) = token.events(token.send("blacklist", PAYER.address))
-    assert event and event.arguments == {"account": PAYER.address.lower()}
+    assert event and list(event.arguments.values()) == [PAYER.address.lower()]
     assert token.read("isBlacklisted", PAYER.address) is True
     assert token.read("balanceOf", PAYER.address) == 10_000_000
     blacklisted = "Blacklistable: account is blacklisted"
@@ -286,7 +289,7 @@ def test_a_block_keeps_the_balance_and_stops_transfers(token: Deployed) -> None:
     assert reason(result) == blacklisted
     assert reason(token.send("transferFrom", ADMIN, PAYER.address, 0)) == blacklisted
     result = token.send("mint", PAYER.address, 1)
-    assert reason(result) == "FiatTokenV2_2: Account is blacklisted"
+    assert reason(result) == blacklisted
     (event,) = token.events(token.send("unBlacklist", PAYER.address))
     assert event and event.name == "UnBlacklisted"
     assert token.send("transfer", ADMIN, 1, sender=PAYER.address).success

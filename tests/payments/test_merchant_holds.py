@@ -1,5 +1,7 @@
 """A merchant chooses for each order: a signature only, or a hold in the escrow."""
 
+import asyncio
+
 import pytest
 
 from fastevm.payments import (
@@ -7,6 +9,7 @@ from fastevm.payments import (
     InvalidTerms,
     LimitReached,
     Merchant,
+    MovementRefused,
     MovementState,
     Order,
     State,
@@ -15,7 +18,7 @@ from fastevm.payments.contracts.placing import place_escrow
 from fastevm.payments.escrow import V1_1
 from fastevm.payments.x402.wrapped import MULTICALL
 
-from .market import VALUE, Market
+from .market import FUNDS, VALUE, Market
 
 STORE = "0x5701E05701E05701E05701e05701e05701E05701"
 
@@ -69,6 +72,61 @@ async def test_a_reorganisation_takes_a_hold_and_its_parts_back(still: Market) -
         await merchant.reconcile()
     assert (await merchant.order("order-1")).state is State.HELD
     assert (await merchant.holds.wait("parcel 1")).state.counts
+
+
+async def test_what_was_captured_of_a_hold_goes_back_through_its_escrow(still: Market) -> None:
+    merchant, client = still.merchant(), still.client()
+    await held(still, merchant)
+    with pytest.raises(LimitReached):
+        await merchant.refund("order-1", 1)
+    await merchant.holds.capture("order-1", VALUE // 2, key="parcel 1", timeout=0)
+    still.mine()
+    await merchant.reconcile()
+    with pytest.raises(MovementRefused):  # the refund collector may not take the tokens yet
+        await merchant.refund("order-1", VALUE // 4, key="return 1")
+    asked = asyncio.create_task(merchant.holds.allow_refunds(still.token.token, VALUE))
+    while not still.node.pool.executable_count:
+        await asyncio.sleep(0.01)
+    still.mine()
+    await asked
+    with pytest.raises(InvalidTerms):
+        await merchant.refund("order-1", 1, recipient=still.stranger.address)
+    for _ in range(2):
+        await merchant.refund(
+            "order-1", VALUE // 4, key="return 1", until=MovementState.REQUESTED, timeout=0
+        )
+    still.mine()
+    await merchant.reconcile()
+    assert await merchant.amounts("order-1") == (VALUE, VALUE // 2, VALUE // 4)
+    assert await still.balance(client, still.shop.address) == VALUE // 4
+    assert await still.balance(client, still.payer.address) == FUNDS - VALUE + VALUE // 4
+    assert (await merchant.holds.hold("order-1")).held == (True, VALUE // 2, VALUE // 4)
+    with pytest.raises(LimitReached):
+        await merchant.refund("order-1", VALUE // 2)
+
+
+async def test_a_reorganisation_takes_the_end_of_a_hold_back(still: Market) -> None:
+    """The void that ended it is gone with its block, and then the hold itself."""
+    merchant = still.merchant()
+    await held(still, merchant)
+    await merchant.holds.capture("order-1", VALUE // 2, key="parcel 1", timeout=0)
+    still.mine()
+    await merchant.holds.void("order-1", timeout=0)
+    still.mine()
+    for _ in range(2):
+        await merchant.reconcile()
+    assert (await merchant.order("order-1")).paid
+    still.rival(1, [[], []])
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).state is State.HELD
+    for _ in range(3):
+        still.mine()
+        await merchant.reconcile()
+    assert (await merchant.order("order-1")).paid
+    still.rival(still.node.chain.head.number - 3, [[]] * 10)
+    await merchant.reconcile()
+    assert (await merchant.order("order-1")).state in (State.AUTHORIZING, State.STORED)
+    assert {one.state for one in await merchant.movements("order-1")} == {MovementState.REQUESTED}
 
 
 async def test_only_a_hold_is_held(still: Market) -> None:

@@ -9,13 +9,13 @@ from typing import Final
 from fastevm.payments.commands.shared import add_store, shop_of, shown_time
 from fastevm.payments.merchant import amounts_of
 from fastevm.payments.movements import Movement
-from fastevm.payments.orders import Order
+from fastevm.payments.orders import Order, Submission
 from fastevm.payments.store import Store, every_order
 
 COLUMNS: Final = (
     "kind", "id", "order", "reference", "state", "chain_id", "token", "payer", "recipient",
-    "amount", "captured", "refunded", "transaction_hash", "block_number", "block_hash", "reason",
-    "created", "updated",
+    "amount", "captured", "refunded", "gas_wei", "transaction_hash", "block_number", "block_hash",
+    "reason", "created", "updated",
 )  # fmt: skip
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would run
 
@@ -28,7 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write CSV to the standard output. Amounts are in units of the token."""
+    """Write CSV to the standard output. Amounts are in units of the token, gas in wei.
+
+    ``gas_wei`` is what the transactions of the row cost, reverted and replaced ones included.
+    """
     store = shop_of(arguments)
     writer = csv.writer(sys.stdout)
     writer.writerow(COLUMNS)
@@ -48,20 +51,28 @@ def rows(store: Store) -> Iterator[list[str]]:
     """One row for each order and movement."""
     for order in every_order(store):
         movements = store.movements(order.id)
-        yield _order(order, movements)
+        sent = store.submissions(order_id=order.id)
+        yield _order(order, movements, _gas(sent, ""))
         for movement in movements:
-            yield _movement(movement, order)
+            yield _movement(movement, order, _gas(sent, movement.key))
     for movement in store.movements(""):
-        yield _movement(movement, None)
+        sent = store.submissions(movement=movement.key)
+        yield _movement(movement, None, _gas(sent, movement.key))
 
 
-def _order(order: Order, movements: list[Movement]) -> list[str]:
+def _gas(sent: list[Submission], movement: str) -> str:
+    """The wei that the transactions of a movement cost, or those of the order itself."""
+    costs = [one.cost for one in sent if one.movement == movement and one.cost is not None]
+    return str(sum(costs)) if costs else ""
+
+
+def _order(order: Order, movements: list[Movement], gas: str) -> list[str]:
     one, terms = order.authorization, order.authorization.terms
     sums, place = amounts_of(order, movements), order.settlement
     return [
         "payment", order.id, order.id, order.reference, order.state.value,
         str(one.domain.chain_id), one.domain.token, terms.payer, terms.recipient,
-        str(terms.value), str(sums.captured), str(sums.refunded),
+        str(terms.value), str(sums.captured), str(sums.refunded), gas,
         *(map(str, (place.transaction_hash, place.block_number, place.block_hash))
           if place else ("", "", "")),
         order.reason.value if order.reason else "",
@@ -69,14 +80,14 @@ def _order(order: Order, movements: list[Movement]) -> list[str]:
     ]  # fmt: skip
 
 
-def _movement(movement: Movement, order: Order | None) -> list[str]:
+def _movement(movement: Movement, order: Order | None, gas: str) -> list[str]:
     domain = order.authorization.domain if order else None
     place = movement.settlement
     return [
         movement.kind.value, movement.key, movement.order_id, order.reference if order else "",
         movement.state.value, str(domain.chain_id) if domain else "",
         domain.token if domain else "", order.authorization.terms.payer if order else "",
-        movement.recipient, str(movement.amount), "", "",
+        movement.recipient, str(movement.amount), "", "", gas,
         *(map(str, (place.transaction_hash, place.block_number, place.block_hash))
           if place else ("", "", "")),
         movement.reason.value if movement.reason else "",

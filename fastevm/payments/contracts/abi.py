@@ -150,12 +150,15 @@ class Abi:
         return values[0] if len(values) == 1 else values
 
     def decode_error(self, output: bytes) -> Decoded | None:
-        """The reason in revert data; None if it is empty or not one of this interface."""
+        """The reason in revert data; None if it is empty or not one of this interface.
+
+        What old compilers leave in the padding of a text is passed over.
+        """
         for entry in (*BUILT_IN_ERRORS, *self.entries):
             if entry.kind != "error" or entry.selector != output[:4]:
                 continue
             try:
-                values = decode(entry.types, output[4:])
+                values = decode(entry.types, output[4:], strict=False)
             except (DecodingError, UnicodeDecodeError):
                 return None
             return Decoded(

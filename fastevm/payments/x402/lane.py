@@ -96,7 +96,7 @@ class Lane:
         self.transactions = Transactions(
             node, self.store, vault, signer, self.policy, chain_id=self.chain_id
         )
-        self.holds = Holds(node, self.store, self.transactions, Direct(signer.address))
+        self.holds = Holds(node, self.store, self.transactions, Direct(signer.address), clock=clock)
         self.receipts = Receipts(node)
         chain = Chain(node, self.chain_id, self.policy)
         self._settling = Settling(self.store, tokens[0].domain, chain, lambda order: None)

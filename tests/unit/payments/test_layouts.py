@@ -110,6 +110,21 @@ def test_the_trail_of_a_migrated_store_only_grows_too(old: Path) -> None:
     connection.close()
 
 
+def test_a_store_of_the_second_layout_learns_what_transactions_cost(tmp_path: Path) -> None:
+    path = tmp_path / "payments.db"
+    open_store(f"sqlite:///{path}").close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE submissions DROP COLUMN cost")
+        connection.execute("DROP TABLE batches")
+        connection.execute("UPDATE layout SET version = 2")
+    connection.close()
+    store = open_store(f"sqlite:///{path}")
+    rows = store.database.read("SELECT cost FROM submissions")  # type: ignore[attr-defined]
+    assert rows == []
+    assert store.database.read("SELECT * FROM batches") == []  # type: ignore[attr-defined]
+    store.close()
+
+
 def test_a_file_that_others_could_read_is_its_owners_again(old: Path) -> None:
     old.chmod(0o644)
     store = open_store(f"sqlite:///{old}")

@@ -3,7 +3,13 @@
 import pytest
 from eth_abi.abi import encode
 
-from fastevm.payments.reasons import LONGEST_TEXT, REVERT_STRINGS, Reason, decode_revert
+from fastevm.payments.reasons import (
+    ERROR_STRING,
+    LONGEST_TEXT,
+    REVERT_STRINGS,
+    Reason,
+    decode_revert,
+)
 
 
 def reverted(text: str) -> bytes:
@@ -42,3 +48,12 @@ def test_a_tokens_words_are_shortened_and_cannot_forge_log_lines() -> None:
 
 def test_no_reason_is_transient_and_final() -> None:
     assert not [reason for reason in Reason if reason.transient and reason.final]
+
+
+def test_what_an_old_compiler_leaves_behind_a_text_is_passed_over() -> None:
+    """As Circle's token reverts, compiled by Solidity 0.6: the padding ends in 0x41."""
+    text = b"ERC20: transfer amount exceeds balance"
+    words = (32).to_bytes(32, "big") + len(text).to_bytes(32, "big") + text
+    told = decode_revert(ERROR_STRING + words + bytes(25) + b"\x41")
+    assert told == (Reason.BALANCE, text.decode())
+    assert decode_revert(ERROR_STRING + words[:64] + b"\xff" * 64)[0] is Reason.UNKNOWN

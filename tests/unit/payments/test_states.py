@@ -78,6 +78,7 @@ def test_a_hold_is_undone_to_where_it_began_and_a_capture_of_it_to_the_hold() ->
     assert target(State.HELD, Trigger.UNDO_HOLD, State.AUTHORIZING) is State.AUTHORIZING
     assert target(State.CAPTURED, Trigger.UNDO_CAPTURE, State.HELD) is State.HELD
     assert target(State.RELEASED, Trigger.UNDO_RELEASE) is State.HELD
+    assert target(State.PAID, Trigger.UNDO_PARTS, State.STORED) is State.HELD
 
 
 def test_a_voided_order_can_be_cancelled_and_is_voided_again_without_it() -> None:

