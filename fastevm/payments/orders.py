@@ -11,6 +11,7 @@ from fastevm.payments.states import State
 LONGEST_ID: Final = 128  # characters of an order's id
 LONGEST_REFERENCE: Final = 1_000  # characters of the merchant's own note
 PAGE: Final = 1_000  # rows of one answer of a store
+SIGN_SECONDS: Final = 30.0  # that whoever reserved a transaction has to sign it before others try
 START: Final = (-1, -1)  # where the first page of logs begins: before any block and index
 
 
@@ -98,7 +99,8 @@ _WAITING: Final = (
 class Draft:
     """A transaction that nobody has signed yet; ``sealed`` are its encrypted members.
 
-    ``head`` is the number of the newest block when it was made.
+    ``head`` is the number of the newest block when it was made. ``lease`` is how many seconds who
+    reserved it has to sign it, before others try.
     """
 
     sealed: bytes = field(repr=False)
@@ -106,6 +108,7 @@ class Draft:
     max_fee: int
     priority_fee: int
     head: int = 0
+    lease: float = SIGN_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,15 +103,16 @@ class Reconciler:
         self.seen = self.transactions.read(groups, answers[len(asked) :])
         dead = await self.scanner.scan(head, answers[2 : len(asked)])
         await to_thread(self.settling.apply_ledger)
+        await to_thread(self.settling.settle_movements, dead)
+        await self.settling.confirm(self.node)
         behind = self.scanner.behind > 0
         self.metrics.set("node_behind_blocks", self.scanner.behind)
         self.metrics.set("block_seconds", self.chain.block_seconds)
         await self.transactions.follow(self.seen, behind=behind)
-        await to_thread(self.settling.settle_movements, dead)
+        await to_thread(self.settling.settle_movements, ())
         await to_thread(self.settling.release)
         for step in self.extra:
             await step(dead)
-        await self.settling.confirm(self.node)
         if self.scanner.deep is not None:
             await to_thread(self.settling.expire, self.scanner.deep.timestamp)
 

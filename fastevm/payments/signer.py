@@ -15,7 +15,11 @@ from fastevm.payments.errors import InvalidTerms
 
 
 class Signer(Protocol):
-    """Holds the key of the account that sends, or knows who does."""
+    """Holds the key of the account that sends, or knows who does.
+
+    One that signs at once may say so by an attribute ``sign_seconds``: when it has not signed what
+    it reserved after so many seconds, its process is gone, and another one signs.
+    """
 
     @property
     def address(self) -> str:
@@ -31,6 +35,7 @@ class KeySigner:
     """Signs with a private key in memory, which it never shows."""
 
     __slots__ = ("_account",)
+    sign_seconds = 3.0
 
     def __init__(self, private_key: bytes | str) -> None:
         try:

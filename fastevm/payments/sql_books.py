@@ -19,7 +19,6 @@ from fastevm.payments.outbox import (
 from fastevm.payments.rows import read_movement, read_order, read_submission
 from fastevm.payments.states import State, Trigger, target, transition
 
-SIGN_SECONDS: Final = 30.0  # that whoever reserved a transaction has to sign it before others try
 LONGEST_DETAIL: Final = 1_000  # characters
 
 _SEEN: Final = (Trigger.SEE_CAPTURE, Trigger.SEE_CANCEL, Trigger.FAIL, Trigger.SEE_HOLD)
@@ -170,7 +169,7 @@ class Books:
             self.shop, slot.order_id, slot.movement, slot.purpose.value, str(slot.chain_id),
             slot.sender, slot.account_nonce, bump, draft.sealed, str(draft.gas),
             str(draft.max_fee), str(draft.priority_fee), Progress.RESERVED.value, "", draft.head,
-            self.now + SIGN_SECONDS, self.now,
+            self.now + draft.lease, self.now,
         )  # fmt: skip
         what = f"{slot.purpose.value} reserved nonce {slot.account_nonce}"
         self.trail(slot.order_id, "merchant", what, "", Progress.RESERVED.value, "")

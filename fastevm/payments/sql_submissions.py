@@ -7,11 +7,11 @@ from typing import Any, Final
 from fastevm.payments.database import marks
 from fastevm.payments.errors import LimitReached
 from fastevm.payments.movements import Movement, MovementTrigger
-from fastevm.payments.orders import Draft, Progress, Purpose, Submission
+from fastevm.payments.orders import SIGN_SECONDS, Draft, Progress, Purpose, Submission
 from fastevm.payments.outbox import REQUESTED, movement_data
 from fastevm.payments.reasons import Reason
 from fastevm.payments.rows import read_movement, read_submission, readable
-from fastevm.payments.sql_books import SIGN_SECONDS, Books, Slot
+from fastevm.payments.sql_books import Books, Slot
 from fastevm.payments.sql_orders import SqlOrders
 from fastevm.payments.states import State, Trigger
 
@@ -167,14 +167,14 @@ class SqlSubmissions(SqlOrders):
             )  # fmt: skip
             return one
 
-    def claim(self, number: int) -> bool:
+    def claim(self, number: int, seconds: float = SIGN_SECONDS) -> bool:
         """Whether this caller may sign a reserved transaction now, for a while alone."""
         now = time.time()
         with self.books() as books:
             count: int = books.execute(
                 "UPDATE submissions SET lease_until = ? WHERE number = ? AND shop = ?"
                 " AND progress = ? AND lease_until <= ?",
-                now + SIGN_SECONDS, number, self.shop, Progress.RESERVED.value, now,
+                now + seconds, number, self.shop, Progress.RESERVED.value, now,
             ).rowcount  # fmt: skip
             return count == 1
 

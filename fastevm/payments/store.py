@@ -15,6 +15,7 @@ from fastevm.payments.events import ChainLog, Checkpoint
 from fastevm.payments.movements import Movement, MovementTrigger
 from fastevm.payments.orders import (
     PAGE,
+    SIGN_SECONDS,
     START,
     AuditEntry,
     Draft,
@@ -174,8 +175,8 @@ class SubmissionStore(Protocol):
         """Keep the signed bytes of a reserved transaction; None when somebody else was faster."""
         ...
 
-    def claim(self, number: int) -> bool:
-        """Whether this caller may sign a reserved transaction now, for a while alone."""
+    def claim(self, number: int, seconds: float = SIGN_SECONDS) -> bool:
+        """Whether this caller may sign a reserved transaction now, for ``seconds`` alone."""
         ...
 
     def postpone(self, number: int, reason: Reason, detail: str, until: float) -> None:

@@ -45,6 +45,8 @@ FILL_GAS: Final = 21_000
 SIGN_LIMIT: Final = 20.0  # seconds that a signer may take
 SIGN_PAUSE: Final = 1.0  # seconds until a signer that failed is asked again
 NO_BLOCK: Final = 0  # the number of a block hash that stands for "not canonical yet"
+LEASE_MARGIN: Final = 10.0  # seconds beyond a signer's own, until another process may sign
+MOST_AHEAD: Final = 64  # transactions of one account that a pool is given; the others wait
 KNOWN_WORDS: Final = ("already known", "already imported")
 PAST_WORDS: Final = ("nonce too low",)
 FUNDS_WORDS: Final = ("insufficient funds",)
@@ -91,6 +93,8 @@ class Transactions:
         self.node, self.store, self.vault, self.chain_id = node, store, vault, chain_id
         self.signer, self.policy = signer, policy
         self._count: int | None = None  # the account's nonce, as last seen
+        self._pending = 0  # the same with what the pool had then
+        self.lease: float = getattr(signer, "sign_seconds", SIGN_LIMIT + LEASE_MARGIN)
         # used nonces without a receipt, and the head when that was first seen
         self._missing: dict[int, int] = {}
 
@@ -138,6 +142,7 @@ class Transactions:
                 raise answer
         quote = quote_of(fees, self.policy)
         head = None if isinstance(fees[1], NodeRefusal) else head_of(fees[1])
+        self._pending = int(count, 16)
         fields = {
             "type": 2,
             "chainId": self.chain_id,
@@ -148,7 +153,7 @@ class Transactions:
             "maxFeePerGas": quote.cap,
             "maxPriorityFeePerGas": quote.tip,
         }
-        return Prepared(int(count, 16), fields, 0 if head is None else head.number)
+        return Prepared(self._pending, fields, 0 if head is None else head.number)
 
     def drafted(self, order_id: str, made: Prepared) -> Callable[[int], Draft]:
         """What seals such a transaction once its nonce is known."""
@@ -163,6 +168,7 @@ class Transactions:
             max_fee=fields["maxFeePerGas"],
             priority_fee=fields["maxPriorityFeePerGas"],
             head=head,
+            lease=self.lease,
         )
 
     async def carry_on(self, reserved: Submission) -> Submission:
@@ -179,8 +185,13 @@ class Transactions:
         recorded = await to_thread(self.store.signed, reserved.number, transaction_hash, sealed)
         if recorded is None:
             return reserved  # somebody else has signed it, or it was replaced
-        await self._send(recorded)
+        if self._count is None or recorded.account_nonce < self._horizon(self._count):
+            await self._send(recorded)
         return recorded
+
+    def _horizon(self, count: int) -> int:
+        """The first account nonce that no pool is given yet."""
+        return max(count, self._pending) + MOST_AHEAD
 
     def _not_signed(self, reserved: Submission, detail: str) -> None:
         until = time.time() + SIGN_PAUSE
@@ -299,9 +310,15 @@ class Transactions:
         return self.read(groups, await self.node.batch(self.asked(groups)))
 
     def open_groups(self) -> list[list[Submission]]:
-        """Transactions by account nonce: unused nonces, unfinished ones, those of open orders."""
+        """Transactions by account nonce: unused nonces, unfinished ones, those of open orders.
+
+        Those far ahead of the account wait: a pool keeps few of them, and none can be included.
+        """
         found = self.store.open_submissions(self.chain_id, self.signer.address, self._count)
-        return [list(group) for _, group in groupby(found, lambda one: one.account_nonce)]
+        groups = [list(group) for _, group in groupby(found, lambda one: one.account_nonce)]
+        least = groups[0][0].account_nonce if groups else 0
+        most = self._horizon(least if self._count is None else self._count)
+        return [one for one in groups if one[0].account_nonce < most]
 
     async def _follow_group(
         self,
@@ -330,7 +347,7 @@ class Transactions:
         if newest.number not in wanted:
             await self._replace(newest, seen, Purpose.FILL)
         elif newest.progress is Progress.RESERVED:
-            if await to_thread(self.store.claim, newest.number):
+            if await to_thread(self.store.claim, newest.number, self.lease):
                 await self.carry_on(newest)
         elif newest.progress is Progress.REFUSED and newest.reason is Reason.GAS_FUNDS:
             await self._afford(newest, seen, blocks=blocks)
@@ -440,19 +457,26 @@ class Transactions:
         return Reason.UNKNOWN, "reverted, but would succeed at the end of its block"
 
     async def _replace(self, old: Submission, seen: Situation, purpose: Purpose) -> None:
-        """Send the same call again, or nothing at all (FILL), with higher fees."""
+        """Send the same call again, or nothing at all (FILL), with higher fees.
+
+        With the same fees it would be the same transaction: that one is sent again.
+        """
         now = seen.quote.cap, seen.quote.tip
         fees = self.policy.bumped((old.max_fee, old.priority_fee), now)
         if old.progress in (Progress.RESERVED, Progress.REFUSED) and old.bump == 0:
             fees = now  # no pool has what it replaces
-        if fees is not None:
+        if fees == (old.max_fee, old.priority_fee) and purpose is old.purpose:
+            await self._send(old)
+        elif fees is not None:
             await self._reserve(old, purpose, fees, seen)
 
     async def _reserve(
         self, old: Submission, purpose: Purpose, fees: tuple[int, int], seen: Situation
     ) -> None:
         fields = _drafted(self._members(old))
-        fields |= {"maxFeePerGas": fees[0], "maxPriorityFeePerGas": fees[1]}
+        # some wei more each time: no two transactions of one account nonce are the same
+        cap = fees[0] + old.bump + 1
+        fields |= {"maxFeePerGas": cap, "maxPriorityFeePerGas": fees[1]}
         if purpose is Purpose.FILL:
             fields |= {"to": self.signer.address, "data": "0x", "value": 0, "gas": FILL_GAS}
         head = 0 if seen.head is None else seen.head.number

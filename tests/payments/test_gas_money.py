@@ -1,5 +1,7 @@
 """An account that cannot pay for gas: said before, waited for, not made dearer, in nobody's way."""
 
+import json
+
 import pytest
 from eth_account import Account
 
@@ -7,11 +9,14 @@ from fastevm.payments import (
     CaptureRefused,
     KeySigner,
     Merchant,
+    NodeClient,
     Progress,
     Purpose,
     Reason,
     State,
+    transactions,
 )
+from fastevm.payments.node import HttpTransport
 
 from .market import VALUE, Market
 
@@ -134,3 +139,53 @@ async def test_an_order_that_expires_unpaid_for_gas_leaves_no_gap(still: Market)
     await merchant.capture("order-2", until=State.CAPTURING)
     still.mine()
     assert (await merchant.wait("order-2", State.PAID, 20)).paid
+
+
+class Full(HttpTransport):
+    """A node whose pool takes nothing for a while, without saying why."""
+
+    full = True
+
+    async def send(self, body: bytes) -> bytes:
+        if self.full and b"eth_sendRawTransaction" in body:
+            told = {"code": -32000, "message": "txpool is full"}
+            answer = {"jsonrpc": "2.0", "id": json.loads(body)["id"], "error": told}
+            return json.dumps(answer).encode()
+        return await super().send(body)
+
+
+async def test_what_a_full_pool_refused_is_the_same_transaction_later(still: Market) -> None:
+    """With the fees of before it would be signed to the same bytes, which are kept once."""
+    transport = Full(still.server.urls[0])
+    client = NodeClient(transport)
+    still.clients.append(client)
+    merchant = still.merchant(node=client, bump_after=0.0)
+    await still.stored(merchant)
+    await merchant.capture("order-1", until=State.CAPTURING)
+    for _ in range(3):
+        await merchant.reconcile()
+    assert len(await merchant.submissions("order-1")) == 1
+    transport.full = False
+    await merchant.reconcile()
+    still.mine()
+    assert (await merchant.wait("order-1", State.PAID, 20)).paid
+
+
+async def test_a_pool_is_given_what_it_can_keep(
+    still: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it has lost everything, the first ones are sent again, and the others in their turn."""
+    merchant = still.merchant(bump_after=1e9)
+    names = [f"order-{number}" for number in range(5)]
+    for name in names:
+        await still.stored(merchant, name)
+        await merchant.capture(name, until=State.CAPTURING, timeout=0)
+    monkeypatch.setattr(transactions, "MOST_AHEAD", 2)
+    again = still.merchant(bump_after=1e9)
+    await again.reconcile()
+    assert [len(group) for group in again.transactions.open_groups()] == [1, 1]
+    for _ in range(3):
+        still.mine()
+        await again.reconcile()
+    for name in names:
+        assert (await again.wait(name, State.PAID, 20)).paid

@@ -1,0 +1,84 @@
+"""How long a back end with an empty store takes to start on a chain of very many blocks.
+
+    python -m tests.payments.long_chain --node anvil --blocks 1000000
+
+The blocks are mined with ``anvil_mine``; the token lies in the last of them. The start is what a
+merchant does before its first capture: read the chain, and take an order's signature.
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from fastevm.bench.node.compared import anvil_binary
+from fastevm.bench.node.launch import NodeProcess, fastevm_node
+from fastevm.payments import NodeClient, State
+from fastevm.wire.client.blocking import JsonRpcClient
+
+from .remote import VALUE, Remote, file_store
+
+PORTION: Final = 10_000  # blocks of one call
+CALL_SECONDS: Final = 600.0
+
+
+def started(name: str) -> NodeProcess:
+    """A node that mines a block for each transaction, or when it is asked to."""
+    if name == "anvil":
+        return NodeProcess([str(anvil_binary()), "--silent"])
+    return fastevm_node("--instant")
+
+
+def grow(url: str, blocks: int) -> float:
+    """Mine so many empty blocks; the seconds that took."""
+    client = JsonRpcClient(url, timeout=CALL_SECONDS)
+    begun = time.monotonic()
+    for at in range(0, blocks, PORTION):
+        client.call("anvil_mine", hex(min(PORTION, blocks - at)))
+    return time.monotonic() - begun
+
+
+async def measure(url: str, folder: Path, starts: int) -> list[dict[str, Any]]:
+    """Start with an empty store several times; seconds of each step, and the requests."""
+    client = NodeClient(url)
+    remote = Remote(client)
+    await remote.open(10 * VALUE)
+    found = []
+    for at in range(starts):
+        store = file_store(folder, f"{at}.db")
+        begun = time.monotonic()
+        async with remote.merchant(store) as merchant:
+            await merchant.reconcile()
+            looked = time.monotonic()
+            await remote.stored(merchant, f"order-{at}")
+            ready = time.monotonic()
+            order = await merchant.capture(f"order-{at}", until=State.CAPTURED, timeout=60)
+            assert order.state in (State.CAPTURED, State.PAID), order
+            paid = time.monotonic()
+        store.close()
+        found.append({"first pass": looked - begun, "ready": ready - begun, "paid": paid - begun})
+    await client.close()
+    return [{what: round(seconds, 3) for what, seconds in one.items()} for one in found]
+
+
+def main() -> None:
+    """Grow a chain, and start on it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--node", choices=("anvil", "fastevm"), default="anvil")
+    parser.add_argument("--blocks", type=int, default=1_000_000)
+    parser.add_argument("--starts", type=int, default=5)
+    arguments = parser.parse_args()
+    with started(arguments.node) as node, tempfile.TemporaryDirectory() as folder:
+        seconds = grow(node.url, arguments.blocks)
+        head = int(node.ask("eth_blockNumber"), 16)
+        megabytes = node.memory() // 10**6
+        starts = asyncio.run(measure(node.url, Path(folder), arguments.starts))
+    told = {"node": arguments.node, "head": head, "mined in": round(seconds, 1)}
+    print(json.dumps({**told, "memory, MB": megabytes, "starts": starts}))
+
+
+if __name__ == "__main__":
+    main()
