@@ -92,7 +92,7 @@ class PaidApi:
             "held": text(hold.held.capturable),
             "captured": text(hold.held.refundable),
             "open": waits and hold.held.capturable > 0,
-            "left": str(hold.held.capturable / 10**self.town.token.decimals),
+            "left": f"{hold.held.capturable / 10**self.town.token.decimals:.2f}",
             "createdAt": hold.order.created_at,
         }
 
