@@ -25,6 +25,7 @@ def decode_block(raw: bytes, *, number: int | None = None) -> Block:
         found = f"{len(items)} items" if isinstance(items, list) else "a byte string"
         raise InvalidBlock(number, "rlp", expected="a list of 3 or 4 items", found=found)
     header = Header.from_items(items[0], number=number)
+    object.__setattr__(header, "_encoded", header_rlp(raw))  # the encoding is canonical
     number = header.number
     withdrawals = items[3] if len(items) == 4 else None
     return Block(
@@ -41,19 +42,34 @@ def decode_block(raw: bytes, *, number: int | None = None) -> Block:
     )
 
 
+def header_rlp(raw: bytes, at: int = 0) -> bytes:
+    """The RLP of the header of a block whose RLP begins at ``at``; InvalidBlock without one."""
+    start = at + _head_size(raw, at, 0)
+    return raw[start : start + item_size(raw, start, 0)]
+
+
+def parent_hash_of(header: bytes) -> bytes:
+    """The parent's hash in the RLP of a header."""
+    start = _head_size(header, 0, 0) + 1  # behind the size of the hash
+    return header[start : start + 32]
+
+
+def _head_size(data: bytes, at: int, number: int) -> int:
+    """The bytes before the items of the RLP list at ``at``; InvalidBlock without a list."""
+    first = data[at]
+    if first < 0xC0:
+        raise InvalidBlock(number, "rlp", expected="a list", found=f"the byte 0x{first:02x}")
+    return 1 if first <= 0xF7 else 1 + first - 0xF7
+
+
 def item_size(data: bytes, at: int, number: int) -> int:
     """The size of the RLP list that starts at ``at``, its header included.
 
     Raises InvalidBlock with ``number``, the block expected there, if there is no list.
     """
-    first = data[at]
-    if first < 0xC0:
-        raise InvalidBlock(number, "rlp", expected="a list", found=f"the byte 0x{first:02x}")
-    if first <= 0xF7:
-        size = 1 + first - 0xC0
-    else:
-        width = first - 0xF7
-        size = 1 + width + int.from_bytes(data[at + 1 : at + 1 + width], "big")
+    head, first = _head_size(data, at, number), data[at]
+    inner = first - 0xC0 if head == 1 else int.from_bytes(data[at + 1 : at + head], "big")
+    size = head + inner
     if size > len(data) - at:
         expected = f"{size} bytes from offset {at}"
         raise InvalidBlock(number, "rlp", expected=expected, found=f"{len(data) - at}")

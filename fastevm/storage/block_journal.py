@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fastevm.chain.chain import Chain
 from fastevm.errors import FastevmError
-from fastevm.storage.block_record import block_of, pack_body, receipts_of
+from fastevm.storage.block_record import block_of, hashes_of, pack_body, receipts_of
 from fastevm.storage.record_file import Record, RecordFile, StorageError
 from fastevm.storage.state_snapshot import Snapshot
 from fastevm.types import Block, Receipt
@@ -65,11 +65,11 @@ class BlockJournal:
         Up to the block of ``snapshot`` nothing is executed. :class:`CorruptFile`,
         :class:`StorageError` names a record that does not fit the chain.
         """
-        count = 0 if snapshot is None else self._adopt(chain, snapshot, progress)
+        adopted = set() if snapshot is None else self._adopt(chain, snapshot, progress)
         known = 0 if snapshot is None else snapshot.journal_size
         chain.journal = self
         with chain.keeping_states():
-            return count + self._replay(chain, known, progress)
+            return len(adopted) + self._replay(chain, known, adopted, progress)
 
     def compact(self, chain: Chain) -> None:
         """Keep only the canonical blocks and their amendments.
@@ -90,9 +90,13 @@ class BlockJournal:
                 continue
             yield record.kind, record.payload
 
-    def _replay(self, chain: Chain, known: int, progress: Progress | None) -> int:
+    def _replay(
+        self, chain: Chain, known: int, adopted: set[int], progress: Progress | None
+    ) -> int:
         count = 0
         for record in self.file.records():
+            if record.start in adopted:
+                continue
             self._replayed = record
             try:
                 count += self._play(chain, record, passed=record.end <= known)
@@ -113,13 +117,13 @@ class BlockJournal:
             self.file.sync()
         return start
 
-    def _adopt(self, chain: Chain, snapshot: Snapshot, progress: Progress | None) -> int:
-        """Add the blocks up to the snapshot's without execution; how many there are."""
+    def _adopt(self, chain: Chain, snapshot: Snapshot, progress: Progress | None) -> set[int]:
+        """Add the blocks up to the snapshot's without execution; the offsets of their records."""
         positions: dict[bytes, tuple[bytes, int]] = {}
         for record in self.file.records():
             if record.kind == BLOCK and record.end <= snapshot.journal_size:
-                header = block_of(record.payload).header
-                positions[header.hash] = (header.parent_hash, record.start)
+                block_hash, parent_hash = hashes_of(record.payload)
+                positions[block_hash] = (parent_hash, record.start)
         branch, block_hash = [], snapshot.block_hash
         while block_hash != chain.genesis.hash:
             if block_hash not in positions:
@@ -134,20 +138,20 @@ class BlockJournal:
             done += len(payload)
             if progress is not None:
                 progress(chain.head.number, done, self.file.size)
-        return len(branch)
+        return set(branch)
 
     def _play(self, chain: Chain, record: Record, *, passed: bool) -> bool:
         """Repeat one record; whether it added a block. ``passed``: a snapshot was written later."""
         payload = record.payload
         if record.kind == BLOCK:
-            block = block_of(payload)
-            if chain.knows(block.hash):
+            block_hash, parent_hash = hashes_of(payload)
+            if chain.knows(block_hash):
                 return False
-            if passed and not chain.knows(block.header.parent_hash):
+            if passed and not chain.knows(parent_hash):
                 return False  # of a branch that was left before the snapshot
-            if passed and not chain.has_state(block.header.parent_hash):
+            if passed and not chain.has_state(parent_hash):
                 return False
-            chain.add(block)
+            chain.add(block_of(payload))
             return True
         if record.kind == HEAD:
             if not passed or chain.has_state(payload):

@@ -6,7 +6,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from fastevm.execution.block_decoding import decode_block
+from fastevm.execution.block_decoding import decode_block, header_rlp, parent_hash_of
+from fastevm.primitives.keccak import keccak256
 from fastevm.storage.receipts import pack_receipts, unpack_receipts
 from fastevm.types import Block, Receipt
 
@@ -22,6 +23,12 @@ def pack_body(block: Block, receipts: Sequence[Receipt]) -> bytes:
 def block_of(packed: bytes) -> Block:
     """The block; InvalidBlock when it is none."""
     return decode_block(packed[_SIZE.size : _receipts_at(packed)])
+
+
+def hashes_of(packed: bytes) -> tuple[bytes, bytes]:
+    """The hashes of the block and of its parent; nothing else is decoded. InvalidBlock."""
+    header = header_rlp(packed, _SIZE.size)
+    return keccak256(header), parent_hash_of(header)
 
 
 def receipts_of(packed: bytes) -> tuple[Receipt, ...]:

@@ -1,5 +1,7 @@
 """Headers and blocks as RLP: against an independent encoder, and strict in decoding."""
 
+from dataclasses import replace
+
 import pytest
 import rlp
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from fastevm.errors import InvalidBlock
 from fastevm.execution.block_decoding import decode_block
 from fastevm.execution.transaction import Transaction
+from fastevm.storage.block_record import block_of, hashes_of, pack_body
 from fastevm.types import HEADER_LAYOUT, HEADER_SIZES, Block, Header, Log, Receipt, Withdrawal
 
 LEGACY = Transaction.build(gas_price=7, gas_limit=21_000, to=bytes(20), v=27, r=1, s=1)
@@ -50,6 +53,15 @@ def test_a_header_survives_the_way_to_rlp_and_back(header):
     again = Header.decode(header.rlp())
     assert again == header
     assert again.hash == header.hash
+
+
+@settings(max_examples=50)
+@given(headers(), st.integers(0, 3))
+def test_the_header_in_a_block_is_found_without_decoding_the_block(header, count):
+    packed = pack_body(Block(header, (TYPED,) * count, ()), ())
+    assert hashes_of(packed) == (header.hash, header.parent_hash)
+    decoded = block_of(packed).header
+    assert decoded.rlp() == replace(decoded).rlp() == header.rlp()
 
 
 @settings(max_examples=50)

@@ -9,8 +9,11 @@ import pytest
 from fastevm.chain.chain import Chain
 from fastevm.errors import StateUnavailableError
 from fastevm.node import Mining, Node, dev_node
-from fastevm.storage import DataDirectory, state_snapshot
+from fastevm.storage import DataDirectory, block_journal, state_snapshot
+from fastevm.storage.block_record import block_of
 from fastevm.storage.state_snapshot import DEPTH, Snapshotter
+
+from fastevm.types import Block
 
 from .test_data_directory import BOB, Home, payment, picture
 
@@ -87,6 +90,21 @@ def test_only_what_follows_the_snapshot_is_executed(home: Home, executed: list[i
     assert [one[0] for one in newest] == [
         again.chain.block_by_number(number) for number in numbers[-DEPTH:]
     ]
+
+
+def test_a_start_decodes_each_block_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = grown(home)
+    assert snapshotter(node).write()
+    head = node.chain.head.number
+    decoded: list[Block] = []
+
+    def counted(packed: bytes) -> Block:
+        decoded.append(block_of(packed))
+        return decoded[-1]
+
+    monkeypatch.setattr(block_journal, "block_of", counted)
+    assert home.reopen().chain.head.number == head
+    assert [block.number for block in decoded] == list(range(1, head + 1))
 
 
 def test_a_full_replay_has_the_states_of_all_blocks(home: Home) -> None:
