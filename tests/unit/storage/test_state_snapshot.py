@@ -12,7 +12,6 @@ from fastevm.node import Mining, Node, dev_node
 from fastevm.storage import DataDirectory, block_journal, state_snapshot
 from fastevm.storage.block_record import block_of
 from fastevm.storage.state_snapshot import DEPTH, Snapshotter
-
 from fastevm.types import Block
 
 from .test_data_directory import BOB, Home, payment, picture
