@@ -128,7 +128,29 @@ cdef class ExecutionResult:
 
     def __repr__(self) -> str:
         outcome = "success" if self.success else f"error={self.error!r}"
-        return f"ExecutionResult({outcome}, gas_used={self.gas_used}, output=0x{self.output.hex()})"
+        output = (self.output or b"").hex()
+        return f"ExecutionResult({outcome}, gas_used={self.gas_used}, output=0x{output})"
+
+    def __reduce__(self) -> object:
+        return restore_result, (
+            self.success, self.output, self.gas_used, self.gas_refunded, self.logs, self.error,
+            self.created_address,
+        )
+
+
+def restore_result(
+    success: bool, output: bytes | None, gas_used: object, gas_refunded: object,
+    logs: tuple[Log, ...], error: str | None, created_address: bytes | None,
+) -> ExecutionResult:
+    """Unpickle a result."""
+    cdef ExecutionResult result = ExecutionResult.__new__(ExecutionResult)
+    result.success = success
+    result.output = output
+    result.gas_used, result.gas_refunded = gas_used, gas_refunded
+    result.log_values = logs
+    result.error = error
+    result.created_address = created_address
+    return result
 
 
 class Snapshot(int):

@@ -47,14 +47,18 @@ cdef bytes pack_logs(const World* w):
 
 
 cdef tuple unpack_logs(bytes packed):
-    """The logs as values."""
-    cdef const char* at = PyBytes_AS_STRING(packed)
-    cdef const char* end = at + PyBytes_GET_SIZE(packed)
+    """The logs as values; none for None."""
+    cdef const char* at
+    cdef const char* end
     cdef Head head
     cdef Word word
     cdef uint8_t topic[32]
     cdef list found = []
     cdef list topics
+    if packed is None:
+        return ()
+    at = PyBytes_AS_STRING(packed)
+    end = at + PyBytes_GET_SIZE(packed)
     while at < end:
         memcpy(&head, at, sizeof(Head))
         at += sizeof(Head)

@@ -155,6 +155,26 @@ CASES = {
         with pytest.raises(TypeError):
             copy.deepcopy(made)
     """,
+    "a result without its constructor": """
+        from fastevm import ExecutionResult
+        made = ExecutionResult.__new__(ExecutionResult)
+        assert made.logs == () and not made.success
+        assert "error=None" in repr(made)
+        evm = EVM()
+        evm.set_account(CONTRACT, code=bytes.fromhex("5f5fa0602a5f5260205ff3"))
+        import copy, pickle
+        for result in (evm.call(CONTRACT), made):
+            for again in (copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+                assert repr(again) == repr(result) and again.logs == result.logs
+        restore, values = result.__reduce__()
+        for place in range(len(values)):
+            for value in (None, 5, "x", (), (None,)):
+                try:
+                    again = restore(*values[:place], value, *values[place + 1:])
+                    repr(again), again.logs
+                except (TypeError, ValueError):
+                    pass
+    """,
     "addresses that lie about their length": """
         from fastevm import Transaction
         from fastevm.execution.transaction import sign_authorization
