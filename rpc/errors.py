@@ -58,6 +58,9 @@ REASONS: Final[dict[str, Row]] = {
     "handler_crashed": _both(-32603, "method handler crashed"),
     "timed_out": _both(-32002, "request timed out"),
     "response_too_large": _both(-32003, "response too large"),
+    "batches_too_large": _both(
+        -32005, "answers of batches under way fill the {limit} bytes that they may have together"
+    ),
     "overloaded": _both(-32005, "too many requests in progress, limit {limit}"),
     # --- blocks and state ---
     "server_error": _both(-32000),

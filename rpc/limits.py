@@ -21,6 +21,7 @@ class Limits:
     body_size: int = 5 * 1024 * 1024
     batch_items: int = 1000
     batch_response_size: int = 25_000_000
+    batches_size: int = 256 * 1024 * 1024  # of answers of all batches under way, on one listener
     request_time: float = 30.0
     log_blocks: int = 10_000
     logs: int = 20_000

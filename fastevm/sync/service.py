@@ -25,8 +25,8 @@ from fastevm.wire.feed import MAX_MESSAGE_BYTES, FeedError, decode
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0  # seconds between attempts to connect
-PING_SECONDS = 1.0  # between pings on an idle feed; a pong must come within half of it
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
+PING_SECONDS = 2.0  # between pings on an idle feed; a pong must come within half of it
 SILENCE_SECONDS = 5.0  # without a message the feed is connected again
 
 

@@ -25,8 +25,8 @@ JOB_TIME: Final = 0.015  # seconds of one batch in a worker, until it serves oth
 class Batch:
     """A batch under way."""
 
-    __slots__ = ("answers", "goes_elsewhere", "is_small", "limit", "messages", "position",
-                 "prepared", "request", "runner", "size")  # fmt: skip
+    __slots__ = ("answers", "counted", "goes_elsewhere", "is_small", "limit", "messages",
+                 "position", "prepared", "request", "runner", "size")  # fmt: skip
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Batch:
         self.is_small = is_small
         self.limit = runner.context.limits.batch_response_size
         self.answers: list[bytes] = []
-        self.size = 0
+        self.size = self.counted = 0  # of the answers; what of it counts among all batches
         self.position = 0  # of the next message
         self.prepared = 0  # messages up to here are prepared
         self.goes_elsewhere = False  # the next one cannot be answered on the loop
@@ -52,22 +52,33 @@ class Batch:
 
     async def go_on(self) -> bytes:
         """Work in a worker and on the loop alternately, to the end."""
-        while True:
-            if self.goes_elsewhere:
-                await self.work_elsewhere()
-            else:
-                await asyncio.sleep(0)
-            if self.work_here():
-                return self.result()
+        try:
+            while True:
+                if self.goes_elsewhere:
+                    await self.work_elsewhere()
+                else:
+                    await asyncio.sleep(0)
+                if self.work_here():
+                    return self.result()
+        finally:
+            self.release()
 
     def result(self) -> bytes:
         """Return the array of the answers; nothing when all messages were notifications."""
+        self.release()
         return encode_batch(self.answers) if self.answers else b""
+
+    def release(self) -> None:
+        """Count the answers no more among those of all batches under way."""
+        self.runner.batched_size -= self.counted
+        self.counted = 0
 
     def work_here(self) -> bool:
         """Answer on the loop as far as that goes; whether it went to the end."""
         messages, answers, limit = self.messages, self.answers, self.limit
-        on_loop, request, is_small = self.runner.on_loop, self.request, self.is_small
+        runner, request, is_small = self.runner, self.request, self.is_small
+        on_loop = runner.on_loop
+        has_room = runner.batched_size <= runner.context.limits.batches_size
         position, until = self.position, perf_counter() + LOOP_TIME
         self.goes_elsewhere = False
         while position < len(messages):
@@ -77,7 +88,7 @@ class Batch:
                 prepare(self.runner.context, messages[position : self.prepared])
             answer = (
                 on_loop(message, request, is_small)
-                if self.size <= limit or message.id is None
+                if (has_room and self.size <= limit) or message.id is None
                 else self.too_large(message)
             )
             if answer is None:
@@ -90,6 +101,7 @@ class Batch:
             if perf_counter() > until:
                 break
         self.position = position
+        self.count()
         return position == len(messages)
 
     async def work_elsewhere(self) -> None:
@@ -159,6 +171,14 @@ class Batch:
             self.answers.append(answer)
             self.size += len(answer)
 
+    def count(self) -> None:
+        """Count the answers so far among those of all batches."""
+        self.runner.batched_size += self.size - self.counted
+        self.counted = self.size
+
     def too_large(self, message: Message) -> bytes:
-        """Return what a call gets that has no room in the answer any more."""
-        return self.runner.refuse(Refusal(message.id or b"null", RpcError("response_too_large")))
+        """Return what a call gets that has no room in the answer, or in all of them, any more."""
+        error = RpcError("response_too_large")
+        if self.size <= self.limit:
+            error = RpcError("batches_too_large", limit=self.runner.context.limits.batches_size)
+        return self.runner.refuse(Refusal(message.id or b"null", error))

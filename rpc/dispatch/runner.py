@@ -57,6 +57,7 @@ class CallRunner:
         self.workers = workers
         self.metrics = metrics
         self.loop_budget = LoopBudget()
+        self.batched_size = 0  # bytes of the answers of batches that are under way
         self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
 
     def close(self) -> None:

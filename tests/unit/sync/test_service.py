@@ -18,6 +18,7 @@ from fastevm.sync.service import Backoff
 from fastevm.wire.feed import decode
 
 WAIT_SECONDS = 15.0
+ATTEMPTS = 5
 BOB = b"\xb0" * 20
 
 
@@ -104,11 +105,14 @@ async def test_a_transaction_is_pre_confirmed_at_the_follower(
 ) -> None:
     seen: set[bytes] = set()
     follower.on_slice(lambda pending, first_new: seen.update(t.hash for t in pending.transactions))
-    await eventually(lambda: follower.pending() is not None)
-    raw = publisher.payment()
-    tx_hash = await asyncio.to_thread(follower.submit, raw)
-    await eventually(lambda: tx_hash in seen)
-    await eventually(lambda: follower.chain.locate(tx_hash) is not None)
+    for _ in range(ATTEMPTS):
+        await eventually(lambda: follower.pending() is not None)
+        raw = publisher.payment()
+        tx_hash = await asyncio.to_thread(follower.submit, raw)
+        await eventually(lambda name=tx_hash: follower.chain.locate(name) is not None)
+        if tx_hash in seen:
+            break  # else its block came before its slice, as it may on a busy machine
+    assert tx_hash in seen
     await eventually(lambda: same_chain(publisher.node, follower))
 
 
@@ -263,6 +267,6 @@ async def test_a_reader_that_stops_reading_is_cut_off_and_nobody_else_notices(
 
 def test_pauses_double_until_something_worked() -> None:
     backoff = Backoff()
-    assert [backoff.pause() for _ in range(6)] == [1, 2, 4, 8, 10, 10]
+    assert [backoff.pause() for _ in range(8)] == [0.25, 0.5, 1, 2, 4, 8, 10, 10]
     backoff.reset()
-    assert backoff.pause() == 1
+    assert backoff.pause() == 0.25

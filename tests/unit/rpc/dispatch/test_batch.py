@@ -122,6 +122,33 @@ async def test_the_size_of_answers_is_bounded_wherever_they_are_made(
         assert codes == [None, None, -32003, -32003, -32003]
 
 
+async def test_the_size_of_all_batches_under_way_is_bounded(
+    make_caller: MakeCaller, register: Any
+) -> None:
+    register("test_text", Place.LOOP, lambda context: "x" * 1_000)
+    waits = asyncio.Event()
+
+    async def wait(context: Any) -> str:
+        await waits.wait()
+        return "done"
+
+    register("test_waits", Place.TASK, wait)
+    caller = make_caller(batches_size=4_000)
+    runner = caller.dispatcher.runner
+    first = asyncio.create_task(caller.send(batch(*["test_text"] * 4, "test_waits")))
+    await asyncio.sleep(0.01)
+    assert 4_000 < runner.batched_size < 4_500
+    second = await caller.send(batch(*["test_text"] * 4))
+    assert [one["error"]["code"] for one in second] == [-32005] * 4
+    third = asyncio.create_task(caller.send(batch("test_text", "test_waits")))
+    await asyncio.sleep(0.01)
+    third.cancel()
+    await asyncio.gather(third, return_exceptions=True)
+    waits.set()
+    assert [one["result"] for one in await first] == ["x" * 1_000] * 4 + ["done"]
+    assert runner.batched_size == 0
+
+
 async def test_large_answers_are_made_in_a_worker(caller: Caller, register: Any) -> None:
     threads = []
 
