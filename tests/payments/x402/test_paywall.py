@@ -11,7 +11,9 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import aiohttp
 import pytest
+import uvicorn
 from aiohttp import web
+from fastapi import FastAPI
 from flask import Flask
 from starlette.applications import Starlette
 from starlette.requests import Request as StarletteRequest
@@ -70,37 +72,36 @@ async def on_starlette(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
     app = Starlette(routes=[Route("/weather", weather), Route("/free", weather)])
     app.add_middleware(PaymentMiddleware, paywall=wall)  # type: ignore[arg-type]
 
-    async def bridge(request: web.Request) -> web.Response:
-        """Enough of an ASGI server."""
-        headers = [(name.lower().encode(), value.encode())
-                   for name, value in request.headers.items()]  # fmt: skip
-        scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1",
-            "method": request.method, "scheme": "http", "path": request.path, "root_path": "",
-            "raw_path": request.path.encode(), "query_string": request.query_string.encode(),
-            "headers": headers, "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1),
-        }  # fmt: skip
-        body = await request.read()
-        told: list[dict[str, Any]] = []
+    async with on_uvicorn(app) as url:
+        yield url
 
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body, "more_body": False}
 
-        async def send(message: Any) -> None:
-            told.append(message)
+@asynccontextmanager
+async def on_fastapi(shop: Shop, wall: Paywall) -> AsyncIterator[str]:
+    app = FastAPI()
+    app.add_middleware(PaymentMiddleware, paywall=wall)  # type: ignore[arg-type]
 
-        await app(scope, receive, send)
-        headers_out = {
-            name.decode(): value.decode()
-            for name, value in told[0]["headers"]
-            if name != b"content-length"
-        }
-        return web.Response(status=told[0]["status"], body=told[1]["body"], headers=headers_out)
+    async def weather() -> JSONResponse:
+        return JSONResponse(shop.weather(), status_code=shop.status)
 
-    outer = web.Application()
-    outer.router.add_route("*", "/{tail:.*}", bridge)
-    async with Served(outer) as served:
-        yield served.url
+    app.add_api_route("/weather", weather)
+    app.add_api_route("/free", weather)
+    async with on_uvicorn(app) as url:
+        yield url
+
+
+@asynccontextmanager
+async def on_uvicorn(app: Any) -> AsyncIterator[str]:
+    """An ASGI application behind the server that most of them run on."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
+    serving = asyncio.create_task(server.serve())
+    async with asyncio.timeout(10):
+        while not server.started:
+            await asyncio.sleep(0.01)
+    (listener,) = server.servers[0].sockets
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    await serving
 
 
 class Quiet(WSGIRequestHandler):
@@ -149,6 +150,7 @@ class Elsewhere:
 ADAPTERS: dict[str, Callable[[Shop, Paywall], Any]] = {
     "aiohttp": on_aiohttp,
     "starlette": on_starlette,
+    "fastapi": on_fastapi,
     "flask": on_flask,
 }
 
