@@ -37,6 +37,7 @@ class Limits:
     address_connections: int = 1_024  # of them from one address
     arrival_time: float = 30.0  # that a head, a body or a message may take to arrive
     write_time: float = 30.0  # after which a client must have taken 16 KiB a second
+    input_size: int = 512 * 1024 * 1024  # of requests on one listener that are not answered yet
     output_size: int = 512 * 1024 * 1024  # of answers that clients of one listener do not read
     # --- WebSocket clients ---
     sockets: int = 1_024  # open at once, on one listener

@@ -77,6 +77,7 @@ class HttpListener:
         self.keepalive = keepalive
         self.connections: set[Connection] = set()
         self.paused: dict[Connection, None] = {}  # those whose client does not read, oldest first
+        self.held = 0  # bytes of unfinished requests of all connections
         self._by_address: Counter[str] = Counter()
         self._known: dict[bytes, Head | None] = {}
         lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
@@ -106,6 +107,8 @@ class HttpListener:
     def forget(self, connection: "Connection") -> None:
         """Count a connection no more."""
         self.paused.pop(connection, None)
+        self.held -= connection.held
+        connection.held = 0
         if connection in self.connections:
             self.connections.discard(connection)
             self._by_address[connection.address] -= 1
@@ -121,6 +124,19 @@ class HttpListener:
             waiting -= oldest.unsent()
             self.metrics.add("connections_over_budget_total")
             oldest.abort()
+
+    def hold(self, connection: "Connection", size: int) -> None:
+        """Note how much a connection has of a request; beyond the budget the largest end."""
+        self.held += size - connection.held
+        connection.held = size
+        while self.held > self.limits.input_size:
+            largest = max(self.connections, key=lambda one: one.held)
+            self.metrics.add("connections_over_budget_total")
+            if not largest.held:
+                return
+            self.held -= largest.held
+            largest.held = 0
+            largest.abort()
 
     def head_of(self, data: bytes | bytearray, start: int = 0) -> Head | None:
         """Return what the head at ``start`` of ``data`` says; None if it leaves the fast path."""
@@ -205,7 +221,7 @@ class Connection(asyncio.Protocol):
     """One connection of a client, from its first byte to its last."""
 
     __slots__ = ("address", "began", "closing", "data", "delegate", "drained", "early", "frames",
-                 "heard", "is_ahead", "is_due", "is_serving", "listener", "loop", "missing",
+                 "heard", "held", "is_ahead", "is_due", "is_serving", "listener", "loop", "missing",
                  "paused", "paused_at", "position", "rest", "rest_size", "served", "task",
                  "transport")  # fmt: skip
 
@@ -226,6 +242,7 @@ class Connection(asyncio.Protocol):
         self.is_due = False  # `go_on` will be called by the loop
         self.is_ahead = False  # too much has come: nothing more is read until it is answered
         self.closing = False
+        self.held = 0  # bytes of an unfinished request, counted for all connections together
         # --- after the fast path ---
         self.delegate: Any = None  # the protocol that gets what comes
         self.is_serving = False  # it has a whole head and works on the request
@@ -289,6 +306,8 @@ class Connection(asyncio.Protocol):
                 self.transport.pause_reading()
         elif len(self.data) >= self.missing:
             self.go_on()
+        else:
+            self.listener.hold(self, len(self.data))
 
     def pause_writing(self) -> None:
         """Answer no more until the client has taken what there is."""
@@ -428,8 +447,11 @@ class Connection(asyncio.Protocol):
 
     def pass_on(self, data: bytes) -> None:
         """Give bytes to the delegate, and set the clock of what is unfinished."""
+        self.listener.hold(self, self.held + len(data))
         if self.frames is not None:
             self.frames.feed(data, self.loop.time())
+            if self.frames.began is None:
+                self.listener.hold(self, 0)
         else:
             if not self.is_serving and self.began is None:
                 self.began = self.loop.time()
@@ -445,6 +467,7 @@ class Connection(asyncio.Protocol):
     def request_ended(self) -> None:
         """The delegate has answered."""
         self.early = bytearray()
+        self.listener.hold(self, 0)
         self.is_serving, self.served, self.heard = False, True, self.loop.time()
 
     def becomes_socket(self) -> None:
@@ -462,6 +485,8 @@ class Connection(asyncio.Protocol):
             self.heard, self.began = now, None
         elif self.began is None:
             self.began = now
+        if self.held:
+            self.listener.hold(self, 0)
 
     def check_clocks(self, now: float) -> None:
         """End a client that is silent, sends a request too slowly, or does not read its answer."""

@@ -151,6 +151,51 @@ async def test_answers_that_nobody_reads_are_bounded(make: Make) -> None:
         writer.transport.abort()
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        HEAD + b"Content-Length: 2000000\r\n\r\n",
+        HEAD + PAGE + b"Content-Length: 2000000\r\n\r\n",
+        UPGRADE + b"\x81\xff" + (2_000_000).to_bytes(8, "big") + b"mask",
+    ],
+    ids=["fast-path", "aiohttp", "message"],
+)
+async def test_unfinished_requests_are_bounded_together(make: Make, start: bytes) -> None:
+    server = await make(input_size=5 * MEGABYTE)
+    http = server._open[0].http
+    clients = [await connect(server) for _ in range(8)]
+    for _, writer in clients:
+        writer.write(start + b" " * MEGABYTE)
+    async with asyncio.timeout(20):
+        while server.metrics.get("connections_over_budget_total") < 3:
+            await asyncio.sleep(0.01)
+    assert 3 * MEGABYTE < http.held <= 5 * MEGABYTE
+    assert len(http.connections) <= 5
+    for _, writer in clients:
+        writer.transport.abort()
+    async with asyncio.timeout(20):
+        while http.connections:
+            await asyncio.sleep(0.01)
+    assert http.held == 0
+
+
+async def test_what_is_answered_is_not_held(make: Make) -> None:
+    server = await make()
+    http = server._open[0].http
+    body = BODY + b" " * 500_000
+    for extra in (b"", PAGE):
+        reader, writer = await connect(server)
+        writer.write(HEAD + extra + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert b" 200 " in await reader.readuntil(b"\r\n\r\n")
+        await reader.readuntil(b"}")
+    async with aiohttp.ClientSession() as session:
+        socket = await session.ws_connect(server.urls[0])
+        await socket.send_bytes(body)
+        assert "result" in await socket.receive_json()
+        assert http.held == 0
+        await socket.close()
+
+
 async def test_connections_are_bounded_for_an_address_and_for_all(make: Make) -> None:
     for limits in ({"connections": 3}, {"address_connections": 3}):
         server = await make(**limits)
