@@ -8,7 +8,7 @@ SHARED := $(or $(FASTEVM_SHARED),../shared)
 
 SECONDS ?= 600
 
-.PHONY: help node test build runtime package lint conformance bench peers ecosystem fuzz guard sanitize races clean
+.PHONY: help node test build runtime package lint conformance bench peers ecosystem fuzz guard sanitize sanitize-api races clean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
@@ -23,6 +23,7 @@ help:
 	@echo "make fuzz         compare random programs with the peers (SECONDS=600, ARGS='--seed 1')"
 	@echo "make guard        count instructions under callgrind and compare with bench/baseline.json"
 	@echo "make sanitize     tests on a build that checks addresses and undefined behaviour"
+	@echo "make sanitize-api public objects under those checks, for a minute"
 	@echo "make races        tests of threads on a build that looks for data races"
 	@echo "make clean        remove what was built"
 
@@ -154,6 +155,10 @@ UNHURRIED = --capture=sys -p no:cacheprovider --hypothesis-profile=ci
 UNDER_CHECKS = PYCRYPTODOME_DISABLE_DEEPBIND=1 PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
 	FASTEVM_SHARED=$(abspath $(SHARED)) FASTEVM_PEERS=$(CURDIR)
 
+MEMORY_CHECKED = UBSAN_OPTIONS=print_stacktrace=1 \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)"
+
 define checked_build
 mkdir -p build/checked-$(1)
 tar -cf - --exclude='*.so' --exclude=__pycache__ --exclude='./.*' --exclude=./build . \
@@ -163,10 +168,22 @@ endef
 
 sanitize: $(VENV)/.test
 	$(call checked_build,$(MEMORY_CHECKS))
-	cd build/checked-$(MEMORY_CHECKS) && $(UNDER_CHECKS) UBSAN_OPTIONS=print_stacktrace=1 \
-		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
-		$(abspath $(BIN))/python -m pytest $(UNHURRIED) $(CHECKED_TESTS) $(ARGS)
+	cd build/checked-$(MEMORY_CHECKS) && $(UNDER_CHECKS) $(MEMORY_CHECKED) $(abspath $(BIN))/python -m pytest $(UNHURRIED) $(CHECKED_TESTS) $(ARGS)
+
+# What CI has time for: sequences of calls on public objects, whose own modules alone are checked.
+API_MODULES := fastevm/evm.pyx,fastevm/state/*,fastevm/execution/*
+API_SEQUENCES ?= 1500
+API_COPY := build/checked-api
+
+sanitize-api: build
+	mkdir -p $(API_COPY)
+	tar -cf - --exclude=__pycache__ --exclude=node_modules --exclude='fastevm/evm.*.so' \
+		--exclude='fastevm/state/*.so' --exclude='fastevm/execution/*.so' \
+		setup.py pyproject.toml fastevm rpc bench tests build/cython | tar -xf - -C $(API_COPY)
+	cd $(API_COPY) && FASTEVM_TESTING=1 FASTEVM_SANITIZE=$(MEMORY_CHECKS) FASTEVM_ONLY='$(API_MODULES)' \
+		$(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+	cd $(API_COPY) && $(UNDER_CHECKS) $(MEMORY_CHECKED) \
+		$(abspath $(BIN))/python -X faulthandler -m tests.fuzz.public_api --sequences $(API_SEQUENCES)
 
 # The thread sanitizer wants programs where they always were: no random addresses.
 races: $(VENV)/.test

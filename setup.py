@@ -35,6 +35,12 @@ RELEASE_FLAGS = [
     "-g0",  # CPython's own -g takes a third of gcc's time, nine tenths in the interpreter's loop
 ]
 DEBUG_FLAGS = ["-O1", "-g3", "-fno-omit-frame-pointer", "-UNDEBUG"]
+CHECKED_FLAGS = [
+    "-O1",
+    "-g1",
+    "-fno-omit-frame-pointer",
+    "-UNDEBUG",
+]  # lines for a sanitizer's report
 
 # Cython's utility functions (function objects, argument errors, conversions) are compiled once, in
 # this module, and imported by all others.
@@ -70,7 +76,7 @@ class ParallelBuild(build_ext):
 
 def compile_flags() -> list[str]:
     flags = ["-std=gnu11", "-Wno-unused-function", "-Wno-unreachable-code", "-Wno-psabi"]
-    flags += DEBUG_FLAGS if DEBUG or SANITIZERS else RELEASE_FLAGS
+    flags += DEBUG_FLAGS if DEBUG else CHECKED_FLAGS if SANITIZERS else RELEASE_FLAGS
     if SANITIZERS:
         flags.append(f"-fsanitize={SANITIZERS}")
         flags.append("-fno-sanitize-recover=undefined")

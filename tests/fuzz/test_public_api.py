@@ -7,7 +7,8 @@ import sys
 
 from tests.shared_data import ROOT
 
-SEQUENCES = int(os.environ.get("FASTEVM_API_SEQUENCES", "2000"))
+# About half a minute in CI.
+SEQUENCES = int(os.environ.get("FASTEVM_API_SEQUENCES", "8000" if os.environ.get("CI") else "2000"))
 SECONDS = 600
 
 
