@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from fastevm.simulate.values import CallRequest, StateView
+from fastevm.simulate.views import era_fields
 from fastevm.spec.activation import activations_named
 from fastevm.state.layer import Layer
 from fastevm.tracing import StepOptions, TraceRequest, trace_call
@@ -36,7 +37,7 @@ def view_of(accounts: Accounts, fork: str = "osaka") -> StateView:
         gas_limit=30_000_000,
         coinbase=COINBASE,
         base_fee_per_gas=7 if schedule.parameters["has_base_fee"] else None,
-        excess_blob_gas=0 if schedule.parameters["has_blobs"] else None,
+        **era_fields(schedule),
     )
     rich = {SENDER: {"balance": RICH}}
     layer = Layer.of(rich | accounts)
