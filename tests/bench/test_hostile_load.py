@@ -1,4 +1,4 @@
-"""The load of the longest answers: every one is asked for, and the report holds what is aimed at."""
+"""The load of the longest answers: all are asked for, and the report holds what is aimed at."""
 
 import json
 
