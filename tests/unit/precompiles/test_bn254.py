@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from math import gcd
 
 import pytest
@@ -13,6 +13,7 @@ from py_ecc import optimized_bn128 as bn
 from fastevm.precompiles.bn254 import field as bn254_field
 from fastevm.precompiles.bn254.curve import GROUP_ORDER, U, signed_binary
 from fastevm.precompiles.registry import run
+from fastevm.primitives.processor import IN_USE, REPLACED
 
 from .conftest import Vector
 
@@ -106,8 +107,8 @@ def square_root(a: bn.FQ2) -> bn.FQ2 | None:
 @example((0, PRIME - 1), (0, PRIME - 1))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_products_in_the_quadratic_extension(a: tuple[int, int], b: tuple[int, int]) -> None:
-    product = (a[0] * b[0] - a[1] * b[1]) % PRIME, (a[0] * b[1] + a[1] * b[0]) % PRIME
-    assert bn254_field.multiply(a, b) == product
+    expected = (a[0] * b[0] - a[1] * b[1]) % PRIME, (a[0] * b[1] + a[1] * b[0]) % PRIME
+    assert bn254_field.multiply(a, b) == expected
     assert bn254_field.square(a) == bn254_field.multiply(a, a)
 
 
@@ -118,6 +119,30 @@ def test_products_in_the_quadratic_extension(a: tuple[int, int], b: tuple[int, i
 def test_a_number_times_its_inverse_is_one(a: tuple[int, int]) -> None:
     expected = (1, 0) if any(a) else (0, 0)
     assert bn254_field.multiply(a, bn254_field.invert(a)) == expected
+
+
+def test_products_of_limbs_at_their_borders() -> None:
+    limbs = (0, 1, 2**63, 2**64 - 1)
+    numbers = [
+        sum(limb << 64 * place for place, limb in enumerate(chosen)) % PRIME
+        for chosen in product(limbs, repeat=4)
+    ]
+    near = [PRIME - 1, PRIME - 2, (PRIME - 1) // 2, 1, 0]
+    for a, b in [*product(numbers, near), *zip(numbers, reversed(numbers), strict=True)]:
+        assert bn254_field.multiply((a, b), (b, a)) == (0, (a * a + b * b) % PRIME)
+        assert bn254_field.multiply((a, 0), (b, 0)) == (a * b % PRIME, 0)
+
+
+def test_a_multiplication_that_answers_wrongly_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bn254_field, "known_answer", lambda: False)
+    try:
+        bn254_field.choose_code()
+        assert IN_USE["bn254"] == "portable" and "bn254" in REPLACED
+        assert run(ADD, g1(2) + g1(3), 150)[1] == g1(5)
+    finally:
+        monkeypatch.undo()
+        REPLACED.pop("bn254", None)
+        bn254_field.choose_code()
 
 
 # --- the numbers behind the curve ---

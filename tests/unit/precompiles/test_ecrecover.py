@@ -1,5 +1,7 @@
 """ECRECOVER finds signers, and answers nothing, without failing, where there is none."""
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 from coincurve import PrivateKey
 from hypothesis import given, settings
@@ -7,6 +9,9 @@ from hypothesis import strategies as st
 
 from fastevm.precompiles.registry import run
 from fastevm.primitives.keccak import keccak256
+from fastevm.testing.secp256k1 import compare, use_lanes
+
+from .conftest import Vector
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 COST = 3000
@@ -65,3 +70,18 @@ def test_short_input_is_padded_and_long_input_cut() -> None:
     assert run(0x01, data + b"\xff" * 50, COST) == (True, signer, 0)
     assert run(0x01, data[:-1], COST)[1] == recover(digest, v, r, s & ~0xFF)
     assert run(0x01, b"", COST) == (True, b"", 0)
+
+
+def test_known_signatures_in_lanes(vectors: Mapping[str, Sequence[Vector]]) -> None:
+    signatures = []
+    for vector in vectors["ecRecover"]:
+        data = vector.data.ljust(128, b"\0")
+        z, v, r, s = (int.from_bytes(data[at : at + 32], "big") for at in range(0, 128, 32))
+        if v in (27, 28) and 0 < r < ORDER and 0 < s < ORDER:
+            signatures.append((z, v - 27, r, s))
+    try:
+        assert signatures and use_lanes("portable") == "open"
+        found = compare(signatures)
+    finally:
+        use_lanes("processor")
+    assert found["wrong"] == found["left"] == 0 and found["agreed"]

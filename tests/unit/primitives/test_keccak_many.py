@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastevm.primitives import keccak
 from fastevm.primitives.keccak import keccak256, keccak256_all, use_lanes
+from fastevm.primitives.processor import IN_USE, REPLACED
 
 LANES = [0, 4, 8]
 
@@ -45,3 +47,16 @@ def test_fewer_lanes_than_asked_for_where_the_processor_has_no_more() -> None:
     assert use_lanes(0) == 0
     assert use_lanes(4) in (0, 4)
     assert use_lanes() in (0, 4, 8)
+
+
+def test_lanes_that_answer_wrongly_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keccak, "keccak256_all", lambda messages: [])
+    try:
+        keccak.choose_code()  # type: ignore[attr-defined]
+        assert IN_USE["keccak256 of many"] == "one after the other"
+        assert "keccak256 of many" in REPLACED and "keccak256" not in REPLACED
+    finally:
+        monkeypatch.undo()
+        REPLACED.clear()
+        keccak.choose_code()  # type: ignore[attr-defined]
+    check([os.urandom(32) for _ in range(9)], lanes=8)
