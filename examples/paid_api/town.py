@@ -14,9 +14,9 @@ from fastevm.payments.contracts.placing import give_tokens, place_escrow, place_
 from fastevm.payments.escrow import V1_1
 from fastevm.payments.tokens import Token, known
 from fastevm.payments.vault import KEY_LENGTH
+from fastevm.payments.wrapped import MULTICALL
 from fastevm.payments.x402 import Facilitator, Lane, Payer, Paywall, Requirements, Sale
 from fastevm.payments.x402.auth_capture import AuthCapture
-from fastevm.payments.x402.wrapped import MULTICALL
 
 CHAIN_ID: Final = 84_532
 TOKEN_STORE: Final = "0x5701E05701E05701E05701e05701e05701E05701"

@@ -19,6 +19,7 @@ from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order
 from fastevm.payments.signatures import Signature
+from fastevm.payments.wrapped import through_multicall, unwrap, without_wrapper
 
 ZERO: Final = "0x" + "00" * 20
 INFO: Final = (
@@ -164,7 +165,11 @@ def refund_data(info: PaymentInfo, amount: int, collector: str) -> bytes:
 def taking(order: Order, signature: Signature) -> tuple[str, bytes]:
     """The call that takes an order's money: to the recipient, or into the escrow of a hold."""
     if not order.annex:
-        return order.authorization.domain.token, token_data(order.authorization, signature)
+        token, inner = order.authorization.domain.token, without_wrapper(signature)
+        data, wrapped = token_data(order.authorization, inner), unwrap(signature.secret_bytes)
+        if wrapped is None:
+            return token, data
+        return through_multicall(wrapped.factory, wrapped.call, token, data)
     collector = order.authorization.terms.recipient
     for place in (V1_1, V1_0):
         if place.erc3009_collector == collector:

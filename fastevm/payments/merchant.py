@@ -78,6 +78,7 @@ from fastevm.payments.store import Store, every_log, every_order
 from fastevm.payments.transactions import Prepared, Transactions
 from fastevm.payments.vault import Vault
 from fastevm.payments.watcher import Change, Watcher
+from fastevm.payments.wrapped import refusal_of, unwrap, without_wrapper
 
 log: Final = logging.getLogger(__name__)
 
@@ -106,8 +107,9 @@ class Merchant:
     ``signer`` pays the gas and is the recipient, unless ``route`` is a wallet that it controls,
     which then is the recipient, or ``recipient`` names another account, which then can only be
     paid by authorizations of the kind TRANSFER. ``emitters`` are the contracts whose
-    PaymentCaptured and PayoutSent count. The node, the store and the signer stay the caller's to
-    close, :meth:`close` only ends what runs here.
+    PaymentCaptured and PayoutSent count, ``factories`` those that may deploy a payer's wallet on
+    the way (ERC-6492), for the kind TRANSFER and for holds. The node, the store and the signer stay
+    the caller's to close, :meth:`close` only ends what runs here.
 
     What is kept belongs to chain, token and recipient: others who share the store do not see it.
     """
@@ -125,12 +127,14 @@ class Merchant:
         recipient: str | None = None,
         route: Route | None = None,
         emitters: Collection[str] = (),
+        factories: Collection[str] = (),
     ) -> None:
         self.node, self.vault = node, vault
         self.token, self.signer, self.policy = token, signer, policy or Policy()
         self.route = route or Direct(signer.address)
         self.recipient = address(recipient or self.route.account, "recipient")
         self.emitters = frozenset(address(one, "emitters") for one in emitters)
+        self.factories = frozenset(address(one, "factories") for one in factories)
         self.shop = f"{token.chain_id}/{token.token}/{self.recipient}"
         self.store = store.scoped(self.shop)
         self._clock = clock
@@ -315,16 +319,22 @@ class Merchant:
         return self._tell(await to_thread(self.settling.settle, order.id))
 
     async def _check_exposure(self, order: Order) -> None:
-        most = self.policy.most_exposure
-        if most is None:
-            return
-        exposed = await self.exposure()
-        if exposed + order.authorization.terms.value > most:
-            self.metrics.count("limit_refusals_total", limit="exposure")
-            raise LimitReached(f"{exposed} units are authorized and not paid, of at most {most}")
+        terms, policy = order.authorization.terms, self.policy
+        for name, most, payer in (
+            ("exposure", policy.most_exposure, None),
+            ("exposure_per_payer", policy.most_exposure_per_payer, terms.payer),
+        ):
+            exposed = 0 if most is None else await self.exposure(payer)
+            if most is not None and exposed + terms.value > most:
+                self.metrics.count("limit_refusals_total", limit=name)
+                whose = "" if payer is None else " of this payer"
+                raise LimitReached(f"{exposed} units{whose} are not paid yet, of at most {most}")
 
-    async def exposure(self) -> int:
-        """Units that are authorized or captured, and not paid."""
+    async def exposure(self, payer: str | None = None) -> int:
+        """Units that are authorized or captured, and not paid; of one payer, or of all."""
+        if payer is not None:
+            found = await to_thread(lambda: list(self._stored(EXPOSED, payer)))
+            return sum(one.authorization.terms.value for one in found)
         counts = await to_thread(self.store.counts)
         return sum(counts[state][1] for state in EXPOSED if state in counts)
 
@@ -352,10 +362,11 @@ class Merchant:
     async def verify(self, message: TypedMessage, signature: Signature) -> Signature:
         """The signature as the token will take it; SignatureRefused unless it would take it now.
 
-        A payer with code decides by its contract (ERC-1271), any other by its key. Chain, domain
-        and window are held against the node's.
+        A payer with code decides by its contract (ERC-1271), any other by its key, or by what a
+        listed factory would deploy (ERC-6492). Chain, domain and window are held against the
+        node's.
         """
-        question = "0x" + wallet_data(message.digest, signature).hex()
+        question = "0x" + wallet_data(message.digest, without_wrapper(signature)).hex()
         separator = "0x" + separator_data().hex()
         chain_id, block, told, code, answer = await self.node.batch(
             [
@@ -379,6 +390,16 @@ class Merchant:
                 return signature
             detail = "the payer's contract does not accept it"
             raise self._refused(Reason.SIGNATURE_SIGNER, detail)
+        return await self._verify_without_code(message, signature)
+
+    async def _verify_without_code(self, message: TypedMessage, signature: Signature) -> Signature:
+        """The payer is a key, or a wallet that is not there yet."""
+        if unwrap(signature.secret_bytes) is not None:
+            escrows = self.holds.deployments
+            why = await refusal_of(self.node, message, signature, self.factories, escrows)
+            if why is not None:
+                raise self._refused(Reason.SIGNATURE_SIGNER, why)
+            return signature
         fault = fault_of(message, signature.of_key)
         if fault is not None:
             raise self._refused(*fault)

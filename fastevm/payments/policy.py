@@ -23,8 +23,8 @@ class Policy:
     A transaction is replaced when ``bump_blocks`` blocks went by without it, and ``bump_least``
     seconds; or after ``bump_after`` seconds, where that is given.
 
-    ``most_per_order``, ``most_per_day`` (of captures, in UTC) and ``most_exposure`` (of what is
-    authorized or captured and not paid) refuse what goes beyond.
+    ``most_per_order``, ``most_per_day`` (of captures, in UTC), ``most_exposure`` (of what is
+    authorized or captured and not paid) and ``most_exposure_per_payer`` refuse what goes beyond.
     """
 
     depth: int | str = 1
@@ -49,6 +49,7 @@ class Policy:
     most_per_order: int | None = None
     most_per_day: int | None = None
     most_exposure: int | None = None
+    most_exposure_per_payer: int | None = None
 
     def __post_init__(self) -> None:
         if self.depth not in TAGS and (isinstance(self.depth, str) or self.depth < 1):

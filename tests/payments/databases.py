@@ -90,8 +90,8 @@ class Server:
 
     def stop(self) -> None:
         """End it, and remove everything."""
-        if self._process is not None:
-            self._end(signal.SIGINT)
+        if self._process is not None:  # what nobody keeps need not be written first
+            self._end(signal.SIGINT if self._safe else signal.SIGQUIT)
         self._folder.cleanup()
 
     def _end(self, how: signal.Signals) -> None:

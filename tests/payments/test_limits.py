@@ -88,3 +88,15 @@ async def test_metrics_tell_orders_money_and_gas(still: Market) -> None:
     ):
         assert line in told.splitlines(), told
     assert merchant.metrics.value("signer_wei") > 0
+
+
+async def test_each_payer_has_a_limit_of_what_is_not_paid(still: Market) -> None:
+    merchant = still.merchant(most_exposure_per_payer=VALUE)
+    await still.stored(merchant, "order-1")
+    with pytest.raises(LimitReached, match="of this payer"):
+        await still.stored(merchant, "order-2")
+    other = still.stranger
+    terms = still.terms(payer=other.address)
+    order = await merchant.draft("order-3", other.address, VALUE, terms=terms)
+    assert (await merchant.accept("order-3", still.signed(order, other))).state is State.STORED
+    assert await merchant.exposure(other.address) == VALUE

@@ -16,7 +16,7 @@ from fastevm.payments import (
 )
 from fastevm.payments.contracts.placing import place_escrow
 from fastevm.payments.escrow import V1_1
-from fastevm.payments.x402.wrapped import MULTICALL
+from fastevm.payments.wrapped import MULTICALL
 
 from .market import FUNDS, VALUE, Market
 

@@ -37,7 +37,7 @@ from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import place_escrow
 from fastevm.payments.escrow import V1_1, PaymentInfo, reclaim_data
 from fastevm.payments.node import NodeClient
-from fastevm.payments.x402.wrapped import MULTICALL
+from fastevm.payments.wrapped import MULTICALL
 
 from .databases import Server
 from .market import VALUE, Market, canonical_transfers, market

@@ -15,6 +15,7 @@ from fastevm.payments.authorization import Kind
 from fastevm.payments.contracts import artifact
 from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.escrow import V1_0, V1_1, ZERO, Deployment, PaymentInfo, authorize_data
+from fastevm.payments.wrapped import unwrap
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.claims import (
     Call,
@@ -36,7 +37,6 @@ from fastevm.payments.x402.messages import (
     as_text,
 )
 from fastevm.payments.x402.reasons import Refused
-from fastevm.payments.x402.wrapped import unwrap
 
 PREFIX: Final = "invalid_auth_capture_evm_"
 CAPTURE_WITHIN: Final = "captureDeadlineSeconds"

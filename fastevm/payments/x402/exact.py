@@ -6,6 +6,7 @@ from fastevm.payments.authorization import Kind
 from fastevm.payments.calls import call_data, capture_data
 from fastevm.payments.signatures import ECDSA_LENGTH, Signature
 from fastevm.payments.tokens import BYTES_OVERLOAD, Token
+from fastevm.payments.wrapped import through_multicall, unwrap
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.claims import (
     Call,
@@ -17,7 +18,6 @@ from fastevm.payments.x402.claims import (
 )
 from fastevm.payments.x402.messages import EXACT, Json, Payment, Requirements, as_bytes
 from fastevm.payments.x402.reasons import Refused
-from fastevm.payments.x402.wrapped import through_multicall, unwrap
 
 MARGIN: Final = 6  # seconds that an authorization must still be valid for
 

@@ -14,9 +14,9 @@ from fastevm.payments import KeySigner, NodeClient, Policy, Vault, open_store
 from fastevm.payments.contracts.placing import give_tokens, place_escrow, place_token
 from fastevm.payments.escrow import V1_1
 from fastevm.payments.tokens import Token, known
+from fastevm.payments.wrapped import MULTICALL
 from fastevm.payments.x402 import Lane, Payer, Payment, Requirements, Rules
 from fastevm.payments.x402.messages import Json
-from fastevm.payments.x402.wrapped import MULTICALL
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Listener, Server
 

@@ -9,9 +9,9 @@ from fastevm.payments import KeySigner, Kind, Terms, sign
 from fastevm.payments.authorization import Authorization
 from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import give_tokens, place_code, place_contract
+from fastevm.payments.wrapped import wrap
 from fastevm.payments.x402 import Facilitator
 from fastevm.payments.x402.messages import Json
-from fastevm.payments.x402.wrapped import wrap
 
 from .street import FUNDS, PRICE, Street, now, read_payment, usdc
 
