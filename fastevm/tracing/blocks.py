@@ -18,8 +18,13 @@ from fastevm.simulate.values import (
 )
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.spool import Spool
-from fastevm.tracing.tracers import Finished, tracer_for
-from fastevm.tracing.values import TRACE_BYTES_LIMIT, TraceRequest, TracingError
+from fastevm.tracing.tracers import CALL_TRACER, Finished, tracer_for
+from fastevm.tracing.values import (
+    CALLS_BYTES_LIMIT,
+    TRACE_BYTES_LIMIT,
+    TraceRequest,
+    TracingError,
+)
 
 BLOCK_TIME_LIMIT: Final = 60.0  # seconds for all transactions of a block
 
@@ -41,7 +46,7 @@ def trace_block(
     runner = TracedRunner()
     runner.open(view)
     runner.begin()
-    answers, budget = [], Budget(spool)
+    answers, budget = [], Budget(request, spool)
     for transaction in transactions:
         answers.append(_traced(runner, transaction, request, budget))
     return answers
@@ -56,7 +61,7 @@ def trace_transaction(
     spool: Spool | None = None,
 ) -> Any:
     """A trace of transaction ``index`` of a block, after those before it; see ``trace_block``."""
-    runner, budget = TracedRunner(), Budget(spool)
+    runner, budget = TracedRunner(), Budget(request, spool)
     tracer_for(request, 0)  # raises for an unknown name before anything runs
     _replay(runner, view, transactions[:index], budget)
     return _traced(runner, transactions[index], request, budget)
@@ -80,7 +85,7 @@ def trace_call(
     """
     tracer_for(request, 0)
     attempt = Attempt(view, call, state_overrides or {}, block_overrides or BlockOverrides())
-    runner, budget = TracedRunner(), Budget(spool)
+    runner, budget = TracedRunner(), Budget(request, spool)
     if before is None:
         runner.open(view)
     else:
@@ -111,10 +116,11 @@ def _opened(attempt: Attempt, runner: TracedRunner) -> TracedRunner:
 class Budget:
     """The time and bytes that one request has left, and where long text goes."""
 
-    def __init__(self, spool: Spool | None) -> None:
+    def __init__(self, request: TraceRequest, spool: Spool | None) -> None:
         self.spool = spool
         self.ends = time.monotonic() + BLOCK_TIME_LIMIT
-        self.size = TRACE_BYTES_LIMIT
+        self.limit = CALLS_BYTES_LIMIT if request.tracer == CALL_TRACER else TRACE_BYTES_LIMIT
+        self.size = self.limit
 
     def seconds(self) -> float:
         """Seconds left; TracingError if there are none."""
@@ -153,7 +159,8 @@ def _traced(
     except InvalidTransaction as error:
         raise TracingError(f"tracing failed: {error.message}") from error
     except ResourceLimitError as error:
-        raise TracingError(f"tracing failed: {error}") from error
+        text = f"tracing failed: trace exceeds {budget.limit} bytes"
+        raise TracingError(text) from error
     budget.size -= tracer.observer.kept
     finished = Finished(
         transaction=transaction,

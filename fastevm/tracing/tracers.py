@@ -20,6 +20,7 @@ from fastevm.tracing.step_loggers import StructLogger
 from fastevm.tracing.values import StepOptions, TraceRequest, TracingError
 from fastevm.wire.text.hex import hex_bytes
 
+CALL_TRACER: Final = "callTracer"
 SHOWN_NAME: Final = 64  # characters of a caller's text that an error repeats
 
 
@@ -119,7 +120,7 @@ def _always_accessed(finished: Finished) -> Iterable[bytes]:
 
 
 _TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int], Tracer]]] = {
-    "callTracer": CallTracer,
+    CALL_TRACER: CallTracer,
     "prestateTracer": PrestateTracer,
 }
 
