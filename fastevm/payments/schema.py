@@ -59,10 +59,6 @@ TABLES: Final = (
         UNIQUE (chain_id, sender, account_nonce, bump))""",
     """CREATE INDEX submissions_by_order ON submissions (shop, order_id)""",
     """CREATE INDEX submissions_by_progress ON submissions (chain_id, sender, progress)""",
-    """CREATE TABLE batches (
-        shop {text} NOT NULL, movement {text} NOT NULL, order_id {text} NOT NULL,
-        PRIMARY KEY (shop, movement, order_id))""",
-    """CREATE INDEX batches_by_order ON batches (shop, order_id)""",
     """CREATE TABLE audit (
         number {serial},
         shop {text} NOT NULL, order_id {text} NOT NULL,
@@ -126,11 +122,10 @@ _OLD_INDEXES: Final = (
     "logs_by_transaction", "logs_by_nonce", "logs_unsettled",
 )  # fmt: skip
 
-# What a transaction cost, and which orders one transaction captures together.
+# What a transaction cost is new in layout 3.
 _COST: Final = ", cost TEXT"
-_BATCHES: Final = tuple(one for one in TABLES if " batches" in one)
-_TABLES_2: Final = tuple(one.replace(_COST, "") for one in TABLES if one not in _BATCHES)
-_FROM_2: Final = ("ALTER TABLE submissions ADD COLUMN cost TEXT", *_BATCHES)
+_TABLES_2: Final = tuple(one.replace(_COST, "") for one in TABLES)
+_FROM_2: Final = ("ALTER TABLE submissions ADD COLUMN cost TEXT",)
 
 # From layout 1, which only SQLite files have: one recipient's orders were visible to all.
 _FROM_1: Final = (
