@@ -8,7 +8,7 @@ SHARED := $(or $(FASTEVM_SHARED),../shared)
 
 SECONDS ?= 600
 
-.PHONY: help node test build runtime package lint conformance bench peers ecosystem fuzz guard sanitize sanitize-api races clean
+.PHONY: help node test build runtime package lint conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
@@ -25,6 +25,7 @@ help:
 	@echo "make sanitize     tests on a build that checks addresses and undefined behaviour"
 	@echo "make sanitize-api public objects under those checks, for a minute"
 	@echo "make races        tests of threads on a build that looks for data races"
+	@echo "make races-api    public objects under that check, for a minute"
 	@echo "make clean        remove what was built"
 
 $(BIN)/python:
@@ -159,6 +160,9 @@ MEMORY_CHECKED = UBSAN_OPTIONS=print_stacktrace=1 \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)"
 
+RACES_CHECKED = TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 \
+	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" setarch --addr-no-randomize
+
 define checked_build
 mkdir -p build/checked-$(1)
 tar -cf - --exclude='*.so' --exclude=__pycache__ --exclude='./.*' --exclude=./build . \
@@ -173,24 +177,30 @@ sanitize: $(VENV)/.test
 # What CI has time for: sequences of calls on public objects, whose own modules alone are checked.
 API_MODULES := fastevm/evm.pyx,fastevm/state/*,fastevm/execution/*
 API_SEQUENCES ?= 1500
-API_COPY := build/checked-api
+
+define checked_api
+mkdir -p build/checked-api-$(1)
+tar -cf - --exclude=__pycache__ --exclude=node_modules --exclude='fastevm/evm.*.so' \
+	--exclude='fastevm/state/*.so' --exclude='fastevm/execution/*.so' \
+	setup.py pyproject.toml fastevm rpc bench tests build/cython | tar -xf - -C build/checked-api-$(1)
+cd build/checked-api-$(1) && FASTEVM_TESTING=1 FASTEVM_SANITIZE=$(1) FASTEVM_ONLY='$(API_MODULES)' \
+	$(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+endef
+
+API_FUZZ = $(abspath $(BIN))/python -X faulthandler -m tests.fuzz.public_api --sequences $(API_SEQUENCES)
 
 sanitize-api: build
-	mkdir -p $(API_COPY)
-	tar -cf - --exclude=__pycache__ --exclude=node_modules --exclude='fastevm/evm.*.so' \
-		--exclude='fastevm/state/*.so' --exclude='fastevm/execution/*.so' \
-		setup.py pyproject.toml fastevm rpc bench tests build/cython | tar -xf - -C $(API_COPY)
-	cd $(API_COPY) && FASTEVM_TESTING=1 FASTEVM_SANITIZE=$(MEMORY_CHECKS) FASTEVM_ONLY='$(API_MODULES)' \
-		$(abspath $(BIN))/python setup.py --quiet build_ext --inplace
-	cd $(API_COPY) && $(UNDER_CHECKS) $(MEMORY_CHECKED) \
-		$(abspath $(BIN))/python -X faulthandler -m tests.fuzz.public_api --sequences $(API_SEQUENCES)
+	$(call checked_api,$(MEMORY_CHECKS))
+	cd build/checked-api-$(MEMORY_CHECKS) && $(UNDER_CHECKS) $(MEMORY_CHECKED) $(API_FUZZ)
+
+races-api: build
+	$(call checked_api,thread)
+	cd build/checked-api-thread && $(UNDER_CHECKS) $(RACES_CHECKED) $(API_FUZZ)
 
 # The thread sanitizer wants programs where they always were: no random addresses.
 races: $(VENV)/.test
 	$(call checked_build,thread)
-	cd build/checked-thread && $(UNDER_CHECKS) TSAN_OPTIONS=halt_on_error=1 \
-		LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" setarch --addr-no-randomize \
-		$(abspath $(BIN))/python -m pytest $(UNHURRIED) $(THREADED_TESTS) $(ARGS)
+	cd build/checked-thread && $(UNDER_CHECKS) $(RACES_CHECKED) $(abspath $(BIN))/python -m pytest $(UNHURRIED) $(THREADED_TESTS) $(ARGS)
 
 clean:
 	rm -rf build *.egg-info
