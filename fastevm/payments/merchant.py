@@ -54,6 +54,7 @@ from fastevm.payments.movements import (
     Movement,
     MovementKind,
     MovementState,
+    refund_of_the_rest,
 )
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import (
@@ -630,7 +631,8 @@ class Merchant:
         """Give ``amount`` units of a paid order back, all that is left when it is left out.
 
         To the payer, unless ``recipient`` says otherwise. ``key`` names the refund: asking twice
-        with the same key and terms refunds once; left out, there is one refund of each amount.
+        with the same key and terms refunds once; left out, there is one refund of each amount, and
+        the newest one is given where nothing is left.
         What was captured of a hold goes back through its escrow, to its payer only, and needs
         ``holds.allow_refunds``. LimitReached for more than was captured, IllegalTransition for an
         order that is not paid or held, MovementRefused when token or escrow would refuse now.
@@ -657,9 +659,13 @@ class Merchant:
     ) -> Movement:
         """The movement that is asked for."""
         known = await to_thread(self.store.movement, key) if key is not None else None
-        if amount is None:
-            left = amounts_of(order, await self.movements(order.id)).refundable
-            amount = known.amount if known is not None else left
+        if amount is None and known is not None:
+            amount = known.amount
+        elif amount is None:
+            others = await self.movements(order.id)
+            amount = amounts_of(order, others).refundable
+            if amount == 0 and key is None:
+                return refund_of_the_rest(others, recipient and address(recipient, "recipient"))
         units = integer(amount, "amount", least=1)
         return Movement(
             key=text(key or f"{order.id}/refund/{units}", "key", longest=2 * LONGEST_ID, least=1),

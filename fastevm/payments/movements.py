@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
-from fastevm.payments.errors import IllegalTransition
+from fastevm.payments.errors import IllegalTransition, LimitReached
 from fastevm.payments.orders import Purpose, Settlement
 from fastevm.payments.reasons import Reason
 
@@ -126,3 +126,17 @@ class Amounts(NamedTuple):
     def refundable(self) -> int:
         """What may still be given back."""
         return self.captured - self.refunded
+
+
+def refund_of_the_rest(movements: list[Movement], recipient: str | None) -> Movement:
+    """The newest refund of an order of which nothing is left.
+
+    ``movements`` of the order, oldest first. LimitReached if there is none, or if it went to
+    another ``recipient``.
+    """
+    for one in reversed(movements):
+        if one.kind is MovementKind.REFUND and one.state is not MovementState.FAILED:
+            if recipient in (None, one.recipient):
+                return one
+            break
+    raise LimitReached("nothing is left to give back")

@@ -79,6 +79,21 @@ async def test_processes_that_refund_at_once_refund_once(still: Market) -> None:
     assert len(many[0].store.submissions(movement=movement.key)) == 1
 
 
+async def test_a_refund_of_the_rest_that_is_asked_for_again_is_the_same_refund(
+    still: Market,
+) -> None:
+    merchant = await paid(still)
+    await asked(merchant)
+    await asked(still.merchant())
+    with pytest.raises(LimitReached):
+        await asked(merchant, recipient=still.stranger.address)
+    still.mine()
+    await merchant.reconcile()
+    await asked(merchant)
+    assert await still.balance(merchant.node, still.payer.address) == FUNDS
+    assert [one.amount for one in await merchant.movements("order-1")] == [VALUE]
+
+
 async def test_of_processes_that_refund_different_parts_the_sum_is_kept(still: Market) -> None:
     await paid(still)
     many = [still.merchant() for _ in range(4)]
