@@ -204,10 +204,10 @@ def aims(found: dict[str, Any]) -> list[dict[str, object]]:
     ]
 
 
-def spread(seconds: list[float]) -> dict[str, float]:
-    """Median, 99th percentile and largest, in milliseconds."""
+def spread(seconds: list[float], digits: int = 1) -> dict[str, float]:
+    """Median, 99th percentile and largest, in milliseconds with so many ``digits``."""
     shares = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
-    return {name: round(1000 * percentile(seconds, share), 1) for name, share in shares}
+    return {name: round(1000 * percentile(seconds, share), digits) for name, share in shares}
 
 
 def main() -> int:

@@ -30,11 +30,11 @@ from urllib.error import HTTPError
 from fastevm.bench.cadence import CHAIN_ID, SENDERS
 from fastevm.bench.node import memory_growth
 from fastevm.bench.node.compared_reads import ComparedReads, content_of, number_of
-from fastevm.bench.node.cut_link import CutLink, LoopThread
+from fastevm.bench.node.cut_link import CutLink
 from fastevm.bench.node.faulty_node import BLOCK_FAULTS
 from fastevm.bench.node.full_disk import full_disk
 from fastevm.bench.node.hostile_clients import HostileClients
-from fastevm.bench.node.launch import HOST, NodeProcess, fastevm_node, wait_for
+from fastevm.bench.node.launch import HOST, LoopThread, NodeProcess, fastevm_node, wait_for
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.wire.client.messages import RpcRefusal, RpcUnreachable

@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
-from fastevm.bench.node.launch import HOST, START_SECONDS
+from fastevm.bench.node.launch import HOST, LoopThread
 
 PIECE: Final = 65_536  # bytes
 LOOK_SECONDS: Final = 0.05  # between looks whether a silent link speaks again
-
-
-class LoopThread:
-    """An event loop in a thread of its own, for clients beside a test or a load that blocks."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
-        self._thread.start()
-
-    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """The result of a coroutine that runs on the loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(START_SECONDS)
-
-    def close(self) -> None:
-        """Cancel what runs, and end the thread."""
-        self.run(self._cancel())
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(START_SECONDS)
-        self.loop.close()
-
-    async def _cancel(self) -> None:
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class CutLink:

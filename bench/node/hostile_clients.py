@@ -15,8 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from fastevm.bench.node.cut_link import LoopThread
-from fastevm.bench.node.launch import HOST
+from fastevm.bench.node.launch import HOST, LoopThread
 from fastevm.bench.node.load import batch_of, http
 from fastevm.wire.client.messages import request_body
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from threading import Thread
 from typing import Any, Final
 
+from fastevm.bench.cadence import spread
 from fastevm.bench.node.compared import ComparedNode, start_fastevm
 from fastevm.bench.node.content import Content, prepare, receipt_of, shown, signed, submit
 from fastevm.bench.node.hostile_clients import LOOP_CODE, LOOPED
@@ -27,6 +28,7 @@ from fastevm.wire.client.blocking import JsonRpcClient
 from fastevm.wire.client.messages import request_body
 
 CONNECTIONS: Final = 16
+DIGITS: Final = 2  # of milliseconds in the report
 ASK_EVERY: Final = 0.01  # seconds between two questions of a client
 LOG_CALLS: Final = 40  # transactions of LOGS each
 LOGS: Final = 500
@@ -123,16 +125,6 @@ def ask(port: int, body: bytes, until: float, latencies: list[float]) -> None:
     connection.socket.close()
 
 
-def spread(seconds: Sequence[float]) -> dict[str, float]:
-    """Median, 99th percentile and largest, in milliseconds."""
-    ordered = sorted(seconds)
-    shares = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
-    return {
-        name: round(1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2)
-        for name, share in shares
-    }
-
-
 class HostileLoad:
     """A node under the load; ``close`` ends it."""
 
@@ -166,7 +158,7 @@ class HostileLoad:
         after = self.node.metrics()
         late = {name: after[f"slice_lateness_ms_{name}"] for name in ("p50", "p99", "max")}
         return {
-            **{method: spread(times) for method, times in asked.items()},
+            **{method: spread(times, DIGITS) for method, times in asked.items()},
             "lateness": late,
             "missed": after["slices_missed_total"] - before["slices_missed_total"],
             "memory_mib": round(memory / MEGABYTE, 1),

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
@@ -148,6 +148,32 @@ def fastevm_node(
     return NodeProcess([sys.executable, "-m", *module, "-q", *options], log=log)
 
 
+class LoopThread:
+    """An event loop in a thread of its own, for clients beside a test or a load that blocks."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """The result of a coroutine that runs on the loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(START_SECONDS)
+
+    def close(self) -> None:
+        """Cancel what runs, and end the thread."""
+        self.run(self._cancel())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(START_SECONDS)
+        self.loop.close()
+
+    async def _cancel(self) -> None:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 class ServerThread:
     """A server of a node of this process, on an event loop in a thread of its own.
 
@@ -156,20 +182,17 @@ class ServerThread:
 
     def __init__(self, node: Any, *, limits: Limits | None = None) -> None:
         self.server = server_of(node, *DIALECTS, limits=limits)
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread = LoopThread()
+        self.loop = self.thread.loop
 
     def start(self) -> None:
         """Serve; ``url`` then knows the address of each dialect."""
-        self.thread.start()
-        asyncio.run_coroutine_threadsafe(self.server.start(), self.loop).result(START_SECONDS)
+        self.thread.run(self.server.start())
 
     def stop(self) -> None:
         """Stop serving."""
-        asyncio.run_coroutine_threadsafe(self.server.stop(), self.loop).result(START_SECONDS)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(START_SECONDS)
-        self.loop.close()
+        self.thread.run(self.server.stop())
+        self.thread.close()
 
     def __enter__(self) -> Self:
         self.start()

@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset
 
 import coincurve._libsecp256k1 as _library
 
+from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.intrinsics cimport (
     atomic_claim_int, atomic_observe_int, atomic_publish_int, store64_big,
 )
@@ -273,12 +274,6 @@ def lanes_state() -> str:
     return LANES_STATES[atomic_observe_int(&lanes)]
 
 
-cdef bytes exactly(str name, object value, size_t size):
-    if not isinstance(value, bytes) or <size_t>len(value) != size:
-        raise ValueError(f"{name} must be {size} bytes")
-    return value
-
-
 cdef bytes scalar(str name, object value):
     if not isinstance(value, int):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
@@ -293,9 +288,8 @@ def recover(message_hash: bytes, y_parity: int, r: int, s: int) -> bytes:
     ``y_parity`` is 0 or 1. ValueError when no key gives this signature.
     """
     cdef uint8_t key[64]
-    cdef bytes digest = exactly("message_hash", message_hash, 32)
+    cdef const uint8_t* h = exactly(message_hash, 32, "message_hash")
     cdef bytes r_bytes = scalar("r", r), s_bytes = scalar("s", s)
-    cdef const uint8_t* h = digest
     cdef const uint8_t* pr = r_bytes
     cdef const uint8_t* ps = s_bytes
     cdef int parity = y_parity if y_parity == 0 or y_parity == 1 else -1
@@ -320,8 +314,8 @@ def sign(message_hash: bytes, private_key: bytes) -> tuple[int, int, int]:
     cdef RecoverableSignature signature
     cdef uint8_t rs[64]
     cdef int parity = 0
-    cdef bytes digest = exactly("message_hash", message_hash, 32)
-    cdef bytes secret = exactly("private_key", private_key, 32)
+    cdef const uint8_t* digest = exactly(message_hash, 32, "message_hash")
+    cdef const uint8_t* secret = exactly(private_key, 32, "private_key")
     if not lib.sign_recoverable(lib.context, &signature, digest, secret, NULL, NULL):
         raise ValueError("not a valid private key")
     lib.serialize_compact(lib.context, rs, &parity, &signature)
@@ -332,7 +326,7 @@ def public_key(private_key: bytes) -> bytes:
     """The 64-byte public key (x || y) of a 32-byte private key; ValueError out of range."""
     cdef PublicKey key
     cdef uint8_t out[64]
-    cdef bytes secret = exactly("private_key", private_key, 32)
+    cdef const uint8_t* secret = exactly(private_key, 32, "private_key")
     if not lib.create_key(lib.context, &key, secret):
         raise ValueError("not a valid private key")
     key_bytes(out, &key)
@@ -342,8 +336,7 @@ def public_key(private_key: bytes) -> bytes:
 def public_key_to_address(key: bytes) -> bytes:
     """The 20-byte address of a 64-byte public key (x || y)."""
     cdef uint8_t digest[32]
-    cdef bytes raw = exactly("key", key, 64)
-    keccak256_64(digest, raw)
+    keccak256_64(digest, exactly(key, 64, "key"))
     return digest[12:32]
 
 

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-/* The request that a signal writes: PAUSE_REQUEST of status.pxd. */
+/* The request that a signal writes: PAUSE_REQUEST of cancellation.pxd. */
 enum { FE_PAUSE_REQUEST = 2, FE_WATCHED = 2 };
 
 static int fe_pause_request;

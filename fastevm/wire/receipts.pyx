@@ -7,6 +7,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastevm.primitives.buffer cimport Buffer, buffer_reserve
+from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.word cimport Word, word_from_int
 from fastevm.wire.text.json_writer cimport (
     JsonText,
@@ -37,12 +38,6 @@ cdef inline const uint8_t* bytes_of(bytes data) except NULL:
     if data is None:
         raise TypeError("expected bytes, not None")
     return <const uint8_t*>PyBytes_AS_STRING(data)
-
-
-cdef inline const uint8_t* exactly(bytes data, Py_ssize_t size) except NULL:
-    if data is None or PyBytes_GET_SIZE(data) != size:
-        raise ValueError(f"expected {size} bytes, not {data!r}")
-    return bytes_of(data)
 
 
 cdef inline int put_data(JsonText* t, bytes data) except -1:
@@ -178,12 +173,12 @@ cdef class ReceiptWriter:
         cdef const uint8_t* hashes[2]
         cdef LogPlace place
         cdef size_t count = 0
-        hashes[0] = exactly(self.block_hash, 32)
-        hashes[1] = exactly(transaction_hash, 32)
+        hashes[0] = exactly(self.block_hash, 32, "block hash")
+        hashes[1] = exactly(transaction_hash, 32, "transaction hash")
         place = LogPlace(self.number, self.timestamp, index, hashes[0], hashes[1])
-        json_log_begin(t, exactly(log.address, 20))
+        json_log_begin(t, exactly(log.address, 20, "address"))
         for topic in log.topics:
-            json_log_topic(t, count, exactly(topic, 32))
+            json_log_topic(t, count, exactly(topic, 32, "topic"))
             count += 1
         json_log_data(t, bytes_of(log.data), <size_t>len(log.data))
         json_log_place(t, &place)

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from fastevm.bench.cadence import spread
 from fastevm.bench.node.content import Content
-from fastevm.bench.node.hostile_load import AIMS, HostileLoad, aims, hostile_bodies, spread
+from fastevm.bench.node.hostile_load import AIMS, HostileLoad, aims, hostile_bodies
 
 
 def test_the_four_kinds_of_long_answers() -> None:
@@ -15,7 +16,7 @@ def test_the_four_kinds_of_long_answers() -> None:
 
 
 def test_the_spread_is_in_milliseconds() -> None:
-    assert spread([0.001] * 98 + [0.05, 0.2]) == {"p50": 1.0, "p99": 200.0, "max": 200.0}
+    assert spread([0.001] * 98 + [0.05, 0.2], 2) == {"p50": 1.0, "p99": 200.0, "max": 200.0}
 
 
 @pytest.mark.parametrize("late", [9.0, 11.0])

@@ -26,7 +26,6 @@ from fastevm.payments import (
     MovementKind,
     MovementState,
     NodeBehind,
-    NodeUnreachable,
     Order,
     PaymentError,
     ReorganisedMeanwhile,
@@ -42,7 +41,7 @@ from fastevm.payments.wrapped import MULTICALL
 from .databases import Server
 from .market import VALUE, Market, canonical_transfers, market
 from .test_lagging_nodes import Lagging
-from .test_random_lives import includable
+from .test_random_lives import Fragile, includable
 
 ORDERS = st.integers(0, 2).map(lambda number: f"order-{number}")
 HOLDS = st.integers(0, 1).map(lambda number: f"hold-{number}")
@@ -56,18 +55,8 @@ HELD: Final = (State.HELD, State.CAPTURED, State.PAID, State.RELEASED)
 ON_CHAIN: Final = (MovementState.SEEN, MovementState.FINAL)
 
 
-class Unreliable(Lagging):
+class Unreliable(Fragile, Lagging):
     """A node that may be late, and a connection that breaks before or after a transaction."""
-
-    broken: str | None = None
-
-    async def send(self, body: bytes) -> bytes:
-        if b"eth_sendRawTransaction" not in body or self.broken is None:
-            return await super().send(body)
-        where, self.broken = self.broken, None
-        if where == "after":
-            await super().send(body)
-        raise NodeUnreachable("the cable was pulled")
 
 
 class Trade(RuleBasedStateMachine):

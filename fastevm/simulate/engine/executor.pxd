@@ -12,9 +12,9 @@ cdef class ChainExecutor(Chain):
     cdef AccountsBefore before  # the call under way, for its changes
     cdef StepTrace recorder     # of call trees
     cdef readonly dict extras   # position of a call -> CallExtras; None unless wanted
-    cdef object read_header     # of the view that was read last, with its hash
-    cdef object read_hash
-    cdef object read_ancestors
+    cdef object last_header     # of the view that was read last, with its hash
+    cdef object last_hash
+    cdef object last_ancestors
     cdef readonly dict touched  # address -> set of slots; None unless wanted
 
     cdef int begin(self, object view, Plan plan, object options) except -1

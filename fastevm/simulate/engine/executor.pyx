@@ -184,16 +184,16 @@ cdef class ChainExecutor(Chain):
         cdef object view = self.view
         cdef object header = view.header, block_hash = view.block_hash, ancestors = view.ancestors
         if (
-            header is self.read_header and block_hash is self.read_hash
-            and ancestors is self.read_ancestors
+            header is self.last_header and block_hash is self.last_hash
+            and ancestors is self.last_ancestors
         ):
             return 0
-        self.read_header = self.read_hash = self.read_ancestors = None
+        self.last_header = self.last_hash = self.last_ancestors = None
         self.read_fields(header)
         self.read_hashes(b"".join((block_hash, *ancestors)))
         if type(header) is Header and type(block_hash) is bytes and type(ancestors) is tuple:
-            self.read_header, self.read_hash = header, block_hash
-            self.read_ancestors = ancestors
+            self.last_header, self.last_hash = header, block_hash
+            self.last_ancestors = ancestors
         return 0
 
     cdef int read_fields(self, object header) except -1:

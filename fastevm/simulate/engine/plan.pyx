@@ -16,6 +16,7 @@ from fastevm.execution.transaction_data cimport (
     SET_CODE_TX,
     Tx,
 )
+from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.arena cimport arena_free, arena_new, arena_reset
 from fastevm.primitives.word cimport (
     Word,
@@ -152,9 +153,7 @@ cdef bint call_defaults(
 
 
 cdef int put_bytes(uint8_t* out, object value, Py_ssize_t size, str name) except -1:
-    if not isinstance(value, bytes) or PyBytes_GET_SIZE(value) != size:
-        raise ValueError(f"{name}: expected {size} bytes, found {value!r:.80}")
-    memcpy(out, PyBytes_AS_STRING(value), size)
+    memcpy(out, exactly(value, size, name), size)
     return 0
 
 

@@ -287,29 +287,30 @@ async def test_a_large_answer_is_handed_over_in_pieces(make: Make) -> None:
     assert connection.unsent() == 0 and connection.rest is None
 
 
+async def asked_for_much(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Any]:
+    """A client of which the server holds the rest of a large answer, and that connection."""
+    http = server._open[0].http
+    reader, writer = await connect(server)
+    writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
+    while not http.paused:
+        await asyncio.sleep(0.01)
+    (connection,) = http.paused
+    return reader, writer, connection
+
+
 async def test_a_client_that_leaves_a_large_answer_lets_go_of_it(make: Make) -> None:
     server = await make()
-    http = server._open[0].http
-    _, writer = await connect(server)
-    writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
     async with asyncio.timeout(20):
-        while not http.paused:
-            await asyncio.sleep(0.01)
-        (connection,) = http.paused
+        _, writer, connection = await asked_for_much(server)
         writer.transport.abort()
-        while http.connections:
+        while server._open[0].http.connections:
             await asyncio.sleep(0.01)
     assert connection.rest is None and connection.rest_size == 0
 
 
 async def test_a_server_that_stops_sends_a_large_answer_to_its_end(make: Make) -> None:
     server = await make()
-    http = server._open[0].http
-    reader, writer = await connect(server)
-    writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
     async with asyncio.timeout(20):
-        while not http.paused:
-            await asyncio.sleep(0.01)
-        (connection,) = http.paused
+        reader, _, connection = await asked_for_much(server)
         connection.leave()
         assert len(await reader.read(-1)) > 8 * MEGABYTE
