@@ -202,6 +202,7 @@ cdef class BundleRunner:
 
     cdef bint run_bundle(self, Results results, size_t at) noexcept nogil:
         cdef Bundle* bundle = bundle_at(self.bundles, at)
+        cdef const PlannedBlock* block
         cdef BundleRecord record
         cdef bint ok
         memset(&record, 0, sizeof(BundleRecord))
@@ -212,6 +213,9 @@ cdef class BundleRunner:
             return self.fail(TX_OUT_OF_MEMORY)
         if bundle.route != RUN_HERE:
             return True
+        block = block_at(self.bundles.plan, bundle.block)
+        if block.call_count == 0 and block.override_count == 0:
+            return True               # nothing to run, and nothing that could be refused
         atomic_store(&self.running, at)
         atomic_store(&self.since, clock())
         ok = self.open(bundle) and self.run_calls(results, at)
