@@ -142,11 +142,27 @@ class TransactionPool:
 
     def executable(self) -> Content:
         """The executable transactions, by sender and nonce."""
-        return self._content(EXECUTABLE)
+        return self.content()[0]
 
     def queued(self) -> Content:
         """The queued transactions, by sender and nonce."""
-        return self._content(QUEUED)
+        return self.content()[1]
+
+    def content(self) -> tuple[Content, Content]:
+        """The executable and the queued transactions, by sender and nonce.
+
+        Sender by sender, so that the builder waits for the lock of one of them at most.
+        """
+        with self._lock:
+            senders = list(self._queues)
+        executable, queued = {}, {}
+        for address in senders:
+            ready, waiting = self.content_of(address)
+            if ready:
+                executable[address] = ready
+            if waiting:
+                queued[address] = waiting
+        return executable, queued
 
     def content_of(self, address: bytes) -> tuple[dict[int, Transaction], dict[int, Transaction]]:
         """The executable and the queued transactions of a sender, by nonce."""
@@ -442,13 +458,6 @@ class TransactionPool:
                 self.add(transaction, None if kept is None else kept.sidecar)
             except InvalidTransaction:
                 continue  # nonce or funds do not fit on the new branch
-
-    def _content(self, subpool: Subpool) -> dict[bytes, dict[int, Transaction]]:
-        """Sender by sender, so that the builder waits for the lock of one of them at most."""
-        with self._lock:
-            senders = list(self._queues)
-        content = {sender: self.content_of(sender)[subpool is QUEUED] for sender in senders}
-        return {address: by_nonce for address, by_nonce in content.items() if by_nonce}
 
 
 def _refuse_account(sender: SenderQueue) -> None:

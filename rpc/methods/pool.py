@@ -117,9 +117,8 @@ def pool_content(context: Context) -> bytes:
     The JSON text is made a sender at a time: one call of the encoder for all would keep the event
     loop waiting.
     """
-    pool = context.node.pool
-    pending, queued = _content(pool.executable()), _content(pool.queued())
-    return b'{"pending":{%b},"queued":{%b}}' % (pending, queued)
+    pending, queued = context.node.pool.content()
+    return b'{"pending":{%b},"queued":{%b}}' % (_members(pending), _members(queued))
 
 
 @method("txpool_contentFrom", ADDRESS, place=Place.WORKER)
@@ -129,7 +128,7 @@ def pool_content_from(context: Context, sender: bytes) -> Json:
     return {"pending": _by_nonce(pending), "queued": _by_nonce(queued)}
 
 
-def _content(content: PoolContent) -> bytes:
+def _members(content: PoolContent) -> bytes:
     """The members of an object of senders, as JSON text."""
     return b",".join(
         b'"%b":%b' % (checksum_address(sender).encode(), encode(_by_nonce(by_nonce)))

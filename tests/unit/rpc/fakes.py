@@ -141,8 +141,8 @@ class FakePool:
     def executable(self) -> dict[bytes, dict[int, Any]]:
         return self.ready
 
-    def queued(self) -> dict[bytes, dict[int, Any]]:
-        return self.waiting
+    def content(self) -> tuple[dict[bytes, dict[int, Any]], dict[bytes, dict[int, Any]]]:
+        return self.ready, self.waiting
 
     def content_of(self, address: bytes) -> tuple[dict[int, Any], dict[int, Any]]:
         return self.ready.get(address, {}), self.waiting.get(address, {})
