@@ -46,6 +46,7 @@ from fastevm.precompiles.registry cimport (
     precompile_run,
 )
 from fastevm.primitives.buffer cimport buffer_free
+from fastevm.primitives.guarded_memory cimport map_guarded, unmap_guarded
 from fastevm.primitives.hashes cimport address_eq
 from fastevm.primitives.intrinsics cimport atomic_load_int, load64, unlikely
 from fastevm.primitives.word cimport word_copy, word_from_address, word_is_zero, word_lt, word_set
@@ -85,7 +86,7 @@ cdef Machine* machine_new() noexcept nogil:
         return NULL
     # Both are large and used from one end: the system provides pages at their first use.
     m.frames = <Frame*>PyMem_RawMalloc(FRAMES * sizeof(Frame))
-    m.stack = <Word*>PyMem_RawMalloc(STACK_WORDS * sizeof(Word))
+    m.stack = <Word*>map_guarded(STACK_WORDS * sizeof(Word))
     m.frame_capacity = FRAMES
     if m.frames == NULL or m.stack == NULL:
         machine_free(m)
@@ -98,7 +99,7 @@ cdef void machine_free(Machine* m) noexcept nogil:
         return
     machine_abandon(m)
     PyMem_RawFree(m.frames)
-    PyMem_RawFree(m.stack)
+    unmap_guarded(m.stack, STACK_WORDS * sizeof(Word))
     buffer_free(&m.memory)
     buffer_free(&m.output)
     PyMem_RawFree(m)

@@ -8,6 +8,7 @@ from fastevm.primitives.arena cimport (
     Arena, arena_alloc, arena_free, arena_new, arena_reset,
 )
 from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free, buffer_reserve
+from fastevm.primitives.guarded_memory cimport map_guarded, unmap_guarded
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.wire.text.hex cimport (
     hex_append, hex_append_quantity, hex_append_quantity_word,
@@ -52,6 +53,20 @@ cdef Address to_address(bytes data) except *:
         raise ValueError("an address is 20 bytes")
     memcpy(address.b, <const uint8_t*>data, sizeof(Address))
     return address
+
+
+# --- memory ---
+
+def write_guarded(size_t size, Py_ssize_t at) -> int:
+    """Map guarded memory, write a byte at a position (which may lie outside) and read it again."""
+    cdef uint8_t* memory = <uint8_t*>map_guarded(size)
+    cdef int found
+    if memory == NULL:
+        raise MemoryError
+    memory[at] = 7
+    found = memory[at]
+    unmap_guarded(memory, size)
+    return found
 
 
 # --- intrinsics ---
