@@ -37,6 +37,9 @@ LONGEST_PAUSE: Final = 2.0
 # and writing its answer could take long, and cannot be stopped.
 LIGHT_SIZE: Final = 4_096
 
+# Bytes of the params of a method that only the loop can serve. The largest filter has two thirds.
+SOCKET_PARAMS_SIZE: Final = 524_288
+
 LOOP: Final = Place.LOOP
 
 Outcome = tuple[bytes | RpcError, float]  # the answer to a call and the seconds that it took
@@ -85,6 +88,8 @@ class CallRunner:
             if place is Place.SOCKET:
                 if request is None:
                     raise RpcError("notifications_not_supported")
+                if len(message.params) > SOCKET_PARAMS_SIZE:
+                    raise RpcError("invalid_params", f"params above {SOCKET_PARAMS_SIZE} bytes")
                 result = self._run(method, message, request)
             elif type(message.params) is bytes and len(message.params) > EAGER_SIZE:
                 return None  # reading them takes too long

@@ -24,6 +24,7 @@ EXTENSION_SCHEMES: Final = frozenset(("chrome-extension", "moz-extension", "safa
 
 JWT_SECRET_SIZE: Final = 32  # bytes
 JWT_AGE: Final = 60  # seconds that a token's time may differ from the clock, as in the engine API
+LAST_TIME: Final = 2**53  # seconds; whole numbers up to here are exact in JSON
 SHORTEST_TOKEN: Final = 16  # characters
 
 
@@ -133,6 +134,8 @@ class Keys:
         text = text.strip()
         if kind.lower() != "bearer" or not text:
             return False
+        if not text.isascii():
+            return False
         if self.token is not None and hmac.compare_digest(text.encode(), self.token.encode()):
             return True
         return self.secret is not None and is_signed(text, self.secret, time.time())
@@ -178,7 +181,8 @@ def is_signed(token: str, secret: bytes, now: float) -> bool:
 
 
 def _is_time(value: Any) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < LAST_TIME  # which NaN is not
 
 
 def _decoded(text: str) -> dict[str, Any]:

@@ -3,21 +3,24 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import WSCloseCode, web
 
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.long_answer import PIECE, Answer, pieces_of
 from fastevm.rpc.transport.access import Access
+from fastevm.rpc.transport.connection import connection_of
 from fastevm.rpc.transport.feed_socket import FeedRoute
 from fastevm.rpc.transport.outbox import ByteBudget
-from fastevm.rpc.transport.routes import ACCEPTED_TYPES, JSON_TYPE, Routes
+from fastevm.rpc.transport.routes import ACCEPTED_TYPES, EARLY_FRAMES, JSON_TYPE, Routes
 from fastevm.rpc.transport.websocket_session import Session
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 GOODBYE_TIME: Final = 2.0  # seconds that a WebSocket client gets to answer a close
+
+IDENTITY: Final = "identity"  # the content encoding that encodes nothing
 
 ALLOW_ORIGIN: Final = "Access-Control-Allow-Origin"
 PREFLIGHT_HEADERS: Final = {
@@ -56,6 +59,7 @@ class Endpoint:
         return web.AppRunner(
             self.application(),
             access_log=None,
+            auto_decompress=False,  # a kilobyte of Brotli would keep the loop for seconds
             handler_cancellation=True,  # a client that leaves stops its work
             keepalive_timeout=keepalive,
             shutdown_timeout=shutdown,
@@ -109,6 +113,8 @@ class Endpoint:
             return self._text(413, "content length too large")
         if request.content_type not in ACCEPTED_TYPES or "Content-Type" not in request.headers:
             return self._text(415, f"invalid content type, only {JSON_TYPE} is supported")
+        if request.headers.get("Content-Encoding", IDENTITY).strip().lower() != IDENTITY:
+            return self._text(415, "content encodings are not supported")
         try:
             async with asyncio.timeout(limits.arrival_time):
                 body = await request.read()
@@ -150,6 +156,9 @@ class Endpoint:
         if len(self.sessions) >= limits.sockets:
             metrics.add("sockets_refused_total")
             return self._text(503, f"too many connections, limit {limits.sockets}")
+        connection = connection_of(request)
+        if connection is not None and not connection.may_become_socket():
+            return self._text(400, EARLY_FRAMES)
         socket = web.WebSocketResponse(
             timeout=GOODBYE_TIME,
             heartbeat=limits.socket_ping,
@@ -161,7 +170,6 @@ class Endpoint:
         except ConnectionError:  # it left before it was greeted
             return socket
         metrics.add("sockets_total")
-        connection = connection_of(request)
         if connection is not None:
             connection.becomes_socket()
         session = Session(
@@ -242,13 +250,6 @@ class Endpoint:
         if self.guarded is None or keys is None:
             return self.dispatcher
         return self.guarded if keys.open(request.headers.get("Authorization")) else self.dispatcher
-
-
-def connection_of(request: web.Request) -> Any | None:
-    """The connection that a request came over; None for one that has left."""
-    transport = request.transport
-    protocol = None if transport is None else transport.get_protocol()
-    return protocol if hasattr(protocol, "request_began") else None
 
 
 def address_of(request: web.Request) -> str:

@@ -28,6 +28,7 @@ AHEAD_LIMIT: Final = 1 << 20  # bytes read beyond the request in progress; then 
 LARGE: Final = 16_384  # bytes of an answer
 LOOP_TIME: Final = 0.002  # seconds of one connection's requests until the loop serves others
 EARLY_LIMIT: Final = 65_536  # bytes that may come before the answer that opens a WebSocket
+SOCKET_METHOD: Final = b"GET "  # of the request that opens a WebSocket
 SWEEP: Final = 5.0  # seconds between looks at the clocks of connections
 SLOWEST_READER: Final = 16_384  # bytes per second that a client must take of what it asked for
 
@@ -439,6 +440,8 @@ class Connection(asyncio.Protocol):
     def delegate_to(self, protocol: Any, data: bytes) -> None:
         """Pass everything on to ``protocol``, first what has come already."""
         self.delegate = protocol
+        self.began, self.early = None, bytearray()  # what has come is passed on once more
+        self.listener.hold(self, 0)
         protocol.connection_made(self.transport)
         if self.paused:
             protocol.pause_writing()
@@ -469,6 +472,13 @@ class Connection(asyncio.Protocol):
         self.early = bytearray()
         self.listener.hold(self, 0)
         self.is_serving, self.served, self.heard = False, True, self.loop.time()
+
+    def may_become_socket(self) -> bool:
+        """Whether it is known where the frames behind the head of the request begin.
+
+        It is not behind pipelined requests, nor when too much came before the answer.
+        """
+        return self.early.startswith(SOCKET_METHOD) and len(self.early) < EARLY_LIMIT
 
     def becomes_socket(self) -> None:
         """What comes behind the head of the request, by now or later, is frames of a WebSocket."""
@@ -530,3 +540,10 @@ class Connection(asyncio.Protocol):
         if self.task is not None:
             self.task.cancel()
         self.transport.abort()
+
+
+def connection_of(request: Any) -> Connection | None:
+    """The connection that an aiohttp request came over; None for one that has left."""
+    transport = request.transport
+    protocol = None if transport is None else transport.get_protocol()
+    return protocol if isinstance(protocol, Connection) else None

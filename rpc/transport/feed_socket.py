@@ -6,9 +6,12 @@ from typing import Any, Final
 
 from aiohttp import WSCloseCode, web
 
+from fastevm.rpc.transport.connection import connection_of
+from fastevm.rpc.transport.routes import EARLY_FRAMES
 from fastevm.sync import SlowReader
 
 PING_SECONDS: Final = 15.0
+READ_LIMIT: Final = 4_096  # bytes of a message of a reader, who has nothing to say
 SEND_SECONDS: Final = 10.0  # that one frame may take; more means that nobody reads
 
 
@@ -31,13 +34,20 @@ class FeedRoute:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Send every slice from now on until the reader leaves or falls behind."""
         packed = request.query.get("compress") == "br"
+        connection = connection_of(request)
+        if connection is not None and not connection.may_become_socket():
+            return web.Response(status=400, text=f"{EARLY_FRAMES}\n")
         try:
             reader = self.hub.open()
         except ConnectionRefusedError as error:
             return web.Response(status=429, text=f"{error}\n")
-        socket = web.WebSocketResponse(heartbeat=PING_SECONDS)
+        socket = web.WebSocketResponse(
+            heartbeat=PING_SECONDS, max_msg_size=READ_LIMIT, compress=False
+        )
         try:
             await socket.prepare(request)
+            if connection is not None:
+                connection.becomes_socket()
             self._sockets.add(socket)
             sender = asyncio.create_task(_send(socket, reader, packed=packed))
             try:

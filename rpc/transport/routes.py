@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 JSON_TYPE: Final = "application/json"
+EARLY_FRAMES: Final = "a WebSocket's frames must wait for the answer to its request"
 ACCEPTED_TYPES: Final = frozenset((JSON_TYPE, "application/json-rpc", "application/jsonrequest"))
 
 

@@ -100,6 +100,8 @@ def signed(claims: Any, *, alg: str = "HS256", secret: bytes = SECRET) -> str:
         (signed({"iat": 1000}, secret=bytes(32)), False), ("", False), ("a.b", False),
         ("\xe9.a.b", False), (signed({"iat": 1000})[:-1], False),
         (signed({"iat": 1000}) + "AAAA", False),
+        (signed({"iat": float("nan")}), False), (signed({"iat": float("inf")}), False),
+        (signed({"iat": 10**400}), False), (signed({"iat": 1000, "exp": 10**400}), False),
     ],
 )  # fmt: skip
 def test_tokens_of_the_engine_api(token: str, right: bool) -> None:
@@ -112,7 +114,8 @@ def test_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert keys.open("Bearer sixteen-characters") and keys.open("bearer  sixteen-characters")
     assert keys.open("Bearer " + signed({"iat": 1000}))
     for header in (None, "", "Bearer", "Bearer x", "Basic sixteen-characters", "sixteen-characters",
-                   "Bearer sixteen-characters x", "Bearer \xe9"):  # fmt: skip
+                   "Bearer sixteen-characters x", "Bearer \xe9", "Bearer \udcff",
+                   "Bearer a.b.\udcff"):  # fmt: skip
         assert not keys.open(header)
     assert not Keys("sixteen-characters").open("Bearer " + signed({"iat": 1000}))
 

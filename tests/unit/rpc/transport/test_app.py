@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import time
+import zlib
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -148,6 +150,24 @@ async def test_browsers_may_call(server: Server, http: aiohttp.ClientSession) ->
         assert response.status == 204
         assert response.headers["Access-Control-Allow-Origin"] == page["Origin"]
         assert "POST" in response.headers["Access-Control-Allow-Methods"]
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz"])
+@pytest.mark.parametrize("encoding", ["br", "gzip", "deflate", "zstd", "GZIP"])
+async def test_encoded_bodies_are_refused_and_never_decoded(
+    server: Server, http: aiohttp.ClientSession, path: str, encoding: str
+) -> None:
+    packed = zlib.compress(bytes(100_000_000), 9)[:9_000]
+    headers = JSON | {"Content-Encoding": encoding}
+    started = time.process_time()
+    for _ in range(20):
+        async with http.post(server.urls[0] + path, data=packed, headers=headers) as response:
+            assert response.status == (415 if path == "/" else 405)
+    assert time.process_time() - started < 1.0
+    async with http.post(
+        server.urls[0], data=CALL, headers=JSON | {"Content-Encoding": "identity"}
+    ) as response:
+        assert response.status == 200
 
 
 async def test_health_readiness_and_metrics(server: Server, http: aiohttp.ClientSession) -> None:

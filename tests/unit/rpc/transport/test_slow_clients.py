@@ -8,12 +8,14 @@ from typing import Any
 import aiohttp
 import pytest
 
+from fastevm.chain.metrics import MetricsRegistry
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.registry import METHODS, Method, Place
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport import connection as connections
 from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
 from fastevm.rpc.transport.server import Listener, Server
+from fastevm.sync.feed_hub import FeedHub
 
 from ..fakes import FakeNode, FakeSimulator, chain_of
 
@@ -42,6 +44,7 @@ async def make(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
     async def make(**limits: Any) -> Server:
         listener = Listener(DIALECTS["geth"], port=0)
         node, simulator = FakeNode(chain_of(3)), FakeSimulator()
+        node.feed = FeedHub(MetricsRegistry())  # type: ignore[attr-defined]
         server = Server(node, simulator, [listener], limits=Limits(**limits), threads=1)
         await server.start()
         servers.append(server)
@@ -156,7 +159,7 @@ async def test_answers_that_nobody_reads_are_bounded(make: Make) -> None:
     [
         HEAD + b"Content-Length: 2000000\r\n\r\n",
         HEAD + PAGE + b"Content-Length: 2000000\r\n\r\n",
-        UPGRADE + b"\x81\xff" + (2_000_000).to_bytes(8, "big") + b"mask",
+        b"\x81\xff" + (2_000_000).to_bytes(8, "big") + b"mask",
     ],
     ids=["fast-path", "aiohttp", "message"],
 )
@@ -164,7 +167,10 @@ async def test_unfinished_requests_are_bounded_together(make: Make, start: bytes
     server = await make(input_size=5 * MEGABYTE)
     http = server._open[0].http
     clients = [await connect(server) for _ in range(8)]
-    for _, writer in clients:
+    for reader, writer in clients:
+        if not start.startswith(HEAD):
+            writer.write(UPGRADE)
+            await reader.readuntil(b"\r\n\r\n")
         writer.write(start + b" " * MEGABYTE)
     async with asyncio.timeout(20):
         while server.metrics.get("connections_over_budget_total") < 3:
@@ -177,6 +183,68 @@ async def test_unfinished_requests_are_bounded_together(make: Make, start: bytes
         while http.connections:
             await asyncio.sleep(0.01)
     assert http.held == 0
+
+
+SLOW_CALL = HEAD + PAGE + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+FRAME = b"\x81\xfe\x00\xffmask"  # the head of one of 255 bytes
+PINGS = b"\x89\x80mask" * 40  # what its payload looks like
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        SLOW_CALL + UPGRADE + FRAME,
+        UPGRADE + PINGS * 300 + FRAME,
+        SLOW_CALL + UPGRADE[:-1],
+    ],
+    ids=["behind-a-request", "much-too-early", "head-in-two"],
+)
+async def test_frames_cannot_hide_where_they_begin(make: Make, start: bytes) -> None:
+    server = await make(arrival_time=0.5)
+    reader, writer = await connect(server)
+    writer.write(start)
+    if start.endswith(b"\r"):
+        await asyncio.sleep(0.2)
+        writer.write(b"\n" + FRAME)
+    ended = asyncio.create_task(ends(reader))
+    async with asyncio.timeout(2.5):  # the frame would be full after four seconds
+        while not ended.done():
+            await asyncio.sleep(0.1)
+            writer.write(b"\x89\x80mask"[: 0 if writer.is_closing() else None])
+
+
+async def test_an_unfinished_message_to_the_feed_ends_although_pongs_come(make: Make) -> None:
+    server = await make(arrival_time=0.5)
+    reader, writer = await connect(server)
+    writer.write(UPGRADE.replace(b"GET /", b"GET /feed"))
+    assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"\x01\x81maskx")
+    ended = asyncio.create_task(ends(reader))
+    async with asyncio.timeout(5):
+        while not ended.done():
+            await asyncio.sleep(0.1)
+            writer.write(b"" if writer.is_closing() else PONG)
+
+
+async def test_the_feed_takes_little_and_packs_nothing_anew(make: Make) -> None:
+    server = await make()
+    async with aiohttp.ClientSession() as session:
+        socket = await session.ws_connect(server.urls[0] + "/feed", compress=15)
+        assert not socket.compress
+        await socket.send_bytes(bytes(5_000))
+        message = await socket.receive(timeout=5)
+        assert message.data == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+
+
+async def test_a_socket_that_comes_before_aiohttp_is_loaded_lives(make: Make) -> None:
+    server = await make(arrival_time=0.3)
+    async with aiohttp.ClientSession() as session:
+        socket = await session.ws_connect(server.urls[0])
+        await asyncio.sleep(1)
+        await socket.send_bytes(BODY)
+        assert "result" in await socket.receive_json()
+        assert server._open[0].http.held == 0
+        await socket.close()
 
 
 async def test_what_is_answered_is_not_held(make: Make) -> None:

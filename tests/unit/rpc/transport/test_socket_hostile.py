@@ -172,3 +172,18 @@ async def test_broken_frames_end_only_their_connection(stand: Stand, frame: byte
 async def metrics(stand: Stand) -> str:
     async with stand.http.get(stand.server.urls[0] + "/metrics") as response:
         return await response.text()
+
+
+async def test_a_subscription_with_megabytes_of_topics_is_refused_unread(stand: Stand) -> None:
+    socket = (await stand.client()).socket
+    topics = ["0x" + "11" * 32] * 20_000
+    call = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["logs"]}
+    await socket.send_str(json.dumps(call | {"params": ["logs", {"topics": [topics]}]}))
+    refused = await socket.receive_json(timeout=ANSWER_SECONDS)
+    assert refused["error"] == {"code": -32602, "message": "params above 524288 bytes"}
+    largest = {
+        "address": [f"0x{number:040x}" for number in range(1000)],
+        "topics": [[f"0x{number:064x}" for number in range(1000)]] * 4,
+    }
+    await socket.send_str(json.dumps(call | {"params": ["logs", largest]}))
+    assert "result" in await socket.receive_json(timeout=ANSWER_SECONDS)
