@@ -12,6 +12,7 @@ from fastevm.rpc.backend import DevAccount
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA
 from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.calls import CALL, estimate_gas
 from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
@@ -31,6 +32,7 @@ def accounts(context: Context) -> list[str]:
 
 
 @method("eth_sendTransaction", CALL, place=Place.WORKER)
+@long_running
 def send_transaction(context: Context, request: CallRequest) -> str:
     """Sign a transaction of a development account, submit it and return its hash.
 
@@ -42,6 +44,7 @@ def send_transaction(context: Context, request: CallRequest) -> str:
 
 
 @method("eth_signTransaction", CALL, place=Place.WORKER)
+@long_running
 def sign_transaction(context: Context, request: CallRequest) -> Json:
     """Sign a transaction of a development account, filled in as by eth_sendTransaction."""
     transaction = signed(context, request)

@@ -47,11 +47,14 @@ WORD: Final = Param(lambda value: decode_storage_slot(value)[0])
 
 
 def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
-    """Register one handler under several names, in a worker thread."""
+    """Register one handler under several names, in the lane of long jobs.
+
+    Each waits for the lock of the builder, which a request for many blocks holds for seconds.
+    """
 
     def register(handler: Handler) -> Handler:
         for name in names:
-            method(name, *params, place=Place.WORKER)(handler)
+            method(name, *params, place=Place.WORKER)(long_running(handler))
         return handler
 
     return register
@@ -74,7 +77,6 @@ def attempt(action: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 
 @methods(["evm_mine"], Param(decode_mine, optional=True))
-@long_running
 def evm_mine(context: Context, wanted: dict[str, int] | None) -> str:
     """Make a block now, or several, the first with the given timestamp; return 0x0."""
     found = wanted or {}
@@ -84,7 +86,6 @@ def evm_mine(context: Context, wanted: dict[str, int] | None) -> str:
 
 
 @methods(["anvil_mine", "hardhat_mine"], OPTIONAL_NUMBER, OPTIONAL_NUMBER)
-@long_running
 def mine(context: Context, count: int | None, interval: int | None) -> bool:
     """Make ``count`` blocks now (1), ``interval`` seconds apart; return true."""
     attempt(control(context).mine, 1 if count is None else count, interval=interval)

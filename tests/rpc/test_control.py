@@ -1,12 +1,15 @@
 """Control methods of a development chain over HTTP, under the names that its tools use."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
+from fastevm.wire.text.hex import hex_bytes
 
 from .test_dev_node import RECEIVER, SENDER, Client
 
@@ -115,3 +118,18 @@ def test_bad_input_is_refused_and_changes_nothing(
 def test_where_others_make_the_blocks_nobody_has_control(elsewhere: Client) -> None:
     error = elsewhere.ask("evm_mine")["error"]
     assert error == {"code": -32000, "message": "this node does not build its own blocks"}
+
+
+def test_control_that_waits_for_the_builder_leaves_a_worker_free() -> None:
+    node = dev_node(mining=Mining.MANUAL)
+    account = hex_bytes(node.accounts[0].address)
+    with ServerThread(node) as server, ThreadPoolExecutor() as pool:
+        clients = [Client(server.url("preconf")) for _ in range(server.server.workers.threads)]
+        with node.producer.lock:  # as a request for many blocks holds it
+            waiting = [pool.submit(one.result, "evm_increaseTime", 1) for one in clients]
+            time.sleep(0.2)
+            client = Client(server.url("preconf"))
+            assert client.result("eth_getProof", account, [], "latest")["address"] == account
+            assert not any(one.done() for one in waiting)
+        for one in waiting:
+            assert one.result(timeout=5)
