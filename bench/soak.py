@@ -19,7 +19,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -103,23 +103,27 @@ class Tally:
 
 
 class Soak:
-    """Two nodes in processes of their own, with their chains under ``home``."""
+    """Two nodes in processes of their own, with their chains under ``homes``: the builder's first,
+    then the follower's.
+    """
 
-    def __init__(self, home: Path, options: argparse.Namespace) -> None:
-        self.options, self.home = options, home
+    def __init__(self, homes: tuple[Path, Path], options: argparse.Namespace) -> None:
+        self.options = options
+        self.homes = dict(zip(("builder", "follower"), homes, strict=True))
+        logs = {name: home / "node.err" for name, home in self.homes.items()}
         interval = str(options.slice_interval)
         times = ("--block-time", str(options.block_time), "--slice-interval", interval)
-        files = ("--datadir", str(home / "builder"))
+        files = ("--datadir", str(self.homes["builder"] / "chain"))
         self.builder = fastevm_node(
-            *times, *files, module=("fastevm.bench.node.faulty_node",), log=home / "builder.err"
+            *times, *files, module=("fastevm.bench.node.faulty_node",), log=logs["builder"]
         )
         self.builder.start()
         self.clients = LoopThread()
         self.link = CutLink(self.clients, self.builder.port)
-        files = ("--datadir", str(home / "follower"))
+        files = ("--datadir", str(self.homes["follower"] / "chain"))
         feed = f"ws://{HOST}:{self.link.port}/feed"
         source = ("--upstream-url", f"http://{HOST}:{self.link.port}", "--preconf-url", feed)
-        self.follower = fastevm_node(*times, *files, *source, log=home / "follower.err")
+        self.follower = fastevm_node(*times, *files, *source, log=logs["follower"])
         self.follower.start()
         self.nodes = {"builder": self.builder, "follower": self.follower}
         self.load = Load()
@@ -299,8 +303,8 @@ class Soak:
 
     def _fill_disk(self, name: str) -> None:
         """Let a node write nothing for a few blocks: it answers all the same, and then goes on."""
-        node, is_own = self.nodes[name], self.options.home is not None
-        directory = self.home if is_own else self.home / name
+        node, is_own = self.nodes[name], self.options.homes is not None
+        directory = self.homes[name] if is_own else self.homes[name] / "chain"
         with full_disk(node.pid, directory, is_own=is_own):
             if name == "builder":  # what is left of the last page of a file may last for a block
                 text = "a builder without a disk calls itself ready"
@@ -478,13 +482,21 @@ def main() -> int:
     parser.add_argument("--hostile-rate", type=float, default=5.0, help="attacks per second (5)")
     parser.add_argument("--reads", type=float, default=5.0, help="compared reads per second (5)")
     parser.add_argument(
-        "--home", type=Path, help="an empty small file system, which is filled to be a full disk"
+        "--homes",
+        type=Path,
+        nargs=2,
+        metavar=("BUILDER", "FOLLOWER"),
+        help="two small file systems, each filled for a while so that its node's disk is full",
     )
     parser.add_argument("--block-time", type=int, default=2000, metavar="MS")
     parser.add_argument("--slice-interval", type=int, default=200, metavar="MS")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fastevm-soak-", dir=options.home) as home:
-        soak = Soak(Path(home), options)
+    with ExitStack() as stack:
+        homes = [
+            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fastevm-soak-", dir=home)))
+            for home in options.homes or (None, None)
+        ]
+        soak = Soak((homes[0], homes[1]), options)
         try:
             found = soak.run()
         finally:

@@ -4,6 +4,7 @@ Nodes behind a load balancer differ by a block or two. A block that one of them 
 nothing; only another hash at the same height does, and only once a later head has confirmed it.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
@@ -22,6 +23,7 @@ USUAL_BLOCK_SECONDS: Final = 2.0  # until it is measured
 SLOW_BLOCK_SECONDS: Final = 5.0
 SHORTEST_BLOCK_SECONDS: Final = 0.05
 LONGEST_BLOCK_SECONDS: Final = 60.0
+PASS_SECONDS: Final = 2.0  # that a look at the chain may take beyond the pause before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,9 @@ class Chain:
         self.node, self.chain_id, self.policy = node, chain_id, policy
         self.block_seconds = USUAL_BLOCK_SECONDS
         self._paced = False
+        self._number = -1  # the newest block seen, in seconds of the monotonic clock since when,
+        self._still_since = self._looked = -math.inf  # and the last look
+        self._awaited = False
 
     def check_id(self, told: Answer) -> None:
         """Raise :class:`WrongChain` unless the node's chain is the token's."""
@@ -133,9 +138,35 @@ class Chain:
         self.block_seconds = min(max(seconds, SHORTEST_BLOCK_SECONDS), LONGEST_BLOCK_SECONDS)
         self._paced = head.number - begin.number >= PACE_BLOCKS
 
+    def look(self, head: Head, now: float) -> None:
+        """Follow the time between blocks: at ``now``, in monotonic seconds, the node told ``head``.
+
+        A head that stands still makes it longer, several blocks at once make it shorter. Only a
+        look counts that follows a :meth:`pause` about as closely as that asked for: at other times
+        a node that mines on demand has nothing to do.
+        """
+        steady = self._awaited and now - self._looked <= 2 * self._poll_seconds + PASS_SECONDS
+        self._looked, self._awaited = now, False
+        advanced = head.number - self._number
+        since = self._still_since if steady else now
+        seconds = self.block_seconds
+        if advanced <= 0:
+            self._still_since = since
+            seconds = max(seconds, min(now - since, LONGEST_BLOCK_SECONDS))
+        else:
+            self._number, self._still_since = head.number, now
+            if steady and advanced > 1:
+                seconds = min(seconds, max((now - since) / advanced, SHORTEST_BLOCK_SECONDS))
+        if seconds != self.block_seconds:
+            self.block_seconds, self._paced = seconds, True  # newer than what old blocks tell
+
+    def pause(self) -> float:
+        """Seconds until the next look at what is on its way: a few looks in a block."""
+        self._awaited = True
+        return self._poll_seconds
+
     @property
-    def poll_seconds(self) -> float:
-        """How long to wait between two looks at what is on its way: a few of them in a block."""
+    def _poll_seconds(self) -> float:
         looks = 2 if self.block_seconds > SLOW_BLOCK_SECONDS else 3
         return max(self.policy.poll, self.block_seconds / looks)
 

@@ -545,7 +545,7 @@ class Merchant:
                 break
             if time.monotonic() > deadline:
                 raise refused
-            await asyncio.sleep(self.chain.poll_seconds)
+            await asyncio.sleep(self.chain.pause())
         return await self.wait(order.id, until, max(0.0, deadline - time.monotonic()))
 
     async def _submit_capture(self, order: Order, force: bool) -> None:
@@ -614,7 +614,7 @@ class Merchant:
             with contextlib.suppress(PaymentError):
                 await self.reconcile()
             if (await self.order(order_id)).version == order.version:
-                await asyncio.sleep(min(self.chain.poll_seconds, timeout))
+                await asyncio.sleep(min(self.chain.pause(), timeout))
 
     # --- giving back ------------------------------------------------------------------------------
 
@@ -749,7 +749,7 @@ class Merchant:
                 await self.reconcile()
             again = await to_thread(self.store.movement, key)
             if again == movement:
-                await asyncio.sleep(min(self.chain.poll_seconds, timeout))
+                await asyncio.sleep(min(self.chain.pause(), timeout))
 
     # --- reconciling ------------------------------------------------------------------------------
 

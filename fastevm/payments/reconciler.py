@@ -174,7 +174,7 @@ class Reconciler:
             moving = await to_thread(self._moving)
         except PaymentError:
             moving = False
-        usual = self.chain.poll_seconds if moving else policy.scan_every
+        usual = self.chain.pause() if moving else policy.scan_every
         if not failures:
             return usual
         return float(min(max(policy.poll, 0.05) * 2 ** min(failures, 16), LONGEST_PAUSE))

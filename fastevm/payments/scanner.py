@@ -84,6 +84,7 @@ class Scanner:
 
     async def _scan(self, head: Head | None, told: Sequence[Answer]) -> list[str]:
         head = head or _known(await self.node.call("eth_getBlockByNumber", "latest", False))
+        self.chain.look(head, time.monotonic())
         points = await to_thread(self.store.checkpoints, self.scope)
         if self._is_behind(head, points):
             return []

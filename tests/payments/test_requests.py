@@ -19,16 +19,7 @@ from .remote import VALUE, Remote, file_store
 MOST_REQUESTS = 12
 # Block times in ms and seconds of latency; the slow ones only when asked for.
 QUICK = [(200, 0.05), (2_000, 0.02)]
-MISJUDGED = pytest.mark.xfail(
-    strict=True,
-    reason="the first blocks of this chain are a second apart, so it is polled as a fast one",
-)
-SLOW = [
-    pytest.param(12_000, 0.05, marks=MISJUDGED),
-    pytest.param(12_000, 0.3, marks=MISJUDGED),
-    (2_000, 0.3),
-    (200, 0.3),
-]
+SLOW = [(12_000, 0.05), (12_000, 0.3), (2_000, 0.3), (200, 0.3)]
 MATRIX = [*QUICK, *(SLOW if os.environ.get("FASTEVM_PAYMENT_MATRIX") else [])]
 ELSEWHERE = [(12_000, 0.3), (2_000, 0.3), (200, 0.3), (200, 0.05)]
 

@@ -93,14 +93,14 @@ cdef class Bundles:
             blocks = member(payload, "blockStateCalls")
             if len(payload) != 1:
                 self.read_members(bundle, payload)
+        elif isinstance(payload, list | tuple):
+            return self.read_calls(block_at(self.plan, bundle.block), payload)
         elif isinstance(payload, SimulatePayload):
             blocks = payload.blocks
             bundle.validation = payload.validation
             bundle.trace_transfers = payload.trace_transfers
             if payload.has_extras:
                 bundle.route = RUN_AS_CHAIN
-        elif isinstance(payload, list | tuple):
-            return self.read_calls(block_at(self.plan, bundle.block), payload)
         else:
             raise ValueError(f"a payload is an object, not {type(payload).__name__}")
         if not blocks:
