@@ -132,6 +132,12 @@ class DataDirectory:
                 f"with `fastevm db repair`"
             )
         records = [self.path / name for name in MEMBERS if name not in missing]
+        short = [path for path in records if path.stat().st_size < HEADER_BYTES]
+        if is_claimed and short:
+            raise StorageError(
+                f"{short[0]} has lost its content, even its header: restore it from a copy, or "
+                f"accept the loss with `fastevm db repair`"
+            )
         if not is_claimed and any(path.stat().st_size > HEADER_BYTES for path in records):
             raise StorageError(
                 f"{self.path} lacks {GENESIS_NAME}: restore it from a copy, or give the genesis to "

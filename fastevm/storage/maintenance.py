@@ -192,9 +192,10 @@ def _repair_file(path: Path, label: bytes) -> list[str]:
 
 
 def _repair_header(path: Path, header: bytes) -> list[str]:
-    found = path.open("rb").read(len(header)).ljust(len(header), b"\0")
-    flipped = (int.from_bytes(found, "big") ^ int.from_bytes(header, "big")).bit_count()
-    if flipped > MAX_FLIPPED_BITS:
+    found = path.open("rb").read(len(header))
+    padded = found.ljust(len(header), b"\0")
+    flipped = (int.from_bytes(padded, "big") ^ int.from_bytes(header, "big")).bit_count()
+    if flipped > MAX_FLIPPED_BITS and not header.startswith(found):
         raise StorageError(f"{path} is no file of this version and chain: move it away first")
     aside = copy_aside(path, DAMAGED_SUFFIX)
     with path.open("r+b") as file:

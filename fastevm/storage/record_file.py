@@ -125,7 +125,11 @@ class RecordFile:
                 raise CorruptFile(self.path, found.start, count, after)
 
     def clear(self) -> None:
-        """Remove all records."""
+        """Remove all records. The header stays, also of a process that dies meanwhile."""
+        if self.size >= len(self._header):
+            os.ftruncate(self._file, len(self._header))
+            self.size = len(self._header)
+            return
         os.ftruncate(self._file, 0)
         self.size = 0
         self._write(self._header)

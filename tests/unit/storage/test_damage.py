@@ -117,6 +117,33 @@ def test_a_missing_file_is_an_error_and_changes_nothing(home: Home, name: str) -
     assert sorted(path.name for path in home.path.iterdir()) == before
 
 
+@pytest.mark.parametrize("size", [0, 30, 59])
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_file_without_a_whole_header_is_an_error_and_is_repaired_on_request(
+    home: Home, name: str, size: int
+) -> None:
+    os.truncate(home.path / name, size)
+    with pytest.raises(StorageError, match=f"{name} has lost its content"):
+        home.open()
+    assert (home.path / name).stat().st_size == size
+    assert any(report.problems for report in verify(home.path))
+    assert db(home, "repair") == 0
+    assert home.open().chain.head.number == (0 if name == "blocks.log" else BLOCKS)
+    home.close()
+
+
+def test_clearing_a_file_never_takes_its_header(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "file", b"label")
+    empty = (tmp_path / "file").read_bytes()
+    file.append(1, b"payload")
+    truncated = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "ftruncate", lambda _, size: truncated.append(size))
+        file.clear()
+    assert truncated == [len(empty)]
+    file.close()
+
+
 def test_a_missing_file_is_made_anew_on_request(home: Home, tmp_path: Path) -> None:
     copy, before = tmp_path / "genesis.json", chain_of(home)
     copy.write_bytes((home.path / "genesis.json").read_bytes())
