@@ -35,6 +35,7 @@ cdef class SimpleCaller:
     cdef bytes ancestors
     cdef Plan plan                # of the one call
     cdef object view
+    cdef bint is_open             # `tx` is whole
     cdef Tx tx
     cdef TxOptions options
     cdef TxResult result

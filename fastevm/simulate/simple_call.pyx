@@ -86,6 +86,7 @@ cdef class SimpleCaller:
         that contradict."""
         cdef PlannedCall* call
         cdef Refusal refused
+        self.is_open = False
         if view is not self.view:
             self.attach(view)
         self.plan.clear()
@@ -95,6 +96,7 @@ cdef class SimpleCaller:
             raise exception_of(&refused, {})
         call_transaction(&self.tx, call, &self.schedule.c, self.context.chain_id)
         self.show_fees(request)
+        self.is_open = True
 
     cdef int show_fees(self, object request) except -1:
         """BASEFEE reads 0 to a call that offers no price, and BLOBBASEFEE likewise."""
@@ -121,11 +123,13 @@ cdef class SimpleCaller:
     def run(self, gas: int) -> SimpleOutcome:
         """Run the request with this much gas, from the view's state.
 
-        Raises InvalidTransaction, or SimulationError when cancelled.
+        Raises InvalidTransaction, or SimulationError when cancelled; RuntimeError without a request.
         """
         cdef uint64_t limit = gas
         cdef TxError error = TX_OUT_OF_MEMORY
         cdef bint capped = False
+        if not self.is_open:
+            raise RuntimeError("no request is open")
         with nogil:
             world_begin(self.world, &self.reader)
             self.world.log_transfers = False

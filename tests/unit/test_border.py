@@ -257,15 +257,19 @@ import fastevm
 SKIPPED_PACKAGES = ("__main__", ".testing", ".bench", ".rpc", ".payments")
 
 def classes():
+    seen = set()
     for found in pkgutil.walk_packages(fastevm.__path__, "fastevm."):
         if any(part in found.name for part in SKIPPED_PACKAGES):
             continue
         module = importlib.import_module(found.name)
         if (getattr(module, "__file__", "") or "").endswith(".so"):
-            yield from (c for c in vars(module).values()
-                        if inspect.isclass(c) and c.__module__ == found.name)
+            # some classes give the package that exports them as their module
+            made = {c for c in vars(module).values() if inspect.isclass(c)
+                    and c.__module__.partition(".")[0] == "fastevm" and c not in seen}
+            seen |= made
+            yield from made
 
-ARGUMENTS = ((), (None,), (OTHER,), (OTHER, 1), (0, 0), (None, None, None), ({},), ([],),
+ARGUMENTS = ((), (None,), (0,), (1,), (OTHER,), (OTHER, 1), (0, 0), (None, None, None), ({},), ([],),
              (b"x" * 100,), ("x",), (2**300,), (-1,))
 SKIPPED = ("__class__", "__init_subclass__", "__subclasshook__")
 
@@ -278,9 +282,15 @@ def try_all(kind):
             continue
         if name in SKIPPED or not callable(member):
             continue
-        for arguments in (*ARGUMENTS, (made,)):
+        for arguments in (*ARGUMENTS, (made,), (made, made, made)):
             try:
                 member(*arguments)
+            except Exception:
+                pass
+    for name in dir(made):
+        for change in (lambda: setattr(made, name, None), lambda: delattr(made, name)):
+            try:
+                change()
             except Exception:
                 pass
 

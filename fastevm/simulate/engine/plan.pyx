@@ -205,8 +205,13 @@ cdef class Plan:
         return self.blocks.count == 0
 
     def check_call(self, chain_id: int) -> None:
-        """SimulationError for a first call whose fees or chain contradict."""
+        """SimulationError for a first call whose fees or chain contradict.
+
+        IndexError without calls.
+        """
         cdef Refusal refusal
+        if self.calls.count == 0:
+            raise IndexError("the plan has no calls")
         if not call_check(call_at(self, 0), chain_id, &refusal):
             raise exception_of(&refusal, self.faults)
 
