@@ -10,6 +10,10 @@ from fastevm.tracing.observer cimport Observer
 from fastevm.tracing.seen_storage cimport SeenStorage
 
 
+# The message of a frame's end; empty for success.
+cdef bytes frame_end_message(const LeaveRecord* frame)
+
+
 # Renders each step after it was executed; subclasses implement `render`.
 cdef class StepObserver(Observer):
     cdef JsonText writer

@@ -102,7 +102,6 @@ cdef bytes step_halt_message(const StepRecord* step):
     return halt_message(text, step.op, step.stack_height).encode("ascii")
 
 
-# The message of a frame's end; empty for success.
 cdef bytes frame_end_message(const LeaveRecord* frame):
     if frame.status == STOPPED:
         return b""

@@ -11,8 +11,7 @@ from fastevm.execution.transaction import Transaction
 from fastevm.simulate.values import CallOutcome
 from fastevm.state.layer import Layer
 from fastevm.tracing.access_observer import AccessObserver
-from fastevm.tracing.call_tree import CallTree, call_json
-from fastevm.tracing.frame_observer import FrameObserver
+from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.observer import Observer
 from fastevm.tracing.prestate import PrestateOptions, accessed_slots, prestate_json
 from fastevm.tracing.spool import Spool
@@ -36,7 +35,7 @@ class Finished:
 
 
 class Tracer(Protocol):
-    """Traces one transaction; ``result`` is a JSON value, or raw JSON."""
+    """Traces one transaction; ``result`` is a JSON value, raw JSON, or ``SpooledText`` of it."""
 
     @property
     def observer(self) -> Observer: ...
@@ -70,18 +69,18 @@ class CallTracer:
 
     needs_states = False
 
-    def __init__(self, config: Mapping[str, Any], budget: int) -> None:
+    def __init__(self, config: Mapping[str, Any], budget: int, spool: Spool | None) -> None:
         self.with_log = _flag(config, "withLog", "callTracerConfig")
-        self.tree = CallTree(only_top=_flag(config, "onlyTopCall", "callTracerConfig"))
-        self.observer: FrameObserver = FrameObserver(self.tree.feed, budget=budget)
+        only_top = _flag(config, "onlyTopCall", "callTracerConfig")
+        self.observer: CallTree = CallTree(budget=budget, only_top=only_top, spool=spool)
 
     def result(self, finished: Finished) -> Any:
-        return call_json(
-            self.tree,
-            finished.outcome,
+        text = self.observer.text(
             gas_limit=finished.transaction.gas_limit,
-            with_log=self.with_log,
+            gas_used=finished.outcome.gas_used,
+            logs=finished.outcome.logs if self.with_log else (),
         )
+        return msgspec.Raw(text) if isinstance(text, bytes) else text
 
 
 class PrestateTracer:
@@ -89,7 +88,7 @@ class PrestateTracer:
 
     needs_states = True
 
-    def __init__(self, config: Mapping[str, Any], budget: int) -> None:
+    def __init__(self, config: Mapping[str, Any], budget: int, _: Spool | None) -> None:
         struct = "prestateTracerConfig"
         self.options = PrestateOptions(
             diff=_flag(config, "diffMode", struct),
@@ -119,7 +118,7 @@ def _always_accessed(finished: Finished) -> Iterable[bytes]:
         yield target
 
 
-_TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int], Tracer]]] = {
+_TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int, Spool | None], Tracer]]] = {
     CALL_TRACER: CallTracer,
     "prestateTracer": PrestateTracer,
 }
@@ -135,7 +134,7 @@ def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -
     make = _TRACERS.get(request.tracer)
     if make is None:
         raise TracingError(unknown_tracer(request.tracer))
-    return make(request.config or {}, budget)
+    return make(request.config or {}, budget, spool)
 
 
 def unknown_tracer(name: str) -> str:

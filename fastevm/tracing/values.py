@@ -8,8 +8,7 @@ from typing import Any, Final
 from fastevm.errors import FastevmError
 
 TRACE_BYTES_LIMIT: Final = 128 * 1024 * 1024  # of one request: records kept, or JSON rendered
-# The same for call trees: they become Python values, about six times as large, and their text is
-# made at once.
+# The same for call trees, whose records stay in memory until the run is over.
 CALLS_BYTES_LIMIT: Final = 32 * 1024 * 1024
 DEFAULT_TIMEOUT: Final = 5.0  # seconds for one transaction
 MAX_TIMEOUT: Final = 60.0  # seconds; longer requests are reduced to it

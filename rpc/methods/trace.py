@@ -184,7 +184,9 @@ def _answer_of(parts: list[bytes | SpooledText]) -> Answer:
 
 
 def _parts_of(trace: Any) -> list[bytes | SpooledText]:
-    """The JSON text of a trace; struct logs, its last member, may lie in a spool."""
+    """The JSON text of a trace; all of it, or struct logs, its last member, may lie in a spool."""
+    if isinstance(trace, SpooledText):
+        return [trace]
     steps = trace.get(STEPS) if isinstance(trace, dict) else None
     if not isinstance(steps, SpooledText):
         return [encode(trace)]

@@ -1,11 +1,12 @@
 """callTracer: the tree, its texts, and where logs belong."""
 
+import gc
 from typing import Any
 
 import pytest
 
 from fastevm.simulate.values import CallRequest
-from fastevm.tracing import TraceRequest, trace_call
+from fastevm.tracing import Spool, SpooledText, SpoolRoom, TraceRequest, TracingError, trace_call
 from fastevm.wire.text.hex import hex_bytes
 
 from ..interpreter.programs import asm, returning
@@ -139,3 +140,41 @@ def test_calls_hundreds_deep_are_rendered() -> None:
     request = CallRequest(sender=SENDER, to=MAIN, gas=50_000_000)
     answer = trace_call(view_of({MAIN: {"code": code}}), request, TraceRequest(tracer="callTracer"))
     assert 500 < bytes(answer).count(b'"calls":[{') <= 1024
+
+
+LOOPED_CALLS = bytes.fromhex("5b5f5f5f5f5f60045af1505f56")  # of the identity contract
+MEGABYTE = 1 << 20
+
+
+def looped_calls(gas: int, spool: Spool | None = None) -> Any:
+    request = CallRequest(sender=SENDER, to=MAIN, gas=gas)
+    view = view_of({MAIN: {"code": LOOPED_CALLS}})
+    return trace_call(view, request, TraceRequest(tracer="callTracer"), spool=spool)
+
+
+def test_a_large_tree_is_written_without_python_values() -> None:
+    """Values of 7,000 calls were made and freed with the GIL, which the event loop waits for."""
+    calls = bytes(looped_calls(10**6)).count(b'"type"')
+    before = gc.get_stats()[0]["collections"], gc.get_threshold()
+    gc.set_threshold(calls // 10)
+    try:
+        assert bytes(looped_calls(10**6)).count(b'"type"') == calls > 5_000
+    finally:
+        gc.set_threshold(*before[1])
+    assert gc.get_stats()[0]["collections"] - before[0] <= 2
+
+
+def test_a_large_tree_goes_to_the_spool() -> None:
+    room = SpoolRoom(64 * MEGABYTE)
+    short, whole = looped_calls(10**5, Spool(room)), looped_calls(2 * 10**6)
+    assert bytes(short) == bytes(looped_calls(10**5))
+    spooled = looped_calls(2 * 10**6, Spool(room))
+    assert isinstance(spooled, SpooledText)
+    assert spooled.size > 2 * MEGABYTE
+    assert spooled.read(0, spooled.size) == bytes(whole)
+    assert room.used == spooled.size
+
+
+def test_a_tree_beyond_the_room_of_the_spool_is_an_error() -> None:
+    with pytest.raises(TracingError, match="fill the 1000000 bytes"):
+        looped_calls(2 * 10**6, Spool(SpoolRoom(10**6)))

@@ -1,0 +1,17 @@
+"""The tree of calls of a transaction, in the format of go-ethereum's callTracer."""
+
+from collections.abc import Sequence
+
+from fastevm.simulate.values import SimulatedLog
+from fastevm.tracing.observer import Observer
+from fastevm.tracing.spool import Spool, SpooledText
+
+def log_text(log: SimulatedLog, index: int, position: int) -> bytes: ...
+
+class CallTree(Observer):
+    def __init__(
+        self, *, budget: int = ..., only_top: bool = False, spool: Spool | None = None
+    ) -> None: ...
+    def text(
+        self, *, gas_limit: int, gas_used: int, logs: Sequence[SimulatedLog]
+    ) -> bytes | SpooledText: ...

@@ -1,0 +1,367 @@
+"""The tree of calls of a transaction, in the format of go-ethereum's callTracer.
+
+The records of all frames stay as they are until the run is over. Then they are linked and written
+as JSON text, without the GIL and without Python values; long text goes to a spool as it comes.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from fastevm.interpreter.machine cimport (
+    CALLCODE_MESSAGE,
+    CREATE2_MESSAGE,
+    CREATE_MESSAGE,
+    DELEGATECALL_MESSAGE,
+    STATICCALL_MESSAGE,
+    Machine,
+)
+from fastevm.interpreter.status cimport REVERTED, RUNNING, STOPPED
+from fastevm.interpreter.tracer cimport (
+    TRACE_ENTER,
+    TRACE_SELFDESTRUCT,
+    EnterRecord,
+    LeaveRecord,
+    StepTrace,
+    TraceHead,
+)
+from fastevm.primitives.buffer cimport buffer_append, buffer_free
+from fastevm.primitives.hashes cimport Address
+from fastevm.spec.constants cimport CALL_DEPTH_LIMIT
+from fastevm.tracing.observer cimport Observer
+from fastevm.tracing.step_loggers cimport frame_end_message
+from fastevm.wire.text.json_writer cimport (
+    json_free,
+    json_hex,
+    json_put,
+    json_quantity,
+    json_quantity_word,
+    json_raw,
+    json_string,
+)
+
+from collections.abc import Sequence
+
+import msgspec
+
+from fastevm.interpreter.tracer import MESSAGE_KINDS
+from fastevm.simulate.engine.revert import revert_reason
+from fastevm.simulate.values import SimulatedLog
+from fastevm.tracing.spool import Spool, SpooledText
+from fastevm.tracing.values import TRACE_BYTES_LIMIT
+from fastevm.wire.text.hex import hex_bytes, quantity
+
+
+cdef enum:
+    SPILL_AT = 1024 * 1024
+    MOST_OPEN = CALL_DEPTH_LIMIT + 3      # with a frame that is refused, and a SELFDESTRUCT in it
+
+
+# Of every kind of message; the texts live as long as the module.
+cdef const char* KIND_NAMES[TRACE_SELFDESTRUCT + 1]
+KIND_TEXTS = [name.encode() for name in MESSAGE_KINDS]
+
+
+cdef int fill_kind_names() except -1:
+    cdef bytes text
+    cdef int kind
+    for kind in range(TRACE_SELFDESTRUCT + 1):
+        text = KIND_TEXTS[kind]
+        KIND_NAMES[kind] = text
+    return 0
+
+
+fill_kind_names()
+
+
+cdef inline const uint8_t* input_of(const EnterRecord* r) noexcept nogil:
+    return <const uint8_t*>r + sizeof(EnterRecord)
+
+
+cdef inline const uint8_t* output_of(const LeaveRecord* r) noexcept nogil:
+    return <const uint8_t*>r + sizeof(LeaveRecord)
+
+
+cdef inline bint has_failed(const LeaveRecord* r) noexcept nogil:
+    return r.status != RUNNING and r.status != STOPPED
+
+
+def log_text(log: SimulatedLog, index: int, position: int) -> bytes:
+    """A log as JSON text. ``index`` in the block, ``position``: calls of its frame before it."""
+    return msgspec.json.encode({
+        "address": hex_bytes(log.address),
+        "topics": [hex_bytes(topic) for topic in log.topics],
+        "data": hex_bytes(log.data),
+        "index": quantity(index),
+        "position": quantity(position),
+    })
+
+
+cdef class CallTree(Observer):
+    """Keeps the records of frames. ``budget``: bytes of them after which the run stops;
+    ``overflowed`` is set then. ``only_top``: show the top frame alone."""
+
+    def __init__(
+        self,
+        *,
+        size_t budget=TRACE_BYTES_LIMIT,
+        bint only_top=False,
+        spool: Spool | None = None,
+    ) -> None:
+        self.trace = StepTrace(steps=False, calls=True, limit=budget + 1)
+        self.budget, self.only_top = budget, only_top
+        self.spool, self.spills = spool, spool is not None
+
+    def __dealloc__(self) -> None:
+        buffer_free(&self.nodes)
+        buffer_free(&self.owners)
+        json_free(&self.writer)
+
+    @property
+    def kept(self) -> int:
+        """Bytes of records."""
+        return self.trace.c.records.size
+
+    cdef bint observe(self, Machine* m) noexcept nogil:
+        self.overflowed = self.trace.c.records.size > self.budget
+        return not self.overflowed
+
+    def text(
+        self, *, uint64_t gas_limit, uint64_t gas_used, logs: Sequence[SimulatedLog]
+    ) -> object:
+        """The answer of callTracer: JSON as bytes, or where in the spool it is. Once only.
+
+        The top frame has the gas of the whole transaction, ``logs`` are those of its outcome; none
+        are shown if they are empty. TracingError without room in the spool.
+        """
+        cdef bint done
+        self.logs, self.shows_logs = logs, bool(logs)
+        with nogil:
+            done = self.link() and self.write(gas_limit, gas_used)
+            buffer_free(&self.trace.c.records)
+            buffer_free(&self.nodes)
+            buffer_free(&self.owners)
+        if self.error is not None:
+            raise self.error
+        if not done or self.writer.starved:
+            raise MemoryError("no memory for a trace")
+        cdef size_t size = self.writer.out.size
+        if self.spilled == 0 and (not self.spills or self.spool.fits_in_memory(size)):
+            return self.writer.out.bytes[:size]
+        self.spill_now()
+        return SpooledText(self.spool, self.start, self.spilled)
+
+    # ----------------------------------------------------------------------------------------------
+    # frames and logs
+
+    cdef bint link(self) noexcept nogil:
+        cdef const uint8_t* at = self.trace.c.records.bytes
+        cdef const uint8_t* end = at + self.trace.c.records.size
+        cdef uint32_t[MOST_OPEN] open_nodes
+        cdef uint32_t depth = 0, count = 0
+        cdef const TraceHead* head
+        cdef CallNode* node
+        while at < end:
+            head = <const TraceHead*>at
+            if head.kind == TRACE_ENTER:
+                if depth != 0 and not self.count_logs(
+                    (<const EnterRecord*>head).log_count, open_nodes[depth - 1]
+                ):
+                    return False
+                node = NULL
+                if depth != 0:
+                    node = <CallNode*>self.nodes.bytes + open_nodes[depth - 1]
+                if depth == MOST_OPEN or self.enter(<const EnterRecord*>head, node) == NULL:
+                    return False
+                open_nodes[depth] = count
+                depth += 1
+                count += 1
+            else:
+                depth -= 1
+                if not self.count_logs((<const LeaveRecord*>head).log_count, open_nodes[depth]):
+                    return False
+                node = <CallNode*>self.nodes.bytes + open_nodes[depth]
+                node.left = <const LeaveRecord*>head
+            at += head.size
+        self.assign_logs()
+        return count != 0
+
+    cdef CallNode* enter(self, const EnterRecord* r, const CallNode* parent) noexcept nogil:
+        cdef CallNode node
+        cdef size_t at = self.nodes.size
+        node.entered, node.left = r, NULL
+        node.runs_as, node.caller = r.recipient, r.caller
+        node.calls, node.first_log = 0, NO_LOG
+        if parent == NULL:
+            self.first_log = r.log_count
+        else:
+            if r.message_kind == DELEGATECALL_MESSAGE or r.message_kind == CALLCODE_MESSAGE:
+                node.runs_as = parent.runs_as
+            if r.message_kind == DELEGATECALL_MESSAGE:
+                node.caller = parent.runs_as
+            if not self.only_top:
+                (<CallNode*>parent).calls += 1
+        if not buffer_append(&self.nodes, &node, sizeof(CallNode)):
+            return NULL
+        return <CallNode*>(self.nodes.bytes + at)
+
+    # Logs added between two records belong to the frame that ran between them; a lower number of
+    # logs takes those of a failed frame back.
+    cdef bint count_logs(self, uint64_t total, uint32_t running) noexcept nogil:
+        cdef uint64_t count = total - self.first_log
+        cdef LogOwner owner
+        if self.owners.size > count * sizeof(LogOwner):
+            self.owners.size = count * sizeof(LogOwner)
+        owner.node = running
+        owner.position = (<CallNode*>self.nodes.bytes)[running].calls
+        owner.next = NO_LOG
+        while self.owners.size < count * sizeof(LogOwner):
+            if not buffer_append(&self.owners, &owner, sizeof(LogOwner)):
+                return False
+        return True
+
+    cdef void assign_logs(self) noexcept nogil:
+        cdef LogOwner* owners = <LogOwner*>self.owners.bytes
+        cdef size_t at = self.owners.size // sizeof(LogOwner)
+        cdef CallNode* node
+        while at != 0:
+            at -= 1
+            node = <CallNode*>self.nodes.bytes + owners[at].node
+            owners[at].next = node.first_log
+            node.first_log = <uint32_t>at
+
+    # ----------------------------------------------------------------------------------------------
+    # text
+
+    cdef bint write(self, uint64_t gas_limit, uint64_t gas_used) noexcept nogil:
+        cdef CallNode* nodes = <CallNode*>self.nodes.bytes
+        cdef size_t count = self.nodes.size // sizeof(CallNode), next_node = 1
+        cdef uint32_t[MOST_OPEN] open_nodes
+        cdef uint32_t depth = 1
+        cdef bint follows = False      # another call in the same list
+        cdef CallNode* node
+        if not self.put_head(&nodes[0], gas_limit, gas_used):
+            return False
+        open_nodes[0] = 0
+        while depth != 0:
+            node = &nodes[open_nodes[depth - 1]]
+            # Records lie in one buffer: what was entered before a frame was left is in it.
+            if not self.only_top and next_node < count and (
+                <const void*>nodes[next_node].entered < <const void*>node.left
+            ):
+                json_put(&self.writer, b"," if follows else b',"calls":[')
+                node = &nodes[next_node]
+                if not self.put_head(
+                    node, <uint64_t>node.entered.gas, <uint64_t>node.left.gas_used
+                ):
+                    return False
+                open_nodes[depth] = <uint32_t>next_node
+                depth += 1
+                next_node += 1
+                follows = False
+            else:
+                json_put(&self.writer, b"]," if node.calls != 0 else b",")
+                if not self.put_tail(node):
+                    return False
+                depth -= 1
+                follows = True
+        return True
+
+    # The members before ``calls``, the object left open.
+    cdef bint put_head(self, const CallNode* node, uint64_t gas, uint64_t used) noexcept nogil:
+        cdef JsonText* w = &self.writer
+        cdef const EnterRecord* entered = node.entered
+        cdef const LeaveRecord* left = node.left
+        cdef bint failed = has_failed(left)
+        cdef bint creates = (
+            entered.message_kind == CREATE_MESSAGE or entered.message_kind == CREATE2_MESSAGE
+        )
+        json_put(w, b'{"from":')
+        json_hex(w, node.caller.b, sizeof(Address))
+        json_put(w, b',"gas":')
+        json_quantity(w, gas)
+        json_put(w, b',"gasUsed":')
+        json_quantity(w, used)
+        if not (failed and creates):
+            json_put(w, b',"to":')
+            json_hex(w, entered.recipient.b, sizeof(Address))
+        json_put(w, b',"input":')
+        json_hex(w, input_of(entered), entered.data_size)
+        if left.data_size != 0 and (not failed or left.status == REVERTED):
+            json_put(w, b',"output":')
+            json_hex(w, output_of(left), left.data_size)
+        return not failed or self.put_failure(left)
+
+    cdef bint put_failure(self, const LeaveRecord* left) noexcept nogil:
+        with gil:
+            try:
+                self.put_words(left)
+                return True
+            except Exception as error:
+                self.error = error
+                return False
+
+    cdef int put_words(self, const LeaveRecord* left) except -1:
+        cdef bytes text = frame_end_message(left)
+        json_put(&self.writer, b',"error":')
+        json_string(&self.writer, text, len(text))
+        if left.status == REVERTED:
+            reason = revert_reason((<const char*>output_of(left))[:left.data_size])
+            if reason is not None:
+                text = reason.encode()
+                json_put(&self.writer, b',"revertReason":')
+                json_string(&self.writer, text, len(text))
+        return 0
+
+    # The members after ``calls``, and the end of the object.
+    cdef bint put_tail(self, const CallNode* node) noexcept nogil:
+        cdef JsonText* w = &self.writer
+        if self.shows_logs and node.first_log != NO_LOG and not self.put_logs(node):
+            return False
+        if node.entered.message_kind != STATICCALL_MESSAGE:
+            json_put(w, b'"value":')
+            json_quantity_word(w, &node.entered.value)
+            json_put(w, b",")
+        json_put(w, b'"type":"')
+        json_put(w, KIND_NAMES[node.entered.message_kind])
+        json_put(w, b'"}')
+        return not self.spills or w.out.size < SPILL_AT or self.spill()
+
+    cdef bint put_logs(self, const CallNode* node) noexcept nogil:
+        cdef uint32_t at = node.first_log
+        json_put(&self.writer, b'"logs":[')
+        while at != NO_LOG:
+            if at != node.first_log:
+                json_put(&self.writer, b",")
+            with gil:  # for each: another thread may have it in between
+                try:
+                    self.put_log(at)
+                except Exception as error:
+                    self.error = error
+                    return False
+            at = (<const LogOwner*>self.owners.bytes)[at].next
+        json_put(&self.writer, b"],")
+        return True
+
+    cdef int put_log(self, uint32_t at) except -1:
+        cdef uint32_t position = (<const LogOwner*>self.owners.bytes)[at].position
+        cdef bytes text = log_text(self.logs[at], self.first_log + at, position)
+        json_raw(&self.writer, <const char*>text, len(text))
+        return 0
+
+    cdef bint spill(self) noexcept nogil:
+        with gil:
+            try:
+                self.spill_now()
+                return True
+            except Exception as error:
+                self.error = error
+                return False
+
+    # Hand the text so far to the spool.
+    cdef int spill_now(self) except -1:
+        cdef size_t size = self.writer.out.size
+        place = self.spool.append(self.writer.out.bytes[:size])
+        if self.spilled == 0:
+            self.start = place
+        self.spilled += size
+        self.writer.out.size = 0
+        return 0
