@@ -123,7 +123,7 @@ cdef class SimpleCaller:
     def run(self, gas: int) -> SimpleOutcome:
         """Run the request with this much gas, from the view's state.
 
-        Raises InvalidTransaction, or SimulationError when cancelled; RuntimeError without a request.
+        Raises InvalidTransaction, SimulationError when cancelled, RuntimeError without a request.
         """
         cdef uint64_t limit = gas
         cdef TxError error = TX_OUT_OF_MEMORY

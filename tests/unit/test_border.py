@@ -269,8 +269,8 @@ def classes():
             seen |= made
             yield from made
 
-ARGUMENTS = ((), (None,), (0,), (1,), (OTHER,), (OTHER, 1), (0, 0), (None, None, None), ({},), ([],),
-             (b"x" * 100,), ("x",), (2**300,), (-1,))
+ARGUMENTS = ((), (None,), (0,), (1,), (OTHER,), (OTHER, 1), (0, 0), (None, None, None), ({},),
+             ([],), (b"x" * 100,), ("x",), (2**300,), (-1,))
 SKIPPED = ("__class__", "__init_subclass__", "__subclasshook__")
 
 def try_all(kind):
