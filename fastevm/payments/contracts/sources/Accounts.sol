@@ -37,7 +37,7 @@ contract SignatureValidator {
         private
         returns (bool)
     {
-        if (!_wrapped(signature)) return _plain(signer, digest, signature);
+        if (!_wrapped(signature)) return _isSignedBy(signer, digest, signature);
         assembly ("memory-safe") {
             mstore(signature, sub(mload(signature), 0x20))
         }
@@ -57,7 +57,7 @@ contract SignatureValidator {
         return last == WRAPPED;
     }
 
-    function _plain(address signer, bytes32 digest, bytes memory signature)
+    function _isSignedBy(address signer, bytes32 digest, bytes memory signature)
         private
         view
         returns (bool)
