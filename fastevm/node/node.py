@@ -5,6 +5,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from enum import Enum
 
 from fastevm.builder.block_producer import BlockProducer
@@ -177,6 +178,11 @@ class Node:
     # --- transactions and blocks ------------------------------------------------------------------
 
     @property
+    def forwards(self) -> bool:
+        """Whether submitted transactions go to another node."""
+        return self.sync is not None
+
+    @property
     def submits_at_once(self) -> bool:
         """Whether ``submit`` waits for no file, no other node and no block."""
         waits = self.sync is not None or self.directory is not None
@@ -190,18 +196,31 @@ class Node:
         """Check a signed transaction, put it into the pool and return its 32-byte hash.
 
         TransactionDecodeError for bytes that are no transaction, InvalidTransaction for one that no
-        block could include or that the pool refuses; nothing has changed then.
+        block could include or that the pool refuses; nothing has changed then. A node that follows
+        waits for its upstream: not on the event loop.
         """
-        transaction = self._admit(raw)
         if self.sync is not None:
-            self._forward(raw, transaction)
-        elif self.directory is not None:
+            return self.begin_to_forward(raw).result()
+        transaction = self._admit(raw)
+        if self.directory is not None:
             self._journal(self.directory, raw, transaction)
-        for listener in self._transaction_listeners:
-            listener(transaction)
+        self._tell(transaction)
         if self.mining is Mining.INSTANT:
             self.producer.mine()
         return transaction.hash
+
+    def begin_to_forward(self, raw: bytes) -> Future[bytes]:
+        """As ``submit`` of a node that follows, without waiting for what the upstream says.
+
+        The future has what ``submit`` returns or raises then.
+        """
+        assert self.sync is not None
+        transaction = self._admit(raw)
+        try:
+            return self.sync.begin(self._forward(self.sync, raw, transaction))
+        except UpstreamError:
+            self.pool.drop(transaction.hash)
+            raise
 
     def mine(self, count: int = 1, *, timestamp: int | None = None) -> list[Block]:
         """Build and seal ``count`` blocks now and return them.
@@ -331,19 +350,23 @@ class Node:
             text = "the transaction could not be written to the data directory"
             raise InvalidTransaction("storage", f"{text}: {error}") from error
 
-    def _forward(self, raw: bytes, transaction: Transaction) -> None:
+    async def _forward(self, sync: SyncService, raw: bytes, transaction: Transaction) -> bytes:
         """Submit a transaction to the upstream; what it refuses leaves the pool."""
-        assert self.sync is not None
         try:
-            self.sync.forward(raw)
+            await sync.forward(raw)
         except RpcRefusal as error:
-            if "already known" in error.message:
-                return
-            self.pool.drop(transaction.hash)
-            raise InvalidTransaction(refusal_code(error.message), error.message) from error
+            if "already known" not in error.message:
+                self.pool.drop(transaction.hash)
+                raise InvalidTransaction(refusal_code(error.message), error.message) from error
         except UpstreamError:
             self.pool.drop(transaction.hash)
             raise
+        self._tell(transaction)
+        return transaction.hash
+
+    def _tell(self, transaction: Transaction) -> None:
+        for listener in self._transaction_listeners:
+            listener(transaction)
 
     def _admit(self, raw: bytes) -> Transaction:
         parent, schedule = self._next_rules()

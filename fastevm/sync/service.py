@@ -10,9 +10,10 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from threading import RLock
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.metrics import MetricsRegistry
@@ -28,6 +29,10 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
 PING_SECONDS = 2.0  # between pings on an idle feed; a pong must come within half of it
 SILENCE_SECONDS = 5.0  # without a message the feed is connected again
+FORWARDS_LIMIT: Final = 1_024  # transactions that wait for the upstream
+FORWARDS_AT_ONCE: Final = 64  # of them that are sent; an HTTP client has 100 connections
+
+T = TypeVar("T")
 
 
 class Backoff:
@@ -76,6 +81,8 @@ class SyncService:
         self.on_foreign: Callable[[str], None] | None = None
         self._in_sync_at = time.monotonic()
         self._announced = asyncio.Event()
+        self._forwarding = 0
+        self._sending = asyncio.Semaphore(FORWARDS_AT_ONCE)
         self._tasks: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -97,17 +104,28 @@ class SyncService:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
+        self._loop = None
         await self.upstream.close()
 
-    def forward(self, raw: bytes) -> None:
-        """Submit a transaction to the upstream, from another thread.
-
-        RpcRefusal or UpstreamError.
-        """
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin ``work`` on the event loop of the service, from any thread. UpstreamError."""
         if self._loop is None:
+            work.close()
             raise UpstreamError("the upstream node is not connected")
-        call = self.upstream.call("eth_sendRawTransaction", "0x" + raw.hex())
-        asyncio.run_coroutine_threadsafe(call, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def forward(self, raw: bytes) -> None:
+        """Submit a transaction to the upstream. RpcRefusal or UpstreamError."""
+        if self._forwarding >= FORWARDS_LIMIT:
+            raise UpstreamError(f"{FORWARDS_LIMIT} transactions wait for the upstream node already")
+        self._forwarding += 1
+        try:
+            async with self._sending:
+                if self._loop is None:
+                    raise UpstreamError("the node stops")
+                await self.upstream.call("eth_sendRawTransaction", "0x" + raw.hex())
+        finally:
+            self._forwarding -= 1
 
     async def _forever(self, attempt: Callable[[Backoff], Awaitable[None]], name: str) -> None:
         import aiohttp  # slow to import, and only a follower needs it

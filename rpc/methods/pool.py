@@ -1,7 +1,8 @@
 """Submission of transactions, and what waits in the pool."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
@@ -9,7 +10,7 @@ from fastevm.rpc.backend import PoolContent
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Method, Param, Place, method
 from fastevm.rpc.dispatch.workers import (
     long_running,
     require_worker,
@@ -49,8 +50,34 @@ def send_raw_transaction(context: Context, raw: bytes) -> str:
         require_worker_above_limit(len(raw) // BYTES_OF_AN_OBJECT)
     else:
         require_worker()
-    try:
+    with _refusals():
         return hex_bytes(context.node.submit(raw))
+
+
+async def forward_raw_transaction(context: Context, raw: bytes) -> str:
+    """Submit a signed transaction to the upstream of this node; no thread waits for the answer.
+
+    Who leaves meanwhile does not take it back.
+    """
+    with _refusals():
+        sending = await context.workers.run(context.node.begin_to_forward, raw)
+        tx_hash: bytes = await asyncio.shield(asyncio.wrap_future(sending))
+        return hex_bytes(tx_hash)
+
+
+# In place of the methods of these names on a node that forwards.
+FORWARDING: Final = {
+    "eth_sendRawTransaction": Method(
+        "eth_sendRawTransaction", forward_raw_transaction, (DATA,), Place.TASK
+    )
+}
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn what the node says of a transaction into errors of the wire."""
+    try:
+        yield
     except TransactionDecodeError as error:
         raise RpcError("pool", str(error)) from error
     except InvalidTransaction as error:
@@ -77,7 +104,10 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     if wait > limit:
         raise RpcError("wait_too_long", asked=wait, limit=limit)
     context.hub.check_room()  # before anything is sent
-    told = await context.workers.run(send_raw_transaction, context, raw)
+    if context.node.forwards:
+        told = await forward_raw_transaction(context, raw)
+    else:
+        told = await context.workers.run(send_raw_transaction, context, raw)
     tx_hash = bytes.fromhex(told[2:])
     receipt = None
     if await context.hub.confirmed(

@@ -19,6 +19,7 @@ from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.memory import keep_freed_memory
+from fastevm.rpc.methods.pool import FORWARDING
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
@@ -182,8 +183,10 @@ class Server:
     def _dispatcher(self, context: Context, namespaces: frozenset[str]) -> Dispatcher:
         """A dispatcher of the methods of some namespaces."""
         methods: Mapping[str, Method] = METHODS
+        if self.node.forwards:
+            methods = {**METHODS, **FORWARDING}
         if not known_namespaces() <= namespaces:
-            methods = {n: m for n, m in METHODS.items() if namespace_of(n) in namespaces}
+            methods = {n: m for n, m in methods.items() if namespace_of(n) in namespaces}
         return Dispatcher(context, self.workers, self.metrics, methods)
 
 

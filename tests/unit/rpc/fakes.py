@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -184,6 +185,7 @@ class FakeNode:
     fee_cap: int = 10**18
     slice_cadence_ms: int | None = None
     submits_at_once: bool = True
+    forwards: bool = False
     sync_state: tuple[int, int, int] | None = None
     upstream_age: float | None = None
     building_fails: bool = False
@@ -225,6 +227,14 @@ class FakeNode:
         if isinstance(self.submission, Exception):
             raise self.submission
         return self.submission
+
+    def begin_to_forward(self, raw: bytes) -> Future[bytes]:
+        future: Future[bytes] = Future()
+        try:
+            future.set_result(self.submit(raw))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
     async def start(self) -> None:
         return None
