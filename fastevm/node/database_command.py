@@ -99,13 +99,18 @@ def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    with _opened(arguments.datadir) as (_, chain), arguments.file.open("wb") as file:
+    if arguments.file.is_file():  # it might be one of the directory
+        raise StorageError(f"{arguments.file} exists already and is not overwritten")
+    with _opened(arguments.datadir) as (_, chain):
         last = chain.head.number if arguments.last is None else arguments.last
-        for number in range(max(arguments.first, chain.genesis.number + 1), last + 1):
-            block = chain.block_by_number(number)
-            if block is None:
-                raise StorageError(f"there is no block {number}")
-            file.write(block.rlp())
+        if arguments.first > last:
+            raise StorageError(f"the first block, {arguments.first}, is above the last, {last}")
+        with arguments.file.open("wb") as file:
+            for number in range(max(arguments.first, chain.genesis.number + 1), last + 1):
+                block = chain.block_by_number(number)
+                if block is None:
+                    raise StorageError(f"there is no block {number}")
+                file.write(block.rlp())
     print(f"exported blocks up to {last}")
     return 0
 

@@ -132,6 +132,17 @@ def test_a_file_without_a_whole_header_is_an_error_and_is_repaired_on_request(
     home.close()
 
 
+def test_an_export_overwrites_no_file(home: Home, tmp_path: Path) -> None:
+    before, file = chain_of(home), tmp_path / "blocks.rlp"
+    for name in MEMBERS:
+        assert db(home, "export", str(home.path / name)) == 1
+    assert chain_of(home) == before
+    assert db(home, "export", str(file), "--first", "9", "--last", "2") == 1
+    assert not file.exists()
+    assert db(home, "export", str(file)) == 0
+    assert db(home, "export", str(file)) == 1
+
+
 def test_clearing_a_file_never_takes_its_header(tmp_path: Path) -> None:
     file = RecordFile(tmp_path / "file", b"label")
     empty = (tmp_path / "file").read_bytes()
