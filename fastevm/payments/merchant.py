@@ -25,6 +25,7 @@ from fastevm.payments.authorization import (
     TypedMessage,
     address,
 )
+from fastevm.payments.batches import Batches
 from fastevm.payments.calls import (
     ERC1271_MAGIC,
     cancel_data,
@@ -54,6 +55,7 @@ from fastevm.payments.movements import (
     Movement,
     MovementKind,
     MovementState,
+    amounts_of,
     refund_of_the_rest,
 )
 from fastevm.payments.node import NodeClient
@@ -152,6 +154,9 @@ class Merchant:
         self.holds = Holds(node, self.store, self.transactions, self.route, clock=clock)
         self.reconciler.extra.append(self.holds.look)
         self.preflight = self._preflight()
+        self.batches = Batches(
+            self.store, self.transactions, self.preflight, self.metrics, self.reconciler.tell
+        )
 
     def _preflight(self) -> Preflight:
         return Preflight(
@@ -507,17 +512,22 @@ class Merchant:
         timeout: float = CAPTURE_SECONDS,
         at_once: int = AT_ONCE,
     ) -> dict[str, Order | PaymentError]:
-        """Capture several orders, a transaction each; what became of each one, by its id.
+        """Capture several orders; what became of each one, by its id.
 
-        They are submitted in the order given, ``at_once`` of them at the same time. One that is
-        refused is in nobody's way: its error stands where its order would.
+        A transaction each, ``at_once`` of them at the same time, or ``Policy.batch`` TRANSFER
+        orders in one. They are submitted in the order given. One that is refused is in nobody's
+        way: its error stands where its order would.
         """
         gate = asyncio.Semaphore(integer(at_once, "at_once", least=1))
+        together = await self.batches.submit(order_ids)
 
         async def one(order_id: str) -> Order | PaymentError:
             try:
-                async with gate:
-                    await self.capture(order_id, until=State.CAPTURING, timeout=0)
+                if (error := together.get(order_id)) is not None:
+                    return error
+                if order_id not in together:
+                    async with gate:
+                        await self.capture(order_id, until=State.CAPTURING, timeout=0)
                 return await self.wait(order_id, until, timeout)
             except PaymentError as error:
                 return error
@@ -788,13 +798,3 @@ class Merchant:
 
     def _tell(self, order: Order) -> Order:
         return self.reconciler.tell(order)
-
-
-def amounts_of(order: Order, movements: Sequence[Movement]) -> Amounts:
-    """The sums of an order and its movements."""
-    value = order.authorization.terms.value
-    live = [one for one in movements if one.state.counts]
-    parts = sum(one.amount for one in live if one.kind is MovementKind.PART)
-    refunded = sum(one.amount for one in live if one.kind is MovementKind.REFUND)
-    whole = order.state in (State.CAPTURED, State.PAID) and not parts
-    return Amounts(value, value if whole else parts, refunded)

@@ -4,13 +4,15 @@ An order says where its authorization is; a movement is one transfer that the me
 with a key that makes asking twice harmless. Its states follow the chain as the order's do.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
 from fastevm.payments.errors import IllegalTransition, LimitReached
-from fastevm.payments.orders import Purpose, Settlement
+from fastevm.payments.orders import Order, Purpose, Settlement
 from fastevm.payments.reasons import Reason
+from fastevm.payments.states import State
 
 
 class MovementKind(Enum):
@@ -140,3 +142,13 @@ def refund_of_the_rest(movements: list[Movement], recipient: str | None) -> Move
                 return one
             break
     raise LimitReached("nothing is left to give back")
+
+
+def amounts_of(order: Order, movements: Sequence[Movement]) -> Amounts:
+    """The sums of an order and its movements."""
+    value = order.authorization.terms.value
+    live = [one for one in movements if one.state.counts]
+    parts = sum(one.amount for one in live if one.kind is MovementKind.PART)
+    refunded = sum(one.amount for one in live if one.kind is MovementKind.REFUND)
+    whole = order.state in (State.CAPTURED, State.PAID) and not parts
+    return Amounts(value, value if whole else parts, refunded)

@@ -1,6 +1,6 @@
 """What a back end keeps: orders with their authorizations, and the transactions sent for them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -120,6 +120,11 @@ class Submission:
     on ``sealed`` are the signed bytes. ``movement`` is the key of what it moves, or empty.
     ``lease_until`` is when another process may sign what is reserved. ``cost`` is what its block
     took for it, in wei. ``number`` names the row.
+
+    ``orders`` are those that one transaction captures together, in the order of its calls. Asked
+    for by order, each of them has such a transaction as its own: with the order's id, an equal
+    share of the cost, and reverted where the order's call failed inside. Followed as a transaction
+    it has no ``order_id``.
     """
 
     number: int
@@ -142,13 +147,36 @@ class Submission:
     lease_until: float = 0.0
     created_at: float = 0.0
     cost: int | None = None
+    orders: tuple[str, ...] = ()
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The orders that it belongs to."""
+        return self.orders or (self.order_id,)
 
     @property
     def place(self) -> str:
         """What the sealed bytes are bound to."""
+        order_id = "" if self.orders else self.order_id
         if self.transaction_hash:
-            return sealed_place(self.order_id, self.transaction_hash)
-        return reserved_place(self.order_id, self.sender, self.account_nonce)
+            return sealed_place(order_id, self.transaction_hash)
+        return reserved_place(order_id, self.sender, self.account_nonce)
+
+    def seen_by(self, order_id: str, failure: "tuple[Reason, str] | None") -> "Submission":
+        """The same for one of ``orders``, whose call failed inside for this reason, or did not.
+
+        The shares of the cost sum up to it: the first orders pay the remainder, a wei each.
+        """
+        share = None
+        if self.cost is not None:
+            share, rest = divmod(self.cost, len(self.orders))
+            share += self.orders.index(order_id) < rest
+        one = replace(self, order_id=order_id, cost=share)
+        if failure is None or self.progress is not Progress.SUCCEEDED:
+            return one
+        if self.purpose is Purpose.FILL:
+            return one
+        return replace(one, progress=Progress.REVERTED, reason=failure[0], detail=failure[1])
 
 
 def sealed_place(order_id: str, transaction_hash: str) -> str:

@@ -7,6 +7,8 @@ GWEI: Final = 10**9
 LEAST_BUMP_PERCENT: Final = 10  # what nodes ask of a replacement, of both fees
 OP_STACK_TIP: Final = 1_000_000  # wei: what nodes of OP chains suggest where blocks are not full
 TAGS: Final = ("safe", "finalized")
+MOST_BATCH: Final = 100  # captures in one transaction
+BATCH_GAS: Final = 8_000_000  # that their estimates sum up to: half of what Osaka lets one have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,9 @@ class Policy:
 
     ``most_per_order``, ``most_per_day`` (of captures, in UTC), ``most_exposure`` (of what is
     authorized or captured and not paid) and ``most_exposure_per_payer`` refuse what goes beyond.
+
+    ``batch`` is how many captures of `Merchant.capture_many` go in one transaction, at most
+    ``MOST_BATCH`` and ``BATCH_GAS``; 1 is one transaction each. See `fastevm.payments.batches`.
     """
 
     depth: int | str = 1
@@ -50,6 +55,7 @@ class Policy:
     most_per_day: int | None = None
     most_exposure: int | None = None
     most_exposure_per_payer: int | None = None
+    batch: int = 1
 
     def __post_init__(self) -> None:
         if self.depth not in TAGS and (isinstance(self.depth, str) or self.depth < 1):
@@ -57,6 +63,8 @@ class Policy:
         for name in ("overlap", "range_blocks", "base_fee_factor", "bump_blocks"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected 1 or more, found {getattr(self, name)}")
+        if not 1 <= self.batch <= MOST_BATCH:
+            raise ValueError(f"batch: expected 1 to {MOST_BATCH}, found {self.batch}")
         if self.bump_percent < LEAST_BUMP_PERCENT:
             raise ValueError(f"bump_percent: expected {LEAST_BUMP_PERCENT} or more")
 

@@ -8,7 +8,7 @@ import time
 from asyncio import to_thread
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fastevm.payments.calls import (
@@ -54,6 +54,13 @@ BEHIND_POLICY: Final = SIGNATURE_REASONS | {
     Reason.EXPIRED,
     Reason.NONCE_CONSUMED,
     Reason.BALANCE,
+}
+# Which check a refusal of the simulated capture belongs to; the others are of the token's policy.
+_VERDICTS: Final = {
+    Reason.NONCE_CONSUMED: "nonce",
+    Reason.NOT_YET_VALID: "window_now",
+    Reason.EXPIRED: "window_now",
+    Reason.BALANCE: "balance",
 }
 
 
@@ -101,6 +108,13 @@ class Report:
         """The failing verdicts in words."""
         failing = [f"{one.name}: {one.detail}" for one in self.verdicts if one.ok is False]
         return "; ".join(failing) or "ready"
+
+    def refused(self, reason: Reason, detail: str) -> "Report":
+        """The same with the check failing that this reason belongs to."""
+        name = _VERDICTS.get(reason, "signature" if reason in SIGNATURE_REASONS else "policy")
+        failed = Verdict(name, False, reason, detail)
+        changed = tuple(failed if one.name == name else one for one in self.verdicts)
+        return replace(self, verdicts=changed)
 
     def verdict(self, name: str) -> Verdict:
         """The verdict of that name."""

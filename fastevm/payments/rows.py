@@ -98,9 +98,22 @@ def read_submission(row: Row) -> Submission:
             lease_until=row["lease_until"],
             created_at=row["created_at"],
             cost=None if row["cost"] is None else int(row["cost"]),
+            orders=tuple(json.loads(row["batch"])) if row["batch"] else (),
         )
     except (ValueError, TypeError) as error:
         raise UnreadableRow(f"transaction {row['number']}: {error}") from None
+
+
+def read_share(row: Row) -> Submission:
+    """A transaction as the order ``carried`` sees it; :class:`UnreadableRow`."""
+    one = read_submission(row)
+    if not one.orders:
+        return one
+    try:
+        failure = (Reason(row["failure"]), row["told"]) if row["failure"] else None
+        return one.seen_by(row["carried"], failure)
+    except ValueError as error:
+        raise UnreadableRow(f"transaction {one.number}: {error}") from None
 
 
 def read_movement(row: Row) -> Movement:

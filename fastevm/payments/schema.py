@@ -6,7 +6,7 @@ PostgreSQL spell differently. Every row belongs to a shop: who looks at one shop
 
 from typing import Final
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 SQLITE: Final = {"blob": "BLOB", "serial": "INTEGER PRIMARY KEY", "text": "TEXT"}
 # Ordered by their bytes, as in SQLite: pages of ids must not depend on a locale.
@@ -55,10 +55,17 @@ TABLES: Final = (
         gas TEXT NOT NULL, max_fee TEXT NOT NULL, priority_fee TEXT NOT NULL,
         progress TEXT NOT NULL, reason TEXT, detail TEXT NOT NULL,
         head BIGINT NOT NULL, lease_until DOUBLE PRECISION NOT NULL,
-        created_at DOUBLE PRECISION NOT NULL, cost TEXT,
+        created_at DOUBLE PRECISION NOT NULL, cost TEXT, batch TEXT NOT NULL DEFAULT '',
         UNIQUE (chain_id, sender, account_nonce, bump))""",
     """CREATE INDEX submissions_by_order ON submissions (shop, order_id)""",
     """CREATE INDEX submissions_by_progress ON submissions (chain_id, sender, progress)""",
+    # Orders that one transaction captures, by its account nonce, and why an order's call failed.
+    """CREATE TABLE batched (
+        shop {text} NOT NULL, order_id {text} NOT NULL,
+        chain_id TEXT NOT NULL, sender TEXT NOT NULL, account_nonce BIGINT NOT NULL,
+        failure TEXT, told TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (shop, order_id, chain_id, sender, account_nonce))""",
+    """CREATE INDEX batched_by_nonce ON batched (chain_id, sender, account_nonce)""",
     """CREATE TABLE audit (
         number {serial},
         shop {text} NOT NULL, order_id {text} NOT NULL,
@@ -122,9 +129,14 @@ _OLD_INDEXES: Final = (
     "logs_by_transaction", "logs_by_nonce", "logs_unsettled",
 )  # fmt: skip
 
-# What a transaction cost is new in layout 3.
+# Transactions for several orders are new in layout 4, what a transaction cost in layout 3.
+_BATCH: Final = ", batch TEXT NOT NULL DEFAULT ''"
+_BATCHED: Final = tuple(one for one in TABLES if " batched" in one)
+_FROM_3: Final = (f"ALTER TABLE submissions ADD COLUMN {_BATCH[2:]}", *_BATCHED)
 _COST: Final = ", cost TEXT"
-_TABLES_2: Final = tuple(one.replace(_COST, "") for one in TABLES)
+_TABLES_2: Final = tuple(
+    one.replace(_BATCH, "").replace(_COST, "") for one in TABLES if one not in _BATCHED
+)
 _FROM_2: Final = ("ALTER TABLE submissions ADD COLUMN cost TEXT",)
 
 # From layout 1, which only SQLite files have: one recipient's orders were visible to all.
@@ -161,4 +173,4 @@ _FROM_1: Final = (
 )  # fmt: skip
 
 # What makes a store of a layout one of the next.
-MIGRATIONS: Final = {1: _FROM_1, 2: _FROM_2}
+MIGRATIONS: Final = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3}

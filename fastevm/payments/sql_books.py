@@ -1,5 +1,6 @@
 """What one database transaction of the store reads and writes, on SQLite and PostgreSQL alike."""
 
+import json
 import time
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -28,7 +29,10 @@ _UNDONE: Final = (
 
 
 class Slot(NamedTuple):
-    """Where a transaction belongs: whose it is, what for, and its account nonce."""
+    """Where a transaction belongs: whose it is, what for, and its account nonce.
+
+    ``orders`` are those that one transaction captures; ``order_id`` is empty then.
+    """
 
     order_id: str
     movement: str
@@ -36,6 +40,7 @@ class Slot(NamedTuple):
     chain_id: int
     sender: str
     account_nonce: int
+    orders: tuple[str, ...] = ()
 
 
 class Books:
@@ -165,14 +170,21 @@ class Books:
         self.execute(
             "INSERT INTO submissions (shop, order_id, movement, purpose, chain_id, sender,"
             " account_nonce, bump, sealed, gas, max_fee, priority_fee, progress, detail, head,"
-            f" lease_until, created_at) VALUES ({marks(17)})",
+            f" lease_until, created_at, batch) VALUES ({marks(18)})",
             self.shop, slot.order_id, slot.movement, slot.purpose.value, str(slot.chain_id),
             slot.sender, slot.account_nonce, bump, draft.sealed, str(draft.gas),
             str(draft.max_fee), str(draft.priority_fee), Progress.RESERVED.value, "", draft.head,
-            self.now + draft.lease, self.now,
+            self.now + draft.lease, self.now, json.dumps(slot.orders) if slot.orders else "",
         )  # fmt: skip
         what = f"{slot.purpose.value} reserved nonce {slot.account_nonce}"
-        self.trail(slot.order_id, "merchant", what, "", Progress.RESERVED.value, "")
+        for order_id in slot.orders or (slot.order_id,):
+            self.trail(order_id, "merchant", what, "", Progress.RESERVED.value, "")
+            if slot.orders and bump == 0:
+                self.execute(
+                    "INSERT INTO batched (shop, order_id, chain_id, sender, account_nonce)"
+                    f" VALUES ({marks(5)})",
+                    self.shop, order_id, str(slot.chain_id), slot.sender, slot.account_nonce,
+                )  # fmt: skip
         row = self.execute(
             "SELECT * FROM submissions WHERE chain_id = ? AND sender = ? AND account_nonce = ?"
             " AND bump = ?",

@@ -1,22 +1,38 @@
 """Transactions of the merchant in SQL: reserved, signed, replaced, and how far they have come."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from fastevm.payments.database import marks
-from fastevm.payments.errors import LimitReached
+from fastevm.payments.errors import (
+    IllegalTransition,
+    LimitReached,
+    PaymentError,
+    UnknownOrder,
+    UnreadableRow,
+)
 from fastevm.payments.movements import Movement, MovementTrigger
 from fastevm.payments.orders import SIGN_SECONDS, Draft, Progress, Purpose, Submission
 from fastevm.payments.outbox import REQUESTED, movement_data
 from fastevm.payments.reasons import Reason
-from fastevm.payments.rows import read_movement, read_submission, readable
+from fastevm.payments.rows import read_movement, read_share, read_submission, readable
 from fastevm.payments.sql_books import Books, Slot
 from fastevm.payments.sql_orders import SqlOrders
 from fastevm.payments.states import State, Trigger
 
 _WAITING: Final = tuple(one.value for one in Progress if one.waiting)
 DAY_SECONDS: Final = 86_400
+# Transactions of one order, and those of several once for each of them.
+_SHARES: Final = (
+    "SELECT one.*, one.order_id AS carried, NULL AS failure, '' AS told"
+    " FROM submissions AS one WHERE {alone} AND one.batch = ''"
+    " UNION ALL SELECT one.*, whose.order_id AS carried, whose.failure, whose.told"
+    " FROM batched AS whose JOIN submissions AS one ON one.shop = whose.shop"
+    " AND one.chain_id = whose.chain_id AND one.sender = whose.sender"
+    " AND one.account_nonce = whose.account_nonce WHERE {together} AND one.batch <> ''"
+    " ORDER BY sender, account_nonce, bump, carried"
+)
 
 
 class SqlSubmissions(SqlOrders):
@@ -42,6 +58,39 @@ class SqlSubmissions(SqlOrders):
             nonce = books.next_nonce(chain_id, sender, least_nonce)
             slot = Slot(order_id, "", purpose, chain_id, sender, nonce)
             return books.reserve(slot, draft(nonce))
+
+    def submit_many(
+        self,
+        order_ids: Sequence[str],
+        trigger: Trigger,
+        purpose: Purpose,
+        *,
+        chain_id: int,
+        sender: str,
+        least_nonce: int,
+        draft: Callable[[int, Sequence[str]], Draft],
+        most_today: int | None = None,
+    ) -> tuple[Submission | None, dict[str, PaymentError]]:
+        """Apply a transition to several orders and reserve one transaction for them."""
+        refused: dict[str, PaymentError] = {}
+        with self.books() as books:
+            if most_today is not None:
+                books.connection.lock(f"day/{self.shop}")
+            for order_id in sorted(order_ids):
+                books.order_row(order_id)  # all of them first: nobody waits crosswise
+            for order_id in order_ids:
+                try:
+                    if most_today is not None:
+                        self._check_day(books, order_id, most_today)
+                    books.change(order_id, trigger, None, {"reason": None, "detail": ""})
+                except (IllegalTransition, LimitReached, UnknownOrder, UnreadableRow) as error:
+                    refused[order_id] = error
+            taken = tuple(one for one in order_ids if one not in refused)
+            if not taken:
+                return None, refused
+            nonce = books.next_nonce(chain_id, sender, least_nonce)
+            slot = Slot("", "", purpose, chain_id, sender, nonce, taken)
+            return books.reserve(slot, draft(nonce, taken)), refused
 
     def _check_day(self, books: Books, order_id: str, most: int) -> None:
         """Refuse a capture beyond what may be captured in one day (UTC)."""
@@ -82,8 +131,8 @@ class SqlSubmissions(SqlOrders):
                     raise LimitReached(f"the key {movement.key!r} belongs to another movement")
                 return known, None
             check(_movements(books, movement.order_id))
+            self._insert(books, movement)  # its notice first: locks have one order everywhere
             nonce = books.next_nonce(chain_id, sender, least_nonce)
-            self._insert(books, movement)
             purpose = movement.kind.purpose
             slot = Slot(movement.order_id, movement.key, purpose, chain_id, sender, nonce)
             return movement, books.reserve(slot, draft(nonce))
@@ -161,10 +210,11 @@ class SqlSubmissions(SqlOrders):
             one = read_submission(row)
             what = f"{one.purpose.value} recorded as transaction {transaction_hash}"
             detail = f"nonce {one.account_nonce}"
-            books.trail(
-                one.order_id, "merchant", what, Progress.RESERVED.value, Progress.RECORDED.value,
-                detail,
-            )  # fmt: skip
+            for order_id in one.subjects:
+                books.trail(
+                    order_id, "merchant", what, Progress.RESERVED.value, Progress.RECORDED.value,
+                    detail,
+                )  # fmt: skip
             return one
 
     def claim(self, number: int, seconds: float = SIGN_SECONDS) -> bool:
@@ -204,8 +254,9 @@ class SqlSubmissions(SqlOrders):
                 Progress.REPLACED.value, old.number, Progress.RESERVED.value,
             )  # fmt: skip
             slot = Slot(
-                old.order_id, old.movement, purpose, old.chain_id, old.sender, old.account_nonce
-            )
+                old.order_id, old.movement, purpose, old.chain_id, old.sender, old.account_nonce,
+                old.orders,
+            )  # fmt: skip
             return books.reserve(slot, draft(old.account_nonce))
 
     # --- reading ----------------------------------------------------------------------------------
@@ -222,30 +273,29 @@ class SqlSubmissions(SqlOrders):
         account_nonce: int | None = None,
         state: State | None = None,
     ) -> list[Submission]:
-        """Transactions of this shop by sender, nonce and bump."""
-        wanted, values = ["shop = ?"], list[Any]((self.shop,))
+        """Transactions of this shop by sender, nonce and bump, as their orders see them."""
+        wanted, values = ["one.shop = ?"], list[Any]((self.shop,))
         for condition, value in (
-            ("order_id = ?", order_id),
-            ("movement = ?", movement),
-            ("chain_id = ?", None if chain_id is None else str(chain_id)),
-            ("sender = ?", sender),
-            ("account_nonce >= ?", least_nonce),
-            ("account_nonce = ?", account_nonce),
+            ("whose.order_id = ?", order_id),
+            ("one.movement = ?", movement),
+            ("one.chain_id = ?", None if chain_id is None else str(chain_id)),
+            ("one.sender = ?", sender),
+            ("one.account_nonce >= ?", least_nonce),
+            ("one.account_nonce = ?", account_nonce),
         ):
             if value is not None:
                 wanted.append(condition)
                 values.append(value)
         if state is not None:
-            wanted.append("order_id IN (SELECT id FROM orders WHERE shop = ? AND state = ?)")
+            wanted.append("whose.order_id IN (SELECT id FROM orders WHERE shop = ? AND state = ?)")
             values += [self.shop, state.value]
         if waiting:
-            wanted.append(f"progress IN ({marks(len(_WAITING))})")
+            wanted.append(f"one.progress IN ({marks(len(_WAITING))})")
             values += _WAITING
-        statement = (
-            f"SELECT * FROM submissions WHERE {' AND '.join(wanted)}"
-            " ORDER BY sender, account_nonce, bump"
-        )
-        return readable(self.database.read(statement, values), read_submission, self.bad)
+        where = " AND ".join(wanted)
+        statement = _SHARES.format(alone=where.replace("whose.", "one."), together=where)
+        rows = self.database.read(statement, (*values, *values))
+        return readable(rows, read_share, self.bad)
 
     def open_submissions(
         self, chain_id: int, sender: str, least_nonce: int | None
@@ -260,11 +310,15 @@ class SqlSubmissions(SqlOrders):
             f"SELECT account_nonce FROM submissions WHERE {account} AND (account_nonce >= ?"
             f" OR progress IN ({marks(len(_WAITING))}) OR movement = '' AND order_id IN"
             f" (SELECT id FROM orders WHERE shop = ? AND state IN ({marks(len(moving))}))"
+            f" OR batch <> '' AND account_nonce IN (SELECT account_nonce FROM batched"
+            f" WHERE {account} AND order_id IN"
+            f" (SELECT id FROM orders WHERE shop = ? AND state IN ({marks(len(moving))})))"
             " OR movement <> '' AND movement IN"
             " (SELECT key FROM movements WHERE shop = ? AND state IN ('requested', 'seen'))))"
             " ORDER BY account_nonce, bump"
         )
-        more = (*values, least, *_WAITING, self.shop, *moving, self.shop)
+        open_orders = (self.shop, *moving)
+        more = (*values, least, *_WAITING, *open_orders, *values, *open_orders, self.shop)
         return readable(self.database.read(statement, (*values, *more)), read_submission, self.bad)
 
     def outstanding(self, chain_id: int, sender: str) -> int:
@@ -287,27 +341,51 @@ class SqlSubmissions(SqlOrders):
         reason: Reason | None = None,
         detail: str = "",
         cost: int | None = None,
+        failures: Mapping[str, tuple[Reason, str]] | None = None,
     ) -> None:
         """Write down how far a transaction has come, and what it cost in wei."""
         with self.books() as books:
             row = books.execute(
-                "SELECT order_id, transaction_hash, progress FROM submissions"
-                " WHERE number = ? AND shop = ?",
-                number, self.shop,
-            ).fetchone()  # fmt: skip
+                "SELECT * FROM submissions WHERE number = ? AND shop = ?", number, self.shop
+            ).fetchone()
             if row is None:
                 return
+            one = read_submission(row)
             if cost is not None:
                 books.execute("UPDATE submissions SET cost = ? WHERE number = ?", str(cost), number)
-            if row["progress"] == progress.value:
+            if failures is not None:
+                self._note_failures(books, one, failures)
+            if one.progress is progress:
                 return
             books.execute(
                 "UPDATE submissions SET progress = ?, reason = ?, detail = ? WHERE number = ?",
                 progress.value, reason and reason.value, detail, number,
             )  # fmt: skip
-            what = f"transaction {row['transaction_hash'] or number}"
-            books.trail(row["order_id"], "chain", what, row["progress"], progress.value, detail)
+            what, before = f"transaction {one.transaction_hash or number}", one.progress.value
+            for order_id in one.subjects:
+                books.trail(order_id, "chain", what, before, progress.value, detail)
             books.connection.notify(self.shop)
+
+    def _note_failures(
+        self, books: Books, one: Submission, failures: Mapping[str, tuple[Reason, str]]
+    ) -> None:
+        """Write down whose calls failed inside a transaction that succeeded, and whose did not."""
+        slot = (self.shop, str(one.chain_id), one.sender, one.account_nonce)
+        where = "WHERE shop = ? AND chain_id = ? AND sender = ? AND account_nonce = ?"
+        known = {
+            row["order_id"]: row for row in books.rows(f"SELECT * FROM batched {where}", *slot)
+        }
+        for order_id in one.orders:
+            reason, detail = failures.get(order_id, (None, ""))
+            failure, before = reason and reason.value, known[order_id]["failure"]
+            if (failure, detail) == (before, known[order_id]["told"]):
+                continue
+            books.execute(
+                f"UPDATE batched SET failure = ?, told = ? {where} AND order_id = ?",
+                failure, detail, *slot, order_id,
+            )  # fmt: skip
+            what = f"call inside transaction {one.transaction_hash}"
+            books.trail(order_id, "chain", what, before or "", failure or "succeeded", detail)
 
     def explain(self, order_id: str, reason: Reason | None, detail: str = "") -> None:
         """Say why an order waits."""

@@ -5,12 +5,12 @@ milliseconds, and may be called from any thread. A store shows one shop: a chain
 recipient; orders, transactions and logs of others in the same database are not seen.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol
 
 from fastevm.payments.database import Database, Watch
-from fastevm.payments.errors import StoreError
+from fastevm.payments.errors import PaymentError, StoreError
 from fastevm.payments.events import ChainLog, Checkpoint
 from fastevm.payments.movements import Movement, MovementTrigger
 from fastevm.payments.orders import (
@@ -129,6 +129,26 @@ class SubmissionStore(Protocol):
         """
         ...
 
+    def submit_many(
+        self,
+        order_ids: Sequence[str],
+        trigger: Trigger,
+        purpose: Purpose,
+        *,
+        chain_id: int,
+        sender: str,
+        least_nonce: int,
+        draft: Callable[[int, Sequence[str]], Draft],
+        most_today: int | None = None,
+    ) -> tuple[Submission | None, dict[str, PaymentError]]:
+        """Apply a transition to several orders and reserve one transaction for them.
+
+        What `submit` would raise for an order stands in the second answer by its id, and the others
+        go without it: ``draft(account_nonce, order_ids)`` makes the transaction for these. None
+        when no order is left.
+        """
+        ...
+
     def move(
         self,
         movement: Movement,
@@ -207,7 +227,10 @@ class SubmissionStore(Protocol):
         account_nonce: int | None = None,
         state: State | None = None,
     ) -> list[Submission]:
-        """Transactions by sender, nonce and bump; ``state`` is that of their order."""
+        """Transactions by sender, nonce and bump; ``state`` is that of their order.
+
+        One of several orders is there once for each of them, as that order sees it.
+        """
         ...
 
     def open_submissions(
@@ -231,8 +254,13 @@ class SubmissionStore(Protocol):
         reason: Reason | None = None,
         detail: str = "",
         cost: int | None = None,
+        failures: Mapping[str, tuple[Reason, str]] | None = None,
     ) -> None:
-        """Write down how far a transaction has come, and what it cost in wei."""
+        """Write down how far a transaction has come, and what it cost in wei.
+
+        ``failures``: whose calls failed inside one of several orders, and why; the other orders'
+        calls did not. None says nothing of them.
+        """
         ...
 
 

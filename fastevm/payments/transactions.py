@@ -10,7 +10,8 @@ import json
 import logging
 import time
 from asyncio import to_thread
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import Any, Final, NamedTuple
@@ -19,7 +20,14 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from fastevm.payments.chain import FEE_CALLS, Head, Quote, head_of, quote_of
-from fastevm.payments.errors import NodeRefusal, NodeUnreachable, PaymentError
+from fastevm.payments.errors import (
+    NodeRefusal,
+    NodeUnreachable,
+    PaymentError,
+    UnknownOrder,
+    UnreadableRow,
+)
+from fastevm.payments.events import entries, read_log
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import (
     Draft,
@@ -28,15 +36,16 @@ from fastevm.payments.orders import (
     Purpose,
     Submission,
     reserved_place,
-    sealed_place,
 )
 from fastevm.payments.policy import Policy
 from fastevm.payments.preflight import failure_of
 from fastevm.payments.reasons import Reason
+from fastevm.payments.settlement import pays
 from fastevm.payments.signer import Signer, fields_of
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store
 from fastevm.payments.vault import Vault
+from fastevm.payments.wrapped import calls_in, in_one_call
 from fastevm.wire.client.messages import Call
 
 log: Final = logging.getLogger(__name__)
@@ -128,6 +137,36 @@ class Transactions:
         )
         return await self.carry_on(reserved)
 
+    async def submit_many(
+        self, calls: Mapping[str, tuple[str, bytes]], gas: int
+    ) -> dict[str, PaymentError]:
+        """Reserve one transaction that makes these calls (target, data) of orders; send it.
+
+        A call that reverts is undone alone. What `submit` would raise for an order stands in the
+        answer by its id, and the others go without it.
+        """
+        to, data = in_one_call(list(calls.values()), may_fail=True)
+        made = await self.prepare(to, data, gas)
+
+        def draft(nonce: int, taken: Sequence[str]) -> Draft:
+            _, data = in_one_call([calls[one] for one in taken], may_fail=True)
+            return self._draft("", {**made.fields, "data": "0x" + data.hex()}, made.head, nonce)
+
+        reserved, refused = await to_thread(
+            self.store.submit_many,
+            tuple(calls),
+            Trigger.SUBMIT_CAPTURE,
+            Purpose.CAPTURE,
+            chain_id=self.chain_id,
+            sender=self.signer.address,
+            least_nonce=made.least_nonce,
+            draft=draft,
+            most_today=self.policy.most_per_day,
+        )
+        if reserved is not None:
+            await self.carry_on(reserved)
+        return refused
+
     async def prepare(self, to: str, data: bytes, gas: int | None = None) -> Prepared:
         """A transaction for a call of ``to``, at the fees of now."""
         call = {"from": self.signer.address, "to": to, "data": "0x" + data.hex()}
@@ -177,11 +216,13 @@ class Transactions:
             async with asyncio.timeout(SIGN_LIMIT):
                 raw = await self.signer.sign_transaction(self._members(reserved))
         except Exception as error:  # whatever a signer raises: it did not sign
-            log.warning("order %s: not signed: %s", reserved.order_id, type(error).__name__)
+            names = ", ".join(reserved.subjects)
+            log.warning("order %s: not signed: %s", names, type(error).__name__)
             await to_thread(self._not_signed, reserved, type(error).__name__)
             return reserved
         transaction_hash = "0x" + keccak(raw).hex()
-        sealed = self.vault.seal(raw, sealed_place(reserved.order_id, transaction_hash))
+        place = replace(reserved, transaction_hash=transaction_hash).place
+        sealed = self.vault.seal(raw, place)
         recorded = await to_thread(self.store.signed, reserved.number, transaction_hash, sealed)
         if recorded is None:
             return reserved  # somebody else has signed it, or it was replaced
@@ -200,8 +241,13 @@ class Transactions:
 
     def _explain(self, one: Submission, reason: Reason | None, detail: str = "") -> None:
         """Say in the order why it waits; a movement says it when it ends."""
-        if not one.movement and one.purpose is not Purpose.FILL:
-            self.store.explain(one.order_id, reason, detail)
+        if one.movement or one.purpose is Purpose.FILL:
+            return
+        states = self.store.states(one.orders)
+        for order_id in one.subjects:
+            # an order whose call failed inside has gone its own way
+            if not one.orders or (order_id in states and states[order_id].in_flight):
+                self.store.explain(order_id, reason, detail)
 
     def _members(self, one: Submission) -> dict[str, Any]:
         """The members of a transaction, signed or not."""
@@ -227,7 +273,7 @@ class Transactions:
                 return
         log.info(
             "order %s: %s is sent as transaction %s",
-            submission.order_id, submission.purpose.value, submission.transaction_hash,
+            ", ".join(submission.subjects), submission.purpose.value, submission.transaction_hash,
         )  # fmt: skip
         await to_thread(self._sent, submission)
 
@@ -404,7 +450,8 @@ class Transactions:
         A FILL is always wanted: it only keeps the nonces without a gap.
         """
         newest = [group[-1] for group in groups]
-        states = self.store.states({one.order_id for one in newest if not one.movement})
+        names = {name for one in newest if not one.movement for name in one.subjects}
+        states = self.store.states(names)
         moves = {one.movement for one in newest if one.movement}
         live = {key for key in moves if (found := self.store.movement(key)) and found.state.counts}
         return {
@@ -412,7 +459,10 @@ class Transactions:
             for one in newest
             if one.purpose is Purpose.FILL
             or one.movement in live
-            or (not one.movement and states.get(one.order_id) in WANTED[one.purpose])
+            or (
+                not one.movement
+                and any(states.get(name) in WANTED[one.purpose] for name in one.subjects)
+            )
         }
 
     async def _note(
@@ -434,11 +484,60 @@ class Transactions:
                 await self._note(one, Progress.REPLACED)
         if int(receipt["blockHash"] or "0x0", 16) == NO_BLOCK:
             await self._note(included, Progress.PRE_CONFIRMED)
+        elif int(receipt["status"], 16) == 1 and included.orders:
+            failures = await self._failures(included, receipt)
+            note = partial(self.store.note, cost=cost_of(receipt), failures=failures)
+            await to_thread(note, included.number, Progress.SUCCEEDED)
         elif int(receipt["status"], 16) == 1:
             await self._note(included, Progress.SUCCEEDED, cost=cost_of(receipt))
         elif included.progress is not Progress.REVERTED:
             reason, detail = await self._failure(included, receipt)
             await self._note(included, Progress.REVERTED, reason, detail, cost_of(receipt))
+
+    async def _failures(
+        self, included: Submission, receipt: dict[str, Any]
+    ) -> dict[str, tuple[Reason, str]]:
+        """Whose payments a transaction of several orders did not make, and why.
+
+        The receipt's events decide. The reason is what the same call says on the state of its
+        block, as for a transaction that reverts.
+        """
+        if included.purpose is Purpose.FILL:
+            return {}
+        missing = await to_thread(self._unpaid, included, receipt)
+        if not missing:
+            return {}
+        members = fields_of(self.vault.open(included.sealed, included.place))
+        calls = dict(zip(included.orders, calls_in(bytes(members["data"])), strict=True))
+        asked: list[Call] = []
+        for order_id in missing:
+            to, data = calls[order_id]
+            call = {"from": included.sender, "to": to, "data": "0x" + data.hex()}
+            asked.append(("eth_call", [call, receipt["blockNumber"]]))
+        answers = await self.node.batch(asked)
+        # a call has at most all but one 64th of what is left
+        short = int(receipt["gasUsed"], 16) * 64 >= included.gas * 63
+        other = Reason.UNKNOWN, "failed inside, but would succeed at the end of its block"
+        if short:
+            other = Reason.OUT_OF_GAS, f"almost all of {included.gas} gas was used"
+        return {
+            order_id: failure_of(told) if isinstance(told, NodeRefusal) else other
+            for order_id, told in zip(missing, answers, strict=True)
+        }
+
+    def _unpaid(self, included: Submission, receipt: dict[str, Any]) -> list[str]:
+        """The orders of a transaction whose payments are not in its receipt."""
+        logs = [read for one in receipt["logs"] if (read := read_log(one)) is not None]
+        missing = []
+        for order_id in included.orders:
+            try:
+                order = self.store.order(order_id)
+            except (UnknownOrder, UnreadableRow):
+                continue  # it was put aside: nothing waits for it
+            found = entries(logs, order.authorization.domain.token)
+            if not any(pays(entry, order) for entry in found):
+                missing.append(order_id)
+        return missing
 
     async def _failure(self, submission: Submission, receipt: dict[str, Any]) -> tuple[Reason, str]:
         """Why a canonical transaction failed: the same call again, on the state of its block."""

@@ -4,7 +4,7 @@ A wrapper names a factory and what to call it with. The call is made through Mul
 the account that pays the gas, and only for factories that the operator listed.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from eth_abi.abi import decode, encode
@@ -23,6 +23,8 @@ PENDING: Final = "pending"
 GOOD: Final = "0x01"  # what the validator says of a good signature
 VALIDATOR: Final = "0x0000000000000000000000000000000000006492"  # of one call, nowhere deployed
 MULTICALL: Final = "0xcA11bde05977b3631167028862bE2a173976CA11"
+_CALLS: Final = "(address,bool,bytes)[]"
+_RESULTS: Final = "(bool,bytes)[]"
 
 
 class Wrapped(NamedTuple):
@@ -89,5 +91,31 @@ async def refusal_of(
 
 def through_multicall(factory: str, call: bytes, to: str, data: bytes) -> tuple[str, bytes]:
     """One transaction: the factory, which may fail if somebody was faster, and then the call."""
-    calls = [(factory, True, call), (to, False, data)]
-    return MULTICALL, call_data("aggregate3((address,bool,bytes)[])", calls)
+    return _aggregated([(factory, True, call), (to, False, data)])
+
+
+def in_one_call(calls: Sequence[tuple[str, bytes]], *, may_fail: bool) -> tuple[str, bytes]:
+    """Target and data of one call of Multicall3 that makes all of ``calls`` (target, data).
+
+    ``may_fail``: one that reverts is undone alone. Otherwise it takes all of them with it.
+    """
+    return _aggregated([(to, may_fail, data) for to, data in calls])
+
+
+def calls_in(data: bytes) -> list[tuple[str, bytes]]:
+    """The calls (target, data) that :func:`in_one_call` put together."""
+    (calls,) = decode([_CALLS], data[4:])
+    return [(str(to_checksum_address(to)), inner) for to, _, inner in calls]
+
+
+def results_of(output: bytes) -> list[tuple[bool, bytes]] | None:
+    """Of each call whether it succeeded, and its output; None for what Multicall3 never answers."""
+    try:
+        (results,) = decode([_RESULTS], output)
+    except (DecodingError, OverflowError):
+        return None
+    return list(results)
+
+
+def _aggregated(calls: list[tuple[str, bool, bytes]]) -> tuple[str, bytes]:
+    return MULTICALL, call_data(f"aggregate3({_CALLS})", calls)

@@ -29,7 +29,10 @@ from fastevm.payments import (
     State,
     Terms,
 )
+from fastevm.payments.contracts import artifact
+from fastevm.payments.contracts.placing import place_contract
 from fastevm.payments.node import HttpTransport, NodeClient
+from fastevm.payments.wrapped import MULTICALL
 
 from .market import VALUE, Market, canonical_transfers, market
 
@@ -56,11 +59,17 @@ class Fragile(HttpTransport):
 class Lives(RuleBasedStateMachine):
     """One market, one back end that restarts, up to four orders."""
 
+    kind = Kind.RECEIVE
+    batch = 1
+
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.folder = tempfile.TemporaryDirectory()
         self.market: Market = self.run(market(Path(self.folder.name)))
+        if self.batch > 1:
+            code = artifact("Multicall").initcode()
+            self.run(place_contract(self.market.client(), MULTICALL, code))
         self.depth = 1
         self.transport = Fragile(self.market.server.urls[0])
         self.merchant: Merchant = self.start()
@@ -80,6 +89,7 @@ class Lives(RuleBasedStateMachine):
             overlap=2,
             capture_in=0,
             bump_after=1e9,
+            batch=self.batch,
         )
 
     def teardown(self) -> None:
@@ -105,7 +115,7 @@ class Lives(RuleBasedStateMachine):
         """Draft, sign and store."""
         terms = self.market.terms(valid_before=self.market.now + lifetime)
         self.terms[name] = terms
-        order = self.run(self.merchant.draft(name, terms.payer, VALUE, terms=terms))
+        order = self.run(self.merchant.draft(name, terms.payer, VALUE, kind=self.kind, terms=terms))
         self.run(self.merchant.accept(name, self.market.signed(order)))
 
     @rule(name=ORDERS, look=st.booleans())
@@ -257,6 +267,7 @@ class Lives(RuleBasedStateMachine):
             if entry.authorization and entry.amount == VALUE
         )
         assert all(count == 1 for count in captured.values()), "an authorization counts twice"
+        paid: Counter[str] = Counter()
         for name, terms in self.terms.items():
             order = self.run(self.merchant.order(name))
             key = (terms.payer, "0x" + terms.nonce.hex())
@@ -264,10 +275,12 @@ class Lives(RuleBasedStateMachine):
             assert order.state is not State.CAPTURED, "one block is deep enough here"
             if order.paid:
                 place = order.settlement
-                assert incoming[place.transaction_hash, VALUE] == 1
+                paid[place.transaction_hash] += 1
                 where = self.market.node.chain.canonical_hash(place.block_number)
                 assert where is not None
                 assert place.block_hash == "0x" + where.hex()
+        for transaction_hash, count in paid.items():
+            assert incoming[transaction_hash, VALUE] == count
 
     def settle_down(self) -> None:
         """Leave the chain alone for a while: everything comes to its end."""
@@ -304,8 +317,30 @@ def includable(kept: list[Any], keeper: list[Any]) -> list[Any]:
     return answer
 
 
+class LivesTogether(Lives):
+    """The same, where captures go together in one transaction."""
+
+    kind = Kind.TRANSFER
+    batch = 3
+
+    @rule(
+        names=st.lists(ORDERS, min_size=2, max_size=4, unique=True),
+        cable=st.sampled_from([None, None, "before", "after"]),
+        mine=st.booleans(),
+        look=st.booleans(),
+    )
+    def capture_together(self, names: list[str], cable: str | None, mine: bool, look: bool) -> None:
+        names = [name for name in names if name in self.terms]
+        self.transport.broken, self.looked = cable, False
+        self.run(self.merchant.capture_many(names, until=State.CAPTURING, timeout=0, at_once=1))
+        self.transport.broken = None
+        if mine:
+            self.mine(1, 1, look)
+
+
 TestLives = Lives.TestCase
-TestLives.settings = settings(
+TestLivesTogether = LivesTogether.TestCase
+TestLives.settings = TestLivesTogether.settings = settings(
     max_examples=EXAMPLES,
     stateful_step_count=STEPS,
     suppress_health_check=list(HealthCheck),

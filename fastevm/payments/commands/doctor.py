@@ -12,6 +12,7 @@ from fastevm.payments.chain import FEE_CALLS, head_of, quote_of
 from fastevm.payments.commands.shared import add_node, merchant_of
 from fastevm.payments.errors import NodeRefusal, PaymentError
 from fastevm.payments.merchant import Merchant
+from fastevm.payments.wrapped import MULTICALL
 
 LATE_BLOCKS: Final = 10  # block times without a new head
 CLOCK_SECONDS: Final = 30  # by which the newest block may be ahead of the clock
@@ -57,13 +58,14 @@ def run(arguments: argparse.Namespace) -> int:
 async def findings(merchant: Merchant, spender: str | None = None) -> list[Finding]:
     """Everything that can be checked from here."""
     node, domain, sender = merchant.node, merchant.token, merchant.signer.address
-    chain_id, newest, code, separator, funds, *fees = await node.batch(
+    chain_id, newest, code, separator, funds, multicall, *fees = await node.batch(
         [
             ("eth_chainId", []),
             ("eth_getBlockByNumber", ["latest", False]),
             ("eth_getCode", [domain.token, "latest"]),
             ("eth_call", [{"to": domain.token, "data": _hex(separator_data())}, "latest"]),
             ("eth_getBalance", [sender, "latest"]),
+            ("eth_getCode", [MULTICALL, "latest"]),
             *FEE_CALLS,
         ]
     )
@@ -79,6 +81,9 @@ async def findings(merchant: Merchant, spender: str | None = None) -> list[Findi
     captures = int(funds, 16) // (merchant.policy.gas_limit(CAPTURE_GAS) * quote.cap or 1)
     detail = f"{sender} has {int(funds, 16)} wei, for {captures} captures at {quote.cap} wei a gas"
     found.append(Finding("gas", captures >= LEAST_CAPTURES, detail))
+    there = isinstance(multicall, str) and len(multicall) > 2
+    detail = "Multicall3 is there" if there else "no Multicall3: captures have a transaction each"
+    found.append(Finding("batches", there or merchant.policy.batch == 1, detail))
     if spender is not None:
         found.append(await _allowance(merchant, spender))
     return found + await to_thread(_store, merchant)

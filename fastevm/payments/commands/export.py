@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fastevm.payments.commands.shared import add_store, shop_of, shown_time
-from fastevm.payments.merchant import amounts_of
-from fastevm.payments.movements import Movement
+from fastevm.payments.movements import Movement, amounts_of
 from fastevm.payments.orders import Order, Submission
 from fastevm.payments.store import Store, every_order
 

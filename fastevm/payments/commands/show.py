@@ -3,7 +3,7 @@
 import argparse
 
 from fastevm.payments.commands.shared import add_store, shop_of, shown_time
-from fastevm.payments.merchant import amounts_of
+from fastevm.payments.movements import amounts_of
 from fastevm.payments.orders import Order
 from fastevm.payments.store import Store
 

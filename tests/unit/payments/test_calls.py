@@ -1,6 +1,7 @@
 """Call data and topics: selectors of the deployed tokens."""
 
 import pytest
+from eth_abi.abi import encode
 
 from fastevm.payments import Authorization, Event, Kind, Signature, sign
 from fastevm.payments.calls import (
@@ -11,6 +12,7 @@ from fastevm.payments.calls import (
     state_data,
     wallet_data,
 )
+from fastevm.payments.wrapped import MULTICALL, calls_in, in_one_call, results_of
 
 from .test_authorization import KEY, PAYER, SEPOLIA, TERMS
 
@@ -60,3 +62,16 @@ def test_arguments_follow_in_the_order_of_the_terms() -> None:
 )
 def test_topics_are_those_of_deployed_contracts(event: Event, topic: str) -> None:
     assert event.topic == "0x" + topic
+
+
+def test_calls_of_many_come_out_as_they_went_in() -> None:
+    calls = [("0x" + "11" * 20, b"one"), (MULTICALL, b"")]
+    for may_fail in (True, False):
+        to, data = in_one_call(calls, may_fail=may_fail)
+        assert to == MULTICALL
+        assert calls_in(data) == calls
+    assert results_of(encode(["(bool,bytes)[]"], [[(True, b"x"), (False, b"")]])) == [
+        (True, b"x"), (False, b""),
+    ]  # fmt: skip
+    for odd in (b"", b"\xff" * 32, b"\0" * 31):
+        assert results_of(odd) is None

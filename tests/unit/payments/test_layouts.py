@@ -114,6 +114,8 @@ def test_a_store_of_the_second_layout_learns_what_transactions_cost(tmp_path: Pa
     path = tmp_path / "payments.db"
     open_store(f"sqlite:///{path}").close()
     with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE batched")
+        connection.execute("ALTER TABLE submissions DROP COLUMN batch")
         connection.execute("ALTER TABLE submissions DROP COLUMN cost")
         connection.execute("UPDATE layout SET version = 2")
     connection.close()
@@ -121,6 +123,19 @@ def test_a_store_of_the_second_layout_learns_what_transactions_cost(tmp_path: Pa
     rows = store.database.read("SELECT cost FROM submissions")  # type: ignore[attr-defined]
     assert rows == []
     store.close()
+
+
+def test_transactions_of_the_third_layout_are_of_one_order_each(old: Path) -> None:
+    open_store(f"sqlite:///{old}").close()
+    with sqlite3.connect(old) as connection:
+        connection.execute("DROP TABLE batched")
+        connection.execute("ALTER TABLE submissions DROP COLUMN batch")
+        connection.execute("UPDATE layout SET version = 3")
+    connection.close()
+    opened = open_store(f"sqlite:///{old}")
+    (sent,) = opened.scoped(opened.shops()[0]).submissions(order_id="order-1")
+    assert (sent.order_id, sent.orders, sent.sealed) == ("order-1", (), b"raw")
+    opened.close()
 
 
 def test_a_file_that_others_could_read_is_its_owners_again(old: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from eth_account import Account
 
 from fastevm.payments import InvalidTerms, KeySigner, Policy
-from fastevm.payments.policy import GWEI
+from fastevm.payments.policy import GWEI, MOST_BATCH
 from fastevm.payments.signer import fields_of
 
 from .test_authorization import KEY, PAYER
@@ -62,3 +62,10 @@ def test_a_signer_does_not_show_its_key() -> None:
         pickle.dumps(signer)
     with pytest.raises(InvalidTerms):
         KeySigner("0x1234")
+
+
+@pytest.mark.parametrize("batch", [0, -1, MOST_BATCH + 1])
+def test_how_many_captures_go_together_has_limits(batch: int) -> None:
+    with pytest.raises(ValueError, match="batch"):
+        Policy(batch=batch)
+    assert Policy(batch=MOST_BATCH).batch == MOST_BATCH

@@ -1,0 +1,66 @@
+"""What captures cost alone and together: ``python -m tests.payments.batch_costs``.
+
+Payers with one order each, and one payer of all; a token without a proxy in front.
+"""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from eth_account import Account
+
+from fastevm.payments import Kind, State
+from fastevm.payments.contracts import artifact
+from fastevm.payments.contracts.placing import place_contract
+from fastevm.payments.wrapped import MULTICALL
+
+from .market import VALUE, Market, market
+
+SIZES: Final = (1, 10, 50)
+
+
+async def gas_of(stage: Market, size: int, run: int, *, one_payer: bool) -> float:
+    """Gas for each of ``size`` captures that go together."""
+    payers: list[Any] = [Account.create() for _ in range(1 if one_payer else size)]
+    for payer in payers:
+        stage.mint(payer.address, 100 * VALUE)
+    merchant = stage.merchant(batch=max(size, 1))
+    names = [f"order-{run}-{number}" for number in range(size)]
+    for at, name in enumerate(names):
+        who = payers[at % len(payers)]
+        terms = stage.terms(payer=who.address)
+        order = await merchant.draft(name, who.address, VALUE, kind=Kind.TRANSFER, terms=terms)
+        await merchant.accept(name, stage.signed(order, who))
+    await merchant.capture_many(names, until=State.CAPTURING)
+    stage.mine()
+    sent = set()
+    for name in names:
+        assert (await merchant.wait(name, State.PAID, 20)).paid
+        sent |= {one.transaction_hash for one in await merchant.submissions(name)}
+    (only,) = sent
+    receipt = await merchant.node.call("eth_getTransactionReceipt", only)
+    return int(receipt["gasUsed"], 16) / size
+
+
+async def main() -> None:
+    """Print a table."""
+    with tempfile.TemporaryDirectory() as folder:
+        stage = await market(Path(folder))
+        try:
+            code = artifact("Multicall").initcode()
+            await place_contract(stage.client(), MULTICALL, code)
+            stage.mint(stage.shop.address, VALUE)  # its balance is no new slot
+            run = 0
+            for size in SIZES:
+                found = []
+                for one_payer in (False, True):
+                    run += 1
+                    found.append(await gas_of(stage, size, run, one_payer=one_payer))
+                print(f"{size:>3} together: {found[0]:,.0f} gas each, of one payer {found[1]:,.0f}")
+        finally:
+            await stage.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
