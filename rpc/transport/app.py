@@ -175,6 +175,7 @@ class Endpoint:
         session = Session(
             self._dispatcher(request), context.hub, socket, self.budget, address_of(request)
         )
+        session.connection = connection
         self.sessions.add(session)
         try:
             await session.run()

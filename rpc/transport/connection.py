@@ -224,7 +224,7 @@ class Connection(asyncio.Protocol):
     __slots__ = ("address", "began", "closing", "data", "delegate", "drained", "early", "frames",
                  "heard", "held", "is_ahead", "is_due", "is_serving", "listener", "loop", "missing",
                  "paused", "paused_at", "position", "rest", "rest_size", "served", "task",
-                 "transport")  # fmt: skip
+                 "transport", "working")  # fmt: skip
 
     def __init__(self, listener: HttpListener) -> None:
         self.listener = listener
@@ -248,6 +248,7 @@ class Connection(asyncio.Protocol):
         self.delegate: Any = None  # the protocol that gets what comes
         self.is_serving = False  # it has a whole head and works on the request
         self.frames: FrameClock | None = None  # of a WebSocket
+        self.working = 0  # bytes of its messages that are not answered yet
         self.early = bytearray()  # of the request in progress, in case it becomes one
         # --- clocks ---
         self.heard = self.loop.time()  # when the last request was answered
@@ -454,7 +455,7 @@ class Connection(asyncio.Protocol):
         if self.frames is not None:
             self.frames.feed(data, self.loop.time())
             if self.frames.began is None:
-                self.listener.hold(self, 0)
+                self.listener.hold(self, self.working)
         else:
             if not self.is_serving and self.began is None:
                 self.began = self.loop.time()
@@ -485,6 +486,18 @@ class Connection(asyncio.Protocol):
         self.frames = FrameClock()
         self.frames.feed(bytes(self.early.partition(HEAD_END)[2]), self.loop.time())
         self.early = bytearray()
+
+    def message_began(self, size: int) -> None:
+        """Work on a message of a WebSocket begins: its bytes are held until `message_ended`."""
+        self.working += size
+        if not self.closing:
+            self.listener.hold(self, self.held + size)
+
+    def message_ended(self, size: int) -> None:
+        """A message of a WebSocket is answered."""
+        self.working -= size
+        if not self.closing:
+            self.listener.hold(self, max(self.held - size, self.working))
 
     # --- the end ---
 

@@ -14,6 +14,7 @@ from fastevm.rpc.dispatch.long_answer import LongAnswer
 from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.subscriptions.topics import Topic
+from fastevm.rpc.transport.connection import Connection
 from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
 
 log: Final = logging.getLogger("fastevm.rpc")
@@ -111,6 +112,7 @@ class Session:
         )
         self._overflow = asyncio.Event()
         self.subscriptions: dict[str, Subscription] = {}
+        self.connection: Connection | None = None  # that counts what is not answered yet
         self.cut_off = False  # the client took nothing for too long: no use in saying goodbye
         self._slots = asyncio.Semaphore(limits.socket_calls)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -160,8 +162,16 @@ class Session:
             task = asyncio.create_task(self._answer(body))
             self._tasks.add(task)
             task.add_done_callback(self._answered)
+            self._count(task, len(body))
             if len(body) > LARGE_MESSAGE:
                 await asyncio.wait((task,))
+
+    def _count(self, task: "asyncio.Task[None]", size: int) -> None:
+        """Let the connection hold a message until its task is done."""
+        connection = self.connection
+        if connection is not None:
+            connection.message_began(size)
+            task.add_done_callback(lambda _: connection.message_ended(size))
 
     async def _answer(self, body: bytes) -> None:
         request = SessionRequest(self)

@@ -1,6 +1,7 @@
 """Clients that are silent, send too slowly or do not read: each ends, on every path."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -245,6 +246,28 @@ async def test_a_socket_that_comes_before_aiohttp_is_loaded_lives(make: Make) ->
         assert "result" in await socket.receive_json()
         assert server._open[0].http.held == 0
         await socket.close()
+
+
+async def test_messages_in_progress_are_bounded_together(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+    waits = Method("test_waits", lambda _: release.wait(20), (), Place.WORKER)
+    monkeypatch.setitem(METHODS, "test_waits", waits)
+    server = await make(input_size=5 * MEGABYTE)
+    http = server._open[0].http
+    message = b'{"jsonrpc":"2.0","id":1,"method":"test_waits"}' + b" " * (MEGABYTE - 100)
+    async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+        sockets = [await session.ws_connect(server.urls[0]) for _ in range(8)]
+        for socket in sockets:
+            await socket.send_bytes(message)
+        while server.metrics.get("connections_over_budget_total") < 3:
+            await asyncio.sleep(0.01)
+        assert 4 * MEGABYTE < http.held <= 5 * MEGABYTE
+        release.set()
+        while http.held:
+            await asyncio.sleep(0.01)
+        assert len(server._open[0].http.connections) == 5
 
 
 async def test_what_is_answered_is_not_held(make: Make) -> None:
