@@ -110,9 +110,9 @@ class Chain:
         self.node, self.chain_id, self.policy = node, chain_id, policy
         self.block_seconds = USUAL_BLOCK_SECONDS
         self._paced = False
-        self._number = -1  # the newest block seen, in seconds of the monotonic clock since when,
-        self._still_since = self._looked = -math.inf  # and the last look
-        self._awaited = False
+        self._number = -1  # of the newest block seen
+        self._still_since = self._looked = -math.inf  # its first and its last look, monotonic s
+        self._awaited = False  # a pause was asked for since the last look
 
     def check_id(self, told: Answer) -> None:
         """Raise :class:`WrongChain` unless the node's chain is the token's."""

@@ -4,8 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from fastevm.interpreter.tracer cimport EnterRecord, LeaveRecord
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Address
-from fastevm.tracing.observer cimport Observer
-from fastevm.wire.text.json_writer cimport JsonText
+from fastevm.tracing.text_observer cimport TextObserver
 
 
 cdef enum:
@@ -29,19 +28,14 @@ cdef struct LogOwner:
     uint32_t next             # of the same frame, or NO_LOG
 
 
-cdef class CallTree(Observer):
+cdef class CallTree(TextObserver):
     cdef size_t budget        # bytes of records
     cdef bint only_top
     cdef Buffer nodes         # CallNode
     cdef Buffer owners        # LogOwner
     cdef uint64_t first_log   # logs before the transaction
-    cdef JsonText writer
     cdef object logs          # of the outcome
     cdef bint shows_logs
-    cdef object spool         # what takes the text when it is long; None: all stays in memory
-    cdef bint spills          # there is a spool
-    cdef size_t start         # of the text in the spool
-    cdef size_t spilled       # bytes of it there
 
     # False: out of memory.
     cdef bint link(self) noexcept nogil
@@ -56,5 +50,3 @@ cdef class CallTree(Observer):
     cdef bint put_tail(self, const CallNode* node) noexcept nogil
     cdef bint put_logs(self, const CallNode* node) noexcept nogil
     cdef int put_log(self, uint32_t at) except -1
-    cdef bint spill(self) noexcept nogil
-    cdef int spill_now(self) except -1

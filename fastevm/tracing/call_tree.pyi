@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from fastevm.simulate.values import SimulatedLog
-from fastevm.tracing.observer import Observer
 from fastevm.tracing.spool import Spool, SpooledText
+from fastevm.tracing.text_observer import TextObserver
 
 def log_text(log: SimulatedLog, index: int, position: int) -> bytes: ...
 
-class CallTree(Observer):
+class CallTree(TextObserver):
     def __init__(
         self, *, budget: int = ..., only_top: bool = False, spool: Spool | None = None
     ) -> None: ...

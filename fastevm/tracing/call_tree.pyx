@@ -26,10 +26,10 @@ from fastevm.interpreter.tracer cimport (
 from fastevm.primitives.buffer cimport buffer_append, buffer_free
 from fastevm.primitives.hashes cimport Address
 from fastevm.spec.constants cimport CALL_DEPTH_LIMIT
-from fastevm.tracing.observer cimport Observer
 from fastevm.tracing.step_loggers cimport frame_end_message
+from fastevm.tracing.text_observer cimport SPILL_AT, TextObserver
 from fastevm.wire.text.json_writer cimport (
-    json_free,
+    JsonText,
     json_hex,
     json_put,
     json_quantity,
@@ -51,7 +51,6 @@ from fastevm.wire.text.hex import hex_bytes, quantity
 
 
 cdef enum:
-    SPILL_AT = 1024 * 1024
     MOST_OPEN = CALL_DEPTH_LIMIT + 3      # with a frame that is refused, and a SELFDESTRUCT in it
 
 
@@ -95,7 +94,7 @@ def log_text(log: SimulatedLog, index: int, position: int) -> bytes:
     })
 
 
-cdef class CallTree(Observer):
+cdef class CallTree(TextObserver):
     """Keeps the records of frames. ``budget``: bytes of them after which the run stops;
     ``overflowed`` is set then. ``only_top``: show the top frame alone."""
 
@@ -113,7 +112,6 @@ cdef class CallTree(Observer):
     def __dealloc__(self) -> None:
         buffer_free(&self.nodes)
         buffer_free(&self.owners)
-        json_free(&self.writer)
 
     @property
     def kept(self) -> int:
@@ -345,23 +343,4 @@ cdef class CallTree(Observer):
         cdef uint32_t position = (<const LogOwner*>self.owners.bytes)[at].position
         cdef bytes text = log_text(self.logs[at], self.first_log + at, position)
         json_raw(&self.writer, <const char*>text, len(text))
-        return 0
-
-    cdef bint spill(self) noexcept nogil:
-        with gil:
-            try:
-                self.spill_now()
-                return True
-            except Exception as error:
-                self.error = error
-                return False
-
-    # Hand the text so far to the spool.
-    cdef int spill_now(self) except -1:
-        cdef size_t size = self.writer.out.size
-        place = self.spool.append(self.writer.out.bytes[:size])
-        if self.spilled == 0:
-            self.start = place
-        self.spilled += size
-        self.writer.out.size = 0
         return 0

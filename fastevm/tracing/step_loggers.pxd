@@ -4,10 +4,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from fastevm.interpreter.machine cimport Machine
 from fastevm.interpreter.tracer cimport LeaveRecord, StepRecord
 from fastevm.primitives.hashes cimport Address
-from fastevm.wire.text.json_writer cimport JsonText
 from fastevm.spec.schedule cimport Schedule
-from fastevm.tracing.observer cimport Observer
 from fastevm.tracing.seen_storage cimport SeenStorage
+from fastevm.tracing.text_observer cimport TextObserver
 
 
 # The message of a frame's end; empty for success.
@@ -15,10 +14,8 @@ cdef bytes frame_end_message(const LeaveRecord* frame)
 
 
 # Renders each step after it was executed; subclasses implement `render`.
-cdef class StepObserver(Observer):
-    cdef JsonText writer
+cdef class StepObserver(TextObserver):
     cdef size_t budget        # bytes that the text may have
-    cdef size_t spilled       # bytes of it that were handed to a spool
     cdef bint shows_stack
     # set by `observe` for the records that it reads
     cdef const Schedule* schedule
@@ -39,16 +36,11 @@ cdef class StructLogger(StepObserver):
     cdef bint sees_storage
     cdef SeenStorage seen
     cdef bint accesses_storage  # whether the next step does, in this contract
-    cdef object spool         # what takes the text when it is long; None: all stays in memory
-    cdef size_t start         # of the text in the spool
-    cdef bint spills          # there is a spool
     cdef Address contract
 
     cdef void put_details(self, const StepRecord* step) noexcept nogil
     cdef void put_memory(self, const uint8_t* memory, size_t size) noexcept nogil
     cdef void put_storage(self) noexcept nogil
-    cdef bint spill(self) noexcept nogil
-    cdef int spill_now(self) except -1
 
 
 # Writes the lines of EIP-3155 to a stream.

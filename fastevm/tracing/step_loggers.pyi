@@ -2,17 +2,17 @@
 
 from typing import TextIO
 
-from fastevm.tracing.observer import Observer
 from fastevm.tracing.spool import Spool, SpooledText
+from fastevm.tracing.text_observer import TextObserver
 from fastevm.tracing.values import StepOptions
 
-class StructLogger(Observer):
+class StructLogger(TextObserver):
     def __init__(
         self, options: StepOptions, *, budget: int = ..., spool: Spool | None = None
     ) -> None: ...
     def text(self) -> bytes | SpooledText: ...
 
-class Eip3155Logger(Observer):
+class Eip3155Logger(TextObserver):
     def __init__(
         self,
         stream: TextIO,

@@ -54,8 +54,8 @@ from fastevm.wire.text.json_writer cimport (
 from fastevm.primitives.word cimport Word, word_fits64
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.world cimport Slot, world_slot
-from fastevm.tracing.observer cimport Observer
 from fastevm.tracing.seen_storage cimport seen_belongs, seen_first, seen_free, seen_put
+from fastevm.tracing.text_observer cimport SPILL_AT, TextObserver
 
 from typing import TextIO
 
@@ -67,7 +67,6 @@ from fastevm.tracing.values import TRACE_BYTES_LIMIT, StepOptions
 
 cdef enum:
     FLUSH_AT = 256 * 1024
-    SPILL_AT = 1024 * 1024
 
 
 # ----------------------------------------------------------------------------------------------
@@ -183,16 +182,13 @@ cdef void put_stack(JsonText* w, const StepRecord* step) noexcept nogil:
     json_put(w, b"]")
 
 
-cdef class StepObserver(Observer):
+cdef class StepObserver(TextObserver):
     """Renders each step after it was executed."""
 
     def __cinit__(self, *args: object, **options: object) -> None:
         # With a limit of one byte the run stops before every op.
         self.trace = StepTrace(steps=True, calls=True, limit=1)
         self.budget = TRACE_BYTES_LIMIT
-
-    def __dealloc__(self) -> None:
-        buffer_free(&self.writer.out)
 
     @property
     def kept(self) -> int:
@@ -264,7 +260,7 @@ cdef class StructLogger(StepObserver):
         self, options: StepOptions, *, size_t budget=TRACE_BYTES_LIMIT, spool: object = None
     ) -> None:
         self.budget = budget
-        self.spool, self.spills = spool, spool is not None
+        self.spool, self.spills, self.opening = spool, spool is not None, b"["
         self.limit = options.limit
         self.shows_stack = options.stack
         self.sees_storage = options.storage
@@ -358,26 +354,6 @@ cdef class StructLogger(StepObserver):
             json_hex(w, self.seen.slots[at].value, 32)
             at += 1
         json_put(w, b"}")
-
-    cdef bint spill(self) noexcept nogil:
-        with gil:
-            try:
-                self.spill_now()
-                return True
-            except Exception as error:
-                self.error = error
-                return False
-
-    # Hand the text so far to the spool, the first of it behind the bracket of the array.
-    cdef int spill_now(self) except -1:
-        cdef bytes text = self.writer.out.bytes[:self.writer.out.size]
-        if self.spilled == 0:
-            self.start = self.spool.append(b"[" + text)
-        else:
-            self.spool.append(text)
-        self.spilled += self.writer.out.size
-        self.writer.out.size = 0
-        return 0
 
     def text(self) -> object:
         """The steps as a JSON array: bytes, or where in the spool they are. TracingError."""

@@ -1,0 +1,6 @@
+"""An observer that writes JSON text."""
+
+from fastevm.tracing.observer import Observer
+
+class TextObserver(Observer):
+    """Base of the observers that write text; writes nothing."""

@@ -1,0 +1,34 @@
+"""An observer that writes JSON text, which goes to a spool as it becomes long."""
+
+from fastevm.tracing.observer cimport Observer
+from fastevm.wire.text.json_writer cimport json_free
+
+
+cdef class TextObserver(Observer):
+    """Base of the observers that write text; writes nothing."""
+
+    def __cinit__(self, *args: object, **options: object) -> None:
+        self.opening = b""
+
+    def __dealloc__(self) -> None:
+        json_free(&self.writer)
+
+    cdef bint spill(self) noexcept nogil:
+        with gil:
+            try:
+                self.spill_now()
+                return True
+            except Exception as error:
+                self.error = error
+                return False
+
+    cdef int spill_now(self) except -1:
+        cdef size_t size = self.writer.out.size
+        cdef bytes text = self.writer.out.bytes[:size]
+        if self.spilled == 0:
+            self.start = self.spool.append(self.opening + text)
+        else:
+            self.spool.append(text)
+        self.spilled += size
+        self.writer.out.size = 0
+        return 0
