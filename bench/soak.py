@@ -38,6 +38,7 @@ from fastevm.bench.node.launch import HOST, LoopThread, NodeProcess, fastevm_nod
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.wire.client.messages import RpcRefusal, RpcUnreachable
+from fastevm.wire.feed_formats import FeedFormat
 
 DRAIN_SECONDS = 60.0
 SETTLE_SECONDS = 1.0  # after a fault before the follower's metrics are read
@@ -51,6 +52,8 @@ SAMPLES = 1_000  # of memory, over a long run
 SAMPLE_SECONDS = 1.0  # between them at least
 RECEIPTS_AT_ONCE = 100
 RECEIVER = b"\xb0" * 20
+DEPOSITOR = "0x" + "d0" * 20
+DEPOSIT_EVERY = 7  # transactions from one deposit to the next, on chains of the OP stack
 # PUSH0 PUSH0 LOG0 STOP behind a constructor that returns it.
 LOGGER_INIT = bytes.fromhex("635f5fa0005f526004601cf3")
 
@@ -58,6 +61,8 @@ SEQUENCE = 'feed_sequence_total{{verdict="{}"}}'
 BROKEN_ORDER = tuple(
     SEQUENCE.format(name) for name in ("gap", "predecessor_mismatch", "invalid_block")
 )
+# A message that does not name the one before shows the loss of a block's last slice only by these.
+UNNAMED_LOSS = ("feed_divergence_total", "reconcile_mismatch_total", "feed_early_total")
 LOST_START = SEQUENCE.format("missing_first")
 RECONNECTS = ("feed_reconnects_total", "upstream_reconnects_total")
 # What a fault must show as, at the builder for its full disk and at the follower for all others:
@@ -111,19 +116,18 @@ class Soak:
         self.options = options
         self.homes = dict(zip(("builder", "follower"), homes, strict=True))
         logs = {name: home / "node.err" for name, home in self.homes.items()}
-        interval = str(options.slice_interval)
-        times = ("--block-time", str(options.block_time), "--slice-interval", interval)
+        common = _common_arguments(options)
         files = ("--datadir", str(self.homes["builder"] / "chain"))
-        self.builder = fastevm_node(
-            *times, *files, module=("fastevm.bench.node.faulty_node",), log=logs["builder"]
-        )
+        feed = ["--feed-format", options.feed_format, *["--feed-brotli"] * options.feed_brotli]
+        program = ("fastevm.bench.node.faulty_node",)
+        self.builder = fastevm_node(*common, *files, *feed, module=program, log=logs["builder"])
         self.builder.start()
         self.clients = LoopThread()
         self.link = CutLink(self.clients, self.builder.port)
         files = ("--datadir", str(self.homes["follower"] / "chain"))
-        feed = f"ws://{HOST}:{self.link.port}/feed"
-        source = ("--upstream-url", f"http://{HOST}:{self.link.port}", "--preconf-url", feed)
-        self.follower = fastevm_node(*times, *files, *source, log=logs["follower"])
+        slices = f"ws://{HOST}:{self.link.port}/feed"
+        source = ("--upstream-url", f"http://{HOST}:{self.link.port}", "--preconf-url", slices)
+        self.follower = fastevm_node(*common, *files, *source, log=logs["follower"])
         self.follower.start()
         self.nodes = {"builder": self.builder, "follower": self.follower}
         self.load = Load()
@@ -208,6 +212,8 @@ class Soak:
                 )
                 nonces[who] += 1
                 self.load.transfers += number % 2
+                if self.options.op_fork and number % DEPOSIT_EVERY == 0:
+                    self._deposit()
             except RpcRefusal as error:
                 text = str(error)
                 self.load.refused[text] = self.load.refused.get(text, 0) + 1
@@ -217,6 +223,12 @@ class Soak:
                 self.load.unknown += 1
                 started += RETRY_SECONDS
                 self.load.stop.wait(RETRY_SECONDS)
+
+    def _deposit(self) -> None:
+        """A wei for the receiver from L1."""
+        wanted = {"from": DEPOSITOR, "to": "0x" + RECEIVER.hex(), "mint": "0x1", "value": "0x1"}
+        self.load.accepted.append(self.builder.ask("fastevm_deposit", wanted))
+        self.load.transfers += 1
 
     def _next_nonce(self, address: bytes) -> int:
         """The nonce after all that is pre-confirmed and all that waits."""
@@ -316,6 +328,8 @@ class Soak:
     def _look(self, kind: str, node: NodeProcess, before: dict[str, float]) -> None:
         """Wait until one of the signs of a fault has grown in a node's metrics."""
         tally, signs = self.tallies[kind], SIGNS[kind]
+        if self.options.feed_format != FeedFormat.FASTEVM.value and set(signs) & set(BROKEN_ORDER):
+            signs += UNNAMED_LOSS
 
         def grown() -> dict[str, float]:
             after = node.metrics()
@@ -381,6 +395,13 @@ class Soak:
             if mine != theirs:
                 different.append(number)
         return {"blocks": last, "logs": logs, "different_blocks": different}
+
+
+def _common_arguments(options: argparse.Namespace) -> list[str]:
+    """What both nodes are told of their chain."""
+    times = ["--block-time", str(options.block_time)]
+    times += ["--slice-interval", str(options.slice_interval)]
+    return [*times, *(["--op", "--op-fork", options.op_fork] if options.op_fork else [])]
 
 
 def _signed(key: bytes, nonce: int, number: int, logger: bytes | None) -> bytes:
@@ -488,6 +509,9 @@ def main() -> int:
         metavar=("BUILDER", "FOLLOWER"),
         help="two small file systems, each filled for a while so that its node's disk is full",
     )
+    parser.add_argument("--op-fork", metavar="NAME", help="a chain of the OP stack, with deposits")
+    parser.add_argument("--feed-format", default=FeedFormat.FASTEVM.value, metavar="NAME")
+    parser.add_argument("--feed-brotli", action="store_true", help="a feed packed with Brotli")
     parser.add_argument("--block-time", type=int, default=2000, metavar="MS")
     parser.add_argument("--slice-interval", type=int, default=200, metavar="MS")
     options = parser.parse_args()

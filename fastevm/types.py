@@ -241,7 +241,8 @@ class Receipt:
 
     ``status`` is None before Byzantium, where ``post_state`` holds the state root instead. Prices
     in wei; the blob fields are None for transactions without blobs, ``contract_address`` for
-    transactions that create no contract.
+    transactions that create no contract. ``deposit_nonce`` is the sender's nonce before a deposit
+    (OP stack, from Regolith on); the encoding holds it if there is a ``deposit_receipt_version``.
     """
 
     tx_type: int
@@ -255,12 +256,17 @@ class Receipt:
     contract_address: bytes | None = None
     blob_gas_used: int | None = None
     blob_gas_price: int | None = None
+    deposit_nonce: int | None = None
+    deposit_receipt_version: int | None = None
 
     def rlp(self) -> bytes:
         """The consensus encoding with the type's prefix (EIP-2718), as in the receipts trie."""
         outcome = self.post_state if self.status is None else _integer(self.status)
         logs = tuple((log.address, log.topics, log.data) for log in self.logs)
-        payload = rlp.encode((outcome or b"", self.cumulative_gas_used, self.bloom, logs))
+        items: tuple[Any, ...] = (outcome or b"", self.cumulative_gas_used, self.bloom, logs)
+        if self.deposit_receipt_version is not None:
+            items += (self.deposit_nonce or 0, self.deposit_receipt_version)
+        payload = rlp.encode(items)
         return payload if self.tx_type == 0 else bytes([self.tx_type]) + payload
 
 

@@ -1,7 +1,6 @@
 """The options of ``fastevm node`` and how they become a running server."""
 
 import argparse
-import json
 import logging
 import os
 import signal
@@ -12,6 +11,7 @@ from typing import Any
 
 from fastevm import node as nodes
 from fastevm import simulate
+from fastevm.chains import CHAIN_HELP, ChosenChain, chosen_chain
 from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.access import (
@@ -147,22 +147,7 @@ def address(text: str) -> Listener:
 
 
 def _add_chain(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--genesis", type=Path, metavar="FILE", help="genesis file in geth's format")
-    group.add_argument(
-        "--import",
-        type=Path,
-        metavar="FILE",
-        dest="import_file",
-        help="file of RLP blocks to add to the genesis block",
-    )
-    group.add_argument("--chain-id", type=int, metavar="N", help="of the development chain (31337)")
-    group.add_argument(
-        "--accounts",
-        type=int,
-        default=10,
-        metavar="N",
-        help="funded accounts of the development chain (%(default)s)",
-    )
+    _add_genesis(group)
     group.add_argument(
         "--block-time",
         type=int,
@@ -184,6 +169,31 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
         default=int(Limits().pending_age * MILLISECONDS),
         help="age of the newest slice from which on pending means latest and /readyz"
         " fails; 0: never (%(default)s)",
+    )
+
+
+def _add_genesis(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--chain", metavar="NAME", help=CHAIN_HELP)
+    group.add_argument(
+        "--genesis",
+        type=Path,
+        metavar="FILE",
+        help="genesis file in geth's format; with --chain only its state and header count",
+    )
+    group.add_argument(
+        "--import",
+        type=Path,
+        metavar="FILE",
+        dest="import_file",
+        help="file of RLP blocks to add to the genesis block",
+    )
+    group.add_argument("--chain-id", type=int, metavar="N", help="of the development chain (31337)")
+    group.add_argument(
+        "--accounts",
+        type=int,
+        default=10,
+        metavar="N",
+        help="funded accounts of the development chain (%(default)s)",
     )
 
 
@@ -251,8 +261,10 @@ def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(
         level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    if arguments.import_file and not arguments.genesis:
-        arguments.usage_error("--import needs --genesis")
+    if arguments.import_file and not (arguments.genesis or arguments.chain):
+        arguments.usage_error("--import needs --genesis or --chain")
+    if arguments.op and (arguments.genesis or arguments.chain):
+        arguments.usage_error("--op makes a chain of its own: not with --genesis or --chain")
     left: bytes | None = None
     try:
         access = access_of(arguments)
@@ -305,23 +317,28 @@ def serve_node(
 
 def node_of(arguments: argparse.Namespace) -> Any:
     """The chain that the options ask for. ValueError or OSError for files that cannot be used."""
+    chosen = chosen_chain(arguments.chain, arguments.genesis)
     times: dict[str, int] = {"slice_interval_ms": arguments.slice_interval}
-    if arguments.block_time is not None:
-        times["block_time_ms"] = arguments.block_time
-        times["slice_interval_ms"] = min(arguments.slice_interval, arguments.block_time)
-    cadence = arguments.genesis is None or arguments.block_time is not None
+    block_time = arguments.block_time
+    if block_time is None and chosen is not None:
+        block_time = chosen.block_time_ms
+    if block_time is not None:
+        times["block_time_ms"] = block_time
+        times["slice_interval_ms"] = min(arguments.slice_interval, block_time)
+    cadence = chosen is None or arguments.block_time is not None
     mining = nodes.Mining.CADENCE if cadence else nodes.Mining.NEVER
     options = nodes.node_options(arguments, mining) | times
     options["progress"] = progress("restored", arguments.quiet)
     options["directory"] = directory = nodes.open_directory(arguments)
     try:
-        node = chain_of(arguments, options)
+        node = chain_of(arguments, options, chosen)
         if arguments.import_file is not None:
             told = progress("imported", arguments.quiet)
             count = node.chain.import_rlp(arguments.import_file.read_bytes(), told)
             if not arguments.quiet:
                 print(f"imported {count} blocks, head {node.chain.head.number}")
         nodes.follow_upstream(node, arguments)
+        nodes.configure_feed(node, arguments)
     except BaseException:
         if directory is not None:
             directory.close()
@@ -329,25 +346,25 @@ def node_of(arguments: argparse.Namespace) -> Any:
     return node
 
 
-def chain_of(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
-    """The node on its chain: the development one, or that of a genesis file."""
-    if arguments.genesis is not None:
-        return nodes.genesis_node(genesis_of(arguments.genesis), **options)
+def chain_of(
+    arguments: argparse.Namespace, options: dict[str, Any], chosen: ChosenChain | None
+) -> Any:
+    """The node on its chain: the development one, or the chosen one."""
+    if chosen is not None:
+        return nodes.genesis_node(
+            chosen.genesis,
+            genesis_hash=chosen.genesis_hash,
+            fixed_block_time=chosen.fixed_block_time and arguments.block_time is None,
+            **options,
+        )
     if arguments.chain_id is not None:
         options["chain_id"] = arguments.chain_id
     return nodes.dev_node(
         accounts=arguments.accounts,
+        op_fork=arguments.op_fork if arguments.op else None,
         timestamp=nodes.genesis_time(arguments, options["directory"]),
         **options,
     )
-
-
-def genesis_of(path: Path) -> Any:
-    """The genesis file's JSON; ValueError names the file that holds none."""
-    try:
-        return json.loads(path.read_text())
-    except ValueError as error:
-        raise ValueError(f"{path}: not a JSON file: {error}") from None
 
 
 def progress(verb: str, quiet: bool) -> Any:

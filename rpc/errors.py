@@ -84,6 +84,9 @@ REASONS: Final[dict[str, Row]] = {
     ),
     "filter_not_found": _both(-32000, "filter not found"),
     "too_many_filters": _both(-32005, "too many filters, limit {limit}"),
+    "watches_too_large": _both(
+        -32005, "filters and subscriptions{whose} fill the {limit} bytes that they may have"
+    ),
     # --- calls ---
     "reverted": Row(Wire(-32000, "execution reverted"), Wire(3, None)),
     "halted": _both(-32000),

@@ -37,7 +37,7 @@ class Limits:
     address_connections: int = 1_024  # of them from one address
     arrival_time: float = 30.0  # that a head, a body or a message may take to arrive
     write_time: float = 30.0  # after which a client must have taken 16 KiB a second
-    input_size: int = 512 * 1024 * 1024  # of requests on one listener that are not answered yet
+    input_size: int = 512 * 1024 * 1024  # of memory of requests on one listener without an answer
     output_size: int = 512 * 1024 * 1024  # of answers that clients of one listener do not read
     # --- WebSocket clients ---
     sockets: int = 1_024  # open at once, on one listener
@@ -49,7 +49,11 @@ class Limits:
     socket_output_size: int = 64 * 1024 * 1024  # with answers in wait; then the client is cut off
     subscriptions: int = 256  # of one connection
     event_queue: int = 16_384  # slices, heads and transactions not yet handed to subscribers
-    # --- filters that are polled ---
+    feed_readers: int = 100  # of the feed of slices, on all listeners
+    address_feed_readers: int = 25  # of them from one address
+    # --- filters that are polled, and subscriptions ---
+    watch_size: int = 256 * 1024 * 1024  # of memory of all filters and subscriptions
+    address_watch_size: int = 64 * 1024 * 1024  # of them of one address
     filters: int = 8_192
     client_filters: int = 1_024  # of one address
     filter_time: float = 300.0  # a filter that nobody polls for so long is gone

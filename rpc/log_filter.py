@@ -1,7 +1,8 @@
 """The filter object of eth_getLogs, eth_newFilter and eth_subscribe: decoding and matching."""
 
+import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fastevm.logindex import LogQuery
 from fastevm.rpc.errors import RpcError
@@ -9,6 +10,8 @@ from fastevm.rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
 from fastevm.rpc.selectors import LATEST_BLOCK, Selector, decode_number_or_tag
 from fastevm.types import Log
 from fastevm.wire.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
+
+CHOICE_SIZE: Final = 80  # bytes of memory of an address or a topic, its place in a set apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,12 @@ class LogFilter:
     has_range: bool = False
     first: Selector = LATEST_BLOCK
     last: Selector = LATEST_BLOCK
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory of all alternatives."""
+        choices = (self.addresses, *self.topics)
+        return sum(sys.getsizeof(one) + CHOICE_SIZE * len(one) for one in choices)
 
     def without_range(self) -> "LogFilter":
         """Return the same selection of logs, whatever their block."""

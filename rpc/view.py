@@ -9,8 +9,9 @@ from fastevm.rpc.dispatch.workers import require_worker_above_limit
 from fastevm.simulate import StateView
 from fastevm.types import Block, Receipt
 from fastevm.wire.blocks import block_json
+from fastevm.wire.l1_fees import L1FeeMembers
 from fastevm.wire.receipts import ReceiptWriter
-from fastevm.wire.transactions import mined_transaction_json
+from fastevm.wire.transactions import DEPOSIT, mined_transaction_json
 
 ZERO_HASH = bytes(32)
 ANCESTORS = 256  # hashes that BLOCKHASH reaches back
@@ -44,6 +45,7 @@ class View:
     _receipts: tuple[Receipt, ...] | None = None
     _first_logs: list[int] | None = None
     _writer: ReceiptWriter | None = None
+    _l1_fees: L1FeeMembers | None = None
     amendments: int = 0  # of states of the chain, when this one was looked at
 
     @classmethod
@@ -104,12 +106,38 @@ class View:
 
     def block_json(self, *, full: bool) -> Json:
         """Return the block as a JSON value; ``full``: with transaction objects, not hashes."""
+        receipts = self.receipts if full and self.has_deposits else ()
         is_pending = self.pending is not None
-        return block_json(self.block, self.hash, full=full, is_pending=is_pending)
+        return block_json(
+            self.block, self.hash, full=full, is_pending=is_pending, receipts=receipts
+        )
 
     def transaction_json(self, index: int) -> Json:
         """Return transaction ``index`` as a JSON value; a pre-confirmed one has no block hash."""
-        return mined_transaction_json(self.block, index, self.block_hash)
+        receipt = self.receipts[index] if self.has_deposits else None
+        return mined_transaction_json(self.block, index, self.block_hash, receipt)
+
+    @property
+    def l1_fees(self) -> L1FeeMembers:
+        """What its receipts tell of fees besides gas, on chains of the OP stack."""
+        if self._l1_fees is None:
+            self._l1_fees = L1FeeMembers(self.block.transactions, self.schedule)
+        return self._l1_fees
+
+    @property
+    def has_deposits(self) -> bool:
+        """Whether its first transaction is a deposit, as on chains of the OP stack."""
+        transactions = self.block.transactions
+        return bool(transactions) and transactions[0].type == DEPOSIT
+
+    @property
+    def schedule(self) -> Any:
+        """The rules of the block."""
+        chain, header = self.node.chain, self.block.header
+        if self.pending is None:
+            return chain.schedule_of(header.hash)
+        parent = chain.block_by_hash(header.parent_hash)
+        return chain.schedule_for_child(parent or chain.head, header.timestamp)
 
     def receipt_text(self, index: int) -> bytes:
         """Return the receipt of transaction ``index`` as JSON text."""
@@ -137,18 +165,13 @@ class View:
         return self._state
 
     def _made_state(self) -> StateView:
-        chain, header = self.node.chain, self.block.header
-        if self.pending is None:
-            schedule = chain.schedule_of(header.hash)
-        else:
-            parent = chain.block_by_hash(header.parent_hash)
-            schedule = chain.schedule_for_child(parent or chain.head, header.timestamp)
+        header = self.block.header
         return StateView(
             header=header,
             block_hash=header.hash,
             layer=self.layer,
             ancestors=self._ancestors(),
-            schedule=schedule,
+            schedule=self.schedule,
             config=self.node.config,
         )
 
@@ -166,4 +189,7 @@ class View:
         return (*hashes[:-1], *chain.ancestors(hashes[-1]))[:ANCESTORS]
 
     def _receipt(self, index: int, receipt: Receipt, first_log: int) -> bytes:
-        return self.writer.receipt(receipt, self.block.transactions[index], index, first_log)
+        transaction, more = self.block.transactions[index], b""
+        if self.has_deposits:
+            more = self.l1_fees.text(transaction)
+        return self.writer.receipt(receipt, transaction, index, first_log, more)

@@ -1,10 +1,14 @@
 """Building blocks slice by slice, on time."""
 
-from fastevm.builder.assembly import BlockAttributes, assemble_block
+from fastevm.builder.assembly import assemble_block
+from fastevm.builder.attributes import BlockAttributes
 from fastevm.builder.pending_block import PendingBlock
+from fastevm.builder.simulated_l1 import Deposit, DepositRefused
 
 __all__ = [
     "BlockAttributes",
+    "Deposit",
+    "DepositRefused",
     "PendingBlock",
     "assemble_block",
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from fastevm.builder.attributes import BlockAttributes
 from fastevm.chain.chain import Chain
 from fastevm.errors import InvalidBlock
 from fastevm.execution.block import BlockBuilder
@@ -13,20 +13,9 @@ from fastevm.execution.fees import gas_limit_towards
 from fastevm.execution.header_draft import draft_header
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.schedule import ForkSchedule
-from fastevm.types import ZERO_ADDRESS, ZERO_HASH, Block, Header, Withdrawal
+from fastevm.types import Block, Header
 
 DEFAULT_GAS_TARGET = 60_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockAttributes:
-    """What a consensus client decides about a block. ``timestamp`` in seconds."""
-
-    timestamp: int
-    coinbase: bytes = ZERO_ADDRESS
-    prev_randao: bytes = ZERO_HASH
-    parent_beacon_block_root: bytes = ZERO_HASH
-    withdrawals: tuple[Withdrawal, ...] = ()
 
 
 def assemble_block(
@@ -35,13 +24,13 @@ def assemble_block(
     attributes: BlockAttributes,
     transactions: Iterable[Transaction],
     *,
-    extra_data: bytes = b"",
     gas_target: int = DEFAULT_GAS_TARGET,
 ) -> tuple[Block, BlockResult]:
-    """Execute ``transactions`` in their order and seal the block; the chain does not change.
+    """Execute the transactions in their order and seal the block; the chain does not change.
 
-    The gas limit moves from the parent's towards ``gas_target``. InvalidTransaction for the first
-    transaction that cannot be included, InvalidBlock for a timestamp not after the parent's.
+    ``transactions`` come after those of the attributes. The gas limit moves from the parent's
+    towards ``gas_target``. InvalidTransaction for the first transaction that cannot be included,
+    InvalidBlock for a timestamp not after the parent's.
     """
     if attributes.timestamp < parent.header.timestamp + chain.config.least_timestamp_step:
         raise InvalidBlock(
@@ -57,13 +46,13 @@ def assemble_block(
         timestamp=attributes.timestamp,
         coinbase=attributes.coinbase,
         gas_limit=gas_limit_towards(gas_target, parent.header, schedule),
-        extra_data=extra_data,
+        extra_data=attributes.extra_data,
         prev_randao=attributes.prev_randao,
         parent_beacon_block_root=attributes.parent_beacon_block_root,
     )
     builder = _builder(chain, parent, draft, schedule, attributes)
     builder.begin()
-    for transaction in transactions:
+    for transaction in (*attributes.transactions, *transactions):
         builder.add(transaction)
     return builder.seal()
 
@@ -76,7 +65,7 @@ def _builder(
     attributes: BlockAttributes,
 ) -> BlockBuilder:
     return BlockBuilder(
-        chain.layer_of(parent.hash),
+        chain.state_before(parent.header, draft.timestamp),
         draft,
         schedule,
         chain_id=chain.config.chain_id,

@@ -5,9 +5,10 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 
+from fastevm.builder.attributes import AttributesSource
 from fastevm.builder.block_clock import BlockClock
 from fastevm.builder.deadline import DeadlineTimer
 from fastevm.builder.pending_block import PendingBlock
@@ -31,6 +32,7 @@ RETRYABLE = {
     "fee_cap_too_low",
     "blob_fee_cap_too_low",
     "block_gas_limit",
+    "da_footprint",
     "too_many_blobs",
 }
 
@@ -44,7 +46,7 @@ class BuilderFaults:
 
 
 class BlockProducer:
-    """One block under construction on the head of a chain.
+    """One block under construction on the head of a chain; ``source`` says what it begins with.
 
     ``lock`` guards the block under construction and every addition to the chain. ``publish`` is
     called with each new pending block and must return at once.
@@ -56,11 +58,11 @@ class BlockProducer:
         pool: TransactionPool,
         publish: Callable[[PendingBlock], None],
         *,
-        coinbase: bytes,
+        source: AttributesSource,
         metrics: MetricsRegistry | None = None,
     ) -> None:
         self.chain, self.pool, self.publish = chain, pool, publish
-        self.coinbase = coinbase
+        self.source = source
         self.metrics = metrics or MetricsRegistry()
         self.lock = RLock()
         self.faults = BuilderFaults()
@@ -68,6 +70,7 @@ class BlockProducer:
         self.clock = BlockClock()
         self.attempt = 0
         self.exhausted = False
+        self.stopping = False
         self.open_block: SlicedBlock | None = None
         self._sealing = False
         chain.on_head(self._head_moved)
@@ -75,19 +78,18 @@ class BlockProducer:
     # --- one block --------------------------------------------------------------------------------
 
     def begin(self, timestamp: int) -> PendingBlock:
-        """Begin a child of the head; its first slice, empty, for the caller to publish.
+        """Begin a child of the head; its first slice, for the caller to publish.
+
+        That slice has the transactions that the block begins with, and no others.
 
         ``timestamp``: of the block by the system's clock, in seconds. The producer's clock adds its
         offset, and the timestamp is at least that of the parent plus the configured step.
         """
         least = self.chain.head.header.timestamp + self.chain.config.least_timestamp_step
         self.attempt += 1
-        self.open_block = open_child_block(
-            self.chain,
-            timestamp=max(least, self.clock.take_timestamp(timestamp)),
-            coinbase=self.coinbase,
-            attempt=self.attempt,
-        )
+        moment = max(least, self.clock.take_timestamp(timestamp))
+        attributes = self.source.attributes(self.chain.head, moment)
+        self.open_block = open_child_block(self.chain, attributes, attempt=self.attempt)
         return self.close_slice()
 
     def fill(self, gas_budget: int, deadline: float = NEVER, cpu_limit: float = NEVER) -> int:
@@ -126,7 +128,7 @@ class BlockProducer:
     def seal(self) -> Block:
         """Compute the roots and make the block canonical; no block is under construction then."""
         block = self._current_block()
-        if self.faults.seal_without_last and block.count:
+        if self.faults.seal_without_last and block.has_chosen:
             self.faults.seal_without_last = False
             self.metrics.count(FAULTS.format("seal_without_last"))
             block = self._without_last(block)
@@ -143,12 +145,18 @@ class BlockProducer:
         return sealed
 
     def mine(
-        self, count: int = 1, *, timestamp: int | None = None, interval: int | None = None
+        self,
+        count: int = 1,
+        *,
+        timestamp: int | None = None,
+        interval: int | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> list[Block]:
         """Build and seal ``count`` blocks at once from what the pool holds.
 
         ``timestamp`` (seconds): of the first block, not below what its parent allows. ``interval``:
-        seconds between the timestamps; the clock continues from the last one.
+        seconds between the timestamps; the clock continues from the last one. Fewer blocks are made
+        when ``is_stopped``, which is asked before each, or when the producer stops.
         """
         blocks: list[Block] = []
         with self.lock:
@@ -157,6 +165,8 @@ class BlockProducer:
             if timestamp is not None:
                 self.clock.set_next(timestamp)
             for _ in range(count):
+                if self.stopping or is_stopped():
+                    break
                 if interval is not None and (blocks or timestamp is None):
                     self.clock.set_next(self.chain.head.header.timestamp + interval)
                 blocks.append(self._mine_one())
@@ -164,10 +174,16 @@ class BlockProducer:
                 self.clock.set_now(blocks[-1].header.timestamp)
         return blocks
 
-    def seal_open_block(self) -> None:
-        """Seal the block under construction if it has transactions, else drop it."""
+    def stop(self) -> None:
+        """Build no more blocks; what `mine` has under way ends after its block."""
+        self.stopping = True
         with self.lock:
-            if self.open_block is not None and self.open_block.count:
+            pass
+
+    def seal_open_block(self) -> None:
+        """Seal the block under construction if it has chosen transactions, else drop it."""
+        with self.lock:
+            if self.open_block is not None and self.open_block.has_chosen:
                 self.seal()
             self.open_block = None
 
@@ -232,13 +248,11 @@ class BlockProducer:
     def _without_last(self, block: SlicedBlock) -> SlicedBlock:
         """The block without its last transaction (an injected fault)."""
         transactions = block.close_slice().transactions
-        other = open_child_block(
-            self.chain,
-            timestamp=block.header.timestamp,
-            coinbase=self.coinbase,
-            attempt=self.attempt,
-        )
-        for transaction in transactions[:-1]:
+        attributes = self.source.attributes(self.chain.head, block.header.timestamp)
+        begins_with = transactions[: block.begins_with]
+        attributes = replace(attributes, transactions=begins_with)
+        other = open_child_block(self.chain, attributes, attempt=self.attempt)
+        for transaction in transactions[block.begins_with : -1]:
             other.add(transaction)
         return other
 

@@ -35,7 +35,6 @@ class SliceBuilder(BlockProducer):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.thread: threading.Thread | None = None
-        self.stopping = False
         self.fails = False  # the last slice ended with an error
         self._wake = threading.Event()
         self._collector = Collector()
@@ -64,25 +63,26 @@ class SliceBuilder(BlockProducer):
         """Stop after the slice under way; the unsealed block is dropped."""
         self.stopping = True
         self._wake.set()
+        super().stop()
         if self.thread is not None:
             self.thread.join()
         self._collector.stop()
 
-    def mine(self, count: int = 1, **times: int | None) -> list[Block]:
+    def mine(self, count: int = 1, **options: Any) -> list[Block]:
         """Seal the block under construction now, with what the pool holds, and ``count - 1`` more.
 
         Pre-confirmed transactions keep their positions: where another timestamp is asked for, the
         block that holds them is sealed first.
         """
         with self.lock:
-            blocks = super().mine(count, **times)
+            blocks = super().mine(count, **options)
             self._publish_empty()
         return blocks
 
     def seal_open_block(self) -> None:
-        """Publish and seal the block under construction if it has transactions."""
+        """Publish and seal the block under construction if it has chosen transactions."""
         with self.lock:
-            if self.open_block is not None and self.open_block.count:
+            if self.open_block is not None and self.open_block.has_chosen:
                 self._publish(self.close_slice())
             super().seal_open_block()
 

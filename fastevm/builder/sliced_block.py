@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from fastevm.builder.attributes import BlockAttributes
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.chain.chain import Chain
 from fastevm.execution.block import BlockBuilder
@@ -20,13 +21,13 @@ from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.types import ZERO_HASH, Block, Header, Receipt
 
-EXTRA_DATA = b"fastevm"
 PAYLOAD_ID_SIZE = 8
 
 
 class SlicedBlock:
     """Executes transactions on a state; each closed slice is an immutable pending block.
 
+    ``begins_with``: how many of its transactions every block on this parent would begin with.
     ``cancel`` may be called from any thread, everything else from one.
     """
 
@@ -42,6 +43,7 @@ class SlicedBlock:
         previous: PendingBlock | None = None,
     ) -> None:
         self.payload_id, self.previous = payload_id, previous
+        self.begins_with = 0
         self.index = -1
         self._sliced = 0  # transactions in closed slices
         self._builder = BlockBuilder(
@@ -61,6 +63,11 @@ class SlicedBlock:
         return self._builder.header
 
     @property
+    def schedule(self) -> ForkSchedule:
+        """The rules of the block."""
+        return self._builder.schedule
+
+    @property
     def gas_used(self) -> int:
         """Gas used so far."""
         return self._builder.gas_used
@@ -74,6 +81,11 @@ class SlicedBlock:
     def count(self) -> int:
         """Transactions so far."""
         return len(self._builder.transactions)
+
+    @property
+    def has_chosen(self) -> bool:
+        """Whether there are transactions besides those that the block begins with."""
+        return self.count > self.begins_with
 
     def add(self, transaction: Transaction) -> Receipt:
         """Execute a transaction; InvalidTransaction changes nothing."""
@@ -99,6 +111,8 @@ class SlicedBlock:
             "logs_bloom": builder.logs_bloom,
             "gas_used": builder.gas_used,
         }
+        if self.schedule.parameters["commits_to_withdrawals"]:
+            changes["withdrawals_root"] = ZERO_HASH  # a root of the state, as the other one
         if self.header.requests_hash is not None:
             changes["requests_hash"] = requests_hash(())
         if self.header.blob_gas_used is not None:
@@ -131,25 +145,31 @@ def payload_id(parent_hash: bytes, timestamp: int, attempt: int) -> bytes:
     return keccak256(seed)[:PAYLOAD_ID_SIZE]
 
 
-def open_child_block(
-    chain: Chain, *, timestamp: int, coinbase: bytes, attempt: int, extra_data: bytes = EXTRA_DATA
-) -> SlicedBlock:
-    """Begin a child of the head at ``timestamp`` (seconds)."""
-    parent = chain.head
+def open_child_block(chain: Chain, attributes: BlockAttributes, *, attempt: int) -> SlicedBlock:
+    """Begin a child of the head, with the transactions of its attributes.
+
+    InvalidTransaction where one of them cannot be included.
+    """
+    parent, timestamp = chain.head, attributes.timestamp
     schedule = chain.schedule_for_child(parent.header, timestamp)
     draft = draft_header(
         parent.header,
         schedule,
         timestamp=timestamp,
-        coinbase=coinbase,
-        extra_data=extra_data,
-        prev_randao=keccak256(parent.hash + timestamp.to_bytes(8, "big")),
+        coinbase=attributes.coinbase,
+        extra_data=attributes.extra_data,
+        prev_randao=attributes.prev_randao,
+        parent_beacon_block_root=attributes.parent_beacon_block_root,
     )
-    return SlicedBlock(
+    block = SlicedBlock(
         chain,
-        chain.layer_of(parent.hash),
+        chain.state_before(parent.header, timestamp),
         draft,
         schedule,
         ancestors=chain.ancestors(parent.hash),
         payload_id=payload_id(parent.hash, timestamp, attempt),
     )
+    for transaction in attributes.transactions:
+        block.add(transaction)
+    block.begins_with = block.count
+    return block

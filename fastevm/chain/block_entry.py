@@ -9,6 +9,7 @@ from fastevm.chain.storage_protocols import ArchivedBlock
 from fastevm.errors import InvalidBlock
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.ethash import validate_seal
+from fastevm.execution.transaction_fields import DEPOSIT_TX
 from fastevm.execution.validation import validate_body, validate_header
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
@@ -50,6 +51,7 @@ def check_unexecuted(
     config: ChainConfig, block: Block, parent: BlockEntry, schedule: ForkSchedule
 ) -> None:
     """Raise InvalidBlock for what breaks a rule without execution: header, body, parent."""
+    config.check_rules_known(block.number, block.header.timestamp)
     validate_header(
         block.header,
         parent.block.header,
@@ -58,6 +60,22 @@ def check_unexecuted(
         least_timestamp_step=config.least_timestamp_step,
     )
     validate_body(block, schedule)
+    if parent.schedule.fork is not schedule.fork:
+        check_activation_block(block, schedule)
+
+
+def check_activation_block(block: Block, schedule: ForkSchedule) -> None:
+    """Raise InvalidBlock for a transaction of a user in the first block of a fork since Jovian.
+
+    Source: OP Stack specification, Jovian, derivation, "Activation Block Rules".
+    """
+    if not schedule.parameters["has_da_footprint"]:
+        return
+    for index, transaction in enumerate(block.transactions):
+        if transaction.type != DEPOSIT_TX:
+            field = f"transactions[{index}]"
+            found = f"type {transaction.type}"
+            raise InvalidBlock(block.number, field, expected="deposits only", found=found)
 
 
 def check_seals(block: Block, schedule: ForkSchedule) -> None:
@@ -117,4 +135,5 @@ def unexecuted_result(header: Header, receipts: tuple[Receipt, ...], layer: Laye
         gas_used=header.gas_used,
         blob_gas_used=header.blob_gas_used,
         requests_hash=header.requests_hash,
+        withdrawals_root=header.withdrawals_root,
     )

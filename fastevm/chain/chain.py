@@ -19,9 +19,9 @@ from fastevm.chain.block_entry import (
     unexecuted_result,
 )
 from fastevm.chain.config import ChainConfig
-from fastevm.chain.dao_fork import apply_dao_fork
 from fastevm.chain.fork_choice import HeadChange, is_preferred
 from fastevm.chain.genesis import with_amendments
+from fastevm.chain.irregular_changes import state_before
 from fastevm.chain.retention import (
     MIN_BLOCKS,
     MIN_STATES,
@@ -202,6 +202,11 @@ class Chain:
         canonical = map(self.canonical_hash, range(number, low, -1))
         return hashes + [known for known in canonical if known is not None]
 
+    def state_before(self, parent: Header, timestamp: int) -> Layer:
+        """The state that a child at ``timestamp`` (seconds) begins with; errors as ``layer_of``."""
+        layer = self.layer_of(parent.hash)
+        return state_before(self.config.activations, layer, parent, timestamp)
+
     def schedule_for_child(self, parent: Block | Header, timestamp: int) -> ForkSchedule:
         """The rules of a child at ``timestamp`` (seconds) of a block of any branch."""
         header = parent.header if isinstance(parent, Block) else parent
@@ -368,9 +373,7 @@ class Chain:
             self._validate_ommers(block, schedule)
         if self.check_seals:
             check_seals(block, schedule)
-        layer = self.layer_of(header.parent_hash)
-        if header.number == self.config.activations.dao_block:
-            layer = apply_dao_fork(layer)
+        layer = self.state_before(parent.block.header, header.timestamp)
         result = execute_block(
             layer,
             block,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fastevm.errors import InvalidBlock
 from fastevm.spec.activation import MAINNET, Activations
 from fastevm.types import ZERO_ADDRESS
 from fastevm.wire.text.members import read_bytes, read_number
@@ -18,6 +19,9 @@ DEFAULT_BLOCK_TIME_MS = 2_000
 DEFAULT_SLICE_INTERVAL_MS = 200
 MS_PER_SECOND = 1_000
 
+# Forks of Base whose tokens (B20) and blocks of 200 ms are not known here.
+UNSUPPORTED_FORKS = ("berylTime", "cobaltTime", "denimTime")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainConfig:
@@ -25,7 +29,9 @@ class ChainConfig:
 
     ``deposit_contract``: the address whose logs are deposits (EIP-6110). ``block_time_ms`` and
     ``slice_interval_ms``: milliseconds between the blocks and between the pre-confirmed slices that
-    this node builds.
+    this node builds. ``fixed_block_time``: every block comes just the block time after its parent,
+    and a feed's blocks are held to that. ``unsupported_from``: the timestamp (seconds) of the first
+    fork whose rules are not known, None where there is none.
     """
 
     chain_id: int
@@ -33,6 +39,8 @@ class ChainConfig:
     deposit_contract: bytes = ZERO_ADDRESS
     block_time_ms: int = DEFAULT_BLOCK_TIME_MS
     slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS
+    fixed_block_time: bool = False
+    unsupported_from: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.chain_id < 2**64:
@@ -62,6 +70,7 @@ class ChainConfig:
         *,
         block_time_ms: int = DEFAULT_BLOCK_TIME_MS,
         slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
+        fixed_block_time: bool = False,
     ) -> ChainConfig:
         """The constants in a genesis file of geth's format; ValueError names the wrong member."""
         config = genesis.get("config")
@@ -73,11 +82,26 @@ class ChainConfig:
         deposit_contract = config.get(name) or ZERO_ADDRESS.hex()
         return cls(
             chain_id=read_number(config["chainId"], "config.chainId"),
-            activations=Activations.from_genesis_config(config),
+            activations=Activations.from_genesis_config(
+                {key: value for key, value in config.items() if key not in UNSUPPORTED_FORKS}
+            ),
             deposit_contract=read_bytes(deposit_contract, "config." + name, 20),
             block_time_ms=block_time_ms,
             slice_interval_ms=slice_interval_ms,
+            fixed_block_time=fixed_block_time,
+            unsupported_from=_unsupported_from(config),
         )
+
+    def check_rules_known(self, number: int, timestamp: int) -> None:
+        """InvalidBlock for a block of a fork whose rules are not known."""
+        end = self.unsupported_from
+        if end is not None and timestamp >= end:
+            raise InvalidBlock(
+                number,
+                "timestamp",
+                expected=f"less than {end}: this version does not know the rules of the fork there",
+                found=timestamp,
+            )
 
     def extra_data_at(self, number: int) -> bytes | None:
         """The extra data that this block must have (EIP-779); None: any."""
@@ -85,6 +109,12 @@ class ChainConfig:
         if fork is not None and fork <= number < fork + DAO_EXTRA_DATA_BLOCKS:
             return DAO_EXTRA_DATA
         return None
+
+
+def _unsupported_from(config: Mapping[str, Any]) -> int | None:
+    given = {key: config.get(key) for key in UNSUPPORTED_FORKS}
+    times = [read_number(at, f"config.{key}") for key, at in given.items() if at is not None]
+    return min(times, default=None)
 
 
 MAINNET_CONFIG = ChainConfig(

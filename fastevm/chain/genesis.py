@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastevm.chain.config import ChainConfig
+from fastevm.execution.predeploys import message_passer_root
 from fastevm.execution.requests import requests_hash
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
@@ -17,12 +18,16 @@ DEFAULT_DIFFICULTY = 0x20000
 
 
 def genesis_block(
-    genesis: Mapping[str, Any], config: ChainConfig | None = None
+    genesis: Mapping[str, Any],
+    config: ChainConfig | None = None,
+    *,
+    genesis_hash: bytes | None = None,
 ) -> tuple[Block, Layer]:
     """The genesis block and the state after it.
 
     ``genesis`` is the parsed JSON: ``alloc``, header members, and ``config`` unless given as
-    :class:`ChainConfig`. ValueError names the member that is wrong.
+    :class:`ChainConfig`. ValueError names the member that is wrong, and for another block hash than
+    ``genesis_hash`` (32 bytes).
     """
     config = ChainConfig.from_genesis(genesis) if config is None else config
     layer = genesis_state(genesis.get("alloc") or {})
@@ -44,8 +49,11 @@ def genesis_block(
         extra_data=read_bytes(genesis.get("extraData") or "0x", "extraData"),
         mix_hash=_bytes(genesis, "mixHash", ZERO_HASH),
         nonce=_number(genesis, "nonce", 0).to_bytes(8, "big"),
-        **_later_fields(genesis, schedule),
+        **_later_fields(genesis, schedule, layer),
     )
+    if genesis_hash is not None and header.hash != genesis_hash:
+        found = header.hash.hex()
+        raise ValueError(f"genesis: expected the block 0x{genesis_hash.hex()}, found 0x{found}")
     withdrawals = () if rules["has_withdrawals"] else None
     return Block(header, withdrawals=withdrawals), layer
 
@@ -99,7 +107,9 @@ def _account(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-def _later_fields(genesis: Mapping[str, Any], schedule: ForkSchedule) -> dict[str, Any]:
+def _later_fields(
+    genesis: Mapping[str, Any], schedule: ForkSchedule, layer: Layer
+) -> dict[str, Any]:
     """The header fields that forks after Frontier added, for the fork of the genesis block."""
     rules = schedule.parameters
     fields: dict[str, Any] = {}
@@ -107,6 +117,8 @@ def _later_fields(genesis: Mapping[str, Any], schedule: ForkSchedule) -> dict[st
         fields["base_fee_per_gas"] = _number(genesis, "baseFeePerGas", rules["initial_base_fee"])
     if rules["has_withdrawals"]:
         fields["withdrawals_root"] = EMPTY_ROOT
+    if rules["commits_to_withdrawals"]:
+        fields["withdrawals_root"] = message_passer_root(layer)
     if rules["has_blobs"]:
         fields["blob_gas_used"] = _number(genesis, "blobGasUsed", 0)
         fields["excess_blob_gas"] = _number(genesis, "excessBlobGas", 0)

@@ -1,4 +1,6 @@
 # The Python class that builds or executes a block: it owns the executor and the layer it reads.
+from libc.stdint cimport uint64_t
+
 from fastevm.execution.block_executor cimport BlockExecutor
 from fastevm.execution.system_calls cimport SystemOutcome
 from fastevm.execution.transaction cimport Transaction
@@ -27,6 +29,7 @@ cdef class BlockBuilder:
     cdef SystemOutcome call(self, str contract, bytes data)
     cdef bytes request(self, str contract)
     cdef int credit(self, bytes address, object amount) except -1
+    cdef uint64_t* refunds_of(self, list transactions) except? NULL
     cdef int close_receipt(self) except -1
     cdef list deposit_logs(self)
     cdef bytes deposits(self)

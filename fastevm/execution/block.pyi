@@ -8,6 +8,8 @@ from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.types import Block, Header, Receipt, Withdrawal
 
+L2_TO_L1_MESSAGE_PASSER: bytes
+
 class BlockBuilder:
     """A block in the making on top of a layer."""
 

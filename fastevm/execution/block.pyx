@@ -1,14 +1,16 @@
 """Executing and building blocks: one world for all transactions, system calls at both ends."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport uint8_t
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from dataclasses import replace
 
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction
 from fastevm.execution.fees import blob_base_fee
+from fastevm.execution.post_exec import post_exec_refunds
+from fastevm.execution.predeploys import message_passer_root
 from fastevm.execution.requests import (
     CONSOLIDATION_REQUEST,
     DEPOSIT_REQUEST,
@@ -273,18 +275,38 @@ cdef class BlockBuilder:
         cdef TxResult result
         cdef Transaction transaction
         cdef const Tx** pointers = <const Tx**>PyMem_RawMalloc((count + 1) * sizeof(Tx*))
+        cdef uint64_t* refunds = NULL
         if pointers == NULL:
             raise MemoryError
         try:
+            refunds = self.refunds_of(transactions)
             for i in range(count):
                 transaction = transactions[i]
                 pointers[i] = &transaction.c
             with nogil:
-                ran = executor_transact_all(&self.c, pointers, count, &result)
+                ran = executor_transact_all(&self.c, pointers, count, refunds, &result)
             if ran < count:
                 raise self.invalid(ran, refusal(result.error, pointers[ran], &result))
         finally:
             PyMem_RawFree(pointers)
+            PyMem_RawFree(refunds)
+
+    cdef uint64_t* refunds_of(self, list transactions) except? NULL:
+        """Gas that a post-exec transaction gives back to each; NULL: the block has none."""
+        cdef ForkSchedule schedule = self.schedule
+        cdef uint64_t* refunds
+        cdef size_t index
+        if not schedule.c.has_post_exec:
+            return NULL
+        found = post_exec_refunds(transactions, self.header.number)
+        if found is None:
+            return NULL
+        refunds = <uint64_t*>PyMem_RawCalloc(len(transactions), sizeof(uint64_t))
+        if refunds == NULL:
+            raise MemoryError
+        for index, refund in found.items():
+            refunds[index] = refund
+        return refunds
 
     def invalid(self, index, error):
         """The error of the block for the error of one of its transactions."""
@@ -400,7 +422,7 @@ cdef class BlockBuilder:
         for address, amount in (*self.rewards(draft), *withdrawal_credits(draft)):
             self.credit(address, amount)
         requests = ()
-        if schedule.c.has_requests:
+        if schedule.c.collects_requests:
             requests = collected([
                 (DEPOSIT_REQUEST, self.deposits()),
                 (WITHDRAWAL_REQUEST, self.request("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS")),
@@ -422,18 +444,33 @@ cdef class BlockBuilder:
             blob_gas_used=self.c.blob_gas_used if schedule.c.has_blobs else None,
             requests=requests,
             requests_hash=requests_hash(requests) if schedule.c.has_requests else None,
+            withdrawals_root=self.withdrawals_root(layer, state_root),
         )
+
+    def withdrawals_root(self, Layer layer not None, bint state_root):
+        """What the header says of withdrawals in a block that leaves this state; None: nothing.
+
+        On chains of the OP stack it is a root of the state, which is left out without
+        ``state_root``.
+        """
+        cdef ForkSchedule schedule = self.schedule
+        if not schedule.c.has_withdrawals:
+            return None
+        if not schedule.c.commits_to_withdrawals:
+            return withdrawals_root(Block(self.header, (), (), self.withdrawals))
+        if not state_root:
+            return ZERO_HASH
+        return message_passer_root(layer)
 
     def seal(self, *, state_root=True):
         """End the block: the complete block and its `BlockResult`; see ``finish``."""
-        cdef ForkSchedule schedule = self.schedule
         result = self.finish(state_root=state_root)
         body = Block(self.header, self.transactions, self.ommers, self.withdrawals)
         header = replace(
             self.header,
             ommers_hash=ommers_hash(body),
             transactions_root=transactions_root(body),
-            withdrawals_root=withdrawals_root(body) if schedule.c.has_withdrawals else None,
+            withdrawals_root=result.withdrawals_root,
             state_root=result.state_root,
             receipts_root=result.receipts_root,
             logs_bloom=result.logs_bloom,

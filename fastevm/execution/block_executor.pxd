@@ -19,6 +19,7 @@ cdef struct BlockExecutor:
     const Schedule* schedule  # borrowed
     BlockContext context     # its ancestors are borrowed
     uint64_t gas_used
+    uint64_t gas_given_back  # by a post-exec transaction; the gas limit counts it all the same
     uint64_t blob_gas_used
     ReceiptList receipts
 
@@ -31,9 +32,12 @@ cdef void executor_open(
     BlockExecutor* b, const Schedule* schedule, const Reader* reader
 ) noexcept nogil
 
-# Whether the block has room for the transaction's blobs (EIP-4844); if not, `result` has both
+# Whether the block has room for the transaction's blobs (EIP-4844), or its share in the DA
+# footprint (OP stack, Jovian), which comes back too. If not, `result` has the error with both
 # numbers.
-cdef bint blobs_fit(const BlockExecutor* b, const Tx* tx, TxResult* result) noexcept nogil
+cdef TxError block_has_room(
+    BlockExecutor* b, const Tx* tx, const TxOptions* options, uint64_t* footprint, TxResult* result
+) noexcept nogil
 # Run one transaction and append the record of its receipt, without its encoding. An error changes
 # nothing.
 cdef TxError executor_transact(
@@ -41,12 +45,14 @@ cdef TxError executor_transact(
 ) noexcept nogil
 # Add a transaction's gas to the block, and fill in the record of its receipt.
 cdef void executor_record(
-    BlockExecutor* b, ReceiptRecord* record, const Tx* tx, const TxResult* result
+    BlockExecutor* b, ReceiptRecord* record, const Tx* tx, uint64_t footprint, TxResult* result
 ) noexcept nogil
 # Encode the last receipt. False: out of memory.
 cdef bint executor_encode_receipt(BlockExecutor* b) noexcept nogil
 # Run `count` transactions and encode their receipts; the number that ran. `result`: of the last one
-# that was tried.
+# that was tried. `refunds`: NULL, or the gas given back to each, by a post-exec transaction at the
+# end.
 cdef size_t executor_transact_all(
-    BlockExecutor* b, const Tx** transactions, size_t count, TxResult* result
+    BlockExecutor* b, const Tx** transactions, size_t count, const uint64_t* refunds,
+    TxResult* result
 ) noexcept nogil

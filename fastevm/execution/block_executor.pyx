@@ -11,8 +11,11 @@ from fastevm.execution.receipts cimport (
     receipts_free,
 )
 from fastevm.execution.transact cimport transact
-from fastevm.execution.transaction_data cimport BLOB_TX, Tx
+from fastevm.execution.l1_fees cimport L1Fees, da_footprint, l1_fees_read
+from fastevm.execution.transaction_data cimport BLOB_TX, DEPOSIT_TX, Tx
 from fastevm.execution.transaction_result cimport (
+    TX_DA_FOOTPRINT,
+    TX_NEEDS_STATE,
     TX_OUT_OF_MEMORY,
     TX_TOO_MANY_BLOBS,
     TX_VALID,
@@ -25,7 +28,7 @@ from fastevm.interpreter.status cimport STOPPED
 from fastevm.primitives.word cimport word_copy, word_set
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.reader cimport Reader
-from fastevm.state.world cimport world_begin, world_free, world_new
+from fastevm.state.world cimport WORLD_OUT_OF_MEMORY, world_begin, world_free, world_new
 
 
 cdef bint executor_new(BlockExecutor* b) noexcept nogil:
@@ -48,7 +51,7 @@ cdef void executor_open(
     BlockExecutor* b, const Schedule* schedule, const Reader* reader
 ) noexcept nogil:
     b.schedule = schedule
-    b.gas_used = b.blob_gas_used = 0
+    b.gas_used = b.gas_given_back = b.blob_gas_used = 0
     receipts_clear(&b.receipts)
     world_begin(b.world, reader)
     b.world.clears_empty_accounts = schedule.clears_empty_accounts
@@ -57,44 +60,86 @@ cdef void executor_open(
     b.machine.block = &b.context
 
 
-cdef bint blobs_fit(const BlockExecutor* b, const Tx* tx, TxResult* result) noexcept nogil:
-    """Whether the block has room for the transaction's blobs (EIP-4844)."""
+cdef TxError block_has_room(
+    BlockExecutor* b, const Tx* tx, const TxOptions* options, uint64_t* footprint, TxResult* result
+) noexcept nogil:
     cdef uint64_t used
-    if tx.tx_type != BLOB_TX or not b.schedule.has_blobs:
-        return True
-    used = b.blob_gas_used // b.schedule.blob_gas_per_blob + tx.blob_count
-    if used <= b.schedule.blob_max:
-        return True
+    footprint[0] = 0
     memset(result, 0, sizeof(TxResult))
-    word_set(&result.have, used)
-    word_set(&result.want, b.schedule.blob_max)
-    return False
+    if tx.tx_type == BLOB_TX and b.schedule.has_blobs and not options.skip_block_gas:
+        used = b.blob_gas_used // b.schedule.blob_gas_per_blob + tx.blob_count
+        if used > b.schedule.blob_max:
+            return over(TX_TOO_MANY_BLOBS, used, b.schedule.blob_max, result)
+    if b.schedule.has_da_footprint and tx.tx_type != DEPOSIT_TX and not options.skip_l1_fee:
+        return measure_footprint(b, tx, footprint, result)
+    return TX_VALID
+
+
+cdef inline TxError over(
+    TxError error, uint64_t have, uint64_t want, TxResult* result
+) noexcept nogil:
+    word_set(&result.have, have)
+    word_set(&result.want, want)
+    result.error = error
+    return error
+
+
+cdef TxError measure_footprint(
+    BlockExecutor* b, const Tx* tx, uint64_t* out, TxResult* result
+) noexcept nogil:
+    """The transaction's share in the DA footprint (OP Stack specification, Jovian)."""
+    cdef L1Fees fees
+    cdef uint64_t limit = b.context.gas_limit
+    cdef uint64_t left = limit - b.blob_gas_used if b.blob_gas_used < limit else 0
+    if not l1_fees_read(b.world, &fees):
+        result.error = TX_NEEDS_STATE
+        if b.world.need == WORLD_OUT_OF_MEMORY:
+            result.error = TX_OUT_OF_MEMORY
+        return result.error
+    out[0] = da_footprint(&fees, tx.raw, tx.raw_size)
+    return TX_VALID if out[0] <= left else over(TX_DA_FOOTPRINT, left, out[0], result)
 
 
 cdef TxError executor_transact(
     BlockExecutor* b, const Tx* tx, const TxOptions* options, TxResult* result
 ) noexcept nogil:
     cdef ReceiptRecord* record
-    cdef uint64_t limit = b.context.gas_limit
-    if not options.skip_block_gas and not blobs_fit(b, tx, result):
-        result.error = TX_TOO_MANY_BLOBS
-        return TX_TOO_MANY_BLOBS
+    cdef uint64_t limit = b.context.gas_limit, footprint = 0, used
+    if block_has_room(b, tx, options, &footprint, result) != TX_VALID:
+        return result.error
     # The record is allocated first: after the transaction nothing may fail.
     record = receipts_add(&b.receipts)
     if record == NULL:
         result.error = TX_OUT_OF_MEMORY
         return TX_OUT_OF_MEMORY
-    limit = limit - b.gas_used if b.gas_used < limit else 0
+    used = b.gas_used + b.gas_given_back
+    limit = limit - used if used < limit else 0
     if transact(b.machine, tx, options, limit, result) != TX_VALID:
         b.receipts.count -= 1
         return result.error
-    executor_record(b, record, tx, result)
+    executor_record(b, record, tx, footprint, result)
+    b.gas_given_back += options.post_exec_refund
+    return TX_VALID
+
+
+cdef TxError executor_post_exec(BlockExecutor* b, const Tx* tx, TxResult* result) noexcept nogil:
+    """The receipt of a post-exec transaction, which has no effect by itself."""
+    cdef ReceiptRecord* record = receipts_add(&b.receipts)
+    memset(result, 0, sizeof(TxResult))
+    if record == NULL:
+        result.error = TX_OUT_OF_MEMORY
+        return TX_OUT_OF_MEMORY
+    result.status = STOPPED
+    result.first_log = b.world.log_count
+    executor_record(b, record, tx, 0, result)
     return TX_VALID
 
 
 cdef void executor_record(
-    BlockExecutor* b, ReceiptRecord* record, const Tx* tx, const TxResult* result
+    BlockExecutor* b, ReceiptRecord* record, const Tx* tx, uint64_t footprint, TxResult* result
 ) noexcept nogil:
+    if b.schedule.has_da_footprint:
+        result.blob_gas_used = footprint
     b.gas_used += result.gas_used
     b.blob_gas_used += result.blob_gas_used
     record.tx_type = tx.tx_type
@@ -102,6 +147,11 @@ cdef void executor_record(
     record.gas_used = result.gas_used
     record.cumulative_gas_used = b.gas_used
     record.has_blobs = tx.tx_type == BLOB_TX
+    record.has_da_footprint = b.schedule.has_da_footprint
+    if tx.tx_type == DEPOSIT_TX:
+        record.has_deposit_nonce = b.schedule.deposits_report_gas
+        record.deposit_nonce = result.deposit_nonce
+        record.deposit_version = <uint64_t>b.schedule.deposit_receipt_version
     record.blob_gas_used = result.blob_gas_used
     word_copy(&record.effective_price, &result.effective_price)
     record.has_created = result.has_created
@@ -115,13 +165,20 @@ cdef bint executor_encode_receipt(BlockExecutor* b) noexcept nogil:
 
 
 cdef size_t executor_transact_all(
-    BlockExecutor* b, const Tx** transactions, size_t count, TxResult* result
+    BlockExecutor* b, const Tx** transactions, size_t count, const uint64_t* refunds,
+    TxResult* result
 ) noexcept nogil:
     cdef TxOptions options
+    cdef TxError error
     cdef size_t i
     memset(&options, 0, sizeof(options))
     for i in range(count):
-        if executor_transact(b, transactions[i], &options, result) != TX_VALID:
+        if refunds != NULL and i + 1 == count:
+            error = executor_post_exec(b, transactions[i], result)
+        else:
+            options.post_exec_refund = refunds[i] if refunds != NULL else 0
+            error = executor_transact(b, transactions[i], &options, result)
+        if error != TX_VALID:
             return i
         if not executor_encode_receipt(b):
             result.error = TX_OUT_OF_MEMORY

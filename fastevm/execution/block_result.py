@@ -12,8 +12,9 @@ from fastevm.types import Receipt
 class BlockResult:
     """The state after a block and everything that its header commits to.
 
-    ``requests`` are EIP-7685 requests, type byte first, empty ones left out; ``requests_hash`` and
-    ``blob_gas_used`` are None in forks without them. Roots and hashes are 32 bytes.
+    ``requests`` are EIP-7685 requests, type byte first, empty ones left out; ``requests_hash``,
+    ``blob_gas_used`` and ``withdrawals_root`` are None in forks without them. Roots and hashes are
+    32 bytes.
     """
 
     layer: Layer
@@ -25,3 +26,4 @@ class BlockResult:
     blob_gas_used: int | None = None
     requests: tuple[bytes, ...] = ()
     requests_hash: bytes | None = None
+    withdrawals_root: bytes | None = None

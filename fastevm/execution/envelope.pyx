@@ -1,13 +1,14 @@
 """Decodes canonical transaction bytes into a Tx, and computes the hashes that were signed.
 
-Source: EIP-2718 and the EIPs of the types.
+Source: EIP-2718 and the EIPs of the types; for deposits the OP Stack specification.
 """
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.execution.transaction_data cimport (
-    ACCESS_LIST_TX, BLOB_TX, LEGACY_TX, SET_CODE_TX, AccessEntry, Authorization, Tx,
+    ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, LEGACY_TX, POST_EXEC_TX, SENDER_KNOWN, SET_CODE_TX,
+    AccessEntry, Authorization, Tx,
 )
 from fastevm.primitives.buffer cimport Buffer, buffer_append
 from fastevm.primitives.hashes cimport Hash
@@ -65,24 +66,44 @@ cdef void tx_release(Tx* tx) noexcept nogil:
     tx.arrays = NULL
 
 
+cdef inline bint is_known_type(uint8_t kind) noexcept nogil:
+    return 0 < kind <= HIGHEST_TX_TYPE or kind == DEPOSIT_TX or kind == POST_EXEC_TX
+
+
+# What the protocol itself puts into blocks of the OP stack: nobody signs it.
+cdef bint decode_unsigned(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
+    tx.sender_state = SENDER_KNOWN
+    tx.authorities_known = True
+    if tx.tx_type == DEPOSIT_TX:
+        return decode_deposit(at, tx, fault)
+    return decode_post_exec(at, tx, fault)
+
+
 cdef bint decode_envelope(Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef RlpCursor at
     cdef size_t type_size = 0
     if tx.raw_size == 0:
         return refuse(fault, b"envelope", b"at least one byte")
     if tx.raw[0] < 0x80:
-        if tx.raw[0] == 0 or tx.raw[0] > HIGHEST_TX_TYPE:
-            return refuse(fault, b"type", b"a known transaction type (1 to 4, or a list)")
+        if not is_known_type(tx.raw[0]):
+            return refuse(
+                fault, b"type", b"a known transaction type (1 to 4, 125, 126, or a list)"
+            )
         tx.tx_type = tx.raw[0]
         type_size = 1
     if not rlp_open(tx.raw + type_size, tx.raw_size - type_size, &at):
         return refuse(fault, b"envelope", b"exactly one list in canonical RLP")
     tx.fields_start = at.at - tx.raw
-    if not decode_fields(&at, tx, fault):
-        return False
-    tx.signature_start = at.at - tx.raw
-    if not decode_signature(&at, tx, fault):
-        return False
+    if tx.tx_type == DEPOSIT_TX or tx.tx_type == POST_EXEC_TX:
+        if not decode_unsigned(&at, tx, fault):
+            return False
+        tx.signature_start = at.at - tx.raw
+    else:
+        if not decode_fields(&at, tx, fault):
+            return False
+        tx.signature_start = at.at - tx.raw
+        if not decode_signature(&at, tx, fault):
+            return False
     if not rlp_done(&at):
         return refuse(fault, b"envelope", b"no more fields than its type has")
     return True
@@ -108,6 +129,51 @@ cdef bint decode_fields(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogi
         tx.authorities_known = True
         return True
     return decode_lists(at, tx, fault)
+
+
+# A deposit names its sender, and has no signature (OP Stack specification, deposits).
+cdef bint decode_deposit(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
+    cdef uint64_t is_system = 0
+    if not rlp_next_fixed(at, tx.source_hash.b, 32):
+        return refuse(fault, b"source_hash", b"32 bytes")
+    if not rlp_next_fixed(at, tx.sender.b, 20):
+        return refuse(fault, b"from", b"20 bytes")
+    if not decode_to(at, tx, fault):
+        return False
+    if not rlp_next_word(at, &tx.mint) or (tx.mint.d[2] | tx.mint.d[3]) != 0:
+        return refuse(fault, b"mint", b"an integer below 2^128 without leading zeros")
+    if not read_word(at, &tx.value, b"value", fault):
+        return False
+    if not read_uint64(at, &tx.gas_limit, b"gas_limit", fault):
+        return False
+    if not rlp_next_uint64(at, &is_system) or is_system > 1:
+        return refuse(fault, b"is_system", b"0 or 1")
+    tx.is_system = is_system != 0
+    if not rlp_next_bytes(at, &tx.data, &tx.size):
+        return refuse(fault, b"data", b"bytes")
+    return True
+
+
+# [version, block number, [[index, refund], ...]] (OP Stack specification, Lagoon, post-exec). The
+# payload is the data; what the entries must be is a rule of the block.
+cdef bint decode_post_exec(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
+    cdef RlpCursor entries, entry
+    cdef uint64_t number = 0
+    tx.data = tx.raw + 1
+    tx.size = tx.raw_size - 1
+    if not read_uint64(at, &number, b"version", fault):
+        return False
+    if not read_uint64(at, &number, b"block_number", fault):
+        return False
+    if not rlp_next_list(at, &entries):
+        return refuse(fault, b"refunds", b"a list of [index, refund]")
+    while not rlp_done(&entries):
+        if not (
+            rlp_next_list(&entries, &entry) and rlp_next_uint64(&entry, &number)
+            and rlp_next_uint64(&entry, &number) and rlp_done(&entry)
+        ):
+            return refuse(fault, b"refunds", b"a list of [index, refund]")
+    return True
 
 
 cdef bint decode_fees(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.types import Header
 
@@ -11,17 +13,79 @@ MAX_GAS_LIMIT = 2**63 - 1
 _HIGHEST_EXPONENT = 177  # e ** 177 < 2 ** 256 < e ** 178
 
 
-def next_base_fee(parent: Header, schedule: ForkSchedule) -> int:
-    """The base fee in wei that a child of ``parent`` must have under ``schedule`` (EIP-1559)."""
+FEE_PARAMETER_SIZES = {1: 9, 2: 17}
+"""Bytes of a header's extra data with fee parameters, by their version."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeeParameters:
+    """How the base fee of the next block follows, as a header's extra data says it.
+
+    ``version`` 1 since Holocene, 2 since Jovian, which adds ``min_base_fee`` in wei. Source: OP
+    Stack specification, Holocene and Jovian, "Dynamic EIP-1559 Parameters", "Minimum Base Fee".
+    """
+
+    version: int
+    denominator: int
+    elasticity: int
+    min_base_fee: int = 0
+
+    @classmethod
+    def read(cls, extra_data: bytes) -> FeeParameters | None:
+        """The parameters in a header's extra data; None where it has another form."""
+        version = extra_data[0] + 1 if extra_data else 0
+        if len(extra_data) != FEE_PARAMETER_SIZES.get(version):
+            return None
+        numbers = (extra_data[1:5], extra_data[5:9], extra_data[9:])
+        return cls(version, *(int.from_bytes(number, "big") for number in numbers))
+
+    def extra_data(self) -> bytes:
+        """The extra data that says so."""
+        data = bytes([self.version - 1])
+        data += self.denominator.to_bytes(4, "big") + self.elasticity.to_bytes(4, "big")
+        return data if self.version == 1 else data + self.min_base_fee.to_bytes(8, "big")
+
+
+def fee_parameters(parent: Header, schedule: ForkSchedule) -> FeeParameters:
+    """What governs the base fee of a child of ``parent`` under ``schedule``.
+
+    The parent's extra data where it has the form for that, else the constants of the fork.
+    """
     rules = schedule.parameters
+    found = FeeParameters.read(parent.extra_data) if rules["fee_parameters_version"] else None
+    if found is not None and 0 not in (found.denominator, found.elasticity):
+        return found
+    return FeeParameters(
+        0, int(rules["base_fee_change_denominator"]), int(rules["elasticity_multiplier"])
+    )
+
+
+def next_extra_data(parent: Header, schedule: ForkSchedule) -> bytes:
+    """The extra data of a child that goes on with its parent's fee parameters; else empty."""
+    version = int(schedule.parameters["fee_parameters_version"])
+    if version == 0:
+        return b""
+    found = fee_parameters(parent, schedule)
+    return replace(found, version=version).extra_data()
+
+
+def next_base_fee(parent: Header, schedule: ForkSchedule) -> int:
+    """The base fee in wei that a child of ``parent`` must have under ``schedule`` (EIP-1559).
+
+    On chains of the OP stack the parent's extra data changes the constants, from Jovian on the
+    parent's DA footprint counts like gas, and there is a least base fee.
+    """
     if parent.base_fee_per_gas is None:
-        return int(rules["initial_base_fee"])
-    target = parent.gas_limit // int(rules["elasticity_multiplier"])
-    fee, denominator = parent.base_fee_per_gas, int(rules["base_fee_change_denominator"])
-    if target == 0 or parent.gas_used == target:
-        return fee
-    step = fee * abs(parent.gas_used - target) // target // denominator
-    return fee + max(step, 1) if parent.gas_used > target else fee - step
+        return int(schedule.parameters["initial_base_fee"])
+    governing = fee_parameters(parent, schedule)
+    target, fee = parent.gas_limit // governing.elasticity, parent.base_fee_per_gas
+    used = parent.gas_used
+    if governing.version == 2:
+        used = max(used, parent.blob_gas_used or 0)
+    if target != 0 and used != target:
+        step = fee * abs(used - target) // target // governing.denominator
+        fee = fee + max(step, 1) if used > target else fee - step
+    return max(fee, governing.min_base_fee)
 
 
 def gas_limit_bounds(parent: Header, schedule: ForkSchedule) -> tuple[int, int]:
@@ -29,8 +93,11 @@ def gas_limit_bounds(parent: Header, schedule: ForkSchedule) -> tuple[int, int]:
 
     The limit differs from the parent's by less than 1/1024 (Yellow Paper, section 4.3.4). At the
     first block with a base fee the parent's is multiplied by ``elasticity_multiplier`` (EIP-1559).
+    On chains of the OP stack L1 sets the limit, whatever the parent's is.
     """
     rules = schedule.parameters
+    if rules["has_free_gas_limit"]:
+        return 0, MAX_GAS_LIMIT
     base = elastic_gas_limit(parent, schedule)
     reach = base // int(rules["gas_limit_divisor"])
     return max(base - reach + 1, int(rules["min_gas_limit"])), min(base + reach - 1, MAX_GAS_LIMIT)
@@ -53,6 +120,8 @@ def gas_limit_towards(target: int, parent: Header, schedule: ForkSchedule) -> in
 def next_excess_blob_gas(parent: Header, schedule: ForkSchedule) -> int:
     """The excess blob gas of a child of ``parent`` under its ``schedule`` (EIP-4844, EIP-7918)."""
     rules = schedule.parameters
+    if not rules["accepts_blobs"]:
+        return 0
     excess, used = parent.excess_blob_gas or 0, parent.blob_gas_used or 0
     per_blob = int(rules["blob_gas_per_blob"])
     target, most = int(rules["blob_target"]), int(rules["blob_max"])

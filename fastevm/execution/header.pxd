@@ -1,5 +1,5 @@
 # A block header as C data, and its RLP.
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.bloom cimport BLOOM_SIZE
 from fastevm.primitives.buffer cimport Buffer
@@ -7,7 +7,11 @@ from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.word cimport Word
 
 
-# A header without uncles, extra data and proof of work (its nonce is zeros). The names are those
+cdef enum:
+    FEE_PARAMETERS_SIZE = 17  # the longest extra data (OP stack, Jovian)
+
+
+# A header without uncles and proof of work (its nonce is zeros). The names are those
 # of fastevm.types.Header; a field that a fork added is encoded if its flag is set.
 cdef struct HeaderFields:
     bint has_base_fee         # London
@@ -25,6 +29,8 @@ cdef struct HeaderFields:
     uint64_t gas_limit
     uint64_t gas_used
     uint64_t timestamp
+    uint8_t extra_data[FEE_PARAMETERS_SIZE]
+    uint32_t extra_data_size
     Hash mix_hash
     Word base_fee_per_gas
     Hash withdrawals_root

@@ -43,7 +43,7 @@ cdef bint append_numbers(Buffer* out, const HeaderFields* h) noexcept nogil:
         and rlp_append_uint64(out, h.gas_limit)
         and rlp_append_uint64(out, h.gas_used)
         and rlp_append_uint64(out, h.timestamp)
-        and rlp_append_bytes(out, nonce, 0)
+        and rlp_append_bytes(out, h.extra_data, h.extra_data_size)
         and rlp_append_bytes(out, h.mix_hash.b, 32)
         and rlp_append_bytes(out, nonce, NONCE_SIZE)
     )

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from fastevm.execution.difficulty import child_difficulty
-from fastevm.execution.fees import elastic_gas_limit, next_base_fee, next_excess_blob_gas
+from fastevm.execution.fees import (
+    FeeParameters,
+    elastic_gas_limit,
+    next_base_fee,
+    next_excess_blob_gas,
+    next_extra_data,
+)
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Header
 
@@ -22,9 +28,12 @@ def draft_header(
     """The draft of a child of ``parent`` at ``timestamp`` (seconds) under the child's ``schedule``.
 
     ``gas_limit`` is the parent's by default; its bounds are not checked here. Roots, bloom and gas
-    used are those of an empty block until the block is sealed.
+    used are those of an empty block until the block is sealed. Where the extra data holds fee
+    parameters (OP stack) they are the parent's unless ``extra_data`` is such data.
     """
     rules = schedule.parameters
+    if rules["fee_parameters_version"] and FeeParameters.read(extra_data) is None:
+        extra_data = next_extra_data(parent, schedule)
     has_blobs = bool(rules["has_blobs"])
     return Header(
         parent_hash=parent.hash,

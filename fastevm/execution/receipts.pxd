@@ -17,6 +17,10 @@ cdef struct ReceiptRecord:
     uint64_t cumulative_gas_used
     uint64_t blob_gas_used
     bint has_blobs
+    bint has_da_footprint    # blob_gas_used is a share in it
+    bint has_deposit_nonce   # a deposit, from Regolith on
+    uint64_t deposit_nonce
+    uint64_t deposit_version  # 0: the encoding leaves the nonce out
     Word effective_price
     bint has_created
     Address created

@@ -128,6 +128,8 @@ cdef bint append_receipt(
     cdef uint8_t kind = <uint8_t>record.tx_type
     cdef bint ok
     size += rlp_uint64_size(record.cumulative_gas_used)
+    if record.deposit_version != 0:
+        size += rlp_uint64_size(record.deposit_nonce) + rlp_uint64_size(record.deposit_version)
     size += rlp_bytes_size(record.bloom, BLOOM_SIZE) + rlp_header_size(inner) + inner
     ok = (
         (kind == 0 or buffer_append(out, &kind, 1))
@@ -140,6 +142,11 @@ cdef bint append_receipt(
     for i in range(record.log_count):
         if ok and not logs[i].pseudo:
             ok = append_log(out, &logs[i])
+    if ok and record.deposit_version != 0:
+        ok = (
+            rlp_append_uint64(out, record.deposit_nonce)
+            and rlp_append_uint64(out, record.deposit_version)
+        )
     return ok
 
 
@@ -281,6 +288,10 @@ cdef object receipt_value(
         gas_used=record.gas_used,
         effective_gas_price=word_to_int(&record.effective_price),
         contract_address=take(record.created.b, 20) if record.has_created else None,
-        blob_gas_used=record.blob_gas_used if record.has_blobs else None,
+        blob_gas_used=(
+            record.blob_gas_used if record.has_blobs or record.has_da_footprint else None
+        ),
         blob_gas_price=blob_gas_price if record.has_blobs else None,
+        deposit_nonce=record.deposit_nonce if record.has_deposit_nonce else None,
+        deposit_receipt_version=record.deposit_version or None,
     )

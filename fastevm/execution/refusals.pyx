@@ -5,10 +5,11 @@ from fastevm.errors import InvalidTransaction
 from fastevm.execution.transaction_data cimport Tx
 from fastevm.execution.transaction_result cimport (
     TX_BLOB_CREATE, TX_BLOB_FEE_CAP_TOO_LOW, TX_BLOB_HASH_VERSION, TX_BLOCK_GAS, TX_CANCELLED,
-    TX_FEE_CAP_TOO_LOW, TX_FLOOR_GAS, TX_FUNDS_OVERFLOW, TX_GAS_LIMIT_TOO_HIGH,
+    TX_DA_FOOTPRINT, TX_FEE_CAP_TOO_LOW, TX_FLOOR_GAS, TX_FUNDS_OVERFLOW, TX_GAS_LIMIT_TOO_HIGH,
     TX_INITCODE_TOO_LARGE, TX_INSUFFICIENT_FUNDS, TX_INTRINSIC_GAS, TX_INVALID_SIGNATURE,
     TX_NEEDS_STATE, TX_NO_AUTHORIZATIONS, TX_NO_BLOBS, TX_NONCE_MAX, TX_NONCE_TOO_HIGH,
-    TX_NONCE_TOO_LOW, TX_NOT_RECOVERED, TX_OUT_OF_MEMORY, TX_PAUSED, TX_SENDER_NOT_EOA,
+    TX_NONCE_TOO_LOW, TX_NOT_RECOVERED, TX_OUT_OF_MEMORY, TX_PAUSED, TX_POST_EXEC_REFUND,
+    TX_SENDER_NOT_EOA,
     TX_SET_CODE_CREATE, TX_TIP_ABOVE_FEE_CAP, TX_TOO_MANY_BLOBS, TX_TYPE_NOT_SUPPORTED,
     TX_WRONG_CHAIN_ID, TxError, TxResult,
 )
@@ -78,6 +79,12 @@ MESSAGES = {
     TX_FLOOR_GAS: (
         "floor_gas", "insufficient gas for floor data gas cost: have {have}, want {want}"
     ),
+    TX_DA_FOOTPRINT: (
+        "da_footprint", "DA footprint limit reached: have {have}, want {want}"
+    ),
+    TX_POST_EXEC_REFUND: (
+        "post_exec_refund", "post-exec refund exceeds the gas used: have {have}, want {want}"
+    ),
     TX_NEEDS_STATE: ("needs_state", "the state is not known here"),
     TX_PAUSED: ("paused", "the execution was left half way"),
     TX_CANCELLED: ("cancelled", "execution aborted"),
@@ -87,7 +94,7 @@ COMPARING = frozenset((
     TX_TYPE_NOT_SUPPORTED, TX_WRONG_CHAIN_ID, TX_NONCE_TOO_HIGH, TX_NONCE_TOO_LOW,
     TX_GAS_LIMIT_TOO_HIGH, TX_TIP_ABOVE_FEE_CAP, TX_FEE_CAP_TOO_LOW, TX_TOO_MANY_BLOBS,
     TX_BLOB_FEE_CAP_TOO_LOW, TX_INITCODE_TOO_LARGE, TX_BLOCK_GAS, TX_INSUFFICIENT_FUNDS,
-    TX_INTRINSIC_GAS, TX_FLOOR_GAS,
+    TX_INTRINSIC_GAS, TX_FLOOR_GAS, TX_DA_FOOTPRINT, TX_POST_EXEC_REFUND,
 ))
 
 

@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.execution.intrinsic cimport IntrinsicGas
+from fastevm.execution.l1_fees cimport L1Fees
 from fastevm.execution.transaction_data cimport Tx
 from fastevm.execution.transaction_result cimport (
     TX_BLOCK_GAS, TX_CANCELLED, TX_NEEDS_STATE, TX_OUT_OF_MEMORY, TX_PAUSED, TX_VALID, TxError,
@@ -28,6 +29,12 @@ cdef struct TxRun:
     Word price                 # per gas, to the sender
     Word tip                   # per gas, to the coinbase
     bint pays_coinbase
+    bint is_deposit
+    bint never_ran             # a deposit that is refused before its message
+    bint pays_l1_fee
+    L1Fees l1_fees             # where pays_l1_fee
+    Word l1_fee                # wei, for data
+    Word operator_fee          # wei, for the gas limit
     Status pause               # after TX_PAUSED: NEEDS_STATE, SUSPENDED or TRACE_FULL
 
 

@@ -1,25 +1,33 @@
-"""One transaction against a world: validate, buy gas, run, refund, pay (Yellow Paper, 6)."""
+"""One transaction against a world: validate, buy gas, run, refund, pay (Yellow Paper, 6).
+
+Deposits and the fees besides gas: OP Stack specification, deposits and execution engine.
+"""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from fastevm.execution.delegation cimport apply_authorizations
 from fastevm.execution.intrinsic cimport intrinsic_gas
-from fastevm.execution.transaction_data cimport Tx
+from fastevm.execution.l1_fees cimport (
+    BASE_FEE_VAULT, L1_FEE_VAULT, OPERATOR_FEE_VAULT, l1_data_fee, l1_fees_read, operator_fee,
+)
+from fastevm.execution.transaction_data cimport DEPOSIT_TX, Tx
 from fastevm.execution.transaction_result cimport (
     TX_BLOCK_GAS, TX_CANCELLED, TX_FUNDS_OVERFLOW, TX_INSUFFICIENT_FUNDS, TX_NEEDS_STATE,
-    TX_OUT_OF_MEMORY, TX_PAUSED, TX_VALID, TxError, TxOptions, TxResult,
+    TX_OUT_OF_MEMORY, TX_PAUSED, TX_POST_EXEC_REFUND, TX_VALID, TxError, TxOptions, TxResult,
 )
 from fastevm.execution.transaction_rules cimport (
-    check_envelope, check_fees, check_gas, check_payload, check_sender, highest_cost, is_free,
-    word_times,
+    check_envelope, check_fees, check_gas, check_initcode, check_payload, check_sender,
+    highest_cost, is_free, word_times,
 )
 from fastevm.interpreter.addresses cimport create_address
 from fastevm.interpreter.machine cimport (
     CALL_MESSAGE, CREATE_MESSAGE, Machine, Message, machine_abandon, machine_run, machine_start,
 )
 from fastevm.interpreter.status cimport (
-    CANCELLED, NEEDS_STATE, NONCE_OVERFLOW, OUT_OF_MEMORY, RUNNING, SUSPENDED, TRACE_FULL, Status,
+    CANCELLED, NEEDS_STATE, NONCE_OVERFLOW, OUT_OF_GAS, OUT_OF_MEMORY, RUNNING, SUSPENDED,
+    TRACE_FULL, Status,
 )
+from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.word cimport (
     Word, word_add, word_add_carry, word_copy, word_is_zero, word_lt, word_set, word_sub,
 )
@@ -68,6 +76,12 @@ cdef TxError transact_begin(
     world_checkpoint(w, &run.start)
     run.first_index = w.log_index
     result.first_log = w.log_count
+    if tx.tx_type == DEPOSIT_TX and m.schedule.has_deposits:
+        error = begin_deposit(m, run, block_gas_left, result)
+        if error != TX_VALID:
+            transact_abandon(m, run)
+        result.error = error
+        return error
     error = validate(m, run, block_gas_left, result)
     if error == TX_VALID:
         if not (buy_gas(m, run, result) and warm_up(m, run) and start_message(m, run, result)):
@@ -94,10 +108,10 @@ cdef TxError transact_run(Machine* m, TxRun* run, TxResult* result) noexcept nog
         result.status = status
     if status == CANCELLED or status == OUT_OF_MEMORY:
         error = TX_CANCELLED if status == CANCELLED else TX_OUT_OF_MEMORY
-    elif settle(m, run, result):
-        return TX_VALID
     else:
-        error = TX_OUT_OF_MEMORY
+        error = settle(m, run, result)
+        if error == TX_VALID:
+            return TX_VALID
     transact_abandon(m, run)
     result.error = error
     return error
@@ -128,6 +142,8 @@ cdef TxError validate(
         word_set(&result.have, block_gas_left)
         word_set(&result.want, tx.gas_limit)
         error = TX_BLOCK_GAS
+    if error == TX_VALID and m.schedule.has_fee_vaults and not run.options.skip_l1_fee:
+        error = price_l1(m, run)
     if error == TX_VALID and not run.options.skip_balance:
         error = check_funds(m.schedule, run, result)
     if error == TX_VALID:
@@ -141,10 +157,70 @@ cdef TxError check_funds(
 ) noexcept nogil:
     if not highest_cost(schedule, run.tx, &result.want):
         return TX_FUNDS_OVERFLOW
+    if run.pays_l1_fee and (
+        word_add_carry(&result.want, &result.want, &run.l1_fee)
+        or word_add_carry(&result.want, &result.want, &run.operator_fee)
+    ):
+        return TX_FUNDS_OVERFLOW
     if word_lt(&run.sender.balance, &result.want):
         word_copy(&result.have, &run.sender.balance)
         return TX_INSUFFICIENT_FUNDS
     return TX_VALID
+
+
+# The L1 data fee, and the operator fee for the whole gas limit, by the parameters in the state.
+cdef TxError price_l1(Machine* m, TxRun* run) noexcept nogil:
+    cdef const Tx* tx = run.tx
+    cdef Word gas
+    if not l1_fees_read(m.world, &run.l1_fees):
+        return lacking(m)
+    run.pays_l1_fee = not run.options.skip_balance
+    l1_data_fee(m.schedule, &run.l1_fees, tx.raw, tx.raw_size, &run.l1_fee, &gas)
+    operator_fee(m.schedule, &run.l1_fees, tx.gas_limit, &run.operator_fee)
+    return TX_VALID
+
+
+# A deposit was paid for on L1. What it mints stays whatever happens; only a block without room
+# refuses it, and a deposit that cannot begin costs its whole gas limit.
+cdef TxError begin_deposit(
+    Machine* m, TxRun* run, uint64_t block_gas_left, TxResult* result
+) noexcept nogil:
+    cdef const Tx* tx = run.tx
+    cdef bint counts = m.schedule.deposits_report_gas or not tx.is_system
+    if tx.gas_limit > block_gas_left and counts and not run.options.skip_block_gas:
+        word_set(&result.have, block_gas_left)
+        word_set(&result.want, tx.gas_limit)
+        return TX_BLOCK_GAS
+    run.is_deposit = True
+    run.sender = world_account(m.world, &tx.sender)
+    if run.sender == NULL or not world_add_balance(m.world, run.sender, &tx.mint):
+        return lacking(m)
+    result.deposit_nonce = run.sender.nonce
+    intrinsic_gas(m.schedule, tx, &run.intrinsic)
+    if can_begin(m.schedule, run, result):
+        return TX_VALID if warm_up(m, run) and start_message(m, run, result) else lacking(m)
+    run.never_ran = True
+    m.output.size = 0
+    result.status = OUT_OF_GAS
+    if tx.is_create:
+        result.has_created = True
+        create_address(&result.created, &tx.sender, run.sender.nonce)
+    return (
+        TX_VALID if world_set_nonce(m.world, run.sender, run.sender.nonce + 1) else lacking(m)
+    )
+
+
+# Whether a deposit's message can start.
+cdef bint can_begin(const Schedule* schedule, const TxRun* run, TxResult* result) noexcept nogil:
+    cdef const Tx* tx = run.tx
+    if tx.is_system and schedule.deposits_report_gas:
+        return False
+    if word_lt(&run.sender.balance, &tx.value):
+        return False
+    return (
+        check_gas(tx, &run.intrinsic, result) == TX_VALID
+        and check_initcode(schedule, tx, result) == TX_VALID
+    )
 
 
 # The price of gas for the sender, and the part that the coinbase receives (EIP-1559).
@@ -184,6 +260,9 @@ cdef bint buy_gas(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
     ):
         word_times(&blobs, &m.block.blob_base_fee, result.blob_gas_used)
         word_add(&cost, &cost, &blobs)
+    if run.pays_l1_fee:
+        word_add(&cost, &cost, &run.l1_fee)
+        word_add(&cost, &cost, &run.operator_fee)
     return world_sub_balance(m.world, run.sender, &cost)
 
 
@@ -284,11 +363,20 @@ cdef void set_context(Machine* m, TxRun* run) noexcept nogil:
 
 # --- after ---
 
-cdef bint settle(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
+cdef TxError settle(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
+    set_gas_used(m, run, result)
+    if run.options.post_exec_refund > result.gas_used:
+        word_set(&result.have, result.gas_used)
+        word_set(&result.want, run.options.post_exec_refund)
+        return TX_POST_EXEC_REFUND
+    result.gas_used -= run.options.post_exec_refund
+    return TX_VALID if pay(m, run, result) else TX_OUT_OF_MEMORY
+
+
+cdef bint pay(Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
     cdef World* w = m.world
     cdef Word amount
-    set_gas_used(m, run, result)
-    if not run.options.skip_balance:
+    if not (run.options.skip_balance or run.is_deposit):
         word_times(&amount, &run.price, run.tx.gas_limit - result.gas_used)
         if not world_add_balance(w, run.sender, &amount):
             return False
@@ -297,14 +385,48 @@ cdef bint settle(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
         word_times(&amount, &run.tip, result.gas_used)
         if not world_add_balance(w, run.coinbase, &amount):
             return False
+    if m.schedule.has_fee_vaults and not run.is_deposit and not pay_vaults(m, run, result):
+        return False
     result.log_count = w.log_count - result.first_log
     return world_end_transaction(w)
+
+
+# L1 data fee, base fee and operator fee. What the operator fee was too high goes back.
+cdef bint pay_vaults(Machine* m, const TxRun* run, const TxResult* result) noexcept nogil:
+    cdef World* w = m.world
+    cdef Word amount
+    if run.pays_l1_fee and not credit(w, &L1_FEE_VAULT, &run.l1_fee):
+        return False
+    if run.pays_coinbase and m.schedule.has_base_fee:
+        word_times(&amount, &m.block.base_fee, result.gas_used)
+        if not credit(w, &BASE_FEE_VAULT, &amount):
+            return False
+    if not run.pays_l1_fee or m.schedule.operator_fee_version == 0:
+        return True
+    operator_fee(m.schedule, &run.l1_fees, result.gas_used, &amount)
+    if not credit(w, &OPERATOR_FEE_VAULT, &amount):
+        return False
+    word_sub(&amount, &run.operator_fee, &amount)
+    return world_add_balance(w, run.sender, &amount)
+
+
+cdef bint credit(World* w, const Address* address, const Word* amount) noexcept nogil:
+    cdef Account* account = world_account(w, address)
+    return account != NULL and world_add_balance(w, account, amount)
 
 
 # The refund is capped by a fraction of the gas used (EIP-3529); then the floor applies (EIP-7623).
 cdef void set_gas_used(const Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
     cdef uint64_t used = run.intrinsic.gas + <uint64_t>(run.frame_gas - m.gas_left)
-    cdef uint64_t refund = used // m.schedule.refund_quotient
+    cdef uint64_t refund
+    if run.is_deposit and (run.never_ran or not m.schedule.deposits_report_gas):
+        used = run.tx.gas_limit
+        if run.tx.is_system and not m.schedule.deposits_report_gas:
+            used = 0
+        result.gas_refunded = 0
+        result.gas_before_refund = result.gas_used = used
+        return
+    refund = used // m.schedule.refund_quotient
     if m.world.refund < <int64_t>refund:
         refund = <uint64_t>m.world.refund if m.world.refund > 0 else 0
     result.gas_refunded = refund

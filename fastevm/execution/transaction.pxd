@@ -1,6 +1,6 @@
 # The Python class of transactions: it owns a Tx and the bytes that the Tx points into.
 from fastevm.execution.transaction_data cimport (
-    ACCESS_LIST_TX, BLOB_TX, DYNAMIC_FEE_TX, LEGACY_TX, SENDER_BAD_VALUES, SENDER_KNOWN,
+    ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, DYNAMIC_FEE_TX, LEGACY_TX, SENDER_BAD_VALUES, SENDER_KNOWN,
     SENDER_NO_KEY, SENDER_UNKNOWN, SET_CODE_TX, AccessEntry, Authorization, SenderState, Tx, TxType,
 )
 
@@ -10,6 +10,8 @@ cdef class Transaction:
     cdef Tx c
     cdef readonly bytes raw
     cdef bytes _hash
+
+    cdef int check_signable(self) except -1
 
 
 # A transaction from its canonical bytes; TransactionDecodeError.

@@ -7,7 +7,10 @@ from fastevm.execution.transaction_fields import AccessListEntry, Authorization
 
 @final
 class Transaction:
-    """One immutable transaction of type 0 to 4, signed or (for calls and simulation) not."""
+    """One immutable transaction of type 0 to 4, signed or (for calls and simulation) not.
+
+    Types 125 and 126 are post-exec transactions and deposits of the OP stack, never signed.
+    """
 
     raw: bytes
 
@@ -34,6 +37,9 @@ class Transaction:
         v: int = 0,
         r: int = 0,
         s: int = 0,
+        source_hash: bytes | None = None,
+        mint: int | None = None,
+        is_system: bool | None = None,
     ) -> Transaction: ...
     def sign(self, private_key: bytes, *, chain_id: int | None = None) -> Transaction: ...
     def signing_hash(self, *, chain_id: int | None = None) -> bytes: ...
@@ -74,6 +80,12 @@ class Transaction:
     def blob_versioned_hashes(self) -> tuple[bytes, ...]: ...
     @property
     def authorization_list(self) -> tuple[Authorization, ...]: ...
+    @property
+    def source_hash(self) -> bytes | None: ...
+    @property
+    def mint(self) -> int | None: ...
+    @property
+    def is_system(self) -> bool: ...
     @property
     def v(self) -> int: ...
     @property

@@ -13,8 +13,8 @@ from fastevm.execution.envelope cimport (
 )
 from fastevm.execution.sender_recovery cimport authorities_are_known, sender_state_of, tx_recover
 from fastevm.execution.transaction_data cimport (
-    ACCESS_LIST_TX, BLOB_TX, LEGACY_TX, SENDER_BAD_VALUES, SENDER_KNOWN, SENDER_NO_KEY,
-    SENDER_UNKNOWN, AccessEntry, Authorization, Tx,
+    ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, LEGACY_TX, POST_EXEC_TX, SENDER_BAD_VALUES, SENDER_KNOWN,
+    SENDER_NO_KEY, SENDER_UNKNOWN, AccessEntry, Authorization, Tx,
 )
 from fastevm.execution.transaction_encoding cimport encode_fields, encode_signed
 from fastevm.primitives.exact_bytes cimport exactly
@@ -71,7 +71,8 @@ cdef int recover_now(Transaction transaction) except -1:
 cdef class Transaction:
     """One immutable transaction of type 0 to 4, signed or (for calls and simulation) not.
 
-    Made by `decode` or `build`; equal when its canonical bytes are. Amounts are in wei, gas in gas.
+    Types 125 and 126 are post-exec transactions and deposits of the OP stack, never signed. Made by
+    `decode` or `build`; equal when its canonical bytes are. Amounts are in wei, gas in gas.
     """
 
     def __cinit__(self):
@@ -103,10 +104,16 @@ cdef class Transaction:
         ``authorization_list`` of (chain_id, address, nonce, y_parity, r, s), ``v`` (the y parity of
         typed ones), ``r``, ``s``. ``sender`` makes a call of an unsigned transaction.
 
+        Fields of a deposit: ``source_hash``, ``sender``, ``to``, ``mint``, ``value``,
+        ``gas_limit``, ``is_system``, ``data``.
+
         Raises `TransactionDecodeError` where a value does not fit its field, TypeError for unknown
         fields.
         """
-        cdef Transaction transaction = transaction_from(encode_fields(fields))
+        cdef Transaction transaction
+        if fields.get("source_hash") is not None or fields.get("type") == DEPOSIT_TX:
+            return transaction_from(encode_fields({**fields, "sender": sender}))
+        transaction = transaction_from(encode_fields(fields))
         if sender is not None:
             put_sender(transaction, bytes(memoryview(sender)))
         return transaction
@@ -117,6 +124,7 @@ cdef class Transaction:
         ``chain_id`` protects a legacy transaction against replay (EIP-155; without it v is 27 or
         28); for the other types it must be None or the chain id they carry.
         """
+        self.check_signable()
         if self.c.tx_type != LEGACY_TX and chain_id is not None and chain_id != self.c.chain_id:
             raise ValueError(f"chain_id: expected {self.c.chain_id}, found {chain_id}")
         parity, r, s = sign_hash(self.signing_hash(chain_id=chain_id), private_key)
@@ -133,12 +141,20 @@ cdef class Transaction:
         cdef bint ok
         cdef bint protect = chain_id is not None or self.c.has_chain_id
         cdef uint64_t chain = self.c.chain_id if chain_id is None else chain_id
+        self.check_signable()
         memset(&scratch, 0, sizeof(scratch))
         ok = tx_signing_hash(&self.c, protect, chain, &scratch, &digest)
         buffer_free(&scratch)
         if not ok:
             raise MemoryError
         return take(digest.b, 32)
+
+    cdef int check_signable(self) except -1:
+        if self.c.tx_type == DEPOSIT_TX:
+            raise ValueError("a deposit is not signed")
+        if self.c.tx_type == POST_EXEC_TX:
+            raise ValueError("a post-exec transaction is not signed")
+        return 0
 
     @property
     def hash(self):
@@ -255,6 +271,21 @@ cdef class Transaction:
                 word_to_int(&a.r), word_to_int(&a.s),
             ))
         return tuple(fields)
+
+    @property
+    def source_hash(self):
+        """32 bytes that identify a deposit on L1; None for other types."""
+        return take(self.c.source_hash.b, 32) if self.c.tx_type == DEPOSIT_TX else None
+
+    @property
+    def mint(self):
+        """Wei that a deposit creates for its sender; None for other types."""
+        return word_to_int(&self.c.mint) if self.c.tx_type == DEPOSIT_TX else None
+
+    @property
+    def is_system(self):
+        """Whether a deposit is exempt from the block's gas limit (until Regolith)."""
+        return self.c.is_system
 
     @property
     def v(self):

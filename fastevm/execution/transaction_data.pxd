@@ -11,6 +11,8 @@ cdef enum TxType:
     DYNAMIC_FEE_TX = 2
     BLOB_TX = 3
     SET_CODE_TX = 4
+    POST_EXEC_TX = 0x7d       # gas refunds, last in a block of the OP stack; not signed
+    DEPOSIT_TX = 0x7e         # from L1, on chains of the OP stack; not signed
 
 
 cdef enum SenderState:
@@ -58,6 +60,10 @@ cdef struct Tx:
     uint32_t blob_count
     uint32_t authorization_count
     Word max_fee_per_blob_gas
+    # --- of a deposit; its `from` is the sender, its nonce and prices are zero ---
+    Hash source_hash
+    Word mint
+    bint is_system
     # --- signature ---
     bint has_chain_id         # false for unprotected legacy transactions
     uint64_t chain_id

@@ -6,7 +6,7 @@ from libc.string cimport memset
 from fastevm.errors import TransactionDecodeError
 
 from fastevm.execution.transaction_data cimport (
-    ACCESS_LIST_TX, BLOB_TX, DYNAMIC_FEE_TX, LEGACY_TX, SET_CODE_TX, Authorization, Tx,
+    ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, DYNAMIC_FEE_TX, LEGACY_TX, SET_CODE_TX, Authorization, Tx,
 )
 from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free
 from fastevm.primitives.hashes cimport Hash
@@ -25,6 +25,9 @@ FIELDS = frozenset((
     "type", "chain_id", "nonce", "gas_limit", "gas_price", "max_fee_per_gas",
     "max_priority_fee_per_gas", "to", "value", "data", "access_list", "max_fee_per_blob_gas",
     "blob_versioned_hashes", "authorization_list", "v", "r", "s",
+))
+DEPOSIT_FIELDS = frozenset((
+    "type", "source_hash", "sender", "to", "mint", "value", "gas_limit", "is_system", "data",
 ))
 
 
@@ -88,9 +91,11 @@ cdef int put_authorizations(Buffer* out, object authorizations) except -1:
 cdef int type_of(dict fields) except -1:
     given = fields.get("type")
     if given is not None:
-        if not LEGACY_TX <= given <= SET_CODE_TX:
-            raise TransactionDecodeError(f"type: expected 0 to 4, found {given}")
+        if not LEGACY_TX <= given <= SET_CODE_TX and given != DEPOSIT_TX:
+            raise TransactionDecodeError(f"type: expected 0 to 4, or 126, found {given}")
         return given
+    if fields.get("source_hash") is not None:
+        return DEPOSIT_TX
     if fields.get("authorization_list") is not None:
         return SET_CODE_TX
     if fields.get("blob_versioned_hashes") is not None:
@@ -125,11 +130,25 @@ cdef int put_fields(Buffer* out, int tx_type, dict fields) except -1:
     return 0
 
 
+cdef int put_deposit(Buffer* out, dict fields) except -1:
+    put_bytes(out, "source_hash", fields.get("source_hash") or bytes(32))
+    put_bytes(out, "sender", fields.get("sender") or b"")
+    put_bytes(out, "to", fields.get("to") or b"")
+    put_int(out, "mint", fields.get("mint") or 0)
+    put_int(out, "value", fields.get("value") or 0)
+    put_int(out, "gas_limit", fields.get("gas_limit") or 0)
+    put_int(out, "is_system", int(bool(fields.get("is_system"))))
+    put_bytes(out, "data", fields.get("data") or b"")
+    return 0
+
+
 cdef int check_names(int tx_type, dict fields) except -1:
+    known = DEPOSIT_FIELDS if tx_type == DEPOSIT_TX else FIELDS
     for name in fields:
-        if name not in FIELDS:
-            raise TypeError(f"a transaction has no field {name!r}")
-    if tx_type >= DYNAMIC_FEE_TX and fields.get("gas_price") is not None:
+        if name not in known:
+            kind = "deposit" if tx_type == DEPOSIT_TX else "transaction"
+            raise TypeError(f"a {kind} has no field {name!r}")
+    if DYNAMIC_FEE_TX <= tx_type <= SET_CODE_TX and fields.get("gas_price") is not None:
         raise TypeError("gas_price does not go with a transaction of two fee caps")
     return 0
 
@@ -145,9 +164,12 @@ cdef bytes encode_fields(dict fields):
         if tx_type != LEGACY_TX:
             must(buffer_append(&out, &type_byte, 1))
         mark = rlp_list_begin(&out)
-        put_fields(&out, tx_type, fields)
-        for name in ("v", "r", "s"):
-            put_int(&out, name, fields.get(name) or 0)
+        if tx_type == DEPOSIT_TX:
+            put_deposit(&out, fields)
+        else:
+            put_fields(&out, tx_type, fields)
+            for name in ("v", "r", "s"):
+                put_int(&out, name, fields.get(name) or 0)
         must(rlp_list_end(&out, mark))
         return PyBytes_FromStringAndSize(<const char*>out.bytes, <Py_ssize_t>out.size)
     finally:

@@ -1,6 +1,12 @@
-"""The compound fields of a transaction as named tuples: access list entries, authorizations."""
+"""Types that Python code tells apart, and compound fields of transactions as named tuples."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+POST_EXEC_TX: Final = 125
+"""The type of a transaction that gives gas back at the end of a block (OP stack)."""
+
+DEPOSIT_TX: Final = 126
+"""The type of a transaction that comes from L1 (OP stack)."""
 
 
 class AccessListEntry(NamedTuple):

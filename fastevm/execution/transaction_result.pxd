@@ -38,6 +38,8 @@ cdef enum TxError:
     TX_FUNDS_OVERFLOW = 22        # the cost does not fit 256 bits
     TX_INTRINSIC_GAS = 23
     TX_FLOOR_GAS = 24
+    TX_DA_FOOTPRINT = 25          # over what the block has left (OP stack, Jovian)
+    TX_POST_EXEC_REFUND = 26      # the block gives back more gas than was used (Lagoon)
     # --- not the transaction's fault; everything is rolled back but for TX_PAUSED ---
     TX_NEEDS_STATE = 40           # world.need says what
     TX_PAUSED = 41                # run.pause says why; only from transact_run
@@ -55,6 +57,8 @@ cdef struct TxOptions:
     # Both caps zero: no base fee rule, no payment. Blob cap zero: no blob fee.
     bint fees_optional
     bint no_coinbase_payment
+    uint64_t post_exec_refund     # gas that the block gives back (OP stack, Lagoon)
+    bint skip_l1_fee              # neither the L1 data fee nor the operator fee (OP stack)
 
 
 cdef struct TxResult:
@@ -64,7 +68,8 @@ cdef struct TxResult:
     uint64_t gas_used             # what was paid for
     uint64_t gas_before_refund    # the most it had used at once, at least the floor
     uint64_t gas_refunded
-    uint64_t blob_gas_used
+    uint64_t blob_gas_used        # from Jovian on the share in the block's DA footprint
+    uint64_t deposit_nonce        # of the sender before a deposit
     Word effective_price
     size_t first_log              # index into world.logs
     size_t log_count

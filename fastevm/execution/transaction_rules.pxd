@@ -26,6 +26,8 @@ cdef TxError check_payload(
     const Schedule* schedule, const Word* blob_base_fee, const Tx* tx, const TxOptions* options,
     TxResult* result
 ) noexcept nogil
+# The size of the init code (EIP-3860).
+cdef TxError check_initcode(const Schedule* schedule, const Tx* tx, TxResult* result) noexcept nogil
 # The gas limit against intrinsic gas and floor.
 cdef TxError check_gas(const Tx* tx, const IntrinsicGas* intrinsic, TxResult* result) noexcept nogil
 # The highest cost of the transaction for its sender; False: over 256 bits.

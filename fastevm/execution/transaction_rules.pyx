@@ -40,7 +40,9 @@ cdef inline TxError disagree(
 cdef TxError check_envelope(
     const Schedule* schedule, const Tx* tx, uint64_t chain_id, TxResult* result
 ) noexcept nogil:
-    if tx.tx_type > schedule.max_tx_type:
+    if tx.tx_type > schedule.max_tx_type or (
+        tx.tx_type == BLOB_TX and not schedule.accepts_blobs
+    ):
         return disagree(TX_TYPE_NOT_SUPPORTED, tx.tx_type, schedule.max_tx_type, result)
     if tx.has_chain_id:
         if tx.tx_type == LEGACY_TX and not schedule.has_chain_id_in_signature:

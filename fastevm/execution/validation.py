@@ -9,6 +9,8 @@ from fastevm.errors import InvalidBlock
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.difficulty import child_difficulty
 from fastevm.execution.fees import (
+    FEE_PARAMETER_SIZES,
+    FeeParameters,
     gas_limit_bounds,
     next_base_fee,
     next_excess_blob_gas,
@@ -66,6 +68,7 @@ def validate_header(
     check.within("gas_used", 0, header.gas_limit)
     _check_fees(check, parent, schedule)
     _check_extra_data(check, extra_data, int(schedule.parameters["max_extra_data_size"]))
+    _check_fee_parameters(check, int(schedule.parameters["fee_parameters_version"]))
     check.equal("difficulty", child_difficulty(parent, schedule, header.timestamp))
     if schedule.parameters["proof_of_stake"]:
         check.equal("nonce", bytes(8))
@@ -84,10 +87,13 @@ def validate_body(block: Block, schedule: ForkSchedule) -> None:
     if rules["has_withdrawals"]:
         if block.withdrawals is None:
             check.fail("withdrawals", "a list", "nothing")
-        check.equal("withdrawals_root", withdrawals_root(block))
+        if not rules["commits_to_withdrawals"]:
+            check.equal("withdrawals_root", withdrawals_root(block))
+        elif block.withdrawals:
+            check.fail("withdrawals", "an empty list", f"{len(block.withdrawals)} withdrawals")
     elif block.withdrawals is not None:
         check.fail("withdrawals", "no such list", "a list")
-    if rules["has_blobs"]:
+    if rules["has_blobs"] and not rules["has_da_footprint"]:
         blobs = sum(len(transaction.blob_versioned_hashes) for transaction in block.transactions)
         check.equal("blob_gas_used", blobs * int(rules["blob_gas_per_blob"]))
 
@@ -99,6 +105,8 @@ def validate_result(header: Header, result: BlockResult) -> None:
     check.equal("logs_bloom", result.logs_bloom)
     check.equal("receipts_root", result.receipts_root)
     check.equal("requests_hash", result.requests_hash)
+    check.equal("withdrawals_root", result.withdrawals_root)
+    check.equal("blob_gas_used", result.blob_gas_used)
     check.equal("state_root", result.state_root)
 
 
@@ -175,6 +183,8 @@ def _check_fees(check: _Check, parent: Header, schedule: ForkSchedule) -> None:
         check.equal("base_fee_per_gas", next_base_fee(parent, schedule))
     if rules["has_blobs"]:
         most = int(rules["blob_gas_per_blob"]) * int(rules["blob_max"])
+        if rules["has_da_footprint"]:
+            most = check.header.gas_limit
         check.within("blob_gas_used", 0, most)
         check.equal("excess_blob_gas", next_excess_blob_gas(parent, schedule))
 
@@ -185,6 +195,16 @@ def _check_extra_data(check: _Check, demanded: bytes | None, most: int) -> None:
     size = len(check.header.extra_data)
     if size > most:
         check.fail("extra_data", f"at most {most} bytes", f"{size} bytes")
+
+
+def _check_fee_parameters(check: _Check, version: int) -> None:
+    """The extra data has the exact form of its fork (OP Stack specification, Holocene, Jovian)."""
+    if version == 0:
+        return
+    found = FeeParameters.read(check.header.extra_data)
+    if found is None or found.version != version or 0 in (found.denominator, found.elasticity):
+        form = f"{FEE_PARAMETER_SIZES[version]} bytes of fee parameters"
+        check.fail("extra_data", form, "0x" + check.header.extra_data.hex())
 
 
 class _Check:

@@ -20,6 +20,7 @@ from fastevm.types import Log, Receipt
 
 cdef enum:
     BUCKET_LOAD = 4          # postings in a bucket, on average at most
+    LOGS_AT_ONCE = 512       # read without a pause in which other threads may have the GIL
 
 
 # Addresses are often topics too: the same bytes in another position are another value.
@@ -36,6 +37,12 @@ cdef inline const uint8_t* value_at(
     if position == 0:
         return r.bytes + entry.at
     return r.bytes + entry.at + ADDRESS_SIZE + (position - 1) * <size_t>TOPIC_SIZE
+
+
+# Let a thread that waits for the GIL have it.
+cdef inline void offer_gil() noexcept:
+    with nogil:
+        pass
 
 
 # ----------------------------------------------------------------------------------------------
@@ -109,6 +116,8 @@ cdef int fill(
         for _ in range(log_count):
             put_log(r, i, emitter, logs[i])
             i += 1
+            if i % LOGS_AT_ONCE == 0:
+                offer_gil()
         emitter += 1
     hashes = <uint64_t*>PyMem_RawMalloc(values * sizeof(uint64_t))
     if hashes == NULL:
@@ -142,7 +151,9 @@ cdef class BlockLogs:
             if receipt.logs:
                 emitters.append((index, transactions[index].hash, len(receipt.logs)))
                 logs.extend(receipt.logs)
-        for log in logs:
+        for position, log in enumerate(logs):
+            if position % LOGS_AT_ONCE == 0:
+                offer_gil()
             if len(log.topics) > MAX_TOPICS:
                 raise ValueError(f"a log has at most {MAX_TOPICS} topics, not {len(log.topics)}")
             values += 1 + <size_t>len(log.topics)

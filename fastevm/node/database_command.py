@@ -78,10 +78,17 @@ def _stored_genesis(path: Path | None) -> bytes | None:
     return json.dumps({**identity, "genesis": found}, indent=1).encode()
 
 
+def _existing(path: Path) -> DataDirectory:
+    """The directory, which no node uses; nothing is made where there is none."""
+    if not path.is_dir():
+        raise StorageError(f"{path} is no directory")
+    return DataDirectory(path)
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
     """The directory and its chain, restored as for a node that builds no blocks."""
-    directory = DataDirectory(path)
+    directory = _existing(path)
     try:
         genesis = directory.genesis
         if genesis is None:
@@ -116,8 +123,9 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
+    blocks = arguments.file.read_bytes()
     with _opened(arguments.datadir) as (_, chain):
-        count = chain.import_rlp(arguments.file.read_bytes())
+        count = chain.import_rlp(blocks)
         print(f"imported {count} blocks; the head is {chain.head.number}")
     return 0
 
@@ -141,7 +149,7 @@ def _size(path: Path) -> int:
 
 
 def _prune(arguments: argparse.Namespace) -> int:
-    with_lock = DataDirectory(arguments.datadir)
+    with_lock = _existing(arguments.datadir)
     try:
         for path in set_aside_files(arguments.datadir):
             print(
@@ -159,8 +167,8 @@ def _prune(arguments: argparse.Namespace) -> int:
 def _compact(arguments: argparse.Namespace) -> int:
     with _opened(arguments.datadir) as (directory, chain):
         before = directory.blocks.file.size
+        directory.forget_snapshot()  # first: it refers to the length of the journal of before
         directory.blocks.compact(chain)
-        directory.snapshots.file.clear()
         print(f"blocks.log: {before} bytes before, {directory.blocks.file.size} now")
     return 0
 

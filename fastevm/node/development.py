@@ -75,7 +75,12 @@ class Development:
         self._numbers = itertools.count(1)
 
     def mine(
-        self, count: int = 1, *, timestamp: int | None = None, interval: int | None = None
+        self,
+        count: int = 1,
+        *,
+        timestamp: int | None = None,
+        interval: int | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> list[Block]:
         """Build blocks now, as :meth:`BlockProducer.mine`.
 
@@ -86,12 +91,15 @@ class Development:
             raise ValueError(f"{count} blocks at once, limit {MAX_MINED}")
         with self.producer.lock:
             first = self.chain.head.header.timestamp if timestamp is None else timestamp
-            self.producer.clock.check(first + count * (interval or 0))
+            if interval is not None:
+                self.producer.clock.check(first + count * interval)
             if timestamp is not None:
                 self._check_time(timestamp)
                 self.producer.seal_open_block()
                 self.producer.clock.set_now(timestamp)
-            return self.producer.mine(count, timestamp=timestamp, interval=interval)
+            return self.producer.mine(
+                count, timestamp=timestamp, interval=interval, is_stopped=is_stopped
+            )
 
     def increase_time(self, seconds: int) -> int:
         """Advance the clock; its offset to the system's clock then, in seconds.
@@ -175,7 +183,7 @@ class Development:
         self.producer.clock.check(timestamp)
         head = self.chain.head.header
         block = self.producer.open_block
-        newest = block.header if block is not None and block.count else head
+        newest = block.header if block is not None and block.has_chosen else head
         if timestamp < newest.timestamp + self.chain.config.least_timestamp_step:
             raise ValueError(
                 f"timestamp {timestamp} is not after the newest block's, {newest.timestamp}"

@@ -4,8 +4,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fastevm.builder.attributes import EXTRA_DATA
 from fastevm.builder.block_clock import BlockClock
-from fastevm.builder.sliced_block import EXTRA_DATA
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import (
     DEFAULT_BLOCK_TIME_MS,
@@ -17,6 +17,7 @@ from fastevm.chain.retention import ChainLimits
 from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
 from fastevm.node.dev_accounts import ETHER, DevAccount, dev_accounts
 from fastevm.node.node import Mining, Node
+from fastevm.node.op_stack import op_stack_genesis
 from fastevm.storage import Archive, DataDirectory, ScratchBlocks
 from fastevm.storage.block_journal import Progress
 from fastevm.wire.text.members import read_number
@@ -57,13 +58,15 @@ def dev_node(
     slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
     mining: Mining = Mining.CADENCE,
     timestamp: int | None = None,
+    op_fork: str | None = None,
     directory: DataDirectory | None = None,
     **options: Any,
 ) -> Node:
     """A node on a development chain, which builds blocks by itself.
 
     ``accounts`` accounts of the well-known test mnemonic hold 10,000 ether each. ``timestamp`` of
-    the first block in seconds: now, or that of the chain in ``directory``. Further options as of
+    the first block in seconds: now, or that of the chain in ``directory``. ``op_fork``: a chain of
+    the OP stack with the rules of that fork (its name in lower case). Further options as of
     :func:`genesis_node`. ValueError for a configuration that no chain can have.
     """
     funded = dev_accounts(accounts)
@@ -71,6 +74,8 @@ def dev_node(
     if timestamp is None and stored is not None:
         timestamp = read_number(stored.get("timestamp", 0), "timestamp")
     genesis = dev_genesis(funded, chain_id=chain_id, timestamp=timestamp)
+    if op_fork is not None:
+        genesis = op_stack_genesis(genesis, op_fork)
     return genesis_node(
         genesis,
         accounts=funded,
@@ -93,21 +98,22 @@ def genesis_node(
     directory: DataDirectory | None = None,
     progress: Progress | None = None,
     limits: ChainLimits | None = None,
+    genesis_hash: bytes | None = None,
+    fixed_block_time: bool = False,
     **options: Any,
 ) -> Node:
     """A node on the chain of a genesis file (geth's format); ValueError names a wrong member.
 
-    ``produce_blocks``: the same as ``mining=Mining.CADENCE``. The chain in ``directory`` is
+    ``produce_blocks``: as ``mining=Mining.CADENCE``. ``genesis_hash`` (32 bytes): ValueError for
+    another genesis. ``fixed_block_time`` as of :class:`ChainConfig`. The chain in ``directory`` is
     restored, with ``progress(blocks, bytes, all_bytes)`` after each record, and kept there.
     StorageError (a ValueError) when the directory holds another chain. Further options as of
     :class:`Node`.
     """
-    config = ChainConfig.from_genesis(
-        genesis, block_time_ms=block_time_ms, slice_interval_ms=slice_interval_ms
-    )
-    block, layer = genesis_block(genesis, config)
-    if mining is None:
-        mining = Mining.CADENCE if produce_blocks else Mining.NEVER
+    pace = {"block_time_ms": block_time_ms, "slice_interval_ms": slice_interval_ms}
+    config = ChainConfig.from_genesis(genesis, **pace, fixed_block_time=fixed_block_time)
+    block, layer = genesis_block(genesis, config, genesis_hash=genesis_hash)
+    mining = mining or (Mining.CADENCE if produce_blocks else Mining.NEVER)
     if mining is not Mining.NEVER:
         BlockClock.check(block.header.timestamp)
 

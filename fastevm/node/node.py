@@ -8,8 +8,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from enum import Enum
 
+from fastevm.builder.attributes import EthereumAttributes
 from fastevm.builder.block_producer import BlockProducer
 from fastevm.builder.pending_block import PendingBlock, SliceListener, SliceListeners
+from fastevm.builder.simulated_l1 import (
+    Deposit,
+    DepositRefused,
+    simulated_l1,
+)
 from fastevm.builder.slice_builder import SliceBuilder
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
@@ -19,8 +25,10 @@ from fastevm.crypto.secp256k1 import lanes_state
 from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
+from fastevm.execution.transaction_fields import DEPOSIT_TX
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development
+from fastevm.node.l1_charges import L1Charges
 from fastevm.primitives.processor import IN_USE, REPLACED
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.storage import DataDirectory
@@ -42,6 +50,7 @@ log = logging.getLogger(__name__)
 DEFAULT_FEE_CAP = ETHER
 DEFAULT_POLL_MS = 200
 CODE = 'code_in_use{{algorithm="{}",code="{}"}}'  # gauge of what the processor made us choose
+DEPOSIT_PREFIX = bytes([DEPOSIT_TX])
 PRELOAD_SECONDS = 5.0  # after the start the KZG setup is loaded
 REFUSALS = {
     "nonce too low": "nonce_too_low",
@@ -78,32 +87,39 @@ class Node:
         trusted_setup: TrustedSetup | None = None,
         directory: DataDirectory | None = None,
     ) -> None:
-        """``directory``: claimed for the chain; ``stop`` closes it."""
+        """``directory``: claimed for the chain; ``stop`` closes it. OP stacks fix ``coinbase``."""
         self.chain = chain
         self.accounts = tuple(accounts)
         self.mining = mining
         self.fee_cap, self.trusted_setup = fee_cap, trusted_setup
         self.metrics_registry = metrics = MetricsRegistry()
-        self.pool = TransactionPool(chain.layer_of(chain.head.hash), pool_limits)
+        layer, charges = chain.layer_of(chain.head.hash), L1Charges(chain).of
+        self.pool = TransactionPool(layer, pool_limits, charges)
         self._predecoded = PredecodedTransactions()
         self._rules: tuple[Header, ForkSchedule] | None = None  # of the head, see _next_rules
         self._pending: PendingBlock | None = None
         self._slice_listeners = SliceListeners()
         self._transaction_listeners: list[Callable[[Transaction], None]] = []
-        kind = SliceBuilder if mining is Mining.CADENCE else BlockProducer
-        self.producer = kind(chain, self.pool, self.built, coinbase=coinbase, metrics=metrics)
+        self.l1 = simulated_l1(chain) if mining is not Mining.NEVER else None
+        self.producer = self._new_producer(coinbase)
         self.feed = FeedHub(metrics)
         self._slice_listeners.add(self.feed.publish)
         self.sync: SyncService | None = None
         self.directory = directory
         self._preload: asyncio.TimerHandle | None = None
-        self.development = None
-        if mining is not Mining.NEVER:
-            compact = self._compact_pool_journal
-            self.development = Development(chain, self.pool, self.producer, compact)
+        self.development = None if mining is Mining.NEVER else self._new_development()
         if directory is not None:
             directory.report_to(metrics)
             self._restore(directory)
+
+    def _new_producer(self, coinbase: bytes) -> BlockProducer:
+        kind = SliceBuilder if self.mining is Mining.CADENCE else BlockProducer
+        source = self.l1 or EthereumAttributes(coinbase)
+        metrics = self.metrics_registry
+        return kind(self.chain, self.pool, self.built, source=source, metrics=metrics)
+
+    def _new_development(self) -> Development:
+        return Development(self.chain, self.pool, self.producer, self._compact_pool_journal)
 
     @property
     def config(self) -> ChainConfig:
@@ -118,7 +134,7 @@ class Node:
     @property
     def slice_cadence_ms(self) -> int | None:
         """Milliseconds between slices; None when nothing publishes pending blocks regularly."""
-        follows = self.sync is not None and self.sync.feed_url is not None
+        follows = self.sync is not None and self.sync.has_slices
         publishes = follows or self.mining is Mining.CADENCE
         return self.config.slice_interval_ms if publishes else None
 
@@ -131,6 +147,11 @@ class Node:
     def upstream_age(self) -> float | None:
         """Seconds since a follower last had the head of its upstream; None for other nodes."""
         return None if self.sync is None else self.sync.upstream_age
+
+    @property
+    def unverified(self) -> tuple[str, ...] | None:
+        """The names of what a follower cannot check of its pending block; None without one."""
+        return None if self.sync is None else self.sync.follower.unverified
 
     @property
     def building_fails(self) -> bool:
@@ -185,8 +206,12 @@ class Node:
     @property
     def submits_at_once(self) -> bool:
         """Whether ``submit`` waits for no file, no other node and no block."""
-        waits = self.sync is not None or self.directory is not None
-        return not waits and self.mining is not Mining.INSTANT
+        return self.sync is None and self.directory is None and not self.mines_at_once
+
+    @property
+    def mines_at_once(self) -> bool:
+        """Whether ``submit`` builds a block, for which it may wait behind other blocks."""
+        return self.mining is Mining.INSTANT
 
     def predecode(self, raws: Sequence[bytes]) -> None:
         """Decode transactions that are submitted next; several at once take less time."""
@@ -205,7 +230,7 @@ class Node:
         if self.directory is not None:
             self._journal(self.directory, raw, transaction)
         self._tell(transaction)
-        if self.mining is Mining.INSTANT:
+        if self.mines_at_once:
             self.producer.mine()
         return transaction.hash
 
@@ -221,6 +246,24 @@ class Node:
         except UpstreamError:
             self.pool.drop(transaction.hash)
             raise
+
+    def deposit(self, wanted: Deposit) -> bytes:
+        """Deposit from the simulated L1, at the start of the next block; the transaction's hash.
+
+        DepositRefused (a ValueError) for a deposit that L1 would not take, and by a node that makes
+        no blocks of a chain of the OP stack. InvalidTransaction when the data directory takes no
+        file.
+        """
+        if self.l1 is None:
+            raise DepositRefused("this node makes no blocks that begin with deposits")
+        transaction = self.l1.deposit(wanted)
+        with self.producer.lock:  # no block includes it before it is on the disk
+            self.l1.add(transaction)
+            if self.directory is not None:
+                self._journal(self.directory, transaction.raw, transaction)
+        if self.mines_at_once:
+            self.producer.mine()
+        return transaction.hash
 
     def mine(self, count: int = 1, *, timestamp: int | None = None) -> list[Block]:
         """Build and seal ``count`` blocks now and return them.
@@ -252,6 +295,9 @@ class Node:
             values |= self.directory.values()
         if self.sync is not None:
             values["upstream_age_seconds"] = self.sync.upstream_age
+            values |= {f'pending_unverified{{member="{one}"}}': 1 for one in self.unverified or ()}
+            if self.sync.feed_age is not None:
+                values["feed_age_seconds"] = self.sync.feed_age
         if pending is not None:
             values["pending_number"] = pending.header.number
             values["pending_age_seconds"] = time.monotonic() - pending.published
@@ -296,8 +342,7 @@ class Node:
             self._preload.cancel()
         if self.sync is not None:
             await self.sync.stop()
-        if self.builder is not None:
-            await asyncio.to_thread(self.builder.stop)
+        await asyncio.to_thread(self.producer.stop)
         if self.directory is not None:
             await asyncio.to_thread(self.directory.close)
 
@@ -332,10 +377,17 @@ class Node:
         self.metrics_registry.set("pool_restored", waiting)
 
     def _readmit(self, raw: bytes) -> None:
+        if self.l1 is not None and raw[:1] == DEPOSIT_PREFIX:
+            deposit = Transaction.decode(raw)
+            if self.chain.locate(deposit.hash) is None:
+                self.l1.add(deposit)
+            return
         with contextlib.suppress(InvalidTransaction, TransactionDecodeError):
             self._admit(raw)
 
     def _is_waiting(self, tx_hash: bytes) -> bool:
+        if self.l1 is not None and self.l1.is_waiting(tx_hash):
+            return True
         return self.pool.find(tx_hash) is not None
 
     def _compact_pool_journal(self) -> None:
@@ -347,6 +399,8 @@ class Node:
             directory.pool.add(transaction.hash, raw, self._is_waiting)
         except OSError as error:
             self.pool.drop(transaction.hash)
+            if self.l1 is not None:
+                self.l1.drop(transaction.hash)
             text = "the transaction could not be written to the data directory"
             raise InvalidTransaction("storage", f"{text}: {error}") from error
 

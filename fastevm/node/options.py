@@ -6,11 +6,15 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from fastevm.errors import FastevmError
 from fastevm.node.dev_accounts import ETHER
 from fastevm.node.node import Mining, Node
+from fastevm.node.op_stack import DEFAULT_OP_FORK, OP_FORK_NAMES
 from fastevm.storage import DataDirectory, Fsync
 from fastevm.sync.service import fetch_block
 from fastevm.txpool.kzg import find_trusted_setup
+from fastevm.wire.feed import compress
+from fastevm.wire.feed_formats import FeedFormat
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +26,7 @@ def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
     _add_production(parser.add_argument_group("block production"))
     _add_storage(parser.add_argument_group("storage"))
     _add_pool(parser.add_argument_group("transaction pool"))
+    _add_feed(parser.add_argument_group("feed of slices"))
     _add_following(parser.add_argument_group("following another node"))
 
 
@@ -36,6 +41,15 @@ def _add_production(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--genesis-time", type=int, metavar="SECONDS",
         help="timestamp of the development chain's first block (now)",
+    )  # fmt: skip
+    group.add_argument(
+        "--op", action="store_true",
+        help="the development chain is one of the OP stack, above a simulated L1",
+    )  # fmt: skip
+    group.add_argument(
+        "--op-fork", choices=OP_FORK_NAMES, default=DEFAULT_OP_FORK, metavar="NAME",
+        help=f"its rules from the first block on, {OP_FORK_NAMES[0]} to {OP_FORK_NAMES[-1]}"
+        " (%(default)s)",
     )  # fmt: skip
 
 
@@ -65,6 +79,30 @@ def _add_pool(group: argparse._ArgumentGroup) -> None:
         "--trusted-setup", type=Path, metavar="FILE",
         help="KZG setup for blob transactions (FASTEVM_TRUSTED_SETUP, else of eth-account)",
     )  # fmt: skip
+
+
+def _add_feed(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--feed-format", choices=[one.value for one in FeedFormat],
+        default=FeedFormat.FASTEVM.value,
+        help="form of the messages at /feed: flashblocks as Unichain sends them, subblocks as OP"
+        " Mainnet does, or fastevm, which names the message before (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--feed-brotli", action="store_true",
+        help="pack every message with Brotli, as public feeds do (on request: /feed?compress=br)",
+    )  # fmt: skip
+
+
+def configure_feed(node: Node, arguments: argparse.Namespace) -> None:
+    """Let the node write its feed as the options say; ValueError without the package brotli."""
+    node.feed.form = FeedFormat(arguments.feed_format)
+    if arguments.feed_brotli:
+        try:
+            compress("")
+        except FastevmError as error:
+            raise ValueError(str(error)) from error
+        node.feed.always_packed = True
 
 
 def _add_following(group: argparse._ArgumentGroup) -> None:

@@ -59,6 +59,9 @@ cdef PrecompileOutcome dispatch(
     uint32_t number, const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas,
     Buffer* output,
 ) noexcept nogil:
+    cdef int64_t most = schedule.precompile_max_input[number]
+    if most != 0 and size > <size_t>most:
+        return PRECOMPILE_INVALID
     if number == ECRECOVER:
         return ecrecover(data, size, gas, output)
     elif number == SHA256:

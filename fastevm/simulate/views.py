@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fastevm.execution.fees import next_extra_data
 from fastevm.simulate.values import DEFAULT_GAS_CAP, StateView
 from fastevm.spec.activation import Activations
 from fastevm.spec.schedule import ForkSchedule
@@ -74,6 +75,7 @@ def era_fields(schedule: ForkSchedule) -> dict[str, Any]:
     has_blobs = bool(rules["has_blobs"])
     return {
         "withdrawals_root": EMPTY_ROOT if rules["has_withdrawals"] else None,
+        "extra_data": next_extra_data(Header(), schedule),
         "blob_gas_used": 0 if has_blobs else None,
         "excess_blob_gas": 0 if has_blobs else None,
         "parent_beacon_block_root": ZERO_HASH if rules["has_beacon_root"] else None,

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from fastevm.errors import UnknownForkError
@@ -10,6 +10,7 @@ from fastevm.wire.text.members import read_number
 
 from . import eips as e
 from . import forks as f
+from . import op_stack as op
 from .blobs import BlobParameters, read_blob_schedule
 from .eips import Eip
 from .forks import Fork, fork_named, same_rules
@@ -38,7 +39,8 @@ class Activations:
     (timestamp, Fork, BlobParameters | None) in ascending order. Each fork holds complete rules.
     The merge is where the total difficulty reaches ``terminal_total_difficulty``; ``merge_block``
     is the first block after it, where that is known. ``netsplit_block`` and ``dao_block`` are a
-    virtual fork of the fork id (EIP-3675) and the block of the DAO's balance moves.
+    virtual fork of the fork id (EIP-3675) and the block of the DAO's balance moves; ``canyon_time``
+    is the timestamp of Canyon (OP stack).
     """
 
     __slots__ = (
@@ -49,6 +51,7 @@ class Activations:
         "_timestamps",
         "by_block",
         "by_time",
+        "canyon_time",
         "dao_block",
         "merge_block",
         "merge_fork",
@@ -77,6 +80,7 @@ class Activations:
         self.terminal_total_difficulty = terminal_total_difficulty
         self.netsplit_block = netsplit_block
         self.dao_block = _dao_block(self.by_block) if dao_block is None else dao_block
+        self.canyon_time = _canyon_time(self.by_time)
         self._block_numbers = _ascending(a.number for a in self.by_block)
         self._timestamps = _ascending(a.timestamp for a in self.by_time)
         self._block_schedules = [schedule_for(a.fork) for a in self.by_block]
@@ -97,14 +101,16 @@ class Activations:
         Petersburg begins with Constantinople; the DAO fork (``daoForkSupport``) and the three
         glaciers may be left out. Raises ``ValueError`` for forks out of order and for unknown
         rules: another key that ends in ``Time``, or a blob fork without its entry in
-        ``blobSchedule``.
+        ``blobSchedule``. With an ``optimism`` object (op-geth) the forks are those of the OP stack.
         """
+        if config.get("optimism") is not None:
+            return cls(**_op_stack(config))
         blobs = read_blob_schedule(config.get("blobSchedule"))
         points = _points(config, _BLOCK_STEPS)
         blocks, tip = _compose(points, f.FRONTIER)
         _, tip = _compose(_implied_by_the_merge(points), tip)
         merge_fork = _advance(tip, f.PARIS, f.PARIS.eips)
-        _check_known_times(config)
+        _check_known_times(config, {step.key for step in _TIME_STEPS})
         times, _ = _compose(_points(config, _TIME_STEPS), merge_fork)
         return cls(
             blocks,
@@ -215,6 +221,10 @@ def _dao_block(activations: tuple[BlockActivation, ...]) -> int | None:
     return next((a.number for a in activations if a.number and e.EIP_779 in a.fork.eips), None)
 
 
+def _canyon_time(activations: tuple[TimeActivation, ...]) -> int | None:
+    return next((a.timestamp for a in activations if op.CANYON in a.fork.all_eips), None)
+
+
 def _ascending(points: Iterable[int]) -> list[int]:
     numbers = list(points)
     if numbers != sorted(numbers):
@@ -310,11 +320,65 @@ def _blobs_of(fork: Fork, schedule: Mapping[str, BlobParameters]) -> BlobParamet
     return blobs
 
 
-def _check_known_times(config: Mapping[str, Any]) -> None:
-    known = {step.key for step in _TIME_STEPS}
+def _check_known_times(config: Mapping[str, Any], known: Collection[str]) -> None:
     for key, value in config.items():
         if key.endswith("Time") and value is not None and key not in known:
             raise UnknownForkError(f"{key}: a fork that this version does not know")
+
+
+# --- the OP stack ---------------------------------------------------------------------------------
+
+# Ethereum's forks in the configuration, and those of the OP stack that include them.
+_INCLUDED = {
+    "shanghaiTime": "canyonTime",
+    "cancunTime": "ecotoneTime",
+    "pragueTime": "isthmusTime",
+    "osakaTime": "karstTime",
+}
+_IRRELEVANT = ("pectraBlobScheduleTime",)  # a setting of the batcher, no rule of execution
+
+
+def _op_stack(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of :class:`Activations` for a configuration with an ``optimism`` object."""
+    before, canyon = _fee_constants(config["optimism"])
+    last = f.AZUL if config.get(f.AZUL.config_key) is not None else f.KARST
+    steps = [
+        _Step(fork.config_key, fork, fork.eips) for fork in (*f.OP_FORKS[1:-1], last, f.LAGOON)
+    ]
+    steps = [s._replace(eips=(*s.eips, canyon)) if s.fork is f.CANYON else s for s in steps]
+    keys = {step.key for step in steps}
+    _check_known_times(config, {*keys, *_INCLUDED, *_IRRELEVANT})
+    for key, including in _INCLUDED.items():
+        at, expected = _optional(config, key), _optional(config, including)
+        if at is not None and including in keys and at != expected:
+            raise ValueError(f"{key}: expected {including} {expected}, found {at}")
+    merge_fork = _advance(f.PARIS, f.BEDROCK, (*f.BEDROCK.eips, before))
+    times, _ = _compose(_points(config, tuple(steps)), merge_fork)
+    blocks, _ = _compose(_points(config, _BLOCK_STEPS), f.FRONTIER)  # count in the fork id
+    return {
+        "by_block": blocks or [(0, f.GRAY_GLACIER)],
+        "by_time": [(at, fork) for at, fork in times],
+        "merge_block": 0,
+        "terminal_total_difficulty": 0,
+        "merge_fork": merge_fork,
+    }
+
+
+def _fee_constants(optimism: Any) -> tuple[Eip, Eip]:
+    """The chain's constants of EIP-1559 before Canyon, and from Canyon on."""
+    if not isinstance(optimism, Mapping):
+        raise ValueError("optimism: expected an object")
+    defaults = {
+        "eip1559Elasticity": op.ELASTICITY_MULTIPLIER,
+        "eip1559Denominator": op.BASE_FEE_CHANGE_DENOMINATOR,
+        "eip1559DenominatorCanyon": op.BASE_FEE_CHANGE_DENOMINATOR_CANYON,
+    }
+    found = {name: _optional(optimism, name) for name in defaults}
+    for name, value in found.items():
+        if value == 0:
+            raise ValueError(f"optimism.{name}: expected at least 1, found 0")
+    elasticity, denominator, canyon = (found[name] or defaults[name] for name in defaults)
+    return op.fee_constants(elasticity, denominator), op.fee_constants(elasticity, canyon)
 
 
 MAINNET = Activations(

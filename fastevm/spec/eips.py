@@ -18,7 +18,8 @@ class Eip:
 
     ``opcodes`` maps mnemonics to static prices in gas (which also defines the opcode),
     ``parameters`` names of ``parameters.PARAMETERS`` to values, ``precompiles`` names to addresses,
-    ``contracts`` names to the addresses of system contracts. Number 0 is the Yellow Paper.
+    ``contracts`` names to the addresses of system contracts. Number 0 is the Yellow Paper, or what
+    ``name`` says: an upgrade of the OP stack, an RIP, the constants of one chain.
     """
 
     number: int
@@ -27,11 +28,12 @@ class Eip:
     parameters: Mapping[str, Value] = field(default_factory=dict)
     precompiles: Mapping[str, int] = field(default_factory=dict)
     contracts: Mapping[str, bytes] = field(default_factory=dict)
+    name: str = "Yellow Paper"
 
     @property
     def label(self) -> str:
-        """``EIP-150``, or ``Yellow Paper``."""
-        return f"EIP-{self.number}" if self.number else "Yellow Paper"
+        """``EIP-150``, or ``name`` where there is no number."""
+        return f"EIP-{self.number}" if self.number else self.name
 
 
 def _priced(gas: int, mnemonics: str) -> dict[str, int]:
@@ -335,6 +337,7 @@ EIP_4844 = Eip(
     opcodes={"BLOBHASH": 3},
     parameters={
         "has_blobs": True,
+        "accepts_blobs": True,
         "blob_gas_per_blob": 1 << 17,
         "blob_min_base_fee": 1,
         "max_tx_type": 3,
@@ -384,7 +387,7 @@ EIP_2935 = Eip(
         "HISTORY_STORAGE_ADDRESS": bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
     },
 )
-EIP_6110 = Eip(6110, "Supply validator deposits on chain")
+EIP_6110 = Eip(6110, "Supply validator deposits on chain", parameters={"collects_requests": True})
 EIP_7002 = Eip(
     7002,
     "Execution layer triggerable withdrawals",

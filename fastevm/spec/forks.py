@@ -13,6 +13,7 @@ from types import MappingProxyType
 from fastevm.errors import UnknownForkError
 
 from . import eips as e
+from . import op_stack as op
 from .blobs import BlobParameters
 from .eips import Eip
 from .parameters import PARAMETERS, Value
@@ -233,6 +234,50 @@ OSAKA = PRAGUE.then(
 BPO1 = OSAKA.then("BPO1", e.EIP_8134, config_key="bpo1Time")
 BPO2 = BPO1.then("BPO2", e.EIP_8135, config_key="bpo2Time")
 
+# --- the OP stack ---------------------------------------------------------------------------------
+
+BEDROCK = PARIS.then("Bedrock", op.BEDROCK, config_key="bedrockBlock")
+REGOLITH = BEDROCK.then("Regolith", op.REGOLITH, config_key="regolithTime")
+CANYON = REGOLITH.then("Canyon", *SHANGHAI.eips, op.CANYON, config_key="canyonTime")
+DELTA = CANYON.then("Delta", op.DELTA, config_key="deltaTime")
+ECOTONE = DELTA.then("Ecotone", *CANCUN.eips, op.ECOTONE, config_key="ecotoneTime")
+FJORD = ECOTONE.then("Fjord", op.RIP_7212, op.FJORD, config_key="fjordTime")
+GRANITE = FJORD.then("Granite", op.GRANITE, config_key="graniteTime")
+HOLOCENE = GRANITE.then("Holocene", op.HOLOCENE, config_key="holoceneTime")
+ISTHMUS = HOLOCENE.then(
+    "Isthmus",
+    e.EIP_2537,
+    e.EIP_2935,
+    e.EIP_7623,
+    e.EIP_7685,
+    e.EIP_7702,
+    op.ISTHMUS,
+    config_key="isthmusTime",
+)
+JOVIAN = ISTHMUS.then("Jovian", op.JOVIAN, config_key="jovianTime")
+_OSAKA_ON_L2 = (e.EIP_7823, e.EIP_7825, e.EIP_7883, e.EIP_7910, e.EIP_7939, e.EIP_7951)
+KARST = JOVIAN.then("Karst", *_OSAKA_ON_L2, op.KARST, config_key="karstTime")
+LAGOON = KARST.then("Lagoon", op.LAGOON, config_key="lagoonTime")
+AZUL = JOVIAN.then("Azul", *_OSAKA_ON_L2, op.AZUL, config_key="azulTime")
+
+OP_FORKS: tuple[Fork, ...] = (
+    BEDROCK,
+    REGOLITH,
+    CANYON,
+    DELTA,
+    ECOTONE,
+    FJORD,
+    GRANITE,
+    HOLOCENE,
+    ISTHMUS,
+    JOVIAN,
+    KARST,
+)
+"""The forks of OP-stack chains that are in force somewhere, in order.
+
+Base has Azul for Karst. No chain has a time for Lagoon yet.
+"""
+
 FORKS: tuple[Fork, ...] = (
     FRONTIER,
     HOMESTEAD,
@@ -264,7 +309,9 @@ def _key(name: str) -> str:
 
 
 _BY_KEY: dict[str, Fork] = {
-    _key(name): fork for fork in FORKS for name in (fork.name, *fork.aliases)
+    _key(name): fork
+    for fork in (*FORKS, *OP_FORKS, AZUL, LAGOON)
+    for name in (fork.name, *fork.aliases)
 }
 
 
@@ -276,7 +323,7 @@ def fork_named(name: str) -> Fork:
     fork = _BY_KEY.get(_key(name))
     if fork is not None:
         return fork
-    near = get_close_matches(_key(name), _BY_KEY, n=3, cutoff=0.5)
+    near = get_close_matches(_key(name), _BY_KEY, n=3, cutoff=0.7)
     names = list(dict.fromkeys(_BY_KEY[key].name for key in near))
     hint = (
         f"did you mean {' or '.join(names)}?"

@@ -71,6 +71,7 @@ cdef struct Schedule:
     int64_t modexp_version              # 0 none, 1 Byzantium, 2 Berlin, 3 Osaka
     int64_t modexp_max_length           # bytes of each operand, 0 = no limit
     int64_t p256_verify_cost
+    int64_t precompile_max_input[0x13]  # bytes; a call with more fails; 0 = no limit
 
     # --- transactions ---
     int64_t tx_cost
@@ -94,7 +95,8 @@ cdef struct Schedule:
     uint64_t elasticity_multiplier
     uint64_t base_fee_change_denominator
     uint64_t initial_base_fee
-    bint has_blobs
+    bint has_blobs                      # header fields and opcodes
+    bint accepts_blobs                  # transactions and a market
     uint64_t blob_gas_per_blob
     uint64_t blob_target                # per block
     uint64_t blob_max                   # per block
@@ -112,8 +114,22 @@ cdef struct Schedule:
     bint has_withdrawals
     bint has_beacon_root                # system call with the parent beacon block root
     bint has_history_contract           # system call with the parent hash
-    bint has_requests
+    bint has_requests                   # the header field
+    bint collects_requests
     int64_t max_block_rlp_size          # 0 = no limit
+
+    # --- chains of the OP stack ---
+    bint has_deposits
+    bint deposits_report_gas
+    int64_t deposit_receipt_version     # 0 = the receipt of a deposit has no nonce
+    bint has_fee_vaults
+    int64_t l1_fee_version              # 0 none, 1 Bedrock, 2 Regolith, 3 Ecotone, 4 Fjord
+    int64_t operator_fee_version        # 0 none, 1 Isthmus, 2 Jovian
+    int64_t fee_parameters_version      # of extra data: 0 none, 1 Holocene, 2 Jovian
+    bint has_free_gas_limit
+    bint has_da_footprint
+    bint commits_to_withdrawals
+    bint has_post_exec                  # a last transaction with gas refunds
 
 
 cdef class ForkSchedule:

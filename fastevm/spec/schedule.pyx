@@ -14,6 +14,14 @@ from .parameters import sstore_rows
 # The address of P256VERIFY; its index in the table is PRECOMPILE_LIMIT.
 P256_VERIFY_ADDRESS = 0x100
 
+# The parameter that limits the input of a precompile.
+INPUT_LIMITS = {
+    "BN254_PAIRING": "bn254_pairing_max_input",
+    "BLS12_G1MSM": "bls12_g1_msm_max_input",
+    "BLS12_G2MSM": "bls12_g2_msm_max_input",
+    "BLS12_PAIRING_CHECK": "bls12_pairing_max_input",
+}
+
 
 cdef class ForkSchedule:
     """One fork's rules, packed. Immutable; obtained from ``schedule_for``.
@@ -41,7 +49,10 @@ cdef class ForkSchedule:
         self.c = {
             **parameters,
             "gas": _price_table(rules.opcodes),
-            "precompile_active": _precompile_table(rules.precompiles.values()),
+            "precompile_active": _precompile_table(rules.precompiles, False, lambda name: True),
+            "precompile_max_input": _precompile_table(
+                rules.precompiles, 0, lambda name: parameters.get(INPUT_LIMITS.get(name), 0)
+            ),
         }
 
     def gas(self, str mnemonic not None):
@@ -81,8 +92,9 @@ def _price_table(opcodes):
     return table
 
 
-def _precompile_table(addresses):
-    table = [False] * (PRECOMPILE_LIMIT + 1)
-    for address in addresses:
-        table[PRECOMPILE_LIMIT if address == P256_VERIFY_ADDRESS else address] = True
+def _precompile_table(precompiles, absent, value_of):
+    table = [absent] * (PRECOMPILE_LIMIT + 1)
+    for name, address in precompiles.items():
+        index = PRECOMPILE_LIMIT if address == P256_VERIFY_ADDRESS else address
+        table[index] = value_of(name)
     return table

@@ -148,8 +148,10 @@ class DataDirectory:
         """The stored chain; ``fresh`` makes one of the genesis alone. Changes are kept from now on.
 
         Where the snapshot does not fit, every block is executed again. CorruptFile for a damaged
-        journal, StorageError when it does not fit the genesis and the rules.
+        journal, StorageError when it does not fit the genesis and the rules, or is shorter than
+        when the snapshot was written.
         """
+        self._check_length()
         snapshot = None if self.full_replay else self.snapshots.read()
         chain = self._begun(fresh)
         try:
@@ -162,9 +164,26 @@ class DataDirectory:
             log.warning("the snapshot does not fit, every block is executed again: %s", error)
             chain, snapshot = self._begun(fresh), None
             self.blocks.replay(chain, None, progress)
+        self._check_length()  # again, for a torn record may have been cut off
         self.snapshotter = Snapshotter(chain, self.snapshots, self.blocks.file)
         self.snapshotter.count_from(None if snapshot is None else snapshot.block_hash)
         return chain
+
+    def _check_length(self) -> None:
+        """StorageError when the journal of blocks has lost records at its end."""
+        missing = self.snapshots.missing_bytes(self.blocks.file.size)
+        if missing:
+            raise StorageError(
+                f"{self.blocks.file.path} lacks its last {missing} bytes at least, which it had "
+                f"when the snapshot of the state was written: restore it from a copy, or accept "
+                f"the loss with `fastevm db repair`"
+            )
+
+    def forget_snapshot(self) -> None:
+        """Remove the snapshot of the state, and write none any more."""
+        if self.snapshotter is not None:
+            self.snapshotter.close()
+        self.snapshots.file.clear()
 
     def _begun(self, fresh: Callable[[], Chain]) -> Chain:
         """A chain of the genesis alone, with an archive in this directory."""

@@ -70,7 +70,13 @@ def verify(directory: Path) -> list[FileReport]:
     """Read every record of every file; StorageError when a node uses the directory."""
     with _lock(directory):
         label = _label(directory)
-        return [_verify_file(directory / name, label) for name in MEMBERS]
+        reports = {name: _verify_file(directory / name, label) for name in MEMBERS}
+        blocks = reports[block_journal.FILE_NAME]
+        lost = _lost_bytes(directory, label, _whole_size(blocks))
+        if lost:
+            problem = f"{directory / blocks.name}: the last {lost} bytes at least are missing"
+            reports[blocks.name] = blocks._replace(problems=(*blocks.problems, problem))
+        return list(reports.values())
 
 
 def repair(directory: Path, genesis: bytes | None = None) -> list[str]:
@@ -88,7 +94,7 @@ def repair(directory: Path, genesis: bytes | None = None) -> list[str]:
         label = _label(directory)
         for name in MEMBERS:
             done += _repair_file(directory / name, label)
-        return done
+        return done + _accept_loss(directory, label)
 
 
 def set_aside_files(directory: Path) -> list[Path]:
@@ -153,6 +159,34 @@ def _verify_file(path: Path, label: bytes) -> FileReport:
             if wrong is not None:
                 problems.append(f"{path}: the block at byte {found.start}: {wrong}")
     return FileReport(path.name, size, counts, tuple(damages), tuple(problems))
+
+
+def _whole_size(report: FileReport) -> int:
+    """The size of a file without a torn last record."""
+    torn = [damage.start for damage in report.damages if damage.is_tail]
+    return torn[0] if torn else report.size
+
+
+def _lost_bytes(directory: Path, label: bytes, size: int) -> int:
+    """How many bytes a journal of blocks of ``size`` bytes had more when a snapshot was written."""
+    path = directory / state_snapshot.FILE_NAME
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        first = next(_scan(file.fileno(), label), None)
+    return max(0, state_snapshot.journal_size_in(first) - size)
+
+
+def _accept_loss(directory: Path, label: bytes) -> list[str]:
+    """Let the snapshot refer to a journal of blocks that has lost its end."""
+    size = _whole_size(_verify_file(directory / block_journal.FILE_NAME, label))
+    lost = _lost_bytes(directory, label, size)
+    if not lost:
+        return []
+    snapshots = state_snapshot.SnapshotFile(directory, label)
+    snapshots.shorten_journal(size)
+    snapshots.file.close()
+    return [f"{block_journal.FILE_NAME}: its last {lost} bytes at least are lost"]
 
 
 def _damage_text(path: Path, damage: Damage) -> str:

@@ -27,6 +27,8 @@ class _Stored(msgspec.Struct, array_like=True):
     contract_address: bytes | None
     blob_gas_used: int | None
     blob_gas_price: bytes | None
+    deposit_nonce: int | None = None  # these two only in the receipts of deposits
+    deposit_receipt_version: int | None = None
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -49,7 +51,7 @@ def unpack_receipts(data: bytes) -> tuple[Receipt, ...]:
 def _stored(receipt: Receipt) -> tuple[object, ...]:
     """The members of a ``_Stored`` in order: a tuple is encoded alike and made faster."""
     price = receipt.blob_gas_price
-    return (
+    stored = (
         receipt.tx_type,
         receipt.status,
         receipt.post_state,
@@ -62,6 +64,9 @@ def _stored(receipt: Receipt) -> tuple[object, ...]:
         receipt.blob_gas_used,
         None if price is None else price.to_bytes(WORD_BYTES, "big"),
     )
+    if receipt.deposit_nonce is None:
+        return stored
+    return (*stored, receipt.deposit_nonce, receipt.deposit_receipt_version)
 
 
 def _restored(stored: _Stored) -> Receipt:
@@ -78,4 +83,6 @@ def _restored(stored: _Stored) -> Receipt:
         contract_address=stored.contract_address,
         blob_gas_used=stored.blob_gas_used,
         blob_gas_price=None if price is None else int.from_bytes(price, "big"),
+        deposit_nonce=stored.deposit_nonce,
+        deposit_receipt_version=stored.deposit_receipt_version,
     )

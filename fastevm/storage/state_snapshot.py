@@ -12,6 +12,7 @@ import os
 import struct
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 from typing import Final, NamedTuple
@@ -22,7 +23,7 @@ from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError
 from fastevm.state.layer import Layer
 from fastevm.state.streaming import StateReader, write_state
-from fastevm.storage.record_file import RecordFile, StorageError
+from fastevm.storage.record_file import Record, RecordFile, StorageError
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,18 @@ class SnapshotFile:
             log.warning("%s cannot be used: %s", self.file.path, error)
             return None
 
+    def missing_bytes(self, journal_size: int) -> int:
+        """How many bytes a journal of blocks of this size lacks that it had for the snapshot."""
+        try:
+            first = next(self.file.records(), None)
+        except StorageError:  # which `read` logs
+            return 0
+        return max(0, journal_size_in(first) - journal_size)
+
+    def shorten_journal(self, size: int) -> None:
+        """Refer to a journal of blocks of at most ``size`` bytes, which has lost its end."""
+        self.file.rewrite(_shortened(self.file.records(), size))
+
     def _read(self) -> Snapshot:
         reader, place, kind = StateReader(), b"", 0
         for record in self.file.records():
@@ -84,6 +97,26 @@ class SnapshotFile:
             raise StorageError("it is not complete")
         block_hash, journal_size = _PLACE.unpack(place)
         return Snapshot(block_hash, journal_size, reader.finish())
+
+
+def journal_size_in(first: object) -> int:
+    """The size of the journal of blocks when the snapshot with this first record was written.
+
+    0 for anything that is no such record.
+    """
+    if not isinstance(first, Record) or first.kind != PLACE or len(first.payload) != _PLACE.size:
+        return 0
+    return int(_PLACE.unpack(first.payload)[1])
+
+
+def _shortened(records: Iterator[Record], size: int) -> Iterator[tuple[int, bytes]]:
+    """The records of a snapshot, with a journal of at most ``size`` bytes."""
+    for record in records:
+        payload = record.payload
+        if record.kind == PLACE:
+            block_hash, journal_size = _PLACE.unpack(payload)
+            payload = _PLACE.pack(block_hash, min(journal_size, size))
+        yield record.kind, payload
 
 
 class Snapshotter:
@@ -124,6 +157,7 @@ class Snapshotter:
         block_hash = chain.canonical_hash(chain.head.number - DEPTH)
         if block_hash is None or block_hash == chain.genesis.hash:
             return False
+        self.journal.sync()  # a loss of power must not leave a journal that is shorter than this
         started = time.monotonic()
         layer = chain.layer_of(block_hash)
         block = chain.block_by_hash(block_hash)

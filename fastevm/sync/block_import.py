@@ -166,10 +166,9 @@ class BlockImport:
             try:
                 raw = await self.upstream.call("debug_getRawBlock", hex(number))
                 return decode_block(bytes.fromhex(raw[2:]), number=number)
-            except RpcRefusal as error:
-                if error.code != METHOD_NOT_FOUND:
-                    raise
-                self.raw_blocks = False
+            except RpcRefusal as error:  # public endpoints refuse it in many words
+                log.info("%s gives no raw blocks: %s", self.upstream.url, error)
+                self.raw_blocks = error.code != METHOD_NOT_FOUND
         found = await self.upstream.call("eth_getBlockByNumber", hex(number), True)
         if found is None:
             raise UpstreamError(f"{self.upstream.url} has no block {number}")

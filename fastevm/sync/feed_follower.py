@@ -7,6 +7,7 @@ A gap, another block than announced or a result that differs withdraws the pendi
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import RLock
@@ -15,27 +16,39 @@ from fastevm.builder.pending_block import PendingBlock
 from fastevm.builder.sliced_block import SlicedBlock
 from fastevm.chain.chain import Chain
 from fastevm.chain.fork_choice import HeadChange
+from fastevm.chain.irregular_changes import state_before
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
-from fastevm.execution.fees import next_excess_blob_gas
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
-from fastevm.sync.feed_sequence import EarlySlices, Verdict, classify
-from fastevm.types import EMPTY_ROOT, ZERO_HASH, Block, Header
+from fastevm.sync.feed_checks import (
+    Divergence,
+    check_attributes,
+    check_draft,
+    check_outcome,
+    check_parent,
+    draft_of,
+    unverified,
+    with_withdrawals,
+)
+from fastevm.sync.feed_sequence import EarlySlices, Verdict, classify, is_copy
+from fastevm.types import ZERO_HASH, Block
 from fastevm.wire.feed import FeedBase, FeedSlice
 
 log = logging.getLogger(__name__)
 
 MAX_DEPTH = 3  # pending blocks above the canonical head
 
-INVALIDATING = {Verdict.RESTART, Verdict.GAP, Verdict.INVALID_BLOCK, Verdict.PREDECESSOR}
+INVALIDATING = {
+    Verdict.RESTART,
+    Verdict.CONFLICT,
+    Verdict.GAP,
+    Verdict.INVALID_BLOCK,
+    Verdict.PREDECESSOR,
+}
 
 Publish = Callable[[PendingBlock | None, bool], None]
-
-
-class Divergence(FastevmError):
-    """The execution of a slice gave another result than the feed announced."""
 
 
 @dataclass(slots=True)
@@ -65,6 +78,8 @@ class FeedFollower:
         self._blocks: list[_FollowedBlock] = []
         self._early = EarlySlices()
         self._received: FeedSlice | None = None
+        self._doubted: dict[int, PendingBlock] = {}  # that the block after them did not fit
+        self._accepted_at = time.monotonic()
         chain.on_head(self._head_moved)
 
     @property
@@ -72,12 +87,24 @@ class FeedFollower:
         """The message accepted last; None when there is no pending state."""
         return self._blocks[-1].messages[-1] if self._blocks else None
 
+    @property
+    def age(self) -> float:
+        """Seconds since a message became pending state here, or since the start."""
+        return time.monotonic() - self._accepted_at
+
+    @property
+    def unverified(self) -> tuple[str, ...] | None:
+        """The names of what nobody here can check of the pending block; None without one."""
+        newest = self._blocks[-1:]  # one step, for the lock may be held as long as a slice runs
+        return unverified(newest[0].messages[-1], newest[0].sliced.schedule) if newest else None
+
     def receive(self, message: FeedSlice) -> Verdict:
         """Process the next message of the feed."""
         with self.lock:
             self.metrics.count("feed_messages_received_total")
             # The same message again is a duplicate even where nothing is pending.
-            repeated, self._received = message == self._received, message
+            repeated = message == self._received or self._has(message)
+            self._received = message
             verdict = Verdict.DUPLICATE if repeated else classify(self.latest, message)
             self.metrics.count(f'feed_sequence_total{{verdict="{verdict.value}"}}')
             if verdict is Verdict.DUPLICATE:
@@ -86,6 +113,15 @@ class FeedFollower:
                 self.withdraw(verdict.value)
             self._process(message)
             return verdict
+
+    def _has(self, message: FeedSlice) -> bool:
+        """Whether just this message is part of a pending block."""
+        return any(
+            block.base.block_number == message.block_number
+            and message.index < len(block.messages)
+            and is_copy(block.messages[message.index], message)
+            for block in self._blocks
+        )
 
     def withdraw(self, reason: str) -> None:
         """Drop all pending blocks."""
@@ -125,9 +161,17 @@ class FeedFollower:
         try:
             self._blocks.append(self._begin(message, base))
         except (FastevmError, ValueError) as error:
+            doubted = {block.base.block_number: block.pending for block in self._blocks}
             self._diverged(error)
+            if doubted:  # the block may fit the canonical parent instead
+                self._doubted = doubted
+                self._early.keep(message, self.chain.head.number)
         else:
-            self.publish(self._blocks[-1].pending, True)
+            self._publish_slice(self._blocks[-1].pending)
+
+    def _publish_slice(self, pending: PendingBlock) -> None:
+        self._accepted_at = time.monotonic()
+        self.publish(pending, True)
 
     def _extend(self, message: FeedSlice) -> None:
         block = self._blocks[-1]
@@ -137,7 +181,7 @@ class FeedFollower:
             self._diverged(error)
         else:
             block.messages.append(message)
-            self.publish(block.pending, True)
+            self._publish_slice(block.pending)
 
     def _diverged(self, error: Exception) -> None:
         log.warning("the feed cannot be followed: %s", error)
@@ -149,6 +193,7 @@ class FeedFollower:
         chain = self.chain
         if self._blocks:
             before = self._blocks[-1]
+            check_parent(before.messages[-1], base)
             if before.finished is None:
                 before.finished = before.sliced.finish().layer
             parent, layer, previous = before.pending.header, before.finished, before.pending
@@ -157,35 +202,53 @@ class FeedFollower:
         else:
             parent, layer, previous = chain.head.header, chain.layer_of(chain.head.hash), None
             ancestors = chain.ancestors(chain.head.hash)
-        schedule = chain.config.activations.at(base.block_number, base.timestamp, after_merge=True)
+        schedule = self._schedule_at(base.block_number, base.timestamp)
+        draft = draft_of(base, parent, schedule)
+        check_draft(draft, parent, schedule, chain.config)
+        transactions = self._decoded(message)
+        before_fork = self._schedule_at(parent.number, parent.timestamp)
+        check_attributes(transactions, base.block_number, schedule, before_fork)
         sliced = SlicedBlock(
             chain,
-            layer,
-            draft_of(base, parent, schedule),
+            state_before(chain.config.activations, layer, parent, base.timestamp),
+            draft,
             schedule,
             ancestors=ancestors,
             payload_id=message.payload_id,
             previous=previous,
         )
-        pending = self._executed(sliced, message)
+        pending = self._executed(sliced, message, transactions)
         return _FollowedBlock(base, ancestors, sliced, [message], pending)
 
-    def _executed(self, sliced: SlicedBlock, message: FeedSlice) -> PendingBlock:
-        """Execute a slice; Divergence when gas, receipts or blob gas differ from the message."""
-        for raw in message.transactions:
+    def _schedule_at(self, number: int, timestamp: int) -> ForkSchedule:
+        return self.chain.config.activations.at(number, timestamp, after_merge=True)
+
+    def _decoded(self, message: FeedSlice) -> list[Transaction]:
+        try:
+            return [Transaction.decode(raw) for raw in message.transactions]
+        except TransactionDecodeError as error:
+            raise Divergence(f"slice {message.id}: {error}") from error
+
+    def _executed(
+        self,
+        sliced: SlicedBlock,
+        message: FeedSlice,
+        transactions: list[Transaction] | None = None,
+    ) -> PendingBlock:
+        """Execute a slice; Divergence where the message says what is not so."""
+        if message.post_exec_tx is not None:
+            raise Divergence(f"slice {message.id}: refunds after execution are not known here")
+        for transaction in self._decoded(message) if transactions is None else transactions:
             try:
-                sliced.add(Transaction.decode(raw))
-            except (InvalidTransaction, TransactionDecodeError) as error:
+                sliced.add(transaction)
+            except InvalidTransaction as error:
                 raise Divergence(f"slice {message.id}: {error}") from error
-        pending = sliced.close_slice()
-        header = pending.header
-        for name, found, expected in (
-            ("gas used", header.gas_used, message.gas_used),
-            ("receipts root", header.receipts_root, message.receipts_root),
-            ("blob gas used", header.blob_gas_used, message.blob_gas_used),
-        ):
-            if found != expected and expected is not None:
-                raise Divergence(f"slice {message.id}: another {name} than announced")
+        pending = with_withdrawals(sliced.close_slice(), message)
+        check_outcome(pending, message, sliced.schedule)
+        # Without a state root the hash is provisional: builders fill its header differently.
+        is_provisional = message.state_root == ZERO_HASH != message.block_hash
+        if is_provisional and message.block_hash != pending.header.hash:
+            self.metrics.count("feed_provisional_hash_mismatch_total")
         return pending
 
     # --- canonical blocks -------------------------------------------------------------------------
@@ -197,13 +260,13 @@ class FeedFollower:
 
     def _reconcile(self, change: HeadChange) -> None:
         """Drop the pending blocks that are canonical now; execute the others on the new head."""
+        shown = self._doubted | {block.base.block_number: block.pending for block in self._blocks}
+        self._doubted = {}
+        for block in change.added:
+            if block.number in shown and not agrees(shown[block.number], block):
+                self.metrics.count("reconcile_mismatch_total")
         if not self._blocks:
             return
-        canonical = {block.number: block for block in change.added}
-        for block in self._blocks:
-            found = canonical.get(block.base.block_number)
-            if found is not None and not agrees(block.pending, found):
-                self.metrics.count("reconcile_mismatch_total")
         head = self.chain.head
         rest = [one for one in self._blocks if one.base.block_number > head.number]
         self._blocks.clear()
@@ -243,29 +306,6 @@ class FeedFollower:
                 break
             self.metrics.count("feed_drained_total")
             self._process(message)
-
-
-def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
-    """The draft header of the block that a feed began on ``parent``."""
-    rules = schedule.parameters
-    has_blobs = bool(rules["has_blobs"])
-    return Header(
-        parent_hash=base.parent_hash,
-        coinbase=base.fee_recipient,
-        number=base.block_number,
-        gas_limit=base.gas_limit,
-        timestamp=base.timestamp,
-        extra_data=base.extra_data,
-        mix_hash=base.prev_randao,
-        base_fee_per_gas=base.base_fee_per_gas if rules["has_base_fee"] else None,
-        withdrawals_root=EMPTY_ROOT if rules["has_withdrawals"] else None,
-        blob_gas_used=0 if has_blobs else None,
-        excess_blob_gas=next_excess_blob_gas(parent, schedule) if has_blobs else None,
-        parent_beacon_block_root=(
-            base.parent_beacon_block_root if rules["has_beacon_root"] else None
-        ),
-        requests_hash=ZERO_HASH if rules["has_requests"] else None,
-    )
 
 
 def agrees(pending: PendingBlock, block: Block) -> bool:

@@ -2,18 +2,18 @@
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.chain.metrics import FAULTS, MetricsRegistry
-from fastevm.wire.feed import FeedSlice, compress, encode, slice_of
+from fastevm.wire.feed import compress
+from fastevm.wire.feed_formats import FeedFormat, feed_text
 
 log = logging.getLogger(__name__)
 
 QUEUE_MESSAGES = 100  # unsent messages of one reader; more of them end it
-MAX_READERS = 100
 
 
 class SlowReader(Exception):
@@ -28,10 +28,10 @@ class FeedFaults:
     duplicate: int = 0
     delay: float = 0.0
     reorder: int = 0
-    _held: list[FeedSlice] = field(default_factory=list)
+    _held: list[str] = field(default_factory=list)
 
-    def apply(self, message: FeedSlice, metrics: MetricsRegistry) -> list[tuple[float, FeedSlice]]:
-        """The messages to send in place of this one, each with a delay in seconds."""
+    def apply(self, message: str, metrics: MetricsRegistry) -> list[tuple[float, str]]:
+        """The texts to send in place of this message, each with a delay in seconds."""
         if self.drop:
             self.drop -= 1
             metrics.count(FAULTS.format("drop"))
@@ -71,12 +71,18 @@ class FeedFrame:
 
 
 class FeedHub:
-    """The feed of one node; ``publish`` runs on the builder's thread, all else on the loop."""
+    """The feed of one node; ``publish`` runs on the builder's thread, all else on the loop.
+
+    ``form``: of its messages. ``always_packed``: whether every reader gets Brotli, as from the
+    proxies of public feeds.
+    """
 
     def __init__(self, metrics: MetricsRegistry) -> None:
         self.metrics = metrics
         self.faults = FeedFaults()
+        self.form, self.always_packed = FeedFormat.FASTEVM, False
         self._readers: set[FeedReader] = set()
+        self._by_address: Counter[str] = Counter()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._last_id: str | None = None
 
@@ -94,8 +100,9 @@ class FeedHub:
         loop = self._loop
         if loop is None or not self._readers:
             return
-        for delay, message in self.faults.apply(slice_of(pending, previous), self.metrics):
-            frame = FeedFrame(encode(message))
+        told = feed_text(pending, self.form, previous)
+        for delay, text in self.faults.apply(told, self.metrics):
+            frame = FeedFrame(text)
             self.metrics.count("feed_messages_sent_total")
             try:
                 if delay:
@@ -106,18 +113,28 @@ class FeedHub:
                 self._loop = None
                 return
 
-    def open(self) -> "FeedReader":
-        """A new reader; FeedReader.close ends it. ConnectionRefusedError beyond 100 readers."""
-        if len(self._readers) >= MAX_READERS:
-            raise ConnectionRefusedError("too many readers of the feed")
+    def open(self, address: str, *, limit: int, address_limit: int) -> "FeedReader":
+        """A new reader at ``address``; FeedReader.close ends it.
+
+        ConnectionRefusedError beyond ``limit`` readers, or ``address_limit`` of one address.
+        """
+        if len(self._readers) >= limit:
+            raise ConnectionRefusedError(f"too many readers of the feed, limit {limit}")
+        if self._by_address[address] >= address_limit:
+            raise ConnectionRefusedError(
+                f"too many readers of the feed at one address, limit {address_limit}"
+            )
         self._loop = asyncio.get_running_loop()
-        reader = FeedReader(self)
+        reader = FeedReader(self, address)
         self._readers.add(reader)
+        self._by_address[address] += 1
         return reader
 
     def remove(self, reader: "FeedReader") -> None:
         """Remove a reader."""
-        self._readers.discard(reader)
+        if reader in self._readers:
+            self._readers.discard(reader)
+            self._by_address -= Counter((reader.address,))
 
     def _deliver(self, frame: FeedFrame) -> None:
         for reader in list(self._readers):
@@ -127,7 +144,8 @@ class FeedHub:
 class FeedReader:
     """The queue of messages of one reader."""
 
-    def __init__(self, hub: FeedHub) -> None:
+    def __init__(self, hub: FeedHub, address: str) -> None:
+        self.address = address
         self._hub = hub
         self._queue: deque[FeedFrame] = deque()
         self._arrived = asyncio.Event()

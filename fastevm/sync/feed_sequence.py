@@ -1,6 +1,7 @@
 """The sequence of a feed's messages: gaps, duplicates, restarts, and slices that come early."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum
 
 from fastevm.wire.feed import FeedSlice
@@ -17,6 +18,7 @@ class Verdict(Enum):
     START = "start"
     DUPLICATE = "duplicate"
     RESTART = "restart"
+    CONFLICT = "conflict"
     GAP = "gap"
     INVALID_BLOCK = "invalid_block"
     PREDECESSOR = "predecessor_mismatch"
@@ -26,8 +28,8 @@ class Verdict(Enum):
 def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
     """The verdict on ``new`` after ``latest``, the last accepted message.
 
-    ``latest`` is None where there is no pending state. RESTART, GAP, INVALID_BLOCK and PREDECESSOR
-    invalidate all pending state.
+    ``latest`` is None where there is no pending state. RESTART, CONFLICT (the same place with
+    another content), GAP, INVALID_BLOCK and PREDECESSOR invalidate all pending state.
     """
     if latest is None:
         return Verdict.START if new.index == 0 else Verdict.MISSING_FIRST
@@ -35,7 +37,7 @@ def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
     if same_block and new.payload_id != latest.payload_id:
         return Verdict.RESTART if new.index == 0 else Verdict.GAP
     if same_block and new.index == latest.index:
-        return Verdict.DUPLICATE
+        return Verdict.DUPLICATE if is_copy(new, latest) else Verdict.CONFLICT
     if new.previous_id is not None and new.previous_id != latest.id:
         return Verdict.PREDECESSOR
     if same_block:
@@ -43,6 +45,11 @@ def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
     if new.block_number == latest.block_number + 1 and new.index == 0:
         return Verdict.FIRST
     return Verdict.INVALID_BLOCK
+
+
+def is_copy(one: FeedSlice, other: FeedSlice) -> bool:
+    """Whether two messages say the same, whatever each names as its predecessor."""
+    return one == other or replace(one, previous_id=other.previous_id) == other
 
 
 class EarlySlices:

@@ -22,13 +22,15 @@ from fastevm.sync.block_import import BlockImport, ForeignChain
 from fastevm.sync.feed_follower import FeedFollower
 from fastevm.sync.upstream import Upstream, UpstreamError
 from fastevm.types import Block
-from fastevm.wire.feed import MAX_MESSAGE_BYTES, FeedError, decode
+from fastevm.wire.feed import MAX_MESSAGE_BYTES, FeedError
+from fastevm.wire.feed_reader import FeedForm, FeedHead, FeedReader
 
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
 PING_SECONDS = 2.0  # between pings on an idle feed; a pong must come within half of it
 SILENCE_SECONDS = 5.0  # without a message the feed is connected again
+FEED_FORM: Final = 'feed_form{{form="{}",frames="{}"}}'  # gauge of what the feed turned out to be
 FORWARDS_LIMIT: Final = 1_024  # transactions that wait for the upstream
 FORWARDS_AT_ONCE: Final = 64  # of them that are sent; an HTTP client has 100 connections
 
@@ -80,6 +82,8 @@ class SyncService:
         )
         self.on_foreign: Callable[[str], None] | None = None
         self._in_sync_at = time.monotonic()
+        self._feed_form: str | None = None  # the gauge that is set
+        self._heads_only = False
         self._announced = asyncio.Event()
         self._forwarding = 0
         self._sending = asyncio.Semaphore(FORWARDS_AT_ONCE)
@@ -90,6 +94,16 @@ class SyncService:
     def upstream_age(self) -> float:
         """Seconds since this node last had the upstream's head, or since the start."""
         return time.monotonic() - self._in_sync_at
+
+    @property
+    def feed_age(self) -> float | None:
+        """Seconds since a message became pending state here; None without a feed of slices."""
+        return self.follower.age if self.has_slices else None
+
+    @property
+    def has_slices(self) -> bool:
+        """Whether there is a feed, and as far as is known it sends more than headers."""
+        return self.feed_url is not None and not self._heads_only
 
     async def start(self) -> None:
         """Start the tasks; returns at once."""
@@ -156,6 +170,7 @@ class SyncService:
                 ) as socket,
             ):
                 self.metrics.set("feed_connected", 1)
+                reader = FeedReader()
                 while True:
                     # a timeout of `receive` would restart with every pong
                     async with asyncio.timeout(SILENCE_SECONDS):
@@ -163,16 +178,41 @@ class SyncService:
                     if message.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
                         raise UpstreamError(f"{self.feed_url}: the feed ended")
                     backoff.reset()
-                    await asyncio.to_thread(self._receive, message.data)
+                    if await asyncio.to_thread(self._receive, reader, message.data):
+                        self._announced.set()
         finally:
+            self._feed_form_is(None)
             await asyncio.to_thread(self.follower.withdraw, "the feed is not connected")
 
-    def _receive(self, frame: str | bytes) -> None:
+    def _receive(self, reader: FeedReader, frame: str | bytes) -> bool:
+        """Take a message in; whether it announces a canonical block that is not here."""
         try:
-            self.follower.receive(decode(frame))
+            found = reader.read(frame)
         except FeedError as error:
             log.warning("feed: %s", error)
             self.metrics.count("feed_decode_errors_total")
+            return False
+        if found is None:
+            return False
+        if self._feed_form is None:
+            self._feed_form_is(reader)
+        if isinstance(found, FeedHead):
+            self.metrics.count("feed_heads_total")
+            return not self.chain.knows(found.hash)
+        self.follower.receive(found)
+        return False
+
+    def _feed_form_is(self, reader: FeedReader | None) -> None:
+        """Tell in the metrics and the log what the first message of a connection showed."""
+        if self._feed_form is not None:
+            self.metrics.set(self._feed_form, 0)
+        self._feed_form = None
+        if reader is not None and reader.form is not None:
+            frames = "brotli" if reader.compressed else "json"
+            log.info("the feed sends %s as %s", reader.form.value, frames)
+            self._heads_only = reader.form is FeedForm.HEADERS
+            self._feed_form = FEED_FORM.format(reader.form.value, frames)
+            self.metrics.set(self._feed_form, 1)
 
     # --- canonical blocks -------------------------------------------------------------------------
 

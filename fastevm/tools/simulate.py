@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from fastevm.chains import CHAIN_HELP, chosen_chain
 from fastevm.errors import FastevmError
 from fastevm.node import genesis_node
 from fastevm.simulate import (
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--url", help="ask this node")
     where.add_argument("--capsule", type=Path, metavar="FILE", help="run on a saved capsule")
     where.add_argument("--genesis", type=Path, metavar="FILE", help="run on a chain: its genesis")
+    where.add_argument("--chain", metavar="NAME", help="run on " + CHAIN_HELP)
     parser.add_argument("--import", type=Path, metavar="FILE", dest="import_file",
                         help="RLP blocks of the chain")  # fmt: skip
     parser.add_argument("--block", default="latest", help="block to simulate on (%(default)s)")
@@ -68,11 +70,11 @@ def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         view, payload, options = open_capsule(arguments.capsule.read_bytes())
         if arguments.payload is not None:
             payload = read_payload(arguments)
-    elif arguments.genesis is not None:
+    elif arguments.genesis is not None or arguments.chain is not None:
         view, payload = chain_view(arguments), read_payload(arguments)
         options = options_for(view, arguments.dialect)
     else:
-        raise ValueError("one of --url, --capsule and --genesis is needed")
+        raise ValueError("one of --url, --capsule, --genesis and --chain is needed")
     if arguments.save_capsule is not None:
         arguments.save_capsule.write_bytes(make_capsule(view, payload, options)[0])
         options = replace(options, zero_state_root=True)  # as in the capsule
@@ -100,7 +102,9 @@ def asked(url: str, payload: Any, block: str) -> list[dict[str, Any]]:
 
 def chain_view(arguments: argparse.Namespace) -> StateView:
     """The block of a chain in files."""
-    chain = genesis_node(json.loads(arguments.genesis.read_text())).chain
+    chosen = chosen_chain(arguments.chain, arguments.genesis)
+    assert chosen is not None
+    chain = genesis_node(chosen.genesis, genesis_hash=chosen.genesis_hash).chain
     if arguments.import_file is not None:
         chain.import_rlp(arguments.import_file.read_bytes())
     block = chain.head

@@ -4,13 +4,12 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from fastevm.evm cimport EVM, ExecutionResult
-from fastevm.execution.block_executor cimport blobs_fit, executor_record, executor_transact
+from fastevm.execution.block_executor cimport block_has_room, executor_record, executor_transact
 from fastevm.execution.receipts cimport ReceiptRecord, receipts_add
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transaction cimport Transaction, recover_now
 from fastevm.execution.transaction_result cimport (
     TX_CANCELLED,
-    TX_TOO_MANY_BLOBS,
     TX_VALID,
     TxError,
     TxOptions,
@@ -93,14 +92,14 @@ cdef class TracedRunner(Runner):
         cdef TxOptions options
         cdef TxError error
         cdef ReceiptRecord* record
-        cdef uint64_t limit = self.c.context.gas_limit
+        cdef uint64_t limit = self.c.context.gas_limit, footprint = 0
         limit = limit - self.c.gas_used if self.c.gas_used < limit else 0
         memset(&options, 0, sizeof(options))
         if as_call:
             simulation_options(&options, False)
         recover_now(source)
-        if not as_call and not blobs_fit(&self.c, &source.c, result):
-            raise refusal(TX_TOO_MANY_BLOBS, &source.c, result)
+        if block_has_room(&self.c, &source.c, &options, &footprint, result) != TX_VALID:
+            raise refusal(result.error, &source.c, result)
         with nogil:
             error = transact_observed(
                 self.c.machine, &source.c, &options, limit, result, observer
@@ -110,7 +109,7 @@ cdef class TracedRunner(Runner):
         record = receipts_add(&self.c.receipts)
         if record == NULL:
             raise MemoryError
-        executor_record(&self.c, record, &source.c, result)
+        executor_record(&self.c, record, &source.c, footprint, result)
         return 0
 
 

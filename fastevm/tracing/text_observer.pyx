@@ -1,7 +1,7 @@
 """An observer that writes JSON text, which goes to a spool as it becomes long."""
 
 from fastevm.tracing.observer cimport Observer
-from fastevm.wire.text.json_writer cimport json_free
+from fastevm.wire.text.json_writer cimport json_bytes, json_free
 
 
 cdef class TextObserver(Observer):
@@ -24,11 +24,10 @@ cdef class TextObserver(Observer):
 
     cdef int spill_now(self) except -1:
         cdef size_t size = self.writer.out.size
-        cdef bytes text = self.writer.out.bytes[:size]
+        cdef bytes text = json_bytes(&self.writer)
         if self.spilled == 0:
-            self.start = self.spool.append(self.opening + text)
-        else:
-            self.spool.append(text)
+            self.start = self.spool.append(self.opening)
+        self.spool.append(text)
         self.spilled += size
         self.writer.out.size = 0
         return 0

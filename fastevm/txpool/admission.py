@@ -56,9 +56,7 @@ def check_pooled(
     _check_fee_cap(transaction, fee_cap)
     if transaction.type == 0 and transaction.chain_id is None:
         refuse("unprotected", "only replay-protected (EIP-155) transactions allowed over RPC")
-    if transaction.type > rules["max_tx_type"]:
-        number = transaction.type
-        refuse("type_not_supported", f"transaction type not supported: received type {number}")
+    _check_type(transaction.type, rules)
     _check_sizes(transaction, rules)
     if transaction.gas_limit > gas_limit:
         refuse("exceeds_block_gas_limit", "exceeds block gas limit")
@@ -85,6 +83,11 @@ def _check_fee_cap(transaction: Transaction, fee_cap: int) -> None:
             f"tx fee ({fee / ETHER:.2f} ether) exceeds the configured cap "
             f"({fee_cap / ETHER:.2f} ether)",
         )
+
+
+def _check_type(number: int, rules: Mapping[str, Any]) -> None:
+    if number > rules["max_tx_type"] or (number == BLOB_TX and not rules["accepts_blobs"]):
+        refuse("type_not_supported", f"transaction type not supported: received type {number}")
 
 
 def _check_sizes(transaction: Transaction, rules: Mapping[str, Any]) -> None:

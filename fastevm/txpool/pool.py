@@ -6,7 +6,7 @@ takes the best executable one, includes it and confirms it, or drops it. A confi
 stays known until its block is canonical; it is executable again if the block is given up.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import RLock
 from typing import Protocol
@@ -14,6 +14,7 @@ from typing import Protocol
 from fastevm.errors import InvalidTransaction
 from fastevm.execution.sidecar import BlobSidecar
 from fastevm.execution.transaction import Transaction
+from fastevm.execution.transaction_fields import DEPOSIT_TX
 from fastevm.txpool.admission import check_funds
 from fastevm.txpool.eviction import EvictionHeap
 from fastevm.txpool.ordering import OrderedByPrice
@@ -62,13 +63,20 @@ class Accounts(Protocol):
 class TransactionPool:
     """Transactions of all senders; every method may be called from any thread.
 
-    ``accounts``: the newest state, with pre-confirmed transactions; see ``settle``.
+    ``accounts``: the newest state, with pre-confirmed transactions; see ``settle``. ``charges``
+    tells what a transaction pays besides gas and value, in wei (OP stack).
     """
 
-    def __init__(self, accounts: Accounts, limits: PoolLimits | None = None) -> None:
+    def __init__(
+        self,
+        accounts: Accounts,
+        limits: PoolLimits | None = None,
+        charges: Callable[[Transaction], int] | None = None,
+    ) -> None:
         self.limits = limits or PoolLimits()
         self._lock = RLock()
         self._accounts = accounts
+        self._charges = charges
         self._by_hash: dict[bytes, PooledTransaction] = {}
         self._queues: dict[bytes, SenderQueue] = {}
         self._confirmed: dict[bytes, PooledTransaction] = {}
@@ -113,7 +121,8 @@ class TransactionPool:
             if transaction.hash in self._by_hash or transaction.hash in self._confirmed:
                 refuse("already_known", "already known")
             self._arrivals += 1
-            new = PooledTransaction(transaction, address, self._arrivals, sidecar)
+            charges = 0 if self._charges is None else self._charges(transaction)
+            new = PooledTransaction(transaction, address, self._arrivals, sidecar, charges)
             sender = self._queues.get(address) or SenderQueue(self._accounts.nonce(address))
             old = sender.by_nonce.get(new.nonce)
             self._check(sender, new, old)
@@ -255,7 +264,8 @@ class TransactionPool:
             for key, pooled in given_up.items():
                 if pooled.sidecar is not None:
                     self._sidecars[key] = pooled
-            back = [*returned, *(pooled.transaction for pooled in given_up.values())]
+            back = [one for one in returned if one.type != DEPOSIT_TX]
+            back += (pooled.transaction for pooled in given_up.values())
             self._changed.update(one.sender for one in back if one.sender is not None)
             self.settle(accounts)
             self._reenter(one for one in back if one.hash not in here)
@@ -407,6 +417,10 @@ class TransactionPool:
 
     def _include(self, transaction: Transaction) -> None:
         """A canonical block includes the transaction."""
+        if transaction.type == DEPOSIT_TX:  # it has no nonce; its sender's comes with ``settle``
+            assert transaction.sender is not None
+            self._changed.add(transaction.sender)
+            return
         confirmed = self._confirmed.pop(transaction.hash, None)
         if confirmed is None:
             confirmed = self._by_hash.get(transaction.hash)

@@ -51,8 +51,14 @@ class PooledTransaction:
     )
 
     def __init__(
-        self, transaction: Transaction, sender: bytes, arrival: int, sidecar: BlobSidecar | None
+        self,
+        transaction: Transaction,
+        sender: bytes,
+        arrival: int,
+        sidecar: BlobSidecar | None,
+        charges: int = 0,
     ) -> None:
+        """``charges``: what it pays besides gas and value, in wei (OP stack)."""
         self.transaction = transaction
         self.sender = sender
         self.arrival = arrival
@@ -62,7 +68,7 @@ class PooledTransaction:
         self.nonce = transaction.nonce
         self.tip_cap = transaction.max_priority_fee_per_gas
         self.fee_cap = transaction.max_fee_per_gas
-        self.cost = cost_of(transaction)
+        self.cost = cost_of(transaction) + charges
         self.subpool = NO_SUBPOOL
         self.cpu_seconds = 0.0
 

@@ -3,10 +3,11 @@
 Shapes are those of deployed nodes: quantities without leading zeros, no ``totalDifficulty``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
-from fastevm.types import EMPTY_LIST_HASH, Block, Header, Withdrawal
+from fastevm.types import EMPTY_LIST_HASH, Block, Header, Receipt, Withdrawal
 from fastevm.wire.text.hex import hex_bytes, quantity
 from fastevm.wire.text.members import read_bytes, read_number
 from fastevm.wire.transactions import mined_transaction_json, transaction_from_json
@@ -68,17 +69,28 @@ def _later_members(header: Header) -> Json:
     return answer
 
 
-def block_json(block: Block, block_hash: bytes, *, full: bool, is_pending: bool = False) -> Json:
+def block_json(
+    block: Block,
+    block_hash: bytes,
+    *,
+    full: bool,
+    is_pending: bool = False,
+    receipts: Sequence[Receipt] = (),
+) -> Json:
     """Return a block object; ``full`` puts transaction objects in place of hashes.
 
     ``is_pending``: the block is pre-confirmed, so that its transactions have no block hash.
+    ``receipts`` tell the nonces of deposits.
     """
     answer = header_json(block.header, block_hash)
     place = None if is_pending else block_hash
     answer["size"] = quantity(block.size)
     answer["uncles"] = [hex_bytes(ommer.hash) for ommer in block.ommers]
     answer["transactions"] = (
-        [mined_transaction_json(block, i, place) for i in range(len(block.transactions))]
+        [
+            mined_transaction_json(block, i, place, receipt)
+            for i, (_, receipt) in enumerate(zip_longest(block.transactions, receipts))
+        ]
         if full
         else [hex_bytes(transaction.hash) for transaction in block.transactions]
     )

@@ -1,12 +1,13 @@
-"""The feed's wire format: pre-confirmed slices as JSON messages (the flashblocks format).
+"""The feed's wire format: pre-confirmed slices as JSON messages (flashblocks and subblocks).
 
 A message has what is new in its slice (transactions) and what holds for the block so far (gas,
-receipts root, bloom). The first of a block brings the header's fixed fields. State root and block
-hash are provisional and never checked by a receiver.
+receipts root, bloom). The first of a block brings the header's fixed fields. State root, block hash
+and withdrawals root are zero where the builder does not tell them, as always in subblocks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,8 +53,9 @@ class FeedBase:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedSlice:
     """One message. ``transactions`` are the slice's own, canonical bytes; the rest of the ``diff``
-    is of the block so far. ``previous_id`` is ``block-index`` of the slice emitted before, None
-    where that is not known.
+    is of the block so far; a root or hash of zeros is not told. ``post_exec_tx``: the last
+    transaction that the block would have now, with refunds of gas (OP stack, Lagoon).
+    ``previous_id`` is ``block-index`` of the slice emitted before, None where that is not known.
     """
 
     payload_id: bytes
@@ -66,14 +68,20 @@ class FeedSlice:
     logs_bloom: bytes
     state_root: bytes = ZERO_HASH
     block_hash: bytes = ZERO_HASH
-    withdrawals_root: bytes = EMPTY_ROOT
+    withdrawals_root: bytes = ZERO_HASH
     blob_gas_used: int | None = None
+    post_exec_tx: bytes | None = None
     previous_id: str | None = None
 
     @property
     def id(self) -> str:
         """``block-index``, the name that the next message may give it."""
         return f"{self.block_number}-{self.index}"
+
+    @property
+    def tells_nothing_of_state(self) -> bool:
+        """Whether state root, block hash and withdrawals root are all left at zero (subblocks)."""
+        return self.state_root == self.block_hash == self.withdrawals_root == ZERO_HASH
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -99,7 +107,17 @@ def slice_of(pending: PendingBlock, previous_id: str | None = None) -> FeedSlice
 
 
 def encode(message: FeedSlice) -> str:
-    """The JSON text of a message."""
+    """The JSON text of a message, with the name of the one before."""
+    metadata = {
+        "block_number": message.block_number,
+        "access_list": None,
+        "prev_flashblock_id": message.previous_id or UNKNOWN_SLICE,
+    }
+    return json.dumps({**diff_and_base(message), "metadata": metadata}, separators=(",", ":"))
+
+
+def diff_and_base(message: FeedSlice) -> dict[str, Any]:
+    """The members of a message but its metadata; ``base`` is missing after the first."""
     diff: dict[str, Any] = {
         "state_root": hex_bytes(message.state_root),
         "receipts_root": hex_bytes(message.receipts_root),
@@ -112,16 +130,13 @@ def encode(message: FeedSlice) -> str:
     }
     if message.blob_gas_used is not None:
         diff["blob_gas_used"] = hex(message.blob_gas_used)
+    if message.post_exec_tx is not None:
+        diff["post_exec_tx"] = hex_bytes(message.post_exec_tx)
     found: dict[str, Any] = {"payload_id": hex_bytes(message.payload_id), "index": message.index}
     if message.base is not None:
         found["base"] = _base_json(message.base)
     found["diff"] = diff
-    found["metadata"] = {
-        "block_number": message.block_number,
-        "access_list": None,
-        "prev_flashblock_id": message.previous_id or UNKNOWN_SLICE,
-    }
-    return json.dumps(found, separators=(",", ":"))
+    return found
 
 
 def compress(text: str) -> bytes:
@@ -163,6 +178,11 @@ def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
     Unknown members are ignored. FeedError for everything that is no message, and for one of more
     than ``limit`` bytes.
     """
+    return read_slice(read_frame(frame, limit=limit))
+
+
+def read_frame(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> Mapping[str, Any]:
+    """The JSON object in a frame; FeedError where there is none of at most ``limit`` bytes."""
     text = frame if isinstance(frame, str) else _unpacked(frame, limit)
     if len(text) > limit:
         _fail("frame", "payload too large")
@@ -170,8 +190,21 @@ def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
         found = json.loads(text)
     except ValueError as error:
         raise FeedError(f"frame: {error}") from None
-    members = _object(found, "message")
-    metadata = _object(members.get("metadata"), "metadata")
+    return _object(found, "message")
+
+
+def is_json(frame: str | bytes) -> bool:
+    """Whether a frame is JSON as it is: text that begins with a brace."""
+    return isinstance(frame, str) or frame.lstrip()[:1] == b"{"
+
+
+def read_slice(members: Mapping[str, Any], number: int | None = None) -> FeedSlice:
+    """The message in a JSON object.
+
+    ``number``: of the block, for messages whose metadata does not say it. FeedError names the
+    member that is wrong.
+    """
+    metadata = _object(members.get("metadata") or {}, "metadata")
     previous = metadata.get("prev_flashblock_id")
     known = isinstance(previous, str) and previous != UNKNOWN_SLICE
     diff = _object(members.get("diff"), "diff")
@@ -179,24 +212,34 @@ def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
     base = members.get("base")
     if (base is not None) != (index == 0):
         _fail("base", "the first message of a block has one, and no other")
+    read = None if base is None else _read_base(_object(base, "base"))
+    if read is not None:
+        number = read.block_number
     return FeedSlice(
         payload_id=_bytes(members, "payload_id", 8),
         index=index,
-        block_number=_integer(metadata.get("block_number"), "metadata.block_number"),
-        base=None if base is None else _read_base(_object(base, "base")),
+        block_number=_block_number(metadata, number),
+        base=read,
         previous_id=previous if known else None,
         **_read_diff(diff),
     )
 
 
+def _block_number(metadata: Mapping[str, Any], number: int | None) -> int:
+    stated = metadata.get("block_number")
+    if stated is None and number is not None:
+        return number
+    found = _integer(stated, "metadata.block_number")
+    if number is not None and found != number:
+        _fail("metadata.block_number", f"expected {number}, found {found}")
+    return found
+
+
 def _unpacked(frame: bytes, limit: int) -> str:
     """JSON if it is text that begins with a brace, else Brotli: no byte tells them apart."""
-    try:
-        text = frame.decode()
-    except UnicodeDecodeError:
-        text = ""
-    if text.lstrip().startswith("{"):
-        return text
+    if is_json(frame):
+        with contextlib.suppress(UnicodeDecodeError):
+            return frame.decode()
     if brotli is None:
         _fail("frame", "compressed feeds need the package brotli")
     unpacker = brotli.Decompressor()
@@ -239,10 +282,14 @@ def _read_diff(members: Mapping[str, Any]) -> dict[str, Any]:
         "state_root": _bytes(members, "state_root", 32),
         "block_hash": _bytes(members, "block_hash", 32),
     }
+    if members.get("withdrawals"):
+        _fail("withdrawals", "expected an empty list")
     if members.get("withdrawals_root") is not None:
         found["withdrawals_root"] = _bytes(members, "withdrawals_root", 32)
     if members.get("blob_gas_used") is not None:
         found["blob_gas_used"] = _quantity(members, "blob_gas_used")
+    if members.get("post_exec_tx") is not None:
+        found["post_exec_tx"] = _bytes(members, "post_exec_tx")
     return found
 
 

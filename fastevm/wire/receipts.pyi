@@ -9,8 +9,18 @@ class ReceiptWriter:
     """Writes the receipts and logs of one block; ``timestamp`` in Unix seconds, 32-byte hashes."""
 
     def __new__(cls, block_hash: bytes, number: int, timestamp: int) -> ReceiptWriter: ...
-    def receipt(self, receipt: Receipt, transaction: Any, index: int, first_log: int) -> bytes:
-        """The receipt of transaction ``index``, an object; ``first_log`` counts over the block."""
+    def receipt(
+        self,
+        receipt: Receipt,
+        transaction: Any,
+        index: int,
+        first_log: int,
+        more: bytes = b"",
+    ) -> bytes:
+        """The receipt of transaction ``index``, an object; ``first_log`` counts over the block.
+
+        ``more``: the JSON text of further members, without braces.
+        """
 
     def outcome(self, receipt: Receipt, transaction: Any, index: int, first_log: int) -> bytes:
         """The members of the receipt that the execution determined, without braces."""

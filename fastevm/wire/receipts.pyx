@@ -16,6 +16,7 @@ from fastevm.wire.text.json_writer cimport (
     json_put,
     json_quantity,
     json_quantity_word,
+    json_raw,
     json_take,
 )
 from fastevm.wire.text.log_object cimport (
@@ -76,9 +77,10 @@ cdef class ReceiptWriter:
         self.timestamp = timestamp
 
     def receipt(
-        self, receipt: object, transaction: object, uint64_t index, uint64_t first_log
+        self, receipt: object, transaction: object, uint64_t index, uint64_t first_log,
+        bytes more not None = b"",
     ) -> bytes:
-        """The receipt of transaction ``index``, an object."""
+        """The receipt of transaction ``index``, an object, with the text of ``more`` members."""
         cdef JsonText t = JsonText(Buffer(NULL, 0, 0), False)
         buffer_reserve(&t.out, USUAL_SIZE)
         try:
@@ -101,6 +103,9 @@ cdef class ReceiptWriter:
             json_put(&t, b",")
             self.put_outcome(&t, receipt, transaction.hash, index, first_log)
             self.put_rare(&t, receipt)
+            if more:
+                json_put(&t, b",")
+                json_raw(&t, PyBytes_AS_STRING(more), <size_t>PyBytes_GET_SIZE(more))
             json_put(&t, b"}")
             return json_take(&t)
         finally:
@@ -154,7 +159,7 @@ cdef class ReceiptWriter:
             put_number(t, receipt.status)
         return 0
 
-    # The members of receipts before Byzantium, and of blob transactions.
+    # The members of receipts before Byzantium, of blob transactions and of deposits.
     cdef int put_rare(self, JsonText* t, object receipt) except -1:
         if receipt.status is None and receipt.post_state is not None:
             json_put(t, b',"root":')
@@ -162,8 +167,15 @@ cdef class ReceiptWriter:
         if receipt.blob_gas_used is not None:
             json_put(t, b',"blobGasUsed":')
             put_number(t, receipt.blob_gas_used)
+        if receipt.blob_gas_price is not None:
             json_put(t, b',"blobGasPrice":')
-            put_wei(t, receipt.blob_gas_price or 0)
+            put_wei(t, receipt.blob_gas_price)
+        if receipt.deposit_nonce is not None:
+            json_put(t, b',"depositNonce":')
+            put_number(t, receipt.deposit_nonce)
+        if receipt.deposit_receipt_version is not None:
+            json_put(t, b',"depositReceiptVersion":')
+            put_number(t, receipt.deposit_receipt_version)
         return 0
 
     cdef int put_log(

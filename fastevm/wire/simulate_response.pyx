@@ -3,7 +3,7 @@
 Only failed calls, full transactions, withdrawals and extensions need the GIL.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
@@ -19,6 +19,7 @@ from fastevm.simulate.engine.records cimport CallRecord, LogCopy, record_at, rec
 from fastevm.simulate.engine.simulated_blocks cimport block_value, withdrawals_of
 from fastevm.wire.text.json_writer cimport (
     JsonText,
+    json_bytes,
     json_free,
     json_hex,
     json_number,
@@ -71,7 +72,8 @@ cdef void put_header(JsonText* t, const ChainBlock* block) noexcept nogil:
     cdef const HeaderFields* h = &block.header
     json_put(t, b'{"difficulty":')
     json_quantity_word(t, &h.difficulty)
-    json_put(t, b',"extraData":"0x"')
+    json_put(t, b',"extraData":')
+    json_hex(t, h.extra_data, h.extra_data_size)
     put_number(t, b',"gasLimit":', h.gas_limit)
     put_number(t, b',"gasUsed":', h.gas_used)
     put_hash(t, b',"hash":', &block.hash)
@@ -309,9 +311,9 @@ cdef bytes text_of(ChainExecutor run, const ErrorStyle* style, bytes head):
             put_chain(&t, run, &tail, style)
             if begun:
                 json_put(&t, b"}")
-        if t.starved or tail.starved:
+        if tail.starved:
             raise MemoryError
-        return PyBytes_FromStringAndSize(<const char*>t.out.bytes, <Py_ssize_t>t.out.size)
+        return json_bytes(&t)
     finally:
         run.text = t.out          # its memory serves the next answer of this thread
         json_free(&tail)

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fastevm.execution.transaction import Transaction
-from fastevm.types import Block
+from fastevm.execution.transaction_fields import DEPOSIT_TX
+from fastevm.types import Block, Receipt
 from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
 from fastevm.wire.text.members import read_bytes, read_number
 
 LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
+DEPOSIT: Final = DEPOSIT_TX
 DYNAMIC_FEES: Final = frozenset((DYNAMIC_FEE, BLOB, SET_CODE))
 
 NO_SENDER: Final = bytes(20)  # the sender of an unsigned transaction that names none
@@ -20,14 +22,23 @@ NO_SENDER: Final = bytes(20)  # the sender of an unsigned transaction that names
 Json = dict[str, Any]
 
 
-def mined_transaction_json(block: Block, index: int, block_hash: bytes | None) -> Json:
-    """Return transaction ``index`` of a block; ``block_hash`` is None in a pre-confirmed one."""
+def mined_transaction_json(
+    block: Block, index: int, block_hash: bytes | None, receipt: Receipt | None = None
+) -> Json:
+    """Return transaction ``index`` of a block; ``block_hash`` is None in a pre-confirmed one.
+
+    The ``receipt`` of a deposit knows its nonce.
+    """
     header, transaction = block.header, block.transactions[index]
     answer = transaction_json(transaction, base_fee=header.base_fee_per_gas)
     answer["blockHash"] = None if block_hash is None else hex_bytes(block_hash)
     answer["blockNumber"] = quantity(header.number)
     answer["blockTimestamp"] = quantity(header.timestamp)
     answer["transactionIndex"] = quantity(index)
+    if receipt is not None and receipt.deposit_nonce is not None:
+        answer["nonce"] = quantity(receipt.deposit_nonce)
+    if receipt is not None and receipt.deposit_receipt_version is not None:
+        answer["depositReceiptVersion"] = quantity(receipt.deposit_receipt_version)
     return answer
 
 
@@ -55,22 +66,43 @@ def transaction_json(transaction: Any, *, base_fee: int | None = None) -> Json:
         "r": quantity(transaction.r),
         "s": quantity(transaction.s),
     }
+    answer.update(_members_of_the_type(transaction, kind))
+    return answer
+
+
+def _members_of_the_type(transaction: Any, kind: int) -> Json:
+    """What only some types of transactions have."""
+    if kind == DEPOSIT_TX:
+        return _deposit_members(transaction)
+    members: Json = {}
     if transaction.chain_id is not None:
-        answer["chainId"] = quantity(transaction.chain_id)
+        members["chainId"] = quantity(transaction.chain_id)
     if kind != LEGACY:
-        answer["accessList"] = access_list_json(transaction.access_list)
-        answer["yParity"] = quantity(transaction.v)
+        members["accessList"] = access_list_json(transaction.access_list)
+        members["yParity"] = quantity(transaction.v)
     if kind in DYNAMIC_FEES:
-        answer["maxFeePerGas"] = quantity(transaction.max_fee_per_gas)
-        answer["maxPriorityFeePerGas"] = quantity(transaction.max_priority_fee_per_gas)
+        members["maxFeePerGas"] = quantity(transaction.max_fee_per_gas)
+        members["maxPriorityFeePerGas"] = quantity(transaction.max_priority_fee_per_gas)
     if kind == BLOB:
-        answer["maxFeePerBlobGas"] = quantity(transaction.max_fee_per_blob_gas)
+        members["maxFeePerBlobGas"] = quantity(transaction.max_fee_per_blob_gas)
         hashes = transaction.blob_versioned_hashes
-        answer["blobVersionedHashes"] = [hex_bytes(versioned) for versioned in hashes]
+        members["blobVersionedHashes"] = [hex_bytes(versioned) for versioned in hashes]
     if kind == SET_CODE:
         signed = transaction.authorization_list
-        answer["authorizationList"] = [_authorization_json(entry) for entry in signed]
-    return answer
+        members["authorizationList"] = [_authorization_json(entry) for entry in signed]
+    return members
+
+
+def _deposit_members(transaction: Transaction) -> Json:
+    """What a deposit has besides; ``isSystemTx`` only where it is true."""
+    members: Json = {
+        "sourceHash": hex_bytes(transaction.source_hash or bytes(32)),
+        "mint": quantity(transaction.mint or 0),
+        "yParity": "0x0",
+    }
+    if transaction.is_system:
+        members["isSystemTx"] = True
+    return members
 
 
 def access_list_json(access_list: Any) -> list[Json]:
@@ -104,6 +136,8 @@ def _price(transaction: Any, base_fee: int | None) -> int:
 def transaction_from_json(found: Mapping[str, Any]) -> Transaction:
     """A signed transaction of any type; ValueError when it does not hash to its hash."""
     kind = read_number(found.get("type") or "0x0", "type")
+    if kind == DEPOSIT_TX:
+        return _checked(found, _deposit_from_json(found))
     fields: dict[str, Any] = {
         "type": kind,
         "nonce": _read_number(found, "nonce"),
@@ -122,7 +156,24 @@ def transaction_from_json(found: Mapping[str, Any]) -> Transaction:
     else:
         fields["max_fee_per_gas"] = _read_number(found, "maxFeePerGas")
         fields["max_priority_fee_per_gas"] = _read_number(found, "maxPriorityFeePerGas")
-    transaction = Transaction.build(**fields, **_read_lists(found, kind))
+    return _checked(found, Transaction.build(**fields, **_read_lists(found, kind)))
+
+
+def _deposit_from_json(found: Mapping[str, Any]) -> Transaction:
+    return Transaction.build(
+        type=DEPOSIT_TX,
+        source_hash=read_bytes(found.get("sourceHash"), "sourceHash", 32),
+        sender=read_bytes(found.get("from"), "from", 20),
+        to=None if found.get("to") is None else read_bytes(found["to"], "to", 20),
+        mint=0 if found.get("mint") is None else _read_number(found, "mint"),
+        value=_read_number(found, "value"),
+        gas_limit=_read_number(found, "gas"),
+        is_system=bool(found.get("isSystemTx")),
+        data=read_bytes(found.get("input", "0x"), "input"),
+    )
+
+
+def _checked(found: Mapping[str, Any], transaction: Transaction) -> Transaction:
     if transaction.hash != read_bytes(found.get("hash"), "hash", 32):
         raise ValueError(f"transaction {found.get('hash')}: it does not hash to its hash")
     return transaction

@@ -6,11 +6,11 @@ byte for byte.
 """
 
 import re
-from typing import Any, Final, overload
+from typing import Any, Final
 
 import msgspec
 
-from fastevm.rpc.dispatch.long_answer import Answer, LongAnswer
+from fastevm.rpc.dispatch.long_answer import PIECE, Answer, LongAnswer
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import METHOD_NAME_LIMIT, VALUES_LIMIT
 from fastevm.wire.text.json_size import measure
@@ -131,19 +131,17 @@ def head_of(call_id: bytes) -> bytes:
     return b"".join((_HEAD, call_id, _RESULT))
 
 
-@overload
-def encode_result(call_id: bytes, result: LongAnswer) -> LongAnswer: ...
-@overload
-def encode_result(call_id: bytes, result: Any) -> bytes: ...
 def encode_result(call_id: bytes, result: Any) -> Answer:
     """Return the answer that carries ``result``: a JSON value, or JSON text already.
 
-    A long one comes of methods for workers only.
+    A long text is not copied into one with its head.
     """
     if type(result) is LongAnswer:
         return result.answering(call_id, head_of(call_id), b"}")
     if type(result) is not bytes:
         result = _encoder.encode(result)
+    if len(result) > PIECE:
+        return LongAnswer((head_of(call_id), result, b"}"), call_id)
     return b"".join((_HEAD, call_id, _RESULT, result, b"}"))
 
 

@@ -1,8 +1,8 @@
-"""Answers of which parts lie in files: they are sent piece by piece and never stand in memory."""
+"""Long answers in parts: sent piece by piece, what lies in a file never as a whole in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fastevm.tracing import SpooledText
@@ -11,16 +11,25 @@ PIECE: Final = 1 << 20  # bytes of an answer that are handed to a connection at 
 
 
 class LongAnswer:
-    """JSON text in parts. ``len`` is the size of all in bytes, ``id`` that of the request."""
+    """JSON text in parts. ``len`` is the size of all in bytes, ``id`` that of the request.
 
-    __slots__ = ("id", "parts", "size")
+    ``memory``: the bytes that are no file's.
+    """
+
+    __slots__ = ("id", "memory", "parts", "size")
 
     def __init__(self, parts: Sequence[bytes | SpooledText], call_id: bytes = b"null") -> None:
         self.parts, self.id = parts, call_id
-        self.size = sum(part.size if isinstance(part, SpooledText) else len(part) for part in parts)
+        self.memory = sum(len(part) for part in parts if isinstance(part, bytes))
+        self.size = self.memory + sum(part.size for part in parts if isinstance(part, SpooledText))
 
     def __len__(self) -> int:
         return self.size
+
+    @property
+    def is_spooled(self) -> bool:
+        """Whether some of it lies in a file."""
+        return self.size > self.memory
 
     def answering(self, call_id: bytes, head: bytes, tail: bytes) -> LongAnswer:
         """The answer to a request, of which this is the result between two other texts."""
@@ -32,6 +41,26 @@ class LongAnswer:
 
 
 Answer = bytes | LongAnswer
+
+
+def answer_memory(answer: Answer) -> int:
+    """Bytes of memory that an answer takes."""
+    return answer.memory if isinstance(answer, LongAnswer) else len(answer)
+
+
+def answer_of(texts: Iterable[bytes]) -> Answer:
+    """A text out of short ones; a long one stays in parts, so that no step takes long."""
+    parts: list[bytes] = []
+    waiting: list[bytes] = []
+    size = 0
+    for text in texts:
+        waiting.append(text)
+        size += len(text)
+        if size >= PIECE:
+            parts.append(b"".join(waiting))
+            waiting, size = [], 0
+    rest = b"".join(waiting)
+    return LongAnswer((*parts, rest)) if parts else rest
 
 
 def pieces_of(answer: Answer) -> Iterator[bytes | memoryview]:

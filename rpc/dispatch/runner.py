@@ -42,7 +42,7 @@ SOCKET_PARAMS_SIZE: Final = 524_288
 
 LOOP: Final = Place.LOOP
 
-Outcome = tuple[bytes | RpcError, float]  # the answer to a call and the seconds that it took
+Outcome = tuple[Answer | RpcError, float]  # the answer to a call and the seconds that it took
 
 
 class CallRunner:
@@ -78,7 +78,7 @@ class CallRunner:
         assert isinstance(message, Call)
         method = self.methods.get(message.method)
         started = perf_counter()
-        result: bytes | RpcError | None
+        result: Answer | RpcError | None
         try:
             if method is None:
                 raise RpcError("method_not_found", method=message.method)
@@ -151,7 +151,9 @@ class CallRunner:
         result, seconds = outcome
         name = call.method if call.method in self.methods else UNKNOWN_METHOD
         self.metrics.count(name, seconds)
-        if not isinstance(result, bytes):
+        if isinstance(result, LongAnswer):
+            result = result.read()
+        elif not isinstance(result, bytes):
             result = self.refuse(Refusal(call.id or b"null", result), name)
         return b"" if call.id is None else result
 
@@ -172,7 +174,7 @@ class CallRunner:
 
     # --- making them ---
 
-    def _run(self, method: Method, call: Call, *request: SocketRequest) -> bytes:
+    def _run(self, method: Method, call: Call, *request: SocketRequest) -> Answer:
         """Run a handler and encode its result, here or in a worker thread."""
         context, params = self.context, call.params
         try:
@@ -183,31 +185,29 @@ class CallRunner:
                         return answer
                 params = parse_params(params)
             result = method.handler(context, *request, *method.bind(params, context.dialect))
-            encoded: bytes = encode_result(call.id or b"null", result)
-            return encoded
+            return encode_result(call.id or b"null", result)
         except NeedsWorker:
             raise
         except Exception as error:
             refusal = refused(method, error)
         raise refusal  # outside of the handler of the exception, whose frames are free by now
 
-    async def _wait(self, method: Method, call: Call) -> bytes:
+    async def _wait(self, method: Method, call: Call) -> Answer:
         """Run a handler that is a coroutine and encode its result."""
         try:
             args = method.bind(parse_params(call.params), self.context.dialect)
             result = await method.handler(self.context, *args)
-            answer: bytes = encode_result(call.id or b"null", result)
-            return answer
+            return encode_result(call.id or b"null", result)
         except Exception as error:
             refusal = refused(method, error)
         raise refusal
 
-    def _try(self, method: Method, call: Call, now: float) -> bytes | RpcError | None:
+    def _try(self, method: Method, call: Call, now: float) -> Answer | RpcError | None:
         """Run a handler on the loop for a short time; None when it does not end there."""
         pause = self._pauses.get(method.name)
         if pause is not None and now < pause[0]:
             return None
-        result: bytes | RpcError
+        result: Answer | RpcError
         try:
             result = self.loop_budget.run(self._run, method, call)
         except RpcError as error:
@@ -222,10 +222,13 @@ class CallRunner:
 
 
 def in_memory(answer: Answer, room: int) -> bytes:
-    """Return an answer as bytes, for where it cannot be sent in pieces; RpcError if too large."""
+    """Return an answer as bytes, for where it cannot be sent in pieces.
+
+    RpcError if it is larger than ``room`` and does not stand in memory already.
+    """
     if isinstance(answer, bytes):
         return answer
-    if len(answer) > room:
+    if answer.is_spooled and len(answer) > room:
         raise RpcError("response_too_large")
     return answer.read()
 

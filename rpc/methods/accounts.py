@@ -14,7 +14,7 @@ from fastevm.rpc.dispatch.params import ADDRESS, DATA
 from fastevm.rpc.dispatch.registry import Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.methods.calls import CALL, estimate_gas
+from fastevm.rpc.methods.calls import CALL, estimated
 from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
 from fastevm.rpc.methods.pool import send_raw_transaction
 from fastevm.rpc.selectors import PENDING_BLOCK
@@ -101,7 +101,8 @@ def signed(context: Context, request: CallRequest) -> Any:
 
 def least_gas(context: Context, request: CallRequest) -> int:
     """Return an estimate on ``pending``, where the transaction will run."""
-    return int(estimate_gas(context, request, PENDING_BLOCK, {}, BlockOverrides()), 16)
+    state = context.view(PENDING_BLOCK).state()
+    return estimated(context, state, request, {}, BlockOverrides())
 
 
 def prices(context: Context, request: CallRequest) -> dict[str, int]:

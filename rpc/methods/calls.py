@@ -1,6 +1,7 @@
 """eth_call and eth_estimateGas: one message call on any state, with overrides."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from fastevm.errors import InvalidTransaction
 from fastevm.rpc.context import Context
@@ -15,14 +16,28 @@ from fastevm.simulate import (
     CallRequest,
     CallResult,
     SimulationError,
+    StateView,
     revert_message,
 )
+from fastevm.wire.quantity import DecodeError, object_fault
 from fastevm.wire.simulate_values import decode_block_overrides, decode_call, decode_state_overrides
 from fastevm.wire.text.hex import hex_bytes, quantity
 
 CALL = Param(decode_call)
 STATE_OVERRIDES = Param(decode_state_overrides, optional=True, default={})
 BLOCK_OVERRIDES = Param(decode_block_overrides, optional=True, default=NO_BLOCK_OVERRIDES)
+
+
+def decode_estimate_options(value: Any) -> bool:
+    """Decode the options of an estimate: whether the fees besides gas are wanted."""
+    if not isinstance(value, dict):
+        raise object_fault(value, "estimate options")
+    for name, wanted in value.items():
+        if name != "l1Fee":
+            raise DecodeError(f'unknown option "{name}": the only one is "l1Fee"')
+        if not isinstance(wanted, bool):
+            raise object_fault(wanted, "bool")
+    return bool(value.get("l1Fee"))
 
 
 @method("eth_call", CALL, INTERFACE_BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES, place=Place.LIGHT)
@@ -61,6 +76,7 @@ def call(
     NEXT_BLOCK,
     STATE_OVERRIDES,
     BLOCK_OVERRIDES,
+    Param(decode_estimate_options, optional=True, default=False),
     place=Place.LIGHT,
 )
 def estimate_gas(
@@ -69,11 +85,31 @@ def estimate_gas(
     block: Selector,
     state_overrides: Mapping[bytes, AccountOverride],
     block_overrides: BlockOverrides,
-) -> str:
-    """Return a gas limit with which the transaction succeeds, at most 1.5 % above the least one."""
+    with_l1_fee: bool,
+) -> str | dict[str, str]:
+    """Return a gas limit with which the transaction succeeds, at most 1.5 % above the least one.
+
+    With the option ``{"l1Fee": true}`` it is the member ``gas`` of an object, which also tells what
+    the transaction costs besides gas on a chain of the OP stack.
+    """
+    view = context.view(block)
+    gas = estimated(context, view.state(), request, state_overrides, block_overrides)
+    if not with_l1_fee:
+        return quantity(gas)
+    return {"gas": quantity(gas), **view.l1_fees.estimate(request, gas)}
+
+
+def estimated(
+    context: Context,
+    state: StateView,
+    request: CallRequest,
+    state_overrides: Mapping[bytes, AccountOverride],
+    block_overrides: BlockOverrides,
+) -> int:
+    """Return a gas limit with which the transaction succeeds on ``state``; RpcError if none is."""
     try:
         result = context.simulator.estimate_gas(
-            context.view(block).state(),
+            state,
             request,
             state_overrides=state_overrides,
             block_overrides=block_overrides,
@@ -84,7 +120,7 @@ def estimate_gas(
         raise RpcError("call", error.message) from error
     if isinstance(result, CallResult):
         raise failed_call(result)
-    return quantity(result)
+    return result
 
 
 def failed_call(result: CallResult) -> RpcError:

@@ -38,7 +38,7 @@ def _configuration(context: Context, activated: int, timestamp: int) -> Json:
         genesis_timestamp=genesis.timestamp,
     )
     contracts = {name: hex_bytes(address) for name, address in schedule.system_contracts.items()}
-    if schedule.parameters["has_requests"]:
+    if schedule.parameters["collects_requests"]:
         contracts["DEPOSIT_CONTRACT_ADDRESS"] = hex_bytes(config.deposit_contract)
     return {
         "activationTime": activated,
@@ -55,7 +55,7 @@ def _configuration(context: Context, activated: int, timestamp: int) -> Json:
 
 def _blob_schedule(schedule: Any) -> Json | None:
     blobs = schedule.blobs
-    if blobs is None:
+    if blobs is None or not schedule.parameters["accepts_blobs"]:
         return None
     return {
         "target": blobs.target,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
 from fastevm.rpc.dispatch.registry import Handler, Param, Place, method
-from fastevm.rpc.dispatch.workers import long_running
+from fastevm.rpc.dispatch.workers import is_stopped, long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.wire.quantity import decode_storage_slot, decode_uint64, decode_uint256
 from fastevm.wire.text.hex import hex_bytes, quantity
@@ -81,14 +81,16 @@ def evm_mine(context: Context, wanted: dict[str, int] | None) -> str:
     """Make a block now, or several, the first with the given timestamp; return 0x0."""
     found = wanted or {}
     timestamp = found.get("timestamp")
-    attempt(control(context).mine, found.get("blocks", 1), timestamp=timestamp)
+    count = found.get("blocks", 1)
+    attempt(control(context).mine, count, timestamp=timestamp, is_stopped=is_stopped)
     return quantity(0)
 
 
 @methods(["anvil_mine", "hardhat_mine"], OPTIONAL_NUMBER, OPTIONAL_NUMBER)
 def mine(context: Context, count: int | None, interval: int | None) -> bool:
     """Make ``count`` blocks now (1), ``interval`` seconds apart; return true."""
-    attempt(control(context).mine, 1 if count is None else count, interval=interval)
+    wanted = 1 if count is None else count
+    attempt(control(context).mine, wanted, interval=interval, is_stopped=is_stopped)
     return True
 
 

@@ -14,12 +14,13 @@ from fastevm.rpc.view import View
 from fastevm.types import Block, Header
 from fastevm.wire.quantity import DecodeError, object_fault, parse_quantity
 from fastevm.wire.text.hex import quantity
-from fastevm.wire.transactions import Json
+from fastevm.wire.transactions import DEPOSIT, Json
 
 TIP_BLOCKS: Final = 20  # sampled for a suggestion
 TIPS_PER_BLOCK: Final = 3  # the lowest of a block
 TIP_PERCENTILE: Final = 60
 DEFAULT_TIP: Final = 10**9  # wei, suggested when recent blocks are empty
+OP_STACK_TIP: Final = 10**6  # wei, suggested on chains of the OP stack, where blocks have room
 MILLISECONDS: Final = 1000
 U64: Final = 2**64
 U64_DIGITS_DECIMAL: Final = 20
@@ -141,7 +142,7 @@ def _rewards(view: View, percentiles: list[float]) -> list[int]:
     if not block.transactions:
         return [0] * len(percentiles)
     fee = _base_fee_of(block)
-    paid = sorted((r.effective_gas_price - fee, r.gas_used) for r in view.receipts)
+    paid = sorted((max(r.effective_gas_price - fee, 0), r.gas_used) for r in view.receipts)
     rewards = []
     index, covered = 0, paid[0][1]
     for percentile in percentiles:
@@ -154,8 +155,13 @@ def _rewards(view: View, percentiles: list[float]) -> list[int]:
 
 
 def suggested_tip(context: Context) -> int:
-    """Return a tip in wei that recent blocks would have taken; 1 gwei if they are empty."""
+    """Return a tip in wei that recent blocks would have taken; 1 gwei if they are empty.
+
+    On chains of the OP stack it is 0.001 gwei unless the newest block was nearly full.
+    """
     chain = context.node.chain
+    if chain.schedule_of(chain.head.hash).parameters["has_fee_vaults"]:
+        return _tip_on_op_stack(context.latest_view())
     tips: list[int] = []
     for number in range(chain.head.number, max(chain.head.number - TIP_BLOCKS, -1), -1):
         block = chain.block_by_number(number)
@@ -166,6 +172,17 @@ def suggested_tip(context: Context) -> int:
     if not tips:
         return DEFAULT_TIP
     return sorted(tips)[(len(tips) - 1) * TIP_PERCENTILE // 100]
+
+
+def _tip_on_op_stack(view: View) -> int:
+    """Return the least tip, or 110 % of the newest block's median if another would not have fit."""
+    paid = [r for r in view.receipts if r.tx_type != DEPOSIT]
+    header = view.block.header
+    if not paid or header.gas_used + max(r.gas_used for r in paid) <= header.gas_limit:
+        return OP_STACK_TIP
+    fee = _base_fee_of(view.block)
+    tips = sorted(r.effective_gas_price - fee for r in paid)
+    return max(tips[len(tips) // 2] * 11 // 10, OP_STACK_TIP)
 
 
 def _base_fee_of(block: Block) -> int:
@@ -204,4 +221,6 @@ def _blob_ratio(context: Context, header: Header) -> float:
     if not header.blob_gas_used:
         return 0
     rules = context.node.chain.schedule_of(header.hash).parameters
+    if rules["has_da_footprint"]:
+        return header.blob_gas_used / header.gas_limit if header.gas_limit else 0
     return header.blob_gas_used / (int(rules["blob_max"]) * int(rules["blob_gas_per_blob"]))

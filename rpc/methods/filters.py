@@ -25,7 +25,8 @@ def new_filter(context: Context, wanted: LogFilter) -> str:
     first, last = wanted.first.number, wanted.last.number
     if first is not None and last is not None and first > last:
         raise RpcError("invalid_block_range")
-    return context.filters.install(ChainFilter(context.node.chain.head.hash, wanted))
+    new = ChainFilter(context.node.chain.head.hash, wanted)
+    return context.filters.install(new, wanted.memory)
 
 
 @method("eth_newBlockFilter")

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import Any, Final
 
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.rpc.backend import PoolContent
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
+from fastevm.rpc.dispatch.long_answer import Answer, answer_of
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
 from fastevm.rpc.dispatch.registry import Method, Param, Place, method
 from fastevm.rpc.dispatch.workers import (
@@ -73,6 +75,20 @@ FORWARDING: Final = {
 }
 
 
+@long_running
+def mine_raw_transaction(context: Context, raw: bytes) -> str:
+    """Submit a signed transaction and build its block, after the blocks that are under way."""
+    return send_raw_transaction(context, raw)
+
+
+# In place of the methods of these names on a node that builds a block for each transaction.
+MINING: Final = {
+    "eth_sendRawTransaction": Method(
+        "eth_sendRawTransaction", mine_raw_transaction, (DATA,), Place.WORKER
+    )
+}
+
+
 @contextmanager
 def _refusals() -> Iterator[None]:
     """Turn what the node says of a transaction into errors of the wire."""
@@ -107,7 +123,8 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     if context.node.forwards:
         told = await forward_raw_transaction(context, raw)
     else:
-        told = await context.workers.run(send_raw_transaction, context, raw)
+        is_long = context.node.mines_at_once
+        told = await context.workers.run(send_raw_transaction, context, raw, long=is_long)
     tx_hash = bytes.fromhex(told[2:])
     receipt = None
     if await context.hub.confirmed(
@@ -141,14 +158,15 @@ def pool_status(context: Context) -> Json:
 
 @method("txpool_content", place=Place.WORKER)
 @long_running
-def pool_content(context: Context) -> bytes:
+def pool_content(context: Context) -> Answer:
     """Return all pooled transactions by sender and nonce.
 
-    The JSON text is made a sender at a time: one call of the encoder for all would keep the event
-    loop waiting.
+    The JSON text is made a transaction at a time and stays in parts: one call of the encoder, or
+    one text of all, would keep the event loop waiting.
     """
     pending, queued = context.node.pool.content()
-    return b'{"pending":{%b},"queued":{%b}}' % (_members(pending), _members(queued))
+    begin, middle, end = (b'{"pending":{',), (b'},"queued":{',), (b"}}",)
+    return answer_of(chain(begin, _members(pending), middle, _members(queued), end))
 
 
 @method("txpool_contentFrom", ADDRESS, place=Place.WORKER)
@@ -158,12 +176,18 @@ def pool_content_from(context: Context, sender: bytes) -> Json:
     return {"pending": _by_nonce(pending), "queued": _by_nonce(queued)}
 
 
-def _members(content: PoolContent) -> bytes:
-    """The members of an object of senders, as JSON text."""
-    return b",".join(
-        b'"%b":%b' % (checksum_address(sender).encode(), encode(_by_nonce(by_nonce)))
-        for sender, by_nonce in content.items()
-    )
+def _members(content: PoolContent) -> Iterator[bytes]:
+    """The members of an object of senders, as JSON text in short parts."""
+    before = b""
+    for sender, by_nonce in content.items():
+        yield b'%b"%b":{' % (before, checksum_address(sender).encode())
+        before = b""
+        for nonce, transaction in sorted(by_nonce.items()):
+            yield b'%b"%d":' % (before, nonce)
+            yield encode(transaction_json(transaction))
+            before = b","
+        yield b"}"
+        before = b","
 
 
 def _by_nonce(by_nonce: Mapping[int, Any]) -> Json:

@@ -1,5 +1,6 @@
 """testing_buildBlockV1: a block built to order on any parent, for test suites."""
 
+from dataclasses import replace
 from typing import Any
 
 import fastevm
@@ -85,9 +86,8 @@ def build_block(
         by_sender = context.node.pool.executable().values()
         transactions = [by_nonce[nonce] for by_nonce in by_sender for nonce in sorted(by_nonce)]
     try:
-        block, result = assemble_block(
-            chain, parent, attributes, transactions, extra_data=extra_data
-        )
+        attributes = replace(attributes, extra_data=extra_data)
+        block, result = assemble_block(chain, parent, attributes, transactions)
     except InvalidTransaction as error:
         raise RpcError("server_error", error.message) from error
     return {

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from contextvars import ContextVar
 from threading import Lock
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.subscriptions.watch_room import WATCH_SIZE, WatchRoom
 
 ID_BYTES: Final = 16
 
@@ -18,11 +19,20 @@ CLIENT: Final[ContextVar[str]] = ContextVar("client", default="")
 Filter = TypeVar("Filter")
 
 
+class Installed(NamedTuple, Generic[Filter]):
+    """A filter, the time of its last use, its client, and the bytes of memory that it takes."""
+
+    filter: Filter
+    used: float
+    client: str
+    size: int
+
+
 class Filters(Generic[Filter]):
     """The filters of all clients, at most ``limit``; one not polled for ``lifetime`` seconds goes.
 
     Of one client (`CLIENT`) there are at most ``client_limit``, so that it does not shut out
-    others. Any thread may call.
+    others. ``room``: for their memory. Any thread may call.
     """
 
     def __init__(
@@ -31,22 +41,23 @@ class Filters(Generic[Filter]):
         limit: int,
         lifetime: float,
         client_limit: int | None = None,
+        room: WatchRoom | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limit = limit
         self.client_limit = limit if client_limit is None else client_limit
         self.lifetime = lifetime
+        self.room = room
         self.clock = clock
         self._lock = Lock()
-        # by id, with the time of the last use and the client
-        self._filters: dict[str, tuple[Filter, float, str]] = {}
+        self._filters: dict[str, Installed[Filter]] = {}  # by id
         self._counts: Counter[str] = Counter()  # of each client that has any
 
     def __len__(self) -> int:
         return len(self._filters)
 
-    def install(self, new: Filter) -> str:
-        """Keep a filter and return its id."""
+    def install(self, new: Filter, size: int = 0) -> str:
+        """Keep a filter, what it selects taking ``size`` bytes of memory, and return its id."""
         with self._lock:
             now, client = self.clock(), CLIENT.get()
             self._expire(now)
@@ -54,8 +65,11 @@ class Filters(Generic[Filter]):
                 raise RpcError("too_many_filters", limit=self.client_limit)
             if len(self._filters) >= self.limit:
                 raise RpcError("too_many_filters", limit=self.limit)
+            size += WATCH_SIZE
+            if self.room is not None:
+                self.room.take(client, size)
             filter_id = f"0x{int(secrets.token_hex(ID_BYTES), 16):x}"
-            self._filters[filter_id] = (new, now, client)
+            self._filters[filter_id] = Installed(new, now, client, size)
             self._counts[client] += 1
             return filter_id
 
@@ -67,8 +81,8 @@ class Filters(Generic[Filter]):
             found = self._filters.pop(filter_id, None)
             if found is None:
                 raise RpcError("filter_not_found")
-            self._filters[filter_id] = (found[0], now, found[2])
-            return found[0]
+            self._filters[filter_id] = found._replace(used=now)
+            return found.filter
 
     def drop(self, filter_id: str) -> bool:
         """Forget a filter; whether there was one with this id."""
@@ -78,8 +92,8 @@ class Filters(Generic[Filter]):
     def _expire(self, now: float) -> None:
         """Remove what expired: it stands in front, for the order is that of the last use."""
         while self._filters:
-            oldest, (_, used, _) = next(iter(self._filters.items()))
-            if now - used < self.lifetime:
+            oldest, installed = next(iter(self._filters.items()))
+            if now - installed.used < self.lifetime:
                 return
             self._remove(oldest)
 
@@ -87,7 +101,9 @@ class Filters(Generic[Filter]):
         found = self._filters.pop(filter_id, None)
         if found is None:
             return False
-        client = found[2]
+        client = found.client
+        if self.room is not None:
+            self.room.give_back(client, found.size)
         self._counts[client] -= 1
         if not self._counts[client]:
             del self._counts[client]

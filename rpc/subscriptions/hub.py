@@ -23,6 +23,7 @@ from fastevm.rpc.subscriptions.topics import (
     Topic,
     TransactionEvent,
 )
+from fastevm.rpc.subscriptions.watch_room import WatchRoom
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -50,6 +51,7 @@ class Hub:
         self.limits = limits
         self.metrics = metrics
         self.freshness = freshness
+        self.room = WatchRoom(limits.watch_size, limits.address_watch_size)
         self.arrivals: deque[tuple[int, bytes]] = deque(maxlen=limits.arrivals)
         self._numbers = count(1)
         self._topics: dict[Topic, dict[Subscriber, None]] = {}

@@ -43,6 +43,11 @@ class Topic:
     wanted: LogFilter | None = None
     full: bool = False
 
+    @property
+    def memory(self) -> int:
+        """Bytes of memory of what it selects."""
+        return 0 if self.wanted is None else self.wanted.memory
+
     def greetings(self) -> list[bytes]:
         """Return what a new subscriber is told at once: whether the node is catching up."""
         return [b"false"] if self.kind == SYNCING else []

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import WSCloseCode, web
 
@@ -81,7 +81,7 @@ class Endpoint:
         app.router.add_options("/", self.preflight)
         feed = getattr(self.dispatcher.context.node, "feed", None)
         if feed is not None:
-            FeedRoute(feed).serve(app)
+            FeedRoute(feed, self.dispatcher.context.limits).serve(app)
         return app
 
     @web.middleware
@@ -124,6 +124,9 @@ class Endpoint:
             answer = self._text(408, "the body did not arrive in time")
             answer.force_close()
             return answer
+        connection = connection_of(request)
+        if connection is not None:
+            connection.request_came(body)
         text = await self._dispatcher(request).answer(body, client=address_of(request))
         headers = self._headers(request)
         if len(text) <= PIECE:
@@ -202,16 +205,20 @@ class Endpoint:
     async def ready(self, request: web.Request) -> web.Response:
         """Answer what the node serves: its head, and its pre-confirmed block if it is served.
 
-        Status 503 while the newest slice is too old.
+        Status 503 while the newest slice is too old. A follower adds what it cannot check of its
+        pending block.
         """
         context = self.dispatcher.context
         ready = context.freshness.ready()
         pending = context.freshness.pending()
-        state = {
+        state: dict[str, Any] = {
             "ready": ready,
             "head": context.node.chain.head.number,
             "pending": None if pending is None else pending.header.number,
         }
+        unverified = context.node.unverified
+        if unverified is not None:
+            state["unverified"] = list(unverified)
         return web.Response(
             status=200 if ready else 503,
             text=json.dumps(state),

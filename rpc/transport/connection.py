@@ -15,10 +15,11 @@ from email.utils import formatdate
 from typing import Any, Final, NamedTuple
 
 from fastevm.rpc.dispatch.dispatcher import Answering
-from fastevm.rpc.dispatch.long_answer import PIECE, Answer, pieces_of
-from fastevm.rpc.limits import Limits
+from fastevm.rpc.dispatch.long_answer import PIECE, Answer, answer_memory, pieces_of
+from fastevm.rpc.limits import VALUES_LIMIT, Limits
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.transport.frame_clock import FrameClock
+from fastevm.wire.text.json_size import measure
 
 REQUEST_LINE: Final = b"POST / HTTP/1.1\r\n"
 HEAD_END: Final = b"\r\n\r\n"
@@ -30,6 +31,9 @@ LOOP_TIME: Final = 0.002  # seconds of one connection's requests until the loop 
 EARLY_LIMIT: Final = 65_536  # bytes that may come before the answer that opens a WebSocket
 SOCKET_METHOD: Final = b"GET "  # of the request that opens a WebSocket
 SWEEP: Final = 5.0  # seconds between looks at the clocks of connections
+COPIES: Final = 3  # of the text of a request in progress: as it came, cut out, and read
+PAGE_COPIES: Final = 2  # of what has come of a body that aiohttp reads
+VALUE_SIZE: Final = 100  # bytes of memory of a JSON value that was read; fewer on average
 SLOWEST_READER: Final = 16_384  # bytes per second that a client must take of what it asked for
 
 # Members of a head that change nothing here.
@@ -78,7 +82,7 @@ class HttpListener:
         self.keepalive = keepalive
         self.connections: set[Connection] = set()
         self.paused: dict[Connection, None] = {}  # those whose client does not read, oldest first
-        self.held = 0  # bytes of unfinished requests of all connections
+        self.held = 0  # bytes of memory of all requests that are not answered yet
         self._by_address: Counter[str] = Counter()
         self._known: dict[bytes, Head | None] = {}
         lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
@@ -127,7 +131,10 @@ class HttpListener:
             oldest.abort()
 
     def hold(self, connection: "Connection", size: int) -> None:
-        """Note how much a connection has of a request; beyond the budget the largest end."""
+        """Note the bytes of memory that requests of a connection take.
+
+        Beyond the budget those connections end that hold most.
+        """
         self.held += size - connection.held
         connection.held = size
         while self.held > self.limits.input_size:
@@ -211,6 +218,12 @@ class HttpListener:
         self._sweeper = loop.call_later(SWEEP, self._sweep, loop)
 
 
+def memory_of(body: bytes) -> int:
+    """Bytes of memory that a request takes until it is answered, at most (its answer apart)."""
+    _, values, _ = measure(body, items=VALUES_LIMIT, values=VALUES_LIMIT)
+    return COPIES * len(body) + VALUE_SIZE * values
+
+
 def is_start_of_head(data: bytes | bytearray, start: int) -> bool:
     """Whether what lies from ``start`` on may become a head of the fast path with more bytes."""
     if len(data) - start >= HEAD_LIMIT or data.find(HEAD_END, start) >= 0:
@@ -223,7 +236,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = ("address", "began", "closing", "data", "delegate", "drained", "early", "frames",
                  "heard", "held", "is_ahead", "is_due", "is_serving", "listener", "loop", "missing",
-                 "paused", "paused_at", "position", "rest", "rest_size", "served", "task",
+                 "paused", "paused_at", "position", "rest", "rest_size", "served", "taken", "task",
                  "transport", "working")  # fmt: skip
 
     def __init__(self, listener: HttpListener) -> None:
@@ -243,12 +256,13 @@ class Connection(asyncio.Protocol):
         self.is_due = False  # `go_on` will be called by the loop
         self.is_ahead = False  # too much has come: nothing more is read until it is answered
         self.closing = False
-        self.held = 0  # bytes of an unfinished request, counted for all connections together
+        self.held = 0  # bytes of memory of its requests, counted for all connections together
+        self.working = 0  # of them those of requests, or messages of a WebSocket, in progress
         # --- after the fast path ---
         self.delegate: Any = None  # the protocol that gets what comes
         self.is_serving = False  # it has a whole head and works on the request
         self.frames: FrameClock | None = None  # of a WebSocket
-        self.working = 0  # bytes of its messages that are not answered yet
+        self.taken = 0  # bytes of its messages on which work has begun
         self.early = bytearray()  # of the request in progress, in case it becomes one
         # --- clocks ---
         self.heard = self.loop.time()  # when the last request was answered
@@ -306,10 +320,11 @@ class Connection(asyncio.Protocol):
             if len(self.data) > AHEAD_LIMIT and not self.is_ahead:
                 self.is_ahead = True
                 self.transport.pause_reading()
+            self.hold()
         elif len(self.data) >= self.missing:
             self.go_on()
         else:
-            self.listener.hold(self, len(self.data))
+            self.hold()
 
     def pause_writing(self) -> None:
         """Answer no more until the client has taken what there is."""
@@ -356,11 +371,17 @@ class Connection(asyncio.Protocol):
                 break
             self.missing = 0
             self.position = end
-            answer = listener.respond(bytes(data[body:end]), self.address)
+            request = bytes(data[body:end])
+            answer = listener.respond(request, self.address)
             if not isinstance(answer, bytes):
                 self.began = None
                 self.task = asyncio.ensure_future(answer, loop=self.loop)
                 self.task.add_done_callback(self.answered)
+                del data
+                if self.position == len(self.data):
+                    self.data, self.position = b"", 0  # the worker has what it needs
+                self.working = memory_of(request)
+                self.hold()
                 return
             self.send(answer)
             if self.position < len(self.data) and self.loop.time() > until:
@@ -374,7 +395,7 @@ class Connection(asyncio.Protocol):
 
     def answered(self, task: "asyncio.Future[bytes]") -> None:
         """Send the answer of a request that took longer, and turn to the next one."""
-        self.task = None
+        self.task, self.working = None, 0
         if task.cancelled() or self.transport.is_closing():
             return
         if task.exception() is not None:
@@ -398,7 +419,7 @@ class Connection(asyncio.Protocol):
         if len(body) > PIECE or not isinstance(body, bytes):
             self.transport.write(head)
             self.rest = pieces_of(body)
-            self.rest_size = len(body) if isinstance(body, bytes) else 0
+            self.rest_size = answer_memory(body)
             self.send_rest()
         elif len(body) < LARGE:
             self.transport.write(head + body)
@@ -419,7 +440,8 @@ class Connection(asyncio.Protocol):
             if piece is None:
                 self.rest, self.rest_size = None, 0
             else:
-                self.rest_size = max(self.rest_size - len(piece), 0)
+                if isinstance(piece, memoryview):  # not of a file
+                    self.rest_size -= len(piece)
                 self.transport.write(piece)
 
     def unsent(self) -> int:
@@ -451,12 +473,11 @@ class Connection(asyncio.Protocol):
 
     def pass_on(self, data: bytes) -> None:
         """Give bytes to the delegate, and set the clock of what is unfinished."""
-        self.listener.hold(self, self.held + len(data))
         if self.frames is not None:
             self.frames.feed(data, self.loop.time())
-            if self.frames.began is None:
-                self.listener.hold(self, self.working)
+            self.hold()
         else:
+            self.listener.hold(self, self.held + PAGE_COPIES * len(data))
             if not self.is_serving and self.began is None:
                 self.began = self.loop.time()
                 self.early = bytearray()
@@ -467,6 +488,10 @@ class Connection(asyncio.Protocol):
     def request_began(self) -> None:
         """The delegate has a whole head."""
         self.is_serving, self.began = True, None
+
+    def request_came(self, body: bytes) -> None:
+        """The delegate has the whole body."""
+        self.listener.hold(self, memory_of(body))
 
     def request_ended(self) -> None:
         """The delegate has answered."""
@@ -487,17 +512,33 @@ class Connection(asyncio.Protocol):
         self.frames.feed(bytes(self.early.partition(HEAD_END)[2]), self.loop.time())
         self.early = bytearray()
 
-    def message_began(self, size: int) -> None:
-        """Work on a message of a WebSocket begins: its bytes are held until `message_ended`."""
-        self.working += size
-        if not self.closing:
-            self.listener.hold(self, self.held + size)
+    def message_began(self, message: bytes) -> int:
+        """Work on a message of a WebSocket begins; the memory that it has until `message_ended`."""
+        memory = memory_of(message)
+        self.working += memory
+        self.message_taken(message)
+        return memory
 
-    def message_ended(self, size: int) -> None:
+    def message_taken(self, message: bytes) -> None:
+        """A message of a WebSocket waits no more."""
+        self.taken += len(message)
+        self.hold()
+
+    def message_ended(self, memory: int) -> None:
         """A message of a WebSocket is answered."""
-        self.working -= size
-        if not self.closing:
-            self.listener.hold(self, max(self.held - size, self.working))
+        self.working -= memory
+        self.hold()
+
+    # --- memory ---
+
+    def hold(self) -> None:
+        """Count the memory of what has come and is not answered."""
+        if self.closing:
+            return
+        waiting = len(self.data) - self.position
+        if self.frames is not None:
+            waiting += self.frames.payload - self.taken
+        self.listener.hold(self, self.working + waiting)
 
     # --- the end ---
 
@@ -505,11 +546,13 @@ class Connection(asyncio.Protocol):
         """Note whether a request is unfinished, and since when."""
         now = self.loop.time()
         if self.position == len(self.data):
+            self.data, self.position = b"", 0  # it is answered
             self.heard, self.began = now, None
+            if not self.held:
+                return
         elif self.began is None:
             self.began = now
-        if self.held:
-            self.listener.hold(self, 0)
+        self.hold()
 
     def check_clocks(self, now: float) -> None:
         """End a client that is silent, sends a request too slowly, or does not read its answer."""

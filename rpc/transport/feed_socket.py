@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from aiohttp import WSCloseCode, web
 
+from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.connection import connection_of
 from fastevm.rpc.transport.routes import EARLY_FRAMES
 from fastevm.sync import SlowReader
@@ -16,10 +17,11 @@ SEND_SECONDS: Final = 10.0  # that one frame may take; more means that nobody re
 
 
 class FeedRoute:
-    """GET ``/feed``; with ``?compress=br`` frames are binary."""
+    """GET ``/feed``; with ``?compress=br``, or where the hub says so, frames are binary."""
 
-    def __init__(self, hub: Any) -> None:
+    def __init__(self, hub: Any, limits: Limits) -> None:
         self.hub = hub
+        self.limits = limits
         self._sockets: set[web.WebSocketResponse] = set()
 
     def serve(self, app: web.Application) -> None:
@@ -33,12 +35,16 @@ class FeedRoute:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Send every slice from now on until the reader leaves or falls behind."""
-        packed = request.query.get("compress") == "br"
+        packed = self.hub.always_packed or request.query.get("compress") == "br"
         connection = connection_of(request)
         if connection is not None and not connection.may_become_socket():
             return web.Response(status=400, text=f"{EARLY_FRAMES}\n")
         try:
-            reader = self.hub.open()
+            reader = self.hub.open(
+                request.remote or "",
+                limit=self.limits.feed_readers,
+                address_limit=self.limits.address_feed_readers,
+            )
         except ConnectionRefusedError as error:
             return web.Response(status=429, text=f"{error}\n")
         socket = web.WebSocketResponse(
@@ -51,8 +57,10 @@ class FeedRoute:
             self._sockets.add(socket)
             sender = asyncio.create_task(_send(socket, reader, packed=packed))
             try:
-                async for _ in socket:
-                    pass  # readers have nothing to say; pings and the end are seen here
+                async for message in socket:  # readers have nothing to say
+                    if connection is not None:
+                        data = message.data
+                        connection.message_taken(data.encode() if isinstance(data, str) else data)
             finally:
                 sender.cancel()
                 with contextlib.suppress(asyncio.CancelledError):

@@ -17,7 +17,7 @@ class FrameClock:
     Whole pings and pongs in between change nothing.
     """
 
-    __slots__ = ("_frame", "_head", "_is_control", "_is_final", "_message", "_rest")
+    __slots__ = ("_frame", "_head", "_is_control", "_is_final", "_message", "_rest", "payload")
 
     def __init__(self) -> None:
         self._message: float | None = None  # when the first frame of an unfinished message came
@@ -25,6 +25,7 @@ class FrameClock:
         self._head = b""  # of a frame, as far as it came
         self._rest = 0  # bytes of the frame's payload that are to come
         self._is_control = self._is_final = False
+        self.payload = 0  # bytes of messages that have come
 
     @property
     def began(self) -> float | None:
@@ -39,6 +40,8 @@ class FrameClock:
                 taken = min(self._rest, len(data) - at)
                 self._rest -= taken
                 at += taken
+                if not self._is_control:
+                    self.payload += taken
                 if not self._rest:
                     self._end_frame()
                 continue

@@ -19,7 +19,7 @@ from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.memory import keep_freed_memory
-from fastevm.rpc.methods.pool import FORWARDING
+from fastevm.rpc.methods.pool import FORWARDING, MINING
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
@@ -98,6 +98,7 @@ class Server:
             limit=self.limits.filters,
             lifetime=self.limits.filter_time,
             client_limit=self.limits.client_filters,
+            room=self.hub.room,
         )
         self.trace_room = SpoolRoom(self.limits.traces_size)
         self.metrics_listener = metrics_listener
@@ -185,6 +186,8 @@ class Server:
         methods: Mapping[str, Method] = METHODS
         if self.node.forwards:
             methods = {**METHODS, **FORWARDING}
+        elif self.node.mines_at_once:
+            methods = {**METHODS, **MINING}
         if not known_namespaces() <= namespaces:
             methods = {n: m for n, m in methods.items() if namespace_of(n) in namespaces}
         return Dispatcher(context, self.workers, self.metrics, methods)

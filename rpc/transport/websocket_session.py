@@ -14,6 +14,7 @@ from fastevm.rpc.dispatch.long_answer import LongAnswer
 from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.subscriptions.topics import Topic
+from fastevm.rpc.subscriptions.watch_room import WATCH_SIZE
 from fastevm.rpc.transport.connection import Connection
 from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
 
@@ -136,6 +137,7 @@ class Session:
         """Make a subscription that does not run yet."""
         if len(self.subscriptions) >= self.limits.subscriptions:
             raise RpcError("too_many_subscriptions", limit=self.limits.subscriptions)
+        self.hub.room.take(self.client, WATCH_SIZE + topic.memory)
         subscription = Subscription(self, topic)
         self.subscriptions[subscription.id] = subscription
         return subscription
@@ -150,7 +152,8 @@ class Session:
 
     def forget(self, subscription: Subscription) -> None:
         """Drop a subscription without a word."""
-        self.subscriptions.pop(subscription.id, None)
+        if self.subscriptions.pop(subscription.id, None) is not None:
+            self.hub.room.give_back(self.client, WATCH_SIZE + subscription.topic.memory)
         self.hub.unsubscribe(subscription.topic, subscription)
 
     async def _read(self) -> None:
@@ -162,16 +165,16 @@ class Session:
             task = asyncio.create_task(self._answer(body))
             self._tasks.add(task)
             task.add_done_callback(self._answered)
-            self._count(task, len(body))
+            self._count(task, body)
             if len(body) > LARGE_MESSAGE:
                 await asyncio.wait((task,))
 
-    def _count(self, task: "asyncio.Task[None]", size: int) -> None:
+    def _count(self, task: "asyncio.Task[None]", body: bytes) -> None:
         """Let the connection hold a message until its task is done."""
         connection = self.connection
         if connection is not None:
-            connection.message_began(size)
-            task.add_done_callback(lambda _: connection.message_ended(size))
+            memory = connection.message_began(body)
+            task.add_done_callback(lambda _: connection.message_ended(memory))
 
     async def _answer(self, body: bytes) -> None:
         request = SessionRequest(self)
@@ -189,8 +192,8 @@ class Session:
         request.begin()
 
     async def _whole(self, answer: LongAnswer) -> bytes:
-        """A long answer as one message, or the error that it is too large for one."""
-        if len(answer) > self.limits.batch_response_size:
+        """A long answer as one message; the error that it is too large, if a file has it."""
+        if answer.is_spooled and len(answer) > self.limits.batch_response_size:
             error = wire_error(RpcError("response_too_large"), self.dispatcher.context.dialect)
             return encode_error(answer.id, error)
         return await asyncio.to_thread(answer.read)

@@ -26,7 +26,7 @@ from tests.metamorphic.relations import broken_relation
 from .cases import FORKS, Case, make_case
 from .judge import KNOWN, Verdict, judge, judge_all
 from .minimise import minimise
-from .peers import PEERS, Peer
+from .peers import Peer
 
 CORPUS = Path(__file__).parent / "corpus"
 # Cases per turn: each peer gets about a second.
@@ -130,7 +130,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None, help="first seed (default: a fresh one)")
-    parser.add_argument("--peers", default=",".join((*PEERS, SELF)))
+    parser.add_argument("--peers", default=",".join((*KNOWN, SELF)))
     options = parser.parse_args()
     seed = random.SystemRandom().getrandbits(48) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)

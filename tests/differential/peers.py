@@ -17,6 +17,7 @@ PEERS = {
     "eels": (".venv-eels", "eels.py"),
     "py-evm": (".venv-py-evm", "py_evm.py"),
     "pyrevm": (".venv-pyrevm", "revm.py"),
+    "op-stack": (".venv-eels", "op_stack.py"),
 }
 
 

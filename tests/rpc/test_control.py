@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
-from fastevm.node import Mining, dev_node
+from fastevm.execution.transaction import Transaction
+from fastevm.node import Mining, Node, dev_node
 from fastevm.wire.text.hex import hex_bytes
 
-from .test_dev_node import RECEIVER, SENDER, Client
+from .simulating import sent, wait_for_rest, wait_until
+from .test_dev_node import CHAIN_ID, RECEIVER, SENDER, Client
 
 
 @pytest.fixture
@@ -133,3 +135,46 @@ def test_control_that_waits_for_the_builder_leaves_a_worker_free() -> None:
             assert not any(one.done() for one in waiting)
         for one in waiting:
             assert one.result(timeout=5)
+
+
+def payments(node: Node, count: int) -> list[str]:
+    """Raw transactions of the first account, by nonce."""
+    to = bytes.fromhex(RECEIVER[2:])
+    prices = {"max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 1}
+    made = (
+        Transaction.build(to=to, gas_limit=21_000, chain_id=CHAIN_ID, nonce=nonce, **prices)
+        for nonce in range(count)
+    )
+    return [hex_bytes(one.sign(node.accounts[0].private_key).raw) for one in made]
+
+
+@pytest.mark.parametrize("method", ["eth_sendRawTransaction", "eth_sendRawTransactionSync"])
+def test_transactions_that_wait_for_their_block_leave_a_worker_free(method: str) -> None:
+    node = dev_node(mining=Mining.INSTANT)
+    account = hex_bytes(node.accounts[0].address)
+    with ServerThread(node) as server, ThreadPoolExecutor() as pool:
+        raws = payments(node, server.server.workers.threads)
+        clients = [Client(server.url("preconf")) for _ in raws]
+        client = Client(server.url("preconf"))
+        with node.producer.lock:  # as a request for many blocks holds it
+            waiting = [
+                pool.submit(one.result, method, raw) for one, raw in zip(clients, raws, strict=True)
+            ]
+            time.sleep(0.2)
+            assert client.result("eth_getProof", account, [], "latest")["address"] == account
+            assert not any(one.done() for one in waiting)
+        for one in waiting:
+            assert one.result(timeout=5)
+        assert node.chain.head.number == len(raws)
+
+
+def test_mining_ends_with_its_connection() -> None:
+    node = dev_node(mining=Mining.MANUAL)
+    with ServerThread(node) as server:
+        with sent(server, "anvil_mine", [10_000]):
+            wait_until(server, 1)
+            while not node.chain.head.number:
+                time.sleep(0.001)
+        wait_until(server, 0)
+        wait_for_rest(server)
+        assert node.chain.head.number < 9_000

@@ -1,7 +1,8 @@
 """Compiles the contracts: ``python -m fastevm.payments.contracts.build`` writes the artifacts.
 
-The compiler is the npm package ``solc`` at a pinned version, installed into a directory that is
-gone afterwards; artifacts hold no metadata hash, so that equal sources give equal bytes anywhere.
+Besides those of payments these are the predeploys of OP-stack development chains. The compiler is
+the npm package ``solc`` at a pinned version, installed into a directory that is gone afterwards;
+artifacts hold no metadata hash, so that equal sources give equal bytes anywhere.
 """
 
 import argparse
@@ -16,8 +17,9 @@ from typing import Any
 from fastevm.payments.contracts import CONTRACTS
 
 HERE = Path(__file__).parent
-SOURCES = HERE / "sources"
-ARTIFACTS = HERE / "artifacts"
+PREDEPLOYS = HERE.parents[1] / "node" / "op_stack"
+# A folder of sources and artifacts -> the contracts that can be deployed.
+FOLDERS = {HERE: CONTRACTS, PREDEPLOYS: ("L1Block", "GasPriceOracle")}
 
 COMPILER = "0.8.30"
 # The oldest rules that chains of today all have: the code runs on every fork since the Merge.
@@ -36,9 +38,10 @@ class InstallError(BuildError):
 
 def standard_input() -> dict[str, Any]:
     """The sources and settings in solc's standard JSON."""
+    paths = [path for folder in FOLDERS for path in sorted(folder.glob("sources/*.sol"))]
     return {
         "language": "Solidity",
-        "sources": {p.name: {"content": p.read_text()} for p in sorted(SOURCES.glob("*.sol"))},
+        "sources": {path.name: {"content": path.read_text()} for path in paths},
         "settings": {
             "evmVersion": EVM_VERSION,
             "optimizer": {"enabled": True, "runs": OPTIMIZER_RUNS},
@@ -85,7 +88,7 @@ def compiled() -> dict[str, dict[str, Any]]:
         name: artifact_of(name, source, unit[name])
         for source, unit in output["contracts"].items()
         for name in unit
-        if name in CONTRACTS
+        if name in placed()
     }
 
 
@@ -101,9 +104,18 @@ def artifact_of(name: str, source: str, unit: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def placed() -> dict[str, Path]:
+    """Name of a contract -> where its artifact belongs."""
+    return {
+        name: folder / "artifacts" / f"{name}.json"
+        for folder, names in FOLDERS.items()
+        for name in names
+    }
+
+
 def stored(name: str) -> Any:
     """The artifact in the tree, or None."""
-    path = ARTIFACTS / f"{name}.json"
+    path = placed()[name]
     return json.loads(path.read_text()) if path.exists() else None
 
 
@@ -118,12 +130,11 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     stale = [name for name, artifact in artifacts.items() if artifact != stored(name)]
-    ARTIFACTS.mkdir(exist_ok=True)
     for name in stale:
         print(f"{name}: {'stale' if check else 'written'}")
         if not check:
             text = json.dumps(artifacts[name], indent=1) + "\n"
-            (ARTIFACTS / f"{name}.json").write_text(text)
+            placed()[name].write_text(text)
     return 1 if check and stale else 0
 
 

@@ -9,11 +9,16 @@ Sources: the eth_simulateV1 specification of execution-apis, and go-ethereum whe
 
 from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport uint8_t, uint32_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 
 from fastevm.execution.block_executor cimport executor_free, executor_new, executor_transact
-from fastevm.execution.header cimport EMPTY_ROOT, NO_REQUESTS_HASH, header_append
+from fastevm.execution.header cimport (
+    EMPTY_ROOT,
+    FEE_PARAMETERS_SIZE,
+    NO_REQUESTS_HASH,
+    header_append,
+)
 from fastevm.execution.receipts cimport (
     receipts_bloom,
     receipts_clear,
@@ -102,6 +107,7 @@ cdef void simulation_options(TxOptions* options, bint validation) noexcept nogil
     options.skip_gas_cap = True
     options.skip_block_gas = True
     options.fees_optional = not validation
+    options.skip_l1_fee = True
 
 
 cdef class Chain:
@@ -227,7 +233,7 @@ cdef class Chain:
         cdef uint64_t target = s.blob_target * s.blob_gas_per_blob
         if not self.fees_known:
             if (self.plan.validation and s.has_base_fee) or (
-                s.has_blobs and parent.excess_blob_gas + parent.blob_gas_used >= target
+                s.accepts_blobs and parent.excess_blob_gas + parent.blob_gas_used >= target
             ):
                 return CHAIN_NEEDS_FEES
             word_set(&block.blob_base_fee, s.blob_min_base_fee if s.has_blobs else 0)
@@ -253,6 +259,9 @@ cdef class Chain:
         h.timestamp = block.time
         h.coinbase = parent.coinbase
         h.gas_limit = parent.gas_limit
+        if s.fee_parameters_version != 0:
+            memcpy(h.extra_data, parent.extra_data, FEE_PARAMETERS_SIZE)
+            h.extra_data_size = parent.extra_data_size
         if not self.is_merged:
             word_copy(&h.difficulty, &parent.difficulty)
         h.withdrawals_root = EMPTY_ROOT
@@ -462,8 +471,8 @@ cdef class Chain:
                     outcome = system_credit(self.b.world, &item.address, &item.amount)
         if outcome >= SYSTEM_NEEDS_STATE:
             return self.halt_of(outcome)
-        self.stage = ASKING_QUEUES if rules.schedule.has_requests else HASHING
-        self.block_has_deposits = rules.schedule.has_requests and self.has_deposits()
+        self.stage = ASKING_QUEUES if rules.schedule.collects_requests else HASHING
+        self.block_has_deposits = rules.schedule.collects_requests and self.has_deposits()
         return CHAIN_NEEDS_DEPOSITS if self.block_has_deposits else CHAIN_DONE
 
     cdef bint has_deposits(self) noexcept nogil:

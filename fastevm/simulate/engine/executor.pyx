@@ -6,7 +6,7 @@ states, requests of a block, what a caller asks for beyond the standard.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport UINT64_MAX, uint64_t
+from libc.stdint cimport UINT64_MAX, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from types import SimpleNamespace
@@ -37,7 +37,7 @@ from fastevm.simulate.engine.chain cimport (
     Halt,
     simulation_options,
 )
-from fastevm.execution.header cimport HeaderFields
+from fastevm.execution.header cimport FEE_PARAMETERS_SIZE, HeaderFields
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.simulate.engine.account_changes cimport AccountsBefore
 from fastevm.simulate.engine.plan cimport Plan
@@ -58,6 +58,7 @@ from fastevm.state.world cimport LogRecord
 
 from fastevm.errors import InvalidBlock
 from fastevm.execution.fees import blob_base_fee, next_base_fee, next_excess_blob_gas
+from fastevm.execution.predeploys import message_passer_root
 from fastevm.execution.requests import (
     CONSOLIDATION_REQUEST,
     DEPOSIT_REQUEST,
@@ -205,6 +206,13 @@ cdef class ChainExecutor(Chain):
         self.base.gas_used = header.gas_used
         self.base.blob_gas_used = header.blob_gas_used or 0
         self.base.excess_blob_gas = header.excess_blob_gas or 0
+        self.base.extra_data_size = 0
+        if 0 < len(header.extra_data) <= FEE_PARAMETERS_SIZE:
+            self.base.extra_data_size = <uint32_t>len(header.extra_data)
+            memcpy(
+                self.base.extra_data, PyBytes_AS_STRING(header.extra_data),
+                self.base.extra_data_size,
+            )
         return 0
 
     cdef int read_hashes(self, bytes known) except -1:
@@ -321,6 +329,7 @@ cdef class ChainExecutor(Chain):
                     word_to_int(&above.base_fee_per_gas) if above.has_base_fee else None
                 ),
                 excess_blob_gas=above.excess_blob_gas, blob_gas_used=above.blob_gas_used,
+                extra_data=above.extra_data[:above.extra_data_size],
             )
         if schedule.c.has_blobs:
             excess = next_excess_blob_gas(parent, schedule)
@@ -428,6 +437,9 @@ cdef class ChainExecutor(Chain):
         self.layer = self.layer.commit(self.b.world)
         root = self.layer.state_root()
         memcpy(self.block(self.at).header.state_root.b, PyBytes_AS_STRING(root), 32)
+        if self.rules_of(self.block(self.at)).schedule.commits_to_withdrawals:
+            root = message_passer_root(self.layer)
+            memcpy(self.block(self.at).header.withdrawals_root.b, PyBytes_AS_STRING(root), 32)
         return 0
 
     cdef int renew_world(self) except -1:

@@ -36,6 +36,7 @@ cdef object header_value(const HeaderFields* h):
         gas_limit=h.gas_limit,
         gas_used=h.gas_used,
         timestamp=h.timestamp,
+        extra_data=h.extra_data[:h.extra_data_size],
         mix_hash=h.mix_hash.b[:32],
         base_fee_per_gas=word_to_int(&h.base_fee_per_gas) if h.has_base_fee else None,
         withdrawals_root=h.withdrawals_root.b[:32] if h.has_withdrawals else None,

@@ -48,6 +48,9 @@ cdef void json_hex_word(JsonText* t, const Word* value) noexcept nogil       # a
 # Text, escaped and quoted. What is no UTF-8 becomes U+FFFD, as Python's "replace" does it.
 cdef void json_string(JsonText* t, const uint8_t* text, size_t size) noexcept nogil
 
-# The text as a bytes object; the memory is given back. MemoryError if it starved.
+# The text as a bytes object. A long one is copied without the GIL. MemoryError if it starved.
+cdef bytes json_bytes(const JsonText* t)
+
+# The same; the memory is given back.
 cdef bytes json_take(JsonText* t)
 cdef void json_free(JsonText* t) noexcept nogil

@@ -1,8 +1,8 @@
 """JSON text written piece by piece: numbers, hex, strings (RFC 8259) into one growing buffer."""
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport SIZE_MAX
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from fastevm.primitives.buffer cimport buffer_free, buffer_reserve
 from fastevm.wire.text.hex cimport hex_encode
@@ -15,6 +15,7 @@ cdef enum:
     WORD_DIGITS = 64          # of a 256-bit word
     ESCAPED = 6               # the longest form of a control character, \u001f
     REPLACEMENT_SIZE = 3      # of U+FFFD in UTF-8
+    LARGE_TEXT = 65_536       # bytes; a larger text is copied without the GIL
 
 cdef const char* DIGITS = "0123456789abcdef"
 cdef const char* REPLACEMENT = "\xef\xbf\xbd"
@@ -194,11 +195,23 @@ cdef void json_string(JsonText* t, const uint8_t* text, size_t size) noexcept no
 
 # --- the end ---
 
+cdef bytes json_bytes(const JsonText* t):
+    cdef bytes text
+    cdef char* to
+    if t.starved:
+        raise MemoryError
+    if t.out.size <= LARGE_TEXT:
+        return PyBytes_FromStringAndSize(<char*>t.out.bytes, <Py_ssize_t>t.out.size)
+    text = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>t.out.size)
+    to = PyBytes_AS_STRING(text)
+    with nogil:  # nobody else has the object yet
+        memcpy(to, t.out.bytes, t.out.size)
+    return text
+
+
 cdef bytes json_take(JsonText* t):
     try:
-        if t.starved:
-            raise MemoryError
-        return PyBytes_FromStringAndSize(<char*>t.out.bytes, <Py_ssize_t>t.out.size)
+        return json_bytes(t)
     finally:
         json_free(t)
 

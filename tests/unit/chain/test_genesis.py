@@ -3,7 +3,10 @@
 import json
 
 import pytest
+import rlp
+from trie import HexaryTrie
 
+from fastevm import chains, keccak256
 from fastevm.chain.config import DAO_EXTRA_DATA, MAINNET_CONFIG, ChainConfig
 from fastevm.chain.genesis import genesis_block, genesis_state
 from fastevm.execution.requests import requests_hash
@@ -143,3 +146,17 @@ def test_ten_blocks_from_the_dao_fork_on_carry_its_mark():
     marked = [n for n in range(1_919_990, 1_920_020) if MAINNET_CONFIG.extra_data_at(n)]
     assert marked == list(range(1_920_000, 1_920_010))
     assert MAINNET_CONFIG.extra_data_at(1_920_000) == DAO_EXTRA_DATA
+
+
+def test_a_genesis_under_isthmus_commits_to_the_withdrawals_that_wait():
+    chain = chains.find("unichain-sepolia")
+    genesis = chain.genesis()
+    genesis["config"] |= dict.fromkeys(("holoceneTime", "isthmusTime"), 0)
+    genesis["extraData"] = "0x000000003200000006"
+    header = genesis_block(genesis)[0].header
+    storage = HexaryTrie({})
+    for slot, value in genesis["alloc"]["42" + "00" * 18 + "16"]["storage"].items():
+        key = keccak256(bytes.fromhex(slot.removeprefix("0x").rjust(64, "0")))
+        storage[key] = rlp.encode(int(value, 16))
+    assert header.withdrawals_root == storage.root_hash != EMPTY_ROOT
+    assert header.requests_hash == requests_hash(())

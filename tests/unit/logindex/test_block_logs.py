@@ -1,5 +1,9 @@
 """Packed logs: every filter selects just what looking at each log would select."""
 
+import sys
+import threading
+import time
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +19,7 @@ ADDRESSES = [bytes([n]) * 20 for n in range(6)]
 # addresses are often topics as well
 TOPICS = [bytes(12) + address for address in ADDRESSES[:3]] + [b"\xff" * 32]
 HASH = b"\x33" * 32
+SWITCH_SECONDS = 0.0001
 
 
 def packed(*logs_of_transactions: list[Log], number: int = 5) -> BlockLogs:
@@ -111,3 +116,37 @@ def test_a_filter_of_another_shape_is_refused() -> None:
         LogQuery([], [[b"\x01" * 31]])
     with pytest.raises(ValueError):
         LogQuery([], [[]] * 5)
+
+
+def turns_beside(call: Callable[[], object]) -> int:
+    """How often this thread waited for the GIL while another one made the call."""
+    done = threading.Event()
+
+    def work() -> None:
+        call()
+        done.set()
+
+    worker, turns = threading.Thread(target=work), 0
+    worker.start()
+    last = time.perf_counter()
+    while not done.is_set():
+        now = time.perf_counter()
+        turns += now - last > SWITCH_SECONDS / 5
+        last = now
+    worker.join()
+    return turns
+
+
+def test_packing_many_logs_lets_other_threads_run() -> None:
+    receipts = [receipt([Log(ADDRESSES[0], (TOPICS[0],), bytes(32))] * 100_000)]
+    transactions = [SimpleNamespace(hash=bytes(32))]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        # 4 to 8 turns if it keeps the GIL; on a busy machine this thread misses some of its turns.
+        assert any(
+            turns_beside(lambda: BlockLogs(5, 10, HASH, transactions, receipts)) > 16
+            for _ in range(100)
+        )
+    finally:
+        sys.setswitchinterval(interval)

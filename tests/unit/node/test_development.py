@@ -1,7 +1,9 @@
 """What a developer may do to a chain: time, accounts and heads move, promises stay."""
 
+import asyncio
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -261,6 +263,39 @@ def test_the_latest_clock_still_builds_blocks(living: Node) -> None:
     control(living).mine(3)
     assert living.chain.head.header.timestamp >= MAX_TIMESTAMP
     assert not living.metrics().get("slice_failures_total")
+
+
+def test_blocks_are_mined_on_after_the_latest_clock(node: Node) -> None:
+    control(node).set_next_timestamp(MAX_TIMESTAMP)
+    for count in (1, 1, 2):
+        control(node).mine(count)
+    assert timestamps(node) == [MAX_TIMESTAMP + after for after in range(4)]
+    with pytest.raises(ValueError, match="limit"):
+        control(node).mine(2, interval=60)
+    control(node).mine()
+
+
+def test_mining_ends_when_nobody_waits_for_it(node: Node) -> None:
+    made = control(node).mine(MAX_MINED, is_stopped=lambda: node.chain.head.number == 5)
+    assert len(made) == 5
+    assert len(control(node).mine(2)) == 2
+
+
+def test_a_node_that_stops_ends_its_mining_first(tmp_path: Path) -> None:
+    def begin() -> Node:
+        return dev_node(accounts=1, mining=Mining.MANUAL, directory=DataDirectory(tmp_path))
+
+    node = begin()
+    with ThreadPoolExecutor(1) as pool:
+        mining = pool.submit(control(node).mine, MAX_MINED)
+        while node.chain.head.number < 10:
+            time.sleep(0.001)
+        asyncio.run(node.stop())
+        made = mining.result(timeout=1)
+    assert 10 <= len(made) < MAX_MINED
+    again = begin()
+    assert again.chain.head.hash == made[-1].hash
+    again.directory.close()
 
 
 def test_a_genesis_beyond_the_limit_is_refused() -> None:

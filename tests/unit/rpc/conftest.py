@@ -10,6 +10,7 @@ from fastevm.logindex import LogIndex
 from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
+from fastevm.rpc.dispatch.long_answer import pieces_of
 from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
@@ -49,7 +50,7 @@ class Caller:
     async def send(self, body: bytes | str) -> Any:
         """Return the parsed answer to a raw body, None if there is no answer."""
         raw = body.encode() if isinstance(body, str) else body
-        answer = await self.dispatcher.answer(raw)
+        answer = b"".join(pieces_of(await self.dispatcher.answer(raw)))
         return json.loads(answer) if answer else None
 
     async def ask(self, method: str, *params: Any) -> Any:

@@ -38,6 +38,9 @@ def recorded_blocks() -> list[Block]:
     return blocks
 
 
+ETHEREUM = {"has_base_fee": 0, "has_blobs": 0, "has_deposits": 0, "has_fee_vaults": 0}
+
+
 @dataclass
 class FakeChain:
     """Blocks by number and hash; layers and receipts where the test gives them."""
@@ -48,7 +51,7 @@ class FakeChain:
     side_blocks: list[Block] = field(default_factory=list)
     amendments: int = 0
     listeners: list[Callable[[Any], None]] = field(default_factory=list)
-    rules: Mapping[str, Any] = field(default_factory=lambda: {"has_base_fee": 0, "has_blobs": 0})
+    rules: Mapping[str, Any] = field(default_factory=lambda: ETHEREUM)
 
     @property
     def head(self) -> Block:
@@ -185,9 +188,11 @@ class FakeNode:
     fee_cap: int = 10**18
     slice_cadence_ms: int | None = None
     submits_at_once: bool = True
+    mines_at_once: bool = False
     forwards: bool = False
     sync_state: tuple[int, int, int] | None = None
     upstream_age: float | None = None
+    unverified: tuple[str, ...] | None = None
     building_fails: bool = False
     development: Any | None = None
     slice_listeners: list[Callable[[Any, int], None]] = field(default_factory=list)

@@ -2,11 +2,13 @@
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fastevm import chains
 from fastevm.node import Mining, dev_node
 from fastevm.node.from_genesis import dev_genesis
 from fastevm.rpc import command
@@ -140,3 +142,39 @@ def test_a_limit_is_a_number_of_at_least_one(text: str, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         parsed(f"--max-logs={text}")
     assert f"{text!r} is no number of at least 1" in capsys.readouterr().err
+
+
+def test_a_chain_by_name_is_the_published_one() -> None:
+    node = node_of("--chain", "Unichain-Sepolia", "--quiet")
+    chain = chains.find("unichain-sepolia")
+    assert node.chain.genesis.hash == chain.genesis_hash
+    expected = chain.config()
+    assert replace(node.config, activations=expected.activations) == expected
+    assert node.mining is Mining.NEVER
+
+
+def test_a_chain_by_name_takes_its_state_from_a_file_too(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    genesis = {**chains.find("hoodi").genesis(), "config": None}
+    path = tmp_path / "hoodi.json"
+    path.write_text(json.dumps(genesis))
+    node = node_of("--chain", "hoodi", "--genesis", str(path))
+    assert node.chain.genesis.hash == chains.find("hoodi").genesis_hash
+    assert command.run(parsed("--chain", "hoodi", "--genesis", files["one"])) == 1
+    assert "genesis: expected the block 0xbbe31286" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("optimism", "OP Mainnet has no genesis file: its rules begin at block 105235063"),
+        ("celo", "Celo has no genesis file: it pays gas in tokens of its own"),
+        ("otpimism", "unknown chain 'otpimism'; known are ethereum, sepolia"),
+    ],
+)
+def test_a_chain_that_cannot_be_begun_is_refused(
+    name: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.run(parsed("--chain", name)) == 1
+    assert words in capsys.readouterr().err

@@ -4,6 +4,8 @@ import pytest
 
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.execution.transaction import Transaction
+from fastevm.rpc.dispatch.long_answer import PIECE, LongAnswer
+from fastevm.rpc.methods.pool import pool_content
 
 from .conftest import MakeCaller
 from .fakes import FakeNode, chain_of
@@ -78,6 +80,26 @@ async def test_the_content_is_keyed_by_checksummed_sender_and_nonce(
     assert [pooled[name] for name in places] == [None] * 4
     assert pooled["gasPrice"] == "0x7"
     assert content["queued"][sender]["12"]["gasPrice"] == "0x9"
+
+
+async def test_a_large_pool_is_told_in_parts(make_caller: MakeCaller, node: FakeNode) -> None:
+    waiting = {
+        nonce: Transaction.build(
+            sender=A, gas_price=7, gas_limit=9**9, to=A, nonce=nonce, data=bytes(16_384)
+        )
+        for nonce in range(100)
+    }
+    node.pool.waiting[A] = waiting
+    caller = make_caller(node)
+    content = await caller.result("txpool_content")
+    assert next(iter(content["pending"].values()))["3"]["gasPrice"] == "0x7"
+    queued = content["queued"]["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"]
+    assert {name: one["input"] for name, one in queued.items()} == {
+        str(nonce): "0x" + "00" * 16_384 for nonce in waiting
+    }
+    answer = pool_content(caller.context)
+    assert isinstance(answer, LongAnswer)
+    assert max(len(piece) for piece in answer.parts) < 2 * PIECE
 
 
 async def test_the_content_of_one_sender(make_caller: MakeCaller, node: FakeNode) -> None:

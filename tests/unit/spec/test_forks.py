@@ -73,6 +73,25 @@ REPRICED = {
 }
 
 # Parameters that change, by the fork that changes them; 0 and False before the first.
+# What no fork of Ethereum sets.
+OF_THE_OP_STACK = (
+    "bn254_pairing_max_input",
+    "bls12_g1_msm_max_input",
+    "bls12_g2_msm_max_input",
+    "bls12_pairing_max_input",
+    "l1_fee_version",
+    "operator_fee_version",
+    "fee_parameters_version",
+    "deposit_receipt_version",
+    "has_deposits",
+    "deposits_report_gas",
+    "has_fee_vaults",
+    "has_free_gas_limit",
+    "has_da_footprint",
+    "commits_to_withdrawals",
+    "has_post_exec",
+)
+
 HISTORY = {
     "sstore_dirty_cost": {"Constantinople": 200, "Petersburg": 0, "Istanbul": 800, "Berlin": 100},
     "sstore_net_metering": {"Constantinople": True, "Petersburg": False, "Istanbul": True},
@@ -166,6 +185,9 @@ HISTORY = {
     "has_beacon_root": {"Cancun": True},
     "has_history_contract": {"Prague": True},
     "has_requests": {"Prague": True},
+    "accepts_blobs": {"Cancun": True},
+    "collects_requests": {"Prague": True},
+    **{name: {} for name in OF_THE_OP_STACK},
     "max_block_rlp_size": {"Osaka": 8 * 2**20},
 }
 

@@ -13,6 +13,7 @@ from fastevm.storage import DataDirectory, Fsync, StorageError
 from fastevm.storage.data_directory import MEMBERS
 from fastevm.storage.maintenance import corrected, verify
 from fastevm.storage.record_file import CorruptFile, RecordFile, encode_record
+from fastevm.storage.state_snapshot import DEPTH
 from fastevm.types import Block
 
 from .test_data_directory import Home, payment
@@ -130,6 +131,71 @@ def test_a_file_without_a_whole_header_is_an_error_and_is_repaired_on_request(
     assert db(home, "repair") == 0
     assert home.open().chain.head.number == (0 if name == "blocks.log" else BLOCKS)
     home.close()
+
+
+@pytest.fixture
+def snapped(home: Home) -> Home:
+    """The same directory with a snapshot of block 6 that was written at block 70."""
+    node = home.open()
+    node.mine(DEPTH + 6 - BLOCKS)
+    assert node.directory.snapshotter.write()
+    node.mine(2)
+    home.close()
+    return home
+
+
+@pytest.mark.parametrize("torn", [0, 20])
+def test_a_journal_that_was_cut_at_a_record_is_not_accepted(
+    snapped: Home, torn: int, capsys: pytest.CaptureFixture
+) -> None:
+    path, before = snapped.path / "blocks.log", chain_of(snapped)
+    cut = starts(path)
+    os.truncate(path, cut[-2])  # what was added after the snapshot may be missing
+    assert chain_of(snapped) == before[:-2]
+    os.truncate(path, cut[40] + torn)
+    lost = cut[-2] - cut[40]
+    for start in range(2):
+        with pytest.raises(StorageError, match=f"lacks its last {lost - torn * (not start)} bytes"):
+            snapped.open()
+        os.truncate(path, cut[40])
+    assert db(snapped, "verify") == 1
+    assert f"the last {lost} bytes at least are missing" in capsys.readouterr().out
+    assert db(snapped, "repair") == 0
+    assert f"blocks.log: its last {lost} bytes at least are lost" in capsys.readouterr().out
+    assert db(snapped, "verify") == 0
+    assert chain_of(snapped) == before[:41]
+
+
+def test_a_torn_record_before_the_snapshot_is_told_on_the_next_start(snapped: Home) -> None:
+    path = snapped.path / "blocks.log"
+    whole = starts(path)
+    # A crash of the system may leave the length of a file and zeros in place of its content.
+    path.write_bytes(path.read_bytes()[: whole[40]].ljust(path.stat().st_size, b"\0"))
+    for _ in range(2):
+        with pytest.raises(StorageError, match="lacks its last"):
+            snapped.open()
+    assert path.stat().st_size == whole[40]
+
+
+def test_compaction_leaves_no_snapshot_of_the_longer_journal(snapped: Home) -> None:
+    node, before = snapped.open(), None
+    node.chain.set_head(node.chain.canonical_hash(node.chain.head.number - 3))
+    node.mine(6)
+    assert node.directory.snapshotter.write()
+    snapped.close()
+    before = chain_of(snapped)
+    assert db(snapped, "compact") == 0
+    assert db(snapped, "verify") == 0
+    assert chain_of(snapped) == before
+
+
+@pytest.mark.parametrize("words", [("import", "blocks.rlp"), ("export", "x.rlp"), ("compact",)])
+def test_a_missing_directory_is_not_made(tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "blocks.rlp").write_bytes(b"")
+    path = tmp_path / "nothing"
+    files = [str(tmp_path / word) for word in words[1:]]
+    assert main(["db", words[0], "--datadir", str(path), *files]) == 1
+    assert not path.exists()
 
 
 def test_an_export_overwrites_no_file(home: Home, tmp_path: Path) -> None:

@@ -60,10 +60,12 @@ class Source:
 
 
 class Sink:
-    """A node that is fed by hand."""
+    """A node that is fed by hand: the one given, else one of a development chain."""
 
-    def __init__(self) -> None:
-        self.node: Node = dev_node(accounts=3, mining=Mining.NEVER, timestamp=GENESIS_TIME)
+    def __init__(self, node: Node | None = None) -> None:
+        if node is None:
+            node = dev_node(accounts=3, mining=Mining.NEVER, timestamp=GENESIS_TIME)
+        self.node: Node = node
         self.told: list[tuple[int, int, int]] = []
         self.node.on_slice(self._told)
         self.follower = FeedFollower(

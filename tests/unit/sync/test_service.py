@@ -262,7 +262,7 @@ async def test_a_feed_that_answers_no_ping_is_connected_again(
 async def test_a_reader_that_stops_reading_is_cut_off_and_nobody_else_notices(
     publisher: Publisher,
 ) -> None:
-    slow = publisher.node.feed.open()
+    slow = publisher.node.feed.open("", limit=9, address_limit=9)
     fast = 0
     async with (
         aiohttp.ClientSession() as session,

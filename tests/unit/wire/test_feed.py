@@ -95,14 +95,16 @@ def test_what_is_decoded_encodes_to_the_same_message() -> None:
     st.integers(1, 20),
     st.lists(st.binary(max_size=40), max_size=3),
     st.one_of(st.none(), st.integers(0, 2**64 - 1)),
+    st.one_of(st.none(), st.binary(max_size=40)),
 )
-def test_any_message_survives_the_wire(number, index, transactions, blob_gas) -> None:
+def test_any_message_survives_the_wire(number, index, transactions, blob_gas, last) -> None:
     message = replace(
         decode(text(1)),
         block_number=number,
         index=index,
         transactions=tuple(transactions),
         blob_gas_used=blob_gas,
+        post_exec_tx=last,
     )
     assert decode(encode(message)) == message
     assert decode(compress(encode(message))) == message
@@ -137,9 +139,10 @@ def test_metadata_of_every_era_is_accepted(receipt: dict) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"metadata": {}}, "metadata.block_number"),
         ({"metadata": {"block_number": "0x1"}}, "metadata.block_number"),
-        ({"metadata": None}, "metadata"),
+        ({"metadata": {"block_number": 47_999_999}}, "metadata.block_number: expected 48000000"),
+        ({"diff": {**MESSAGES[0]["diff"], "withdrawals": [{}]}}, "withdrawals"),
+        ({"diff": {**MESSAGES[0]["diff"], "post_exec_tx": 7}}, "post_exec_tx"),
         ({"index": True}, "index"),
         ({"index": -1}, "index"),
         ({"index": 3}, "base"),
@@ -151,6 +154,13 @@ def test_metadata_of_every_era_is_accepted(receipt: dict) -> None:
 def test_a_bad_member_is_named(changes: dict, words: str) -> None:
     with pytest.raises(FeedError, match=words):
         decode(text(0, **changes))
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"block_number": None, "access_list": "0xc0"}])
+def test_the_base_has_the_number_where_the_metadata_does_not(metadata: Any) -> None:
+    assert decode(text(0, metadata=metadata)).block_number == 48_000_000
+    with pytest.raises(FeedError, match=r"metadata\.block_number"):
+        decode(text(1, metadata=metadata))
 
 
 @pytest.mark.parametrize("frame", ["", "[]", "{", b"\xff\xfe", b"", "null", b"\x1b\x00", "{}"])

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import tracemalloc
 from typing import Any
 
+import aiohttp
 import pytest
 
 from fastevm.bench.node.load import batch_of, http, size_of
@@ -11,13 +13,16 @@ from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.envelope import EAGER_SIZE
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import Limits
+from fastevm.rpc.log_filter import decode_filter
 from fastevm.rpc.subscriptions.changes import ChainFilter
 from fastevm.rpc.subscriptions.filters import CLIENT, Filters
+from fastevm.rpc.subscriptions.watch_room import WATCH_SIZE
 from fastevm.rpc.transport.server import Listener, Server
 from fastevm.types import Block, Log
 from fastevm.wire.client.messages import request_body
 from fastevm.wire.text.hex import hex_bytes
 
+from ....rpc.sockets import SocketClient
 from ..conftest import Caller, MakeCaller
 from ..fakes import FakeNode, FakeSimulator, chain_of
 from ..test_logs import T1, T2, A, B
@@ -259,6 +264,59 @@ async def test_filters_count_for_the_address_that_asked_wherever_they_are_made()
         refused = json.loads(await greedy.ask(batch_of([request_body("eth_newFilter", [{}])] * 11)))
         assert [one.get("error", {}).get("code") for one in refused] == [None] * 10 + [-32005]
         assert "result" in json.loads(await other.ask(request_body("eth_newBlockFilter")))
+    finally:
+        await server.stop()
+
+
+def largest_filter(number: int) -> dict[str, Any]:
+    """A filter with as many addresses and topics as it may have, all different."""
+    values = range(number * 1_000, (number + 1) * 1_000)
+    topics = [[f"0x{value:064x}" for value in values]] * 4
+    return {"address": [f"0x{value:040x}" for value in values], "topics": topics}
+
+
+def test_what_a_filter_takes_is_counted() -> None:
+    for wanted in (largest_filter(1), {"address": hex_bytes(A)}):
+        tracemalloc.start()
+        before, _ = tracemalloc.get_traced_memory()
+        found = decode_filter(wanted)
+        taken = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+        assert taken <= WATCH_SIZE + found.memory < 2 * taken + 2 * WATCH_SIZE
+
+
+async def test_the_memory_of_filters_and_subscriptions_is_bounded_together() -> None:
+    limits = Limits(watch_size=3_000_000, address_watch_size=2_000_000)
+    server = Server(
+        FakeNode(chain_of(3)), FakeSimulator(), [Listener(DIALECTS["geth"], port=0)], limits=limits
+    )
+    await server.start()
+    room = server.hub.room
+    words = "filters and subscriptions%s fill the %d bytes that they may have"
+
+    async def install(poster: Poster, number: int) -> Any:
+        return json.loads(await poster.ask(request_body("eth_newFilter", [largest_filter(number)])))
+
+    try:
+        greedy = await Poster.connect(server, "127.0.0.2")
+        ids = [(await install(greedy, number))["result"] for number in range(3)]
+        error = {"code": -32005, "message": words % (" of one address", 2_000_000)}
+        assert (await install(greedy, 4))["error"] == error
+        async with aiohttp.ClientSession() as session:
+            client = SocketClient(await session.ws_connect(server.urls[0]))
+            for number in range(2):
+                await client.result("eth_subscribe", "logs", largest_filter(number))
+            asked = ["logs", largest_filter(3)]
+            error = {"code": -32005, "message": words % ("", 3_000_000)}
+            assert (await client.ask("eth_subscribe", *asked))["error"] == error
+            dropped = json.loads(await greedy.ask(request_body("eth_uninstallFilter", [ids[0]])))
+            assert dropped["result"] is True
+            told = await client.result("eth_subscribe", *asked)
+            assert await client.result("eth_unsubscribe", told) is True
+        async with asyncio.timeout(10):
+            while "127.0.0.1" in room._by_address:
+                await asyncio.sleep(0.01)
+        assert room.used == room._by_address["127.0.0.2"] > 1_000_000
     finally:
         await server.stop()
 

@@ -3,7 +3,8 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+import tracemalloc
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import aiohttp
@@ -11,7 +12,8 @@ import pytest
 
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.rpc.dialect import DIALECTS
-from fastevm.rpc.dispatch.registry import METHODS, Method, Place
+from fastevm.rpc.dispatch.envelope import Call, parse_body, parse_params
+from fastevm.rpc.dispatch.registry import METHODS, Method, Param, Place
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport import connection as connections
 from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
@@ -165,7 +167,8 @@ async def test_answers_that_nobody_reads_are_bounded(make: Make) -> None:
     ids=["fast-path", "aiohttp", "message"],
 )
 async def test_unfinished_requests_are_bounded_together(make: Make, start: bytes) -> None:
-    server = await make(input_size=5 * MEGABYTE)
+    copies = 2 if PAGE in start else 1
+    server = await make(input_size=copies * 5 * MEGABYTE)
     http = server._open[0].http
     clients = [await connect(server) for _ in range(8)]
     for reader, writer in clients:
@@ -176,7 +179,7 @@ async def test_unfinished_requests_are_bounded_together(make: Make, start: bytes
     async with asyncio.timeout(20):
         while server.metrics.get("connections_over_budget_total") < 3:
             await asyncio.sleep(0.01)
-    assert 3 * MEGABYTE < http.held <= 5 * MEGABYTE
+    assert copies * 3 * MEGABYTE < http.held <= copies * 5 * MEGABYTE
     assert len(http.connections) <= 5
     for _, writer in clients:
         writer.transport.abort()
@@ -237,6 +240,22 @@ async def test_the_feed_takes_little_and_packs_nothing_anew(make: Make) -> None:
         assert message.data == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
 
 
+async def test_readers_of_the_feed_are_bounded_for_an_address_and_for_all(make: Make) -> None:
+    for limits, words in (
+        ({"feed_readers": 3}, "of the feed, limit 3"),
+        ({"address_feed_readers": 3}, "at one address, limit 3"),
+    ):
+        server = await make(**limits)
+        async with aiohttp.ClientSession() as session:
+            url = server.urls[0] + "/feed"
+            sockets = [await session.ws_connect(url) for _ in range(3)]
+            async with session.get(url) as response:
+                assert response.status == 429 and words in await response.text()
+            await sockets[0].close()
+            again = await session.ws_connect(url)
+            assert not again.closed
+
+
 async def test_a_socket_that_comes_before_aiohttp_is_loaded_lives(make: Make) -> None:
     server = await make(arrival_time=0.3)
     async with aiohttp.ClientSession() as session:
@@ -246,28 +265,6 @@ async def test_a_socket_that_comes_before_aiohttp_is_loaded_lives(make: Make) ->
         assert "result" in await socket.receive_json()
         assert server._open[0].http.held == 0
         await socket.close()
-
-
-async def test_messages_in_progress_are_bounded_together(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    release = threading.Event()
-    waits = Method("test_waits", lambda _: release.wait(20), (), Place.WORKER)
-    monkeypatch.setitem(METHODS, "test_waits", waits)
-    server = await make(input_size=5 * MEGABYTE)
-    http = server._open[0].http
-    message = b'{"jsonrpc":"2.0","id":1,"method":"test_waits"}' + b" " * (MEGABYTE - 100)
-    async with aiohttp.ClientSession() as session, asyncio.timeout(20):
-        sockets = [await session.ws_connect(server.urls[0]) for _ in range(8)]
-        for socket in sockets:
-            await socket.send_bytes(message)
-        while server.metrics.get("connections_over_budget_total") < 3:
-            await asyncio.sleep(0.01)
-        assert 4 * MEGABYTE < http.held <= 5 * MEGABYTE
-        release.set()
-        while http.held:
-            await asyncio.sleep(0.01)
-        assert len(server._open[0].http.connections) == 5
 
 
 async def test_what_is_answered_is_not_held(make: Make) -> None:
@@ -285,6 +282,129 @@ async def test_what_is_answered_is_not_held(make: Make) -> None:
         assert "result" in await socket.receive_json()
         assert http.held == 0
         await socket.close()
+
+
+@pytest.fixture
+def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """What calls of ``test_waits`` wait for, whatever their params."""
+    release = threading.Event()
+    params = (Param(lambda value: value, optional=True),)
+    waits = Method("test_waits", lambda *_: release.wait(20), params, Place.WORKER)
+    monkeypatch.setitem(METHODS, "test_waits", waits)
+    yield release
+    release.set()
+
+
+def waiting_call(params: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":1,"method":"test_waits","params":[%b]}' % params
+
+
+DENSE = waiting_call(b"[" + b"[[]]," * 10_000 + b"0]")
+
+
+async def held(http: connections.HttpListener, least: int) -> int:
+    """What a listener holds as soon as that is no less than ``least``."""
+    async with asyncio.timeout(10):
+        while http.held < least:
+            await asyncio.sleep(0.01)
+    return http.held
+
+
+async def test_messages_in_progress_are_bounded_together(
+    make: Make, release: threading.Event
+) -> None:
+    server = await make(input_size=15 * MEGABYTE)
+    http = server._open[0].http
+    message = waiting_call(b"1").ljust(MEGABYTE - 100)
+    async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+        sockets = [await session.ws_connect(server.urls[0]) for _ in range(8)]
+        for socket in sockets:
+            await socket.send_bytes(message)
+        while server.metrics.get("connections_over_budget_total") < 3:
+            await asyncio.sleep(0.01)
+        assert 9 * MEGABYTE < http.held <= 15 * MEGABYTE
+        release.set()
+        while http.held:
+            await asyncio.sleep(0.01)
+        assert 3 <= len(server._open[0].http.connections) <= 5
+
+
+@pytest.mark.parametrize("way", ["fast-path", "aiohttp", "message"])
+async def test_a_request_in_progress_counts_with_the_memory_that_it_takes(
+    make: Make, release: threading.Event, way: str
+) -> None:
+    server = await make()
+    http = server._open[0].http
+    reader, writer = await connect(server)
+    if way == "message":
+        writer.write(UPGRADE)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"\x81\xff" + len(DENSE).to_bytes(8, "big") + bytes(4) + DENSE)
+    else:
+        extra = PAGE if way == "aiohttp" else b""
+        writer.write(HEAD + extra + b"Content-Length: %d\r\n\r\n" % len(DENSE) + DENSE)
+    memory = connections.memory_of(DENSE)
+    assert memory > 30 * len(DENSE)
+    assert await held(http, memory) == memory
+    release.set()
+    assert b"true" in await reader.readuntil(b"}")
+    async with asyncio.timeout(10):
+        while http.held:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "unit", [b"1000", b"{}", b"[[]]", b"1.5", b'"ab"', b'{"":0}', b'{"a":{}}', b'"\xe2\x98\x83"']
+)
+def test_a_request_takes_no_more_memory_than_is_counted(unit: bytes) -> None:
+    for size in (50_000, 200_000):
+        body = waiting_call(b",".join([unit] * (size // (len(unit) + 1))))
+        tracemalloc.start()
+        call = parse_body(body, 1_000)
+        assert isinstance(call, Call)
+        params = parse_params(call.params)
+        taken, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert params and taken + 2 * len(body) < connections.memory_of(body)
+
+
+async def test_what_comes_ahead_of_an_answer_is_held(make: Make, release: threading.Event) -> None:
+    server = await make()
+    http = server._open[0].http
+    _, writer = await connect(server)
+    call = waiting_call(b"1")
+    writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(call) + call + b"x" * 500_000)
+    assert await held(http, 500_000) == 500_000 + connections.memory_of(call)
+    writer.transport.abort()
+
+
+async def test_messages_that_wait_for_their_turn_are_held(
+    make: Make, release: threading.Event
+) -> None:
+    server = await make(socket_calls=1)
+    http = server._open[0].http
+    reader, writer = await connect(server)
+    writer.write(UPGRADE)
+    await reader.readuntil(b"\r\n\r\n")
+    call = waiting_call(b"1").ljust(60_000)
+    message = b"\x81\xff" + len(call).to_bytes(8, "big") + bytes(4) + call
+    writer.write(message * 3 + b"\x89\x80mask" * 100)
+    memory = connections.memory_of(call)
+    assert await held(http, memory + 2 * len(call)) == memory + 2 * len(call)
+    release.set()
+    async with asyncio.timeout(10):
+        while http.held:
+            await asyncio.sleep(0.01)
+
+
+async def test_what_was_answered_takes_no_memory(make: Make) -> None:
+    server = await make()
+    reader, writer = await connect(server)
+    body = BODY.ljust(MEGABYTE)
+    writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    await reader.readuntil(b"}")
+    (connection,) = server._open[0].http.connections
+    assert not connection.data
 
 
 async def test_connections_are_bounded_for_an_address_and_for_all(make: Make) -> None:

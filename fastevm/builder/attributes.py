@@ -1,0 +1,53 @@
+"""What a block begins with: the attributes that something outside of the builder decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from fastevm.execution.transaction import Transaction
+from fastevm.primitives.keccak import keccak256
+from fastevm.types import ZERO_ADDRESS, ZERO_HASH, Block, Withdrawal
+
+EXTRA_DATA = b"fastevm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockAttributes:
+    """What a consensus client decides about a block. ``timestamp`` in seconds.
+
+    ``extra_data`` gives way to fee parameters where the rules put these there. The block begins
+    with ``transactions``, in this order: the deposits of a chain of the OP stack.
+    """
+
+    timestamp: int
+    coinbase: bytes = ZERO_ADDRESS
+    prev_randao: bytes = ZERO_HASH
+    parent_beacon_block_root: bytes = ZERO_HASH
+    extra_data: bytes = b""
+    withdrawals: tuple[Withdrawal, ...] = ()
+    transactions: tuple[Transaction, ...] = ()
+
+
+class AttributesSource(Protocol):
+    """Decides the attributes of the blocks that a node builds."""
+
+    def attributes(self, parent: Block, timestamp: int) -> BlockAttributes:
+        """The attributes of a child of ``parent`` at ``timestamp`` (seconds)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EthereumAttributes:
+    """Attributes of a development chain with Ethereum's rules: fees go to ``coinbase``."""
+
+    coinbase: bytes = ZERO_ADDRESS
+
+    def attributes(self, parent: Block, timestamp: int) -> BlockAttributes:
+        """No transactions, and randomness that follows from the parent and the time."""
+        return BlockAttributes(
+            timestamp=timestamp,
+            coinbase=self.coinbase,
+            extra_data=EXTRA_DATA,
+            prev_randao=keccak256(parent.hash + timestamp.to_bytes(8, "big")),
+        )

@@ -1,0 +1,23 @@
+"""Changes of the state that no transaction makes: before the first one of a fork's block."""
+
+from __future__ import annotations
+
+from fastevm.chain.create2_deployer import deploy_create2_deployer
+from fastevm.chain.dao_fork import apply_dao_fork
+from fastevm.spec.activation import Activations
+from fastevm.state.layer import Layer
+from fastevm.types import Header
+
+
+def state_before(activations: Activations, layer: Layer, parent: Header, timestamp: int) -> Layer:
+    """The state that a child of ``parent`` at ``timestamp`` (seconds) begins with.
+
+    ``layer``: the state after ``parent``. The DAO's balances move at its block (EIP-779); the code
+    of Create2Deployer appears with Canyon (OP stack).
+    """
+    if parent.number + 1 == activations.dao_block:
+        layer = apply_dao_fork(layer)
+    canyon = activations.canyon_time
+    if canyon is not None and parent.timestamp < canyon <= timestamp:
+        layer = deploy_create2_deployer(layer)
+    return layer

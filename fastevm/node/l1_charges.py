@@ -1,0 +1,28 @@
+"""What the pool demands of a sender besides gas and value, on chains of the OP stack."""
+
+from __future__ import annotations
+
+from fastevm.chain.chain import Chain
+from fastevm.execution.l1_attributes import L1Attributes, attributes_of
+from fastevm.execution.l1_fees import l1_data_fee_of, operator_fee_of
+from fastevm.execution.transaction import Transaction
+from fastevm.types import Block
+
+
+class L1Charges:
+    """The L1 data fee and the operator fee under the attributes of the head block."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self._known: tuple[Block, L1Attributes | None] | None = None
+
+    def of(self, transaction: Transaction) -> int:
+        """The fees in wei for the transaction with its whole gas limit; 0 where there are none."""
+        head, known = self._chain.head, self._known
+        if known is None or known[0] is not head:
+            known = self._known = head, attributes_of(head.transactions[:1])
+        if known[1] is None:
+            return 0
+        schedule = self._chain.schedule_of(head.hash)
+        fee, _ = l1_data_fee_of(transaction.raw, known[1], schedule)
+        return fee + operator_fee_of(transaction.gas_limit, known[1], schedule)

@@ -1,0 +1,99 @@
+"""Real blocks of OP Sepolia, executed on the state that they touch, to their published hashes.
+
+Source: executor fixtures of kona (eight blocks under Holocene), every value checked by its hash.
+"""
+
+from dataclasses import replace
+
+import pytest
+import rlp
+from eth_hash.auto import keccak
+from trie import HexaryTrie
+
+from fastevm.chain.genesis import genesis_state
+from fastevm.execution.block import execute_block
+from fastevm.execution.transaction import Transaction
+from fastevm.execution.validation import transactions_root, validate_body, validate_header
+from fastevm.spec.schedule import schedule_for
+from fastevm.types import Block
+from fastevm.wire.blocks import block_from_json
+from tests.op_stack_data import hex_data, sepolia_blocks
+
+DATA = sepolia_blocks()
+HOLOCENE = schedule_for("holocene")
+
+
+def pre_state(block):
+    """The accounts before the block as a genesis file has them."""
+    alloc = {}
+    for address, fields in block["pre"].items():
+        if fields is None:
+            continue
+        known = {name: fields[name] for name in ("nonce", "balance", "storage")}
+        if fields["codeHash"] in DATA["codes"]:
+            known["code"] = DATA["codes"][fields["codeHash"]]
+        alloc[address] = known
+    return genesis_state(alloc)
+
+
+def state_root_after(block, layer):
+    """The root of the partial trie of the block's witness with what the block changed."""
+    nodes = {
+        keccak(node): node for node in map(hex_data, (DATA["nodes"][i] for i in block["nodes"]))
+    }
+    trie = HexaryTrie(nodes, hex_data(block["parent"]["stateRoot"]))
+    for address in map(hex_data, block["pre"]):
+        old = trie.get(keccak(address))
+        account = layer.account(address)
+        if account is None:
+            if old:
+                del trie[keccak(address)]
+            continue
+        root = rlp.decode(old)[2] if old else keccak(rlp.encode(b""))
+        storage = HexaryTrie(nodes, root)
+        known = block["pre"]["0x" + address.hex()] or {"storage": {}}
+        slots = {int(slot, 16) for slot in known["storage"]} | set(layer.storage_items(address))
+        for slot in slots:
+            key, value = keccak(slot.to_bytes(32, "big")), layer.storage(address, slot)
+            encoded = rlp.encode(value) if value else b""
+            if storage.get(key) == encoded:
+                continue
+            if encoded:
+                storage[key] = encoded
+            else:
+                del storage[key]
+        code_hash = keccak(layer.code(address))
+        trie[keccak(address)] = rlp.encode(
+            [account.nonce, account.balance, storage.root_hash, code_hash]
+        )
+    return trie.root_hash
+
+
+@pytest.mark.parametrize("block", DATA["blocks"], ids=[str(b["number"]) for b in DATA["blocks"]])
+def test_a_block_of_op_sepolia_executes_to_its_hash(block):
+    parent = block_from_json({**block["parent"], "hash": block["parentHash"]}).header
+    header = block_from_json({**block["header"], "hash": block["hash"]}).header
+    transactions = tuple(Transaction.decode(hex_data(raw)) for raw in block["transactions"])
+    given = Block(header, transactions, withdrawals=())
+    validate_header(header, parent, HOLOCENE)
+    validate_body(given, HOLOCENE)
+    result = execute_block(
+        pre_state(block),
+        given,
+        HOLOCENE,
+        chain_id=DATA["chainId"],
+        deposit_contract=bytes(20),
+        ancestors=(parent.hash,),
+    )
+    assert [receipt.rlp() for receipt in result.receipts] == list(map(hex_data, block["receipts"]))
+    sealed = replace(
+        header,
+        state_root=state_root_after(block, result.layer),
+        transactions_root=transactions_root(given),
+        receipts_root=result.receipts_root,
+        logs_bloom=result.logs_bloom,
+        gas_used=result.gas_used,
+        blob_gas_used=result.blob_gas_used,
+        withdrawals_root=result.withdrawals_root,
+    )
+    assert sealed.hash == hex_data(block["hash"])

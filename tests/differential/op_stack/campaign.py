@@ -1,0 +1,141 @@
+"""Many random blocks of a fork on both sides: what was tried, what differed, made small."""
+
+import json
+import re
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.differential.peers import Peer
+
+from .generator import make_block
+from .product import differences, is_taken
+from .specification.forks import Fork
+
+Fields = dict[str, Any]
+DEPOSIT = "0x7e"
+# Differences of a fork that are made small; the others are as they were found.
+MOST_MINIMISED = 3
+# Letters by which two differences are taken for the same one.
+SAME_KIND = 40
+
+
+@dataclass
+class Difference:
+    """A block about which the two sides disagree, with as little in it as still shows that."""
+
+    fork: Fork
+    seed: int
+    words: list[str]
+    case: Fields
+
+
+@dataclass
+class Tally:
+    """What the blocks of a fork contained, and where the sides disagreed."""
+
+    blocks: int = 0
+    candidates: int = 0
+    executed: int = 0
+    first_blocks: int = 0
+    deposits: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
+    found: list[Difference] = field(default_factory=list)
+
+    def count(self, case: Fields, expected: Fields) -> None:
+        self.blocks += 1
+        self.candidates += len(case["transactions"])
+        self.first_blocks += case["fork"] != case["parent_fork"]
+        outcomes = expected.get("transactions", ())
+        for text, outcome in zip(case["transactions"], outcomes, strict=False):
+            kind = self.deposits if text.startswith(DEPOSIT) else self.others
+            kind[class_of(outcome)] += 1
+            self.executed += outcome["valid"]
+
+
+def class_of(outcome: Fields) -> str:
+    """How a transaction ended, in a few words."""
+    if not outcome["valid"]:
+        return f"refused: {outcome['reason']}"
+    return f"failed: {outcome['error']}" if outcome["error"] else "success"
+
+
+def told(case: Fields, expected: Fields) -> list[str]:
+    """The differences of a case; an error of a side is one too."""
+    if "failure" in expected:
+        return [f"the transcription failed: {expected['failure']}"]
+    try:
+        return differences(case, expected)
+    except Exception:
+        return [f"the product failed: {traceback.format_exc()}"]
+
+
+def told_of_users(peer: Peer, case: Fields, expected: Fields) -> list[str]:
+    """Whether a fork's first block is taken with users' transactions in it, from Jovian on."""
+    if not any(
+        outcome.get("reason", "").startswith("only deposits")
+        for outcome in expected["transactions"]
+    ):
+        return []
+    lax = case | {"takes_users": True}
+    outcome = peer.run(json.dumps(lax))
+    has_users = any(
+        done["valid"] and not text.startswith(DEPOSIT)
+        for text, done in zip(case["transactions"], outcome["transactions"], strict=True)
+    )
+    if has_users and is_taken(lax, outcome):
+        return ["an import takes a fork's first block with transactions of users"]
+    return []
+
+
+def run(peer: Peer, fork: Fork, first_seed: int, transactions: int) -> Tally:
+    """Blocks of consecutive seeds until so many transactions were executed."""
+    tally, seed = Tally(), first_seed
+    while tally.executed < transactions:
+        case = make_block(seed, fork)
+        expected = peer.run(json.dumps(case))
+        tally.count(case, expected)
+        words = told(case, expected) or told_of_users(peer, case, expected)
+        if words:
+            difference = Difference(fork, seed, words, case)
+            if len(tally.found) < MOST_MINIMISED:
+                difference = minimised(peer, difference)
+            tally.found.append(difference)
+        seed += 1
+    return tally
+
+
+def minimised(peer: Peer, difference: Difference) -> Difference:
+    """Leave out transactions, then accounts, then slots, while the sides disagree."""
+
+    def still(case: Fields) -> list[str]:
+        expected = peer.run(json.dumps(case))
+        words = told(case, expected) or told_of_users(peer, case, expected)
+        return words if words and kind_of(words) == kind else []
+
+    case = difference.case
+    kind = kind_of(difference.words)
+    case = smaller(case, "transactions", list, still)
+    case = smaller(case, "pre", dict, still)
+    words = still(case) or difference.words
+    return Difference(difference.fork, difference.seed, words, case)
+
+
+def kind_of(words: list[str]) -> str:
+    """The beginning of a difference without what it is about."""
+    return re.sub("0x[0-9a-f]+|[0-9]+", "", words[0])[:SAME_KIND]
+
+
+def smaller(case: Fields, name: str, kind: type, still: Callable[[Fields], list[str]]) -> Fields:
+    """The case without those parts of a member that the difference does not need."""
+    parts = list(case[name].items() if kind is dict else case[name])
+    index = len(parts) - 1
+    while index >= 0:
+        shorter = parts[:index] + parts[index + 1 :]
+        tried = case | {name: kind(shorter)}
+        if still(tried):
+            parts, case = shorter, tried
+        index -= 1
+    return case

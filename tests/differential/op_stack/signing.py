@@ -1,0 +1,54 @@
+"""Signed transactions as raw bytes, and addresses of keys, without the product."""
+
+from typing import Any
+
+from coincurve import PrivateKey
+
+from .specification.encoding import keccak256, rlp_encode
+
+AUTHORIZATION_MAGIC = b"\x05"
+LEGACY_V = 27
+CHAIN_V = 35
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+
+
+class Key:
+    """A private key and its address."""
+
+    def __init__(self, number: int) -> None:
+        self.private = PrivateKey(number.to_bytes(32, "big"))
+        self.address = keccak256(self.private.public_key.format(compressed=False)[1:])[12:]
+
+    def sign(self, digest: bytes) -> tuple[int, int, int]:
+        """Parity, r and s."""
+        signature = self.private.sign_recoverable(digest, hasher=None)
+        r, s = signature[:32], signature[32:64]
+        return signature[64], int.from_bytes(r, "big"), int.from_bytes(s, "big")
+
+
+def legacy(key: Key, fields: list[Any], chain_id: int | None) -> bytes:
+    """Nonce, price, gas, to, value and data; signed for a chain (EIP-155) or for all of them."""
+    suffix = [] if chain_id is None else [chain_id, 0, 0]
+    parity, r, s = key.sign(keccak256(rlp_encode(fields + suffix)))
+    v = LEGACY_V + parity if chain_id is None else CHAIN_V + 2 * chain_id + parity
+    return rlp_encode([*fields, v, r, s])
+
+
+def typed(kind: int, key: Key, fields: list[Any], has_high_s: bool = False) -> bytes:
+    """A typed transaction from the fields before its signature."""
+    parity, r, s = key.sign(keccak256(bytes([kind]) + rlp_encode(fields)))
+    if has_high_s:
+        parity, s = 1 - parity, ORDER - s
+    return bytes([kind]) + rlp_encode([*fields, parity, r, s])
+
+
+def authorization(key: Key, chain_id: int, address: bytes, nonce: int) -> list[Any]:
+    """An entry of an authorization list (EIP-7702)."""
+    fields = [chain_id, address, nonce]
+    parity, r, s = key.sign(keccak256(AUTHORIZATION_MAGIC + rlp_encode(fields)))
+    return [*fields, parity, r, s]
+
+
+def created_by(sender: bytes, nonce: int) -> bytes:
+    """The address of a contract that a transaction or CREATE makes."""
+    return keccak256(rlp_encode([sender, nonce]))[12:]

@@ -1,0 +1,140 @@
+"""The L1 attributes: calldata of the first deposit of a block, and what its contract stores.
+
+Source: deposits, "L1 Attributes Deposited Transaction"; l1-attributes of ecotone, isthmus and
+jovian; exec-engine, "L1-Cost fees".
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .encoding import DecodingError, word
+from .forks import Fork
+
+L1_BLOCK = bytes.fromhex("4200000000000000000000000000000000000015")
+DEPOSITOR = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")
+
+BASE_FEE_SLOT = 1
+SCALARS_SLOT = 3
+OVERHEAD_SLOT = 5
+SCALAR_SLOT = 6
+BLOB_BASE_FEE_SLOT = 7
+OPERATOR_FEE_SLOT = 8
+# What the specification of Jovian says a footprint scalar of zero in calldata means.
+DEFAULT_FOOTPRINT_SCALAR = 400
+
+# Name and bytes of each field after the selector.
+BEDROCK_LAYOUT = tuple(
+    (name, 32)
+    for name in (
+        "number", "timestamp", "base_fee", "hash", "sequence_number", "batcher_hash", "overhead",
+        "scalar",
+    )
+)  # fmt: skip
+ECOTONE_LAYOUT = (
+    ("base_fee_scalar", 4),
+    ("blob_base_fee_scalar", 4),
+    ("sequence_number", 8),
+    ("timestamp", 8),
+    ("number", 8),
+    ("base_fee", 32),
+    ("blob_base_fee", 32),
+    ("hash", 32),
+    ("batcher_hash", 32),
+)
+ISTHMUS_LAYOUT = (*ECOTONE_LAYOUT, ("operator_fee_scalar", 4), ("operator_fee_constant", 8))
+JOVIAN_LAYOUT = (*ISTHMUS_LAYOUT, ("footprint_scalar", 2))
+FORMS = {
+    bytes.fromhex("015d8eb9"): BEDROCK_LAYOUT,
+    bytes.fromhex("440a5e20"): ECOTONE_LAYOUT,
+    bytes.fromhex("098999be"): ISTHMUS_LAYOUT,
+    bytes.fromhex("3db6be2b"): JOVIAN_LAYOUT,
+}
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """One L1 block as an L2 block sees it. What a form does not carry is zero."""
+
+    number: int = 0
+    timestamp: int = 0
+    base_fee: int = 0
+    hash: int = 0
+    sequence_number: int = 0
+    batcher_hash: int = 0
+    overhead: int = 0
+    scalar: int = 0
+    base_fee_scalar: int = 0
+    blob_base_fee_scalar: int = 0
+    blob_base_fee: int = 0
+    operator_fee_scalar: int = 0
+    operator_fee_constant: int = 0
+    footprint_scalar: int = 0
+
+    def calldata(self, fork: Fork) -> bytes:
+        """The call of `setL1BlockValues...` in the form of a fork."""
+        selector = selector_of(fork)
+        fields = (getattr(self, name).to_bytes(size, "big") for name, size in FORMS[selector])
+        return selector + b"".join(fields)
+
+    @staticmethod
+    def decode(calldata: bytes) -> "Attributes":
+        """From calldata of any form; DecodingError where selector or length fit none."""
+        layout = FORMS.get(calldata[:4])
+        if layout is None or len(calldata) != 4 + sum(size for _, size in layout):
+            raise DecodingError("no L1 attributes")
+        fields, at = {}, 4
+        for name, size in layout:
+            fields[name] = int.from_bytes(calldata[at : at + size], "big")
+            at += size
+        return Attributes(**fields)
+
+
+def selector_of(fork: Fork) -> bytes:
+    """Of the call in every block of a fork but its first one."""
+    bedrock, ecotone, isthmus, jovian = FORMS
+    if fork >= Fork.JOVIAN:
+        return jovian
+    if fork >= Fork.ISTHMUS:
+        return isthmus
+    return ecotone if fork >= Fork.ECOTONE else bedrock
+
+
+@dataclass(frozen=True)
+class FeeParameters:
+    """What fees depend on, as the contract holds it once the deposits of a block have run."""
+
+    base_fee: int
+    overhead: int
+    scalar: int
+    base_fee_scalar: int
+    blob_base_fee_scalar: int
+    blob_base_fee: int
+    operator_fee_scalar: int
+    operator_fee_constant: int
+    footprint_scalar: int
+
+
+def parameters_from_storage(read: Callable[[int], int]) -> FeeParameters:
+    """From the slots of the L1 attributes contract (ecotone/l1-attributes, isthmus/exec-engine).
+
+    Slot 3 holds the two scalars of Ecotone above the sequence number, slot 8 the constant of the
+    operator fee at its low end, its scalar above that, and the footprint scalar above both.
+    """
+    scalars, operator = word(read(SCALARS_SLOT)), word(read(OPERATOR_FEE_SLOT))
+    return FeeParameters(
+        base_fee=read(BASE_FEE_SLOT),
+        overhead=read(OVERHEAD_SLOT),
+        scalar=read(SCALAR_SLOT),
+        base_fee_scalar=int.from_bytes(scalars[16:20], "big"),
+        blob_base_fee_scalar=int.from_bytes(scalars[20:24], "big"),
+        blob_base_fee=read(BLOB_BASE_FEE_SLOT),
+        operator_fee_scalar=int.from_bytes(operator[20:24], "big"),
+        operator_fee_constant=int.from_bytes(operator[24:32], "big"),
+        footprint_scalar=int.from_bytes(operator[18:20], "big"),
+    )
+
+
+def parameters_from_attributes(attributes: Attributes) -> FeeParameters:
+    """From the calldata of a block's first deposit."""
+    names = FeeParameters.__annotations__
+    return FeeParameters(**{name: getattr(attributes, name) for name in names})

@@ -1,0 +1,82 @@
+"""Deposit transactions: their encoding, their hash, and the hashes of where they come from.
+
+Source: deposits, "The Deposited Transaction Type", "Source hash computation", "Address Aliasing".
+"""
+
+from dataclasses import dataclass
+
+from .encoding import DecodingError, keccak256, rlp_decode, rlp_encode, word
+
+DEPOSIT_TYPE = 0x7E
+ALIAS_OFFSET = 0x1111000000000000000000000000000000001111
+ADDRESS = 20
+# Bytes that each number may have: mint, value, gas.
+MINT, VALUE, GAS = 16, 32, 8
+
+
+@dataclass(frozen=True)
+class Deposit:
+    """A deposit; `to` is empty where it creates a contract."""
+
+    source_hash: bytes
+    sender: bytes
+    to: bytes
+    mint: int
+    value: int
+    gas: int
+    is_system: bool
+    data: bytes
+
+    def encode(self) -> bytes:
+        """The type byte and the RLP of eight fields."""
+        fields = (
+            self.source_hash, self.sender, self.to, self.mint, self.value, self.gas,
+            int(self.is_system), self.data,
+        )  # fmt: skip
+        return bytes([DEPOSIT_TYPE]) + rlp_encode(fields)
+
+    def hash(self) -> bytes:
+        return keccak256(self.encode())
+
+
+def decode_deposit(raw: bytes) -> Deposit:
+    """From the bytes of a block; DecodingError where they are no deposit."""
+    if raw[:1] != bytes([DEPOSIT_TYPE]):
+        raise DecodingError("not of type 0x7e")
+    fields = rlp_decode(raw[1:])
+    if not isinstance(fields, list) or len(fields) != 8:
+        raise DecodingError("a deposit has eight fields")
+    if not all(isinstance(field, bytes) for field in fields):
+        raise DecodingError("a field of a deposit is no list")
+    source_hash, sender, to, mint, value, gas, is_system, data = fields
+    if len(source_hash) != 32 or len(sender) != ADDRESS or len(to) not in (0, ADDRESS):
+        raise DecodingError("a hash or an address of another length")
+    if is_system not in (b"", b"\1"):
+        raise DecodingError("not a boolean")
+    numbers = []
+    for field, size in ((mint, MINT), (value, VALUE), (gas, GAS)):
+        if len(field) > size or field[:1] == b"\0":
+            raise DecodingError("a number that is too large or has leading zeros")
+        numbers.append(int.from_bytes(field, "big"))
+    return Deposit(source_hash, sender, to, *numbers, is_system=bool(is_system), data=data)
+
+
+def user_source_hash(l1_block_hash: bytes, log_index: int) -> bytes:
+    """Domain 0: a deposit that somebody made on L1."""
+    return keccak256(word(0) + keccak256(l1_block_hash + word(log_index)))
+
+
+def attributes_source_hash(l1_block_hash: bytes, sequence_number: int) -> bytes:
+    """Domain 1: the L1 attributes."""
+    return keccak256(word(1) + keccak256(l1_block_hash + word(sequence_number)))
+
+
+def upgrade_source_hash(intent: str) -> bytes:
+    """Domain 2: a transaction of a fork's first block."""
+    return keccak256(word(2) + keccak256(intent.encode()))
+
+
+def aliased(address: bytes) -> bytes:
+    """The sender on L2 of a contract on L1."""
+    number = int.from_bytes(address, "big") + ALIAS_OFFSET
+    return (number % 2**160).to_bytes(ADDRESS, "big")

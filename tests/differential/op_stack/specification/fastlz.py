@@ -1,0 +1,78 @@
+"""The length of what FastLZ (level 1) makes of a text, by compressing it.
+
+Source: fjord/exec-engine, "FastLZ Implementation": the C implementation of FastLZ at level 1, whose
+matches are found through one table of the last place of each three bytes' hash.
+"""
+
+HASHES = 1 << 13
+MULTIPLIER = 2654435769
+FARTHEST = 8192
+LONGEST_RUN = 32
+LONGEST_MATCH = 262
+SHORT_MATCH = 6
+# A match may not begin in the last bytes, and may reach a little further than it may begin.
+NO_MATCH_BEGINS = 13
+MATCH_REACHES = 9
+
+
+def three_bytes(text: bytes, at: int) -> int:
+    return int.from_bytes(text[at : at + 3], "little")
+
+
+def place_of(sequence: int) -> int:
+    """The table's place for three bytes: 13 bits of a product modulo 2**32."""
+    return ((sequence * MULTIPLIER & 0xFFFFFFFF) >> 19) % HASHES
+
+
+def literal_length(count: int) -> int:
+    """Bytes of a run of literals: each 32 of them cost one byte more."""
+    runs, rest = divmod(count, LONGEST_RUN)
+    return runs * (LONGEST_RUN + 1) + (rest + 1 if rest else 0)
+
+
+def match_length(count: int) -> int:
+    """Bytes of a match: three for a long one, two for one under six bytes, cut at 262."""
+    whole, rest = divmod(count - 1, LONGEST_MATCH)
+    return 3 * whole + (3 if rest >= SHORT_MATCH else 2)
+
+
+def compared(text: bytes, earlier: int, later: int, end: int) -> int:
+    """How many bytes are compared until two differ, the differing one included."""
+    count = 0
+    while later + count < end:
+        count += 1
+        if text[earlier + count - 1] != text[later + count - 1]:
+            break
+    return count
+
+
+def fastlz_length(text: bytes) -> int:
+    """The length in bytes of the compressed text; 0 for the empty one."""
+    last_begin = max(0, len(text) - NO_MATCH_BEGINS)
+    last_seen = [0] * HASHES
+    length = anchor = 0
+    at = 2
+    while at < last_begin:
+        # Look for three bytes that were seen before, not too far back.
+        while True:
+            sequence = three_bytes(text, at)
+            earlier = last_seen[place_of(sequence)]
+            last_seen[place_of(sequence)] = at
+            is_near = at - earlier < FARTHEST
+            if at >= last_begin:
+                break
+            at += 1
+            if is_near and sequence == three_bytes(text, earlier):
+                break
+        if at >= last_begin:
+            break
+        at -= 1
+        length += literal_length(at - anchor)
+        count = compared(text, earlier + 3, at + 3, last_begin + MATCH_REACHES)
+        length += match_length(count)
+        at += count
+        for _ in range(2):
+            last_seen[place_of(three_bytes(text, at))] = at
+            at += 1
+        anchor = at
+    return length + literal_length(len(text) - anchor)

@@ -1,0 +1,91 @@
+"""What a transaction pays beside gas: the L1 data fee, the operator fee; and its DA footprint.
+
+Source: exec-engine, "L1-Cost fees"; ecotone/l1-attributes; fjord/exec-engine, "Fees"; isthmus/exec-
+engine, "Operator Fee"; jovian/exec-engine, "DA Footprint Block Limit" and "Operator fee".
+"""
+
+from .attributes import FeeParameters
+from .fastlz import fastlz_length
+from .forks import Fork
+
+ZERO_BYTE_GAS = 4
+BYTE_GAS = 16
+# Bytes of a signature that calldata gas was to include before Regolith.
+SIGNATURE_BYTES = 68
+MILLION = 10**6
+# Of the linear estimate of a compressed length, scaled by a million.
+ESTIMATE_PER_BYTE = 836_500
+ESTIMATE_OFFSET = 42_585_600
+LEAST_ESTIMATE = 100 * MILLION
+JOVIAN_OPERATOR_FACTOR = 100
+MOST = 2**256 - 1
+
+
+def calldata_gas(raw: bytes) -> int:
+    zeros = raw.count(0)
+    return ZERO_BYTE_GAS * zeros + BYTE_GAS * (len(raw) - zeros)
+
+
+def estimated_size(fastlz: int) -> int:
+    """The compressed length in millionths of a byte (fjord/exec-engine)."""
+    return max(LEAST_ESTIMATE, ESTIMATE_PER_BYTE * fastlz - ESTIMATE_OFFSET)
+
+
+def bedrock_gas(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
+    signature = 0 if fork >= Fork.REGOLITH else SIGNATURE_BYTES * BYTE_GAS
+    return calldata_gas(raw) + signature + parameters.overhead
+
+
+def l1_gas_used(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
+    """What receipts call l1GasUsed."""
+    if fork >= Fork.FJORD:
+        return estimated_size(fastlz_length(raw)) * BYTE_GAS // MILLION
+    if fork >= Fork.ECOTONE and not is_first_of_ecotone(parameters):
+        return calldata_gas(raw)
+    return bedrock_gas(raw, parameters, fork)
+
+
+def is_first_of_ecotone(parameters: FeeParameters) -> bool:
+    """Whether the contract was not told yet of Ecotone's scalars.
+
+    As op-revm asks; op-geth also wants a blob base fee of zero, and asks in Fjord too. No block is
+    known where that makes a difference, and random blocks have none.
+    """
+    return not parameters.base_fee_scalar and not parameters.blob_base_fee_scalar
+
+
+def l1_cost(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
+    """The L1 data fee in wei of a signed transaction as it stands in the block."""
+    scaled = (
+        BYTE_GAS * parameters.base_fee * parameters.base_fee_scalar
+        + parameters.blob_base_fee * parameters.blob_base_fee_scalar
+    )
+    if fork >= Fork.FJORD:
+        return fjord_cost(fastlz_length(raw), scaled)
+    if fork >= Fork.ECOTONE and not is_first_of_ecotone(parameters):
+        return calldata_gas(raw) * scaled // (BYTE_GAS * MILLION)
+    gas = bedrock_gas(raw, parameters, fork)
+    return gas * parameters.base_fee * parameters.scalar // MILLION
+
+
+def fjord_cost(fastlz: int, scaled: int) -> int:
+    return estimated_size(fastlz) * scaled // MILLION**2
+
+
+def operator_fee(gas: int, parameters: FeeParameters, fork: Fork) -> int:
+    """In wei, for this much gas; it saturates at a word."""
+    if fork < Fork.ISTHMUS:
+        return 0
+    scaled = gas * parameters.operator_fee_scalar
+    if fork >= Fork.JOVIAN:
+        scaled *= JOVIAN_OPERATOR_FACTOR
+    else:
+        scaled //= MILLION
+    return min(MOST, scaled + parameters.operator_fee_constant)
+
+
+def da_footprint(raw: bytes, parameters: FeeParameters, fork: Fork) -> int:
+    """The share of a transaction in the block's DA footprint; 0 before Jovian."""
+    if fork < Fork.JOVIAN:
+        return 0
+    return estimated_size(fastlz_length(raw)) // MILLION * parameters.footprint_scalar

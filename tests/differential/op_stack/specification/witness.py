@@ -1,0 +1,155 @@
+"""The root of a state that is known in part, after a change: a trie made of the nodes of a witness.
+
+Source: Yellow Paper, appendix D. A node is a list as RLP has it; a path is a list of nibbles.
+"""
+
+from typing import Any
+
+from .encoding import (
+    EMPTY_STRING,
+    compact,
+    keccak256,
+    nibbles_of,
+    reference,
+    rlp_decode,
+    rlp_encode,
+    to_bytes,
+    word,
+)
+
+EMPTY_ROOT = keccak256(bytes([EMPTY_STRING]))
+NO_CODE = keccak256(b"")
+BRANCHES = 16
+Node = Any
+
+
+class PartialTrie:
+    """A trie some of whose nodes are known; asking beyond those is a KeyError."""
+
+    def __init__(self, nodes: dict[bytes, bytes], root: bytes) -> None:
+        self.nodes = nodes
+        self.root: Node = b"" if root == EMPTY_ROOT else root
+
+    def resolved(self, at: Node) -> Node:
+        """The node behind a reference."""
+        if isinstance(at, bytes) and at:
+            return rlp_decode(self.nodes[at])
+        return at
+
+    def get(self, key: bytes) -> bytes:
+        """The value of a key; empty if there is none."""
+        node, path = self.resolved(self.root), nibbles_of(keccak256(key))
+        while node:
+            if len(node) == BRANCHES + 1:
+                node, path = self.resolved(node[path[0]]), path[1:]
+                continue
+            part, is_leaf = expanded(node[0])
+            if path[: len(part)] != part:
+                return b""
+            if is_leaf:
+                return bytes(node[1])
+            node, path = self.resolved(node[1]), path[len(part) :]
+        return b""
+
+    def set(self, key: bytes, value: bytes) -> None:
+        """Put a value; the empty one removes the key."""
+        path = nibbles_of(keccak256(key))
+        change = self.put if value else self.removed
+        self.root = change(self.resolved(self.root), path, value)
+
+    def put(self, node: Node, path: list[int], value: bytes) -> Node:
+        if not node:
+            return [compact(path, is_leaf=True), value]
+        if len(node) == BRANCHES + 1:
+            branch = list(node)
+            branch[path[0]] = self.put(self.resolved(branch[path[0]]), path[1:], value)
+            return branch
+        part, is_leaf = expanded(node[0])
+        common = 0
+        while common < len(part) and part[common] == path[common]:
+            common += 1
+        if common == len(part):
+            if is_leaf:
+                return [node[0], value]
+            return [node[0], self.put(self.resolved(node[1]), path[common:], value)]
+        branch = [b""] * (BRANCHES + 1)
+        rest = part[common + 1 :]
+        below = [compact(rest, is_leaf), node[1]] if is_leaf or rest else node[1]
+        branch[part[common]] = below
+        branch[path[common]] = [compact(path[common + 1 :], is_leaf=True), value]
+        return [compact(path[:common], is_leaf=False), branch] if common else branch
+
+    def removed(self, node: Node, path: list[int], _: bytes) -> Node:
+        if not node:
+            return b""
+        if len(node) == BRANCHES + 1:
+            branch = list(node)
+            branch[path[0]] = self.removed(self.resolved(branch[path[0]]), path[1:], b"")
+            return self.collapsed(branch)
+        part, is_leaf = expanded(node[0])
+        if path[: len(part)] != part:
+            return node
+        if is_leaf:
+            return b""
+        below = self.removed(self.resolved(node[1]), path[len(part) :], b"")
+        return self.joined(part, below)
+
+    def collapsed(self, branch: list[Node]) -> Node:
+        """A branch with one entry left is none."""
+        left = [nibble for nibble in range(BRANCHES) if branch[nibble]]
+        if len(left) > 1:
+            return branch
+        return self.joined(left, self.resolved(branch[left[0]]))
+
+    def joined(self, path: list[int], below: Node) -> Node:
+        """A node under a path: paths of leaves and extensions grow together."""
+        if len(below) == BRANCHES + 1:
+            return [compact(path, is_leaf=False), below]
+        part, is_leaf = expanded(below[0])
+        return [compact(path + part, is_leaf), below[1]]
+
+    def root_hash(self) -> bytes:
+        if not self.root:
+            return EMPTY_ROOT
+        if isinstance(self.root, bytes):
+            return self.root
+        return keccak256(rlp_encode(folded(self.root)))
+
+
+def folded(node: Node) -> Node:
+    """The node with a reference in the place of every changed one below it."""
+    if len(node) == BRANCHES + 1:
+        return [below if isinstance(below, bytes) else reference(folded(below)) for below in node]
+    path, below = node
+    return [path, below if isinstance(below, bytes) else reference(folded(below))]
+
+
+def expanded(path: bytes) -> tuple[list[int], bool]:
+    """The nibbles of a path, and whether it is a leaf's."""
+    nibbles = nibbles_of(path)
+    return nibbles[1 if nibbles[0] % 2 else 2 :], nibbles[0] >= 2
+
+
+def state_root_after(nodes: list[bytes], root: bytes, change: dict[str, Any]) -> bytes:
+    """The root after a change: address in hex to nonce, balance, code and storage that changed."""
+    known = {keccak256(node): node for node in nodes}
+    state = PartialTrie(known, root)
+    # First what is put: a branch that loses an entry may ask for a node that nobody has.
+    for text, parts in sorted(change.items()):
+        address = bytes.fromhex(text.removeprefix("0x"))
+        account = state.get(address)
+        fields = rlp_decode(account) if account else [b"", b"", EMPTY_ROOT, NO_CODE]
+        storage = PartialTrie(known, fields[2])
+        slots = parts.get("storage", {}).items()
+        for slot, value in sorted(slots, key=lambda item: not item[1]):
+            storage.set(word(slot), rlp_encode(to_bytes(value)) if value else b"")
+        fields[2] = storage.root_hash()
+        if "nonce" in parts:
+            fields[0] = to_bytes(parts["nonce"])
+        if "balance" in parts:
+            fields[1] = to_bytes(parts["balance"])
+        if "code" in parts:
+            fields[3] = keccak256(bytes.fromhex(parts["code"].removeprefix("0x")))
+        is_empty = fields[:2] == [b"", b""] and fields[3] == NO_CODE
+        state.set(address, b"" if is_empty else rlp_encode(fields))
+    return state.root_hash()

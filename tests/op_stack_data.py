@@ -1,0 +1,43 @@
+"""Published data of OP-stack chains beside the repository: vectors, real blocks, feed messages."""
+
+import gzip
+import json
+from functools import cache
+from typing import Any
+
+from tests.shared_data import SHARED
+
+OP_STACK = SHARED / "op-stack"
+
+
+def hex_data(text: str) -> bytes:
+    return bytes.fromhex(text[2:])
+
+
+@cache
+def vectors() -> list[dict[str, Any]]:
+    """All published and recomputed vectors; ``kind`` says what each is."""
+    return json.loads((OP_STACK / "vectors.json").read_text())["vectors"]
+
+
+def vectors_of(kind: str) -> list[dict[str, Any]]:
+    found = [vector for vector in vectors() if vector["kind"] == kind]
+    assert found, f"no vectors of kind {kind}"
+    return found
+
+
+def input_of(vector: dict[str, Any]) -> bytes:
+    """The input of a vector: hex, a repeated byte, or the bytes i mod 251."""
+    given = vector["input"]
+    if isinstance(given, str):
+        return hex_data(given)
+    if "repeat" in given:
+        return hex_data(given["repeat"]) * given["times"]
+    return bytes(i % 251 for i in range(given["bytes i mod 251, i <"]))
+
+
+@cache
+def sepolia_blocks() -> dict[str, Any]:
+    """Eight blocks of OP Sepolia under Holocene with the state that they touch."""
+    with gzip.open(OP_STACK / "op-sepolia-holocene-blocks.json.gz") as file:
+        return json.load(file)
