@@ -66,6 +66,10 @@ class BlockUnavailableError(FastevmError):
     """The block is known, but the file that it lies in does not give it."""
 
 
+class ForkError(FastevmError):
+    """A value of a remote state cannot be had; the text names the endpoint, never its key."""
+
+
 class UnknownForkError(FastevmError, ValueError):
     """A hardfork name that nobody knows; the message suggests the nearest one."""
 

@@ -1,0 +1,1 @@
+"""The state of a chain that another node holds: fetched in few round trips, kept on disk."""

@@ -1,0 +1,62 @@
+"""Where the values of a remote state come from: what is asked for and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteAccount:
+    """An account of the remote state: ``balance`` in wei, ``nonce``, and its whole ``code``.
+
+    An account without balance, nonce and code does not exist (EIP-161).
+    """
+
+    balance: int
+    nonce: int
+    code: bytes = b""
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What runs read without knowing it: 20-byte addresses, slots of them, numbers of blocks.
+
+    ``calls``: call objects in JSON form (``from``, ``to``, ``data``, ...) that read them. A source
+    may ask its endpoint what else such a call touches, and give that too.
+    """
+
+    accounts: set[bytes] = field(default_factory=set)
+    slots: set[tuple[bytes, int]] = field(default_factory=set)
+    block_hashes: set[int] = field(default_factory=set)
+    calls: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Whether a value is wanted; calls alone want none."""
+        return bool(self.accounts or self.slots or self.block_hashes)
+
+
+@dataclass(slots=True)
+class Found:
+    """Values of a remote state, all of one block: at least what was wanted, often more."""
+
+    accounts: dict[bytes, RemoteAccount] = field(default_factory=dict)
+    slots: dict[tuple[bytes, int], int] = field(default_factory=dict)
+    block_hashes: dict[int, bytes] = field(default_factory=dict)
+
+
+class StateSource(Protocol):
+    """Reads the state of one block from wherever it is held; safe to use from several threads."""
+
+    chain_id: int
+    block_number: int
+    block_hash: bytes
+
+    def fetch(self, wanted: Wanted) -> Found:
+        """All wanted values, in as few round trips as the endpoint allows.
+
+        ForkError, which names the endpoint without its key, if a value cannot be had; nothing is
+        given then.
+        """
+        ...
