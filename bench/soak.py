@@ -22,6 +22,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -50,6 +51,8 @@ FULL_BLOCKS = 3  # that a disk is full for
 READY_SECONDS = 10.0
 SAMPLES = 1_000  # of memory, over a long run
 SAMPLE_SECONDS = 1.0  # between them at least
+METRICS_EVERY = 10  # samples from one with the node's own numbers to the next
+KILLED_SHARE = 0.6  # of the run; then both live long enough to show what grows within a life
 RECEIPTS_AT_ONCE = 100
 RECEIVER = b"\xb0" * 20
 DEPOSITOR = "0x" + "d0" * 20
@@ -252,10 +255,11 @@ class Soak:
         kinds = [name for name in SIGNS if not name.startswith("kill")]
         kills = itertools.cycle(("kill_builder", "kill_follower"))
         next_kill = time.monotonic() + self.options.kill_every
+        last_kill = time.monotonic() + KILLED_SHARE * self.options.seconds
         for kind in itertools.cycle(kinds):
             if time.monotonic() >= until and all(self.tallies[name].made for name in kinds):
                 return
-            if self.options.kill_every and time.monotonic() >= next_kill:
+            if self.options.kill_every and next_kill <= time.monotonic() <= last_kill:
                 self._fault(next(kills))
                 next_kill = time.monotonic() + self.options.kill_every
             self._fault(kind)
@@ -357,10 +361,28 @@ class Soak:
 
     def _watch_memory(self) -> None:
         """Note what both use from time to time."""
-        while not self.load.stop.wait(max(SAMPLE_SECONDS, self.options.seconds / SAMPLES)):
-            for name, node in self.nodes.items():
-                with suppress(OSError, AssertionError):  # it is being started again
-                    self.uses[name].append(memory_growth.use_of(node.pid))
+        pause = max(SAMPLE_SECONDS, self.options.seconds / SAMPLES)
+        with ExitStack() as stack:
+            path = self.options.samples
+            kept = None if path is None else stack.enter_context(path.open("w"))
+            for number in itertools.count():
+                if self.load.stop.wait(pause):
+                    return
+                for name, node in self.nodes.items():
+                    with suppress(OSError, HTTPException, AssertionError):  # it starts again
+                        self.uses[name].append(memory_growth.use_of(node.pid))
+                        if kept is not None:
+                            kept.write(self._line(name, is_full=number % METRICS_EVERY == 0))
+                            kept.flush()
+
+    def _line(self, name: str, *, is_full: bool) -> str:
+        """The newest sample of a node for the file of samples."""
+        line: dict[str, Any] = {"time": time.time(), "node": name}
+        line |= self.uses[name][-1]._asdict()
+        if is_full:
+            numbers = self.nodes[name].metrics().items()
+            line["metrics"] = {key: value for key, value in numbers if "_bucket" not in key}
+        return json.dumps(line) + "\n"
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -508,6 +530,12 @@ def main() -> int:
         nargs=2,
         metavar=("BUILDER", "FOLLOWER"),
         help="two small file systems, each filled for a while so that its node's disk is full",
+    )
+    parser.add_argument(
+        "--samples",
+        type=Path,
+        metavar="FILE",
+        help="what both nodes used, one JSON object a line, about every minute with their metrics",
     )
     parser.add_argument("--op-fork", metavar="NAME", help="a chain of the OP stack, with deposits")
     parser.add_argument("--feed-format", default=FeedFormat.FASTEVM.value, metavar="NAME")

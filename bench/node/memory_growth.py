@@ -1,62 +1,147 @@
-"""Judges whether a process that runs for hours grows: resident memory and open descriptors."""
+"""Judges whether a node that runs for hours grows: resident memory and open descriptors.
+
+A process that was started a minute ago uses less than one of an hour, so a node that is killed from
+time to time is judged by its lives: what earlier and later ones used at the same age, and what a
+long one gained after it was warm. ``python -m fastevm.bench.node.memory_growth FILE`` judges the
+samples of an earlier soak again.
+"""
 
 from __future__ import annotations
 
+import itertools
+import json
+import os
 import statistics
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 MEGABYTE: Final = 1 << 20
 # A node that is killed and started again has its blocks in other pieces of memory than before.
 NOISE_BYTES: Final = 24 * MEGABYTE
-NOISE_SHARE: Final = 0.1  # of the median of the first window
+NOISE_SHARE: Final = 0.1  # of what was used first
 NOISE_DESCRIPTORS: Final = 32  # clients come and go
 PEAK_BYTES: Final = 2048 * MEGABYTE  # more than all budgets of a listener and the state together
-FIRST, LAST = (0.4, 0.6), (0.8, 1.0)  # windows of the samples: what is before the first is warm-up
+AGE_SECONDS: Final = 60.0  # ages within it are the same age
+LEAST_AGES: Final = 5  # at which earlier and later lives must have been seen
+LONG_SECONDS: Final = 2_400.0  # a life that is judged by itself
+FIRST, LAST = (0.25, 0.45), (0.8, 1.0)  # parts of a long life: before the first is warm-up
 LEAST_SAMPLES: Final = 300  # of the run; fewer say nothing
 
 
 class Use(NamedTuple):
-    """Resident bytes and open descriptors at a moment."""
+    """What a process has at a moment: resident and of it anonymous bytes, open descriptors.
 
+    ``process``: its id. ``age``: seconds since it was started.
+    """
+
+    process: int
+    age: float
     memory: int
+    anonymous: int
     descriptors: int
 
 
 def use_of(pid: int) -> Use:
     """What a process uses now. OSError when it has ended."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    line = next((one for one in status.splitlines() if one.startswith("VmRSS:")), None)
-    if line is None:  # it is ending
+    process = Path(f"/proc/{pid}")
+    lines = (line.partition(":") for line in (process / "status").read_text().splitlines())
+    sizes = {name: value for name, _, value in lines if name in ("VmRSS", "RssAnon")}
+    if len(sizes) < 2:  # it is ending
         raise ProcessLookupError(pid)
-    return Use(int(line.split()[1]) * 1024, len(list(Path(f"/proc/{pid}/fd").iterdir())))
+    memory, anonymous = (int(sizes[name].split()[0]) * 1024 for name in ("VmRSS", "RssAnon"))
+    started = int((process / "stat").read_text().rpartition(")")[2].split()[19])
+    up = float(Path("/proc/uptime").read_text().split()[0])
+    age = max(0.0, up - started / os.sysconf("SC_CLK_TCK"))
+    return Use(pid, age, memory, anonymous, len(list((process / "fd").iterdir())))
 
 
 def report(samples: Sequence[Use]) -> dict[str, Any]:
-    """Medians of both windows, the largest figures, and in ``wrong`` what grew, in words."""
+    """What earlier and later lives used, the largest figures, and in ``wrong`` what grew, in words.
+
+    ``samples``: of one node, in the order in which they were taken.
+    """
     found: dict[str, Any] = {"samples": len(samples), "wrong": []}
     if not samples:
         return found
-    found["peak_mib"] = round(max(one.memory for one in samples) / MEGABYTE, 1)
+    found["peak_mib"] = _mib(max(one.memory for one in samples))
     found["most_descriptors"] = max(one.descriptors for one in samples)
     if found["peak_mib"] * MEGABYTE > PEAK_BYTES:
         found["wrong"].append(f"memory reached {found['peak_mib']} MiB")
     if len(samples) < LEAST_SAMPLES:
         return found
-    first, last = (_medians(samples, *window) for window in (FIRST, LAST))
-    found["memory_mib"] = [round(one.memory / MEGABYTE, 1) for one in (first, last)]
-    found["descriptors"] = [one.descriptors for one in (first, last)]
-    if last.memory - first.memory > max(NOISE_BYTES, NOISE_SHARE * first.memory):
-        found["wrong"].append("memory grew from {} to {} MiB".format(*found["memory_mib"]))
-    if last.descriptors - first.descriptors > NOISE_DESCRIPTORS:
-        found["wrong"].append("open descriptors grew from {} to {}".format(*found["descriptors"]))
+    lives = [list(life) for _, life in itertools.groupby(samples, key=lambda one: one.process)]
+    found["lives"] = len(lives)
+    half = len(lives) // 2
+    compared = _at_equal_ages(lives[:half], lives[half:])
+    if compared:
+        found["between_lives"] = _compare(found["wrong"], "between lives", *compared)
+    for number, life in enumerate(lives, 1):
+        if life[-1].age - life[0].age >= LONG_SECONDS:
+            where = f"in life {number}"
+            parts = (_medians(_part(life, *share)) for share in (FIRST, LAST))
+            found[where.replace(" ", "_")] = _compare(found["wrong"], where, *parts)
     return found
 
 
-def _medians(samples: Sequence[Use], start: float, end: float) -> Use:
-    part = samples[int(start * len(samples)) : int(end * len(samples))]
-    return Use(
-        int(statistics.median(one.memory for one in part)),
-        int(statistics.median(one.descriptors for one in part)),
-    )
+def _compare(wrong: list[str], where: str, first: Use, last: Use) -> dict[str, Any]:
+    """Both figures, for the report; what grew is added to ``wrong``."""
+    memory = [_mib(one.memory) for one in (first, last)]
+    descriptors = [one.descriptors for one in (first, last)]
+    if last.memory - first.memory > max(NOISE_BYTES, NOISE_SHARE * first.memory):
+        wrong.append("memory grew {} from {} to {} MiB".format(where, *memory))
+    if last.descriptors - first.descriptors > NOISE_DESCRIPTORS:
+        wrong.append("open descriptors grew {} from {} to {}".format(where, *descriptors))
+    return {
+        "memory_mib": memory,
+        "anonymous_mib": [_mib(one.anonymous) for one in (first, last)],
+        "descriptors": descriptors,
+    }
+
+
+def _at_equal_ages(earlier: Sequence[list[Use]], later: Sequence[list[Use]]) -> list[Use]:
+    """Medians over the ages at which lives of both were seen; empty when there are too few."""
+    by_age = [_by_age(lives) for lives in (earlier, later)]
+    ages = by_age[0].keys() & by_age[1].keys()
+    if len(ages) < LEAST_AGES:
+        return []
+    return [_medians(found[age] for age in sorted(ages)) for found in by_age]
+
+
+def _by_age(lives: Iterable[list[Use]]) -> dict[int, Use]:
+    """The median of the lives at each age, where one life counts as much as another."""
+    found: dict[int, list[Use]] = {}
+    for life in lives:
+        for age, part in itertools.groupby(life, key=lambda one: int(one.age // AGE_SECONDS)):
+            found.setdefault(age, []).append(_medians(part))
+    return {age: _medians(each) for age, each in found.items()}
+
+
+def _part(life: Sequence[Use], start: float, end: float) -> Sequence[Use]:
+    return life[int(start * len(life)) : int(end * len(life))]
+
+
+def _medians(uses: Iterable[Use]) -> Use:
+    columns = list(zip(*uses, strict=True))
+    memory, anonymous, descriptors = (int(statistics.median(one)) for one in columns[2:])
+    return Use(columns[0][0], statistics.median(columns[1]), memory, anonymous, descriptors)
+
+
+def _mib(size: int) -> float:
+    return round(size / MEGABYTE, 1)
+
+
+def main(path: str) -> int:
+    """Judge a file of samples, and print the report of each node; 1 when something grew."""
+    lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    uses: dict[str, list[Use]] = {line["node"]: [] for line in lines}
+    for line in lines:
+        uses[line["node"]].append(Use(*(line[name] for name in Use._fields)))
+    found = {node: report(samples) for node, samples in uses.items()}
+    print(json.dumps(found, indent=1))
+    return int(any(one["wrong"] for one in found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from fastevm.bench.node.memory_growth import LEAST_SAMPLES, Use, report
 from fastevm.bench.options import ROOT
 from fastevm.bench.soak import SIGNS, failures
 
@@ -63,22 +62,3 @@ def test_both_ends_agree_after_a_few_seconds_of_faults() -> None:
 )
 def test_what_is_wrong_is_said(changes: dict[str, Any], words: list[str]) -> None:
     assert failures(GOOD | changes) == words
-
-
-@pytest.mark.parametrize(
-    ("each", "descriptors", "words"),
-    [
-        (0, 0, []),
-        (100_000, 0, ["memory grew from 149.9 to 189.9 MiB"]),
-        (0, 0.1, ["open descriptors grew from 69 to 109"]),
-    ],
-)
-def test_what_grows_is_said(each: int, descriptors: float, words: list[str]) -> None:
-    start = 100 << 20
-    uses = [Use(start + each * 1_048 // 1_000 * n, 20 + int(n * descriptors)) for n in range(1_000)]
-    assert report(uses)["wrong"] == words
-
-
-def test_a_short_run_is_not_judged() -> None:
-    uses = [Use(n << 20, n) for n in range(LEAST_SAMPLES - 1)]
-    assert report(uses)["wrong"] == []
