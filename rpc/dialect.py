@@ -19,6 +19,8 @@ class Dialect:
     range is ignored. ``call_needs_target``: eth_call refuses a call object without ``to``.
     ``estimates_on_pending``: a gas estimate or access list without a block is made on ``pending``,
     where the transaction will run and where what was just pre-confirmed is; else on ``latest``.
+    ``receipts_of_slices``: eth_getTransactionReceipt tells of pre-confirmed transactions, under a
+    block hash of zeros; else of mined ones only, so that ``latest`` shows what a receipt speaks of.
     ``simulated_block_spacing``: seconds, None for the chain's own block time.
     ``simulate_zero_state_root``: simulated headers have 32 zero bytes in place of the root.
     ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
@@ -31,6 +33,7 @@ class Dialect:
     block_hash_excludes_range: bool
     call_needs_target: bool
     estimates_on_pending: bool
+    receipts_of_slices: bool
     simulate_zero_state_root: bool
     simulate_error_as_text: bool
     unknown_subscription_is_error: bool
@@ -44,6 +47,7 @@ DIALECTS: Final = {
         block_hash_excludes_range=False,
         call_needs_target=True,
         estimates_on_pending=True,
+        receipts_of_slices=True,
         simulate_zero_state_root=True,
         simulate_error_as_text=True,
         unknown_subscription_is_error=False,
@@ -55,6 +59,7 @@ DIALECTS: Final = {
         block_hash_excludes_range=True,
         call_needs_target=False,
         estimates_on_pending=False,
+        receipts_of_slices=False,
         simulate_zero_state_root=False,
         simulate_error_as_text=False,
         unknown_subscription_is_error=True,

@@ -19,7 +19,7 @@ from fastevm.rpc.dispatch.workers import (
     require_worker_above_limit,
 )
 from fastevm.rpc.errors import RpcError, family_reason
-from fastevm.rpc.methods.transactions import get_transaction_receipt, locate
+from fastevm.rpc.methods.transactions import locate, receipt_of
 from fastevm.wire.quantity import DecodeError, decode_bytes, decode_uint64
 from fastevm.wire.text.hex import checksum_address, hex_bytes, quantity
 from fastevm.wire.transactions import Json, transaction_json
@@ -130,7 +130,7 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     if await context.hub.confirmed(
         tx_hash, lambda: locate(context, tx_hash) is not None, wait / MILLISECONDS
     ):
-        receipt = await context.workers.run(get_transaction_receipt, context, tx_hash)
+        receipt = await context.workers.run(lambda: receipt_of(context, locate(context, tx_hash)))
     if receipt is None:
         raise RpcError("not_confirmed", hash=told, seconds=f"{wait / MILLISECONDS:g}", data=told)
     return receipt

@@ -76,7 +76,13 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
 @method("eth_getTransactionReceipt", HASH, place=Place.SMALL)
 def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
     """Return a receipt; of a pre-confirmed transaction with a block hash of 32 zero bytes."""
-    found = locate(context, tx_hash)
+    if context.dialect.receipts_of_slices:
+        return receipt_of(context, locate(context, tx_hash))
+    return receipt_of(context, _locate_mined(context, tx_hash))
+
+
+def receipt_of(context: Context, found: tuple[View, int] | None) -> bytes | None:
+    """Return the receipt of a transaction that was looked for, as text; None if it has no block."""
     if found is None:
         return None
     view, index = found

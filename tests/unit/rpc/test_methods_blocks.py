@@ -118,6 +118,18 @@ async def test_a_pre_confirmed_transaction_has_a_receipt(
     assert (found["blockHash"], found["blockNumber"]) == (None, "0x3")
 
 
+async def test_a_receipt_in_geths_dialect_is_of_a_mined_transaction(
+    make_caller: MakeCaller, node: FakeNode
+) -> None:
+    tx_hash = "0x" + TRANSACTION.hash.hex()
+    caller = make_caller(node, dialect="geth")
+    assert await caller.result("eth_getTransactionReceipt", tx_hash) is None
+    block = node.chain.blocks[-1]
+    node.chain.blocks.append(type(block)(header(3, parent_hash=block.hash), (TRANSACTION,)))
+    node.chain.receipts[node.chain.head.hash] = (RECEIPT,)
+    assert (await caller.result("eth_getTransactionReceipt", tx_hash))["blockNumber"] == "0x3"
+
+
 async def test_the_canonical_block_wins_over_the_pending_one(
     make_caller: MakeCaller, node: FakeNode
 ) -> None:
