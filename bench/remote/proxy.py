@@ -1,0 +1,248 @@
+"""A proxy in front of a node, on the loopback interface: it waits, counts and misbehaves.
+
+What it does wrong is an `Endpoint`, which may be exchanged while the proxy runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+import aiohttp
+from aiohttp import web
+
+from fastevm.bench.node.launch import HOST, LoopThread
+
+MAX_BODY: Final = 1 << 28  # bytes
+JSON_TYPE: Final = {"Content-Type": "application/json"}
+Call = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Reply:
+    """An HTTP answer. ``cut``: the connection ends after so many bytes of the body."""
+
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: int | None = None
+
+
+class Cut(Exception):
+    """The connection ends without an answer."""
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What went through. ``round_trips``: the longest chain of requests, each of which began after
+    the one before it was answered. ``sent`` and ``received``: bytes of bodies, as the client sees.
+    """
+
+    requests: int = 0
+    round_trips: int = 0
+    calls: int = 0
+    sent: int = 0
+    received: int = 0
+    connections: int = 0
+    largest_batch: int = 0
+    methods: Counter[str] = field(default_factory=Counter)
+
+
+class Endpoint:
+    """What the proxy does with a request: this one forwards everything as it is."""
+
+    async def before(self, calls: list[Call], number: int) -> Reply | None:
+        """An answer in place of the node's, or None; may wait or raise `Cut`.
+
+        ``number`` counts the requests of this endpoint from 0.
+        """
+        return None
+
+    def refusal(self, call: Call) -> dict[str, Any] | None:
+        """The error object of a call that does not reach the node."""
+        return None
+
+    def asked(self, call: Call) -> Call:
+        """The call as the node gets it."""
+        return call
+
+    def answered(self, call: Call, answer: Any) -> Any:
+        """The answer object as the client gets it."""
+        return answer
+
+    def reply(self, reply: Reply, calls: list[Call], number: int) -> Reply:
+        """The whole answer as the client gets it."""
+        return reply
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether answers are taken apart at all, which costs time."""
+        return any(
+            getattr(type(self), name) is not getattr(Endpoint, name)
+            for name in ("refusal", "asked", "answered")
+        )
+
+
+class Proxy:
+    """Serves at ``url`` what a node answers, ``latency`` seconds later.
+
+    ``key``: a last part of the path, as providers have it; requests without it are refused.
+    """
+
+    def __init__(
+        self, target: str, endpoint: Endpoint | None = None, *, latency: float = 0.0, key: str = ""
+    ) -> None:
+        self.target, self.latency, self.key = target, latency, key
+        self.traffic = Traffic()
+        self.headers: list[dict[str, str]] = []  # of the requests, the newest last
+        self._endpoint, self._seen = endpoint or Endpoint(), 0
+        self._answered_depth = 0
+        self._known: set[int] = set()
+        self._thread = LoopThread()
+        self._thread.run(self._start())
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """What is done with requests; a new one counts them from 0."""
+        return self._endpoint
+
+    @endpoint.setter
+    def endpoint(self, endpoint: Endpoint) -> None:
+        self._endpoint, self._seen = endpoint, 0
+
+    @property
+    def url(self) -> str:
+        """Where clients send to."""
+        return f"http://{HOST}:{self._port}" + (f"/v2/{self.key}" if self.key else "")
+
+    def count_anew(self) -> Traffic:
+        """What went through until now; from now on it counts from nothing."""
+        found, self.traffic = self.traffic, Traffic()
+        self._answered_depth = 0
+        return found
+
+    def close(self) -> None:
+        """Stop serving, with every connection cut."""
+        self._thread.run(self._stop())
+        self._thread.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    async def _start(self) -> None:
+        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        application = web.Application(client_max_size=MAX_BODY)
+        application.router.add_post("/{rest:.*}", self._serve)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, HOST, 0, backlog=1024)
+        await site.start()
+        self._port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+
+    async def _stop(self) -> None:
+        await self._session.close()
+        await self._runner.cleanup()
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        depth = self._answered_depth + 1
+        body = await request.read()
+        self.headers = [*self.headers[-63:], dict(request.headers)]
+        self._count(request, body, depth)
+        if self.latency:
+            await asyncio.sleep(self.latency)
+        try:
+            if self.key and not request.path.endswith(self.key):
+                reply = Reply(b'{"error":"unknown key"}', 401)
+            else:
+                reply = await self._reply(body)
+        except Cut:
+            return await self._cut(request)
+        self.traffic.received += len(reply.body)
+        self._answered_depth = max(self._answered_depth, depth)
+        return await self._send(request, reply)
+
+    def _count(self, request: web.Request, body: bytes, depth: int) -> None:
+        traffic = self.traffic
+        traffic.requests += 1
+        traffic.sent += len(body)
+        traffic.round_trips = max(traffic.round_trips, depth)
+        if id(request.protocol) not in self._known:
+            self._known.add(id(request.protocol))
+            traffic.connections += 1
+        calls = calls_of(body)
+        traffic.calls += len(calls)
+        traffic.largest_batch = max(traffic.largest_batch, len(calls))
+        traffic.methods.update(str(call.get("method")) for call in calls)
+
+    async def _reply(self, body: bytes) -> Reply:
+        endpoint, number = self._endpoint, self._seen
+        self._seen += 1
+        calls = calls_of(body)
+        instead = await endpoint.before(calls, number)
+        if instead is not None:
+            return instead
+        if not endpoint.reads_answers:
+            reply = await self._forward(body)
+        else:
+            reply = await self._changed(endpoint, calls, batch=body.lstrip()[:1] == b"[")
+        return endpoint.reply(reply, calls, number)
+
+    async def _changed(self, endpoint: Endpoint, calls: list[Call], batch: bool) -> Reply:
+        refused = {at: endpoint.refusal(call) for at, call in enumerate(calls)}
+        passed = [endpoint.asked(call) for at, call in enumerate(calls) if refused[at] is None]
+        answers: list[Any] = []
+        if passed:
+            reply = await self._forward(json.dumps(passed).encode())
+            answers = json.loads(reply.body)
+        rest = iter(answers)
+        found = []
+        for at, call in enumerate(calls):
+            error = refused[at]
+            if error is not None:
+                found.append({"jsonrpc": "2.0", "id": call.get("id"), "error": error})
+            else:
+                found.append(endpoint.answered(call, next(rest)))
+        return Reply(json.dumps(found if batch else found[0]).encode(), headers=dict(JSON_TYPE))
+
+    async def _forward(self, body: bytes) -> Reply:
+        async with self._session.post(self.target, data=body, headers=JSON_TYPE) as response:
+            return Reply(await response.read(), response.status, dict(JSON_TYPE))
+
+    async def _cut(self, request: web.Request) -> web.StreamResponse:
+        if request.transport is not None:
+            request.transport.abort()
+        return web.Response()
+
+    async def _send(self, request: web.Request, reply: Reply) -> web.StreamResponse:
+        if reply.cut is None:
+            return web.Response(body=reply.body, status=reply.status, headers=reply.headers)
+        answer = web.StreamResponse(status=reply.status, headers=reply.headers)
+        answer.content_length = len(reply.body)
+        await answer.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            await answer.write(reply.body[: reply.cut])
+        return await self._cut(request)
+
+
+def calls_of(body: bytes) -> list[Call]:
+    """The calls of a request; none where it is no JSON."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return []
+    return [each for each in (found if isinstance(found, list) else [found]) if type(each) is dict]
+
+
+def whole(calls: Sequence[Call], error: dict[str, Any], status: int = 200) -> Reply:
+    """One error object for a whole request, whatever it asked."""
+    number = calls[0].get("id") if len(calls) == 1 else None
+    document = {"jsonrpc": "2.0", "id": number, "error": error}
+    return Reply(json.dumps(document).encode(), status, dict(JSON_TYPE))

@@ -1,0 +1,145 @@
+"""Nodes that are forked from: anvil and our own, with the same content."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fastevm.bench.node.compared import CHAIN_ID, anvil_binary
+from fastevm.bench.node.content import shown
+from fastevm.bench.node.launch import NodeProcess
+from fastevm.bench.node.load import LoadError
+from fastevm.bench.programs.loops import word
+from fastevm.bench.remote import market
+from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.wire.client.messages import Call, RpcRefusal
+
+EMPTY_BLOCKS: Final = 4_000  # in front of the busy one
+MINED_AT_ONCE: Final = 500
+BUSY_TRANSACTIONS: Final = 200
+LAST_BLOCKS: Final = 3  # behind the busy one
+ANVIL_OPTIONS: Final = ("--silent", "--no-mining", "--order", "fifo", "--hardfork", "prague")
+MAX_BATCH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """The block of many transactions: its number, and the hashes of its transactions in order."""
+
+    number: int
+    transactions: tuple[str, ...]
+
+
+class Upstream:
+    """A node that runs and holds the market. ``busy`` is known once blocks were made."""
+
+    def __init__(self, name: str, node: NodeProcess, holds_market: bool = True) -> None:
+        self.name, self.node, self.holds_market = name, node, holds_market
+        self.url = node.url
+        self.busy: Busy | None = None
+
+    def ask(self, method: str, *params: Any) -> Any:
+        """The result of one call. RpcRefusal or RpcUnreachable."""
+        return self.node.ask(method, *params)
+
+    @property
+    def head(self) -> int:
+        """The number of the newest block."""
+        return int(self.ask("eth_blockNumber"), 16)
+
+    def fill(self) -> None:
+        """Put the market into the newest state: anvil copies the whole state for each block."""
+        calls: list[Call] = []
+        for address, (balance, code, slots) in market.accounts().items():
+            at = shown(address)
+            calls.append(("anvil_setBalance", [at, hex(balance)]))
+            if code:
+                calls.append(("anvil_setCode", [at, shown(code)]))
+                calls.append(("anvil_setNonce", [at, "0x1"]))
+            for slot, value in slots.items():
+                calls.append(("anvil_setStorageAt", [at, shown(word(slot)), shown(word(value))]))
+        with self.node.client() as client:
+            send(client, calls)
+
+    def make_blocks(self, empty: int = EMPTY_BLOCKS, transactions: int = BUSY_TRANSACTIONS) -> Busy:
+        """Empty blocks, one full of transactions, and a few more."""
+        with self.node.client() as client:
+            for at in range(0, empty, MINED_AT_ONCE):
+                client.call("anvil_mine", hex(min(MINED_AT_ONCE, empty - at)))
+            if not self.holds_market:
+                self.fill()
+                client.call("evm_mine")
+            signed = market.busy_block(transactions)
+            send(client, [("eth_sendRawTransaction", [shown(t.raw)]) for t in signed])
+            client.call("evm_mine")
+            found = client.call("eth_getBlockByNumber", "latest", False)
+            if len(found["transactions"]) != transactions:
+                raise LoadError(f"the block has {len(found['transactions'])} transactions")
+            check_receipts(client, found["transactions"])
+            client.call("anvil_mine", hex(LAST_BLOCKS))
+        self.busy = Busy(int(found["number"], 16), tuple(found["transactions"]))
+        return self.busy
+
+    def close(self) -> None:
+        """End the node."""
+        self.node.kill()
+
+    def __enter__(self) -> Upstream:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def send(client: JsonRpcClient, calls: Sequence[Call]) -> None:
+    """All calls, in batches; LoadError if one is refused."""
+    for at in range(0, len(calls), MAX_BATCH):
+        for answer in client.batch(calls[at : at + MAX_BATCH]):
+            if isinstance(answer, RpcRefusal):
+                raise LoadError(f"the node refused: {answer}")
+
+
+def check_receipts(client: JsonRpcClient, hashes: Sequence[str]) -> None:
+    """LoadError if one of the transactions failed."""
+    for at in range(0, len(hashes), MAX_BATCH):
+        answers = client.batch(
+            [("eth_getTransactionReceipt", [each]) for each in hashes[at : at + MAX_BATCH]]
+        )
+        for answer in answers:
+            if isinstance(answer, RpcRefusal) or answer["status"] != "0x1":
+                raise LoadError(f"a transaction failed: {answer}")
+
+
+def start_anvil(document: dict[str, Any] | None = None, *options: str) -> Upstream:
+    """anvil on a genesis file, the market's without one. LoadError where it cannot be had."""
+    command = [str(anvil_binary()), *ANVIL_OPTIONS, "--chain-id", str(CHAIN_ID), *options]
+    node = on_genesis("anvil", document, lambda genesis: [*command, "--init", genesis])
+    return Upstream("anvil", node, document is None)
+
+
+def start_own(document: dict[str, Any] | None = None, *options: str) -> Upstream:
+    """Our node on a genesis file, the market's without one."""
+    command = [sys.executable, "-m", "fastevm", "node", "-q", "--dialect", "geth", "--no-mining"]
+    command += options
+    node = on_genesis("fastevm", document, lambda genesis: [*command, "--genesis", genesis])
+    return Upstream("fastevm", node, document is None)
+
+
+def on_genesis(
+    name: str, document: dict[str, Any] | None, command: Callable[[str], Sequence[str]]
+) -> NodeProcess:
+    """A node that runs on a genesis file of its own. LoadError when it does not start."""
+    with tempfile.TemporaryDirectory() as folder:
+        genesis = Path(folder) / "genesis.json"
+        genesis.write_text(json.dumps(market.genesis() if document is None else document))
+        node = NodeProcess(command(str(genesis)))
+        try:
+            node.start()
+        except (RuntimeError, TimeoutError) as error:
+            raise LoadError(f"{name}: {error}") from None
+    return node

@@ -1,0 +1,42 @@
+"""Upstream nodes with the market in their genesis, shared by the tests of a module."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from fastevm.bench.node.load import LoadError
+from fastevm.bench.remote import upstream
+from fastevm.bench.remote.upstream import Upstream
+
+EMPTY_BLOCKS = 20
+TRANSACTIONS = 20
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Upstream]:
+    """Our node, a few blocks above its genesis."""
+    with upstream.start_own() as node:
+        node.make_blocks(EMPTY_BLOCKS, TRANSACTIONS)
+        yield node
+
+
+@pytest.fixture(scope="module")
+def anvil() -> Iterator[Upstream]:
+    """anvil with the same blocks; skipped where npm is missing."""
+    if shutil.which("npm") is None:
+        pytest.skip("needs npm")
+    try:
+        node = upstream.start_anvil()
+    except LoadError as reason:
+        pytest.skip(str(reason))
+    with node:
+        node.make_blocks(EMPTY_BLOCKS, TRANSACTIONS)
+        yield node
+
+
+@pytest.fixture(scope="module", params=["own", "anvil"])
+def either(request: pytest.FixtureRequest) -> Upstream:
+    """Each of the two."""
+    node: Upstream = request.getfixturevalue(request.param)
+    return node
