@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from fastevm.bench.node.load import LoadError
-from fastevm.bench.remote import upstream
-from fastevm.bench.remote.upstream import Upstream
+from fastevm.bench.remote import market_nodes
+from fastevm.bench.remote.market_nodes import Upstream
 
 EMPTY_BLOCKS = 20
 TRANSACTIONS = 20
@@ -16,7 +16,7 @@ TRANSACTIONS = 20
 @pytest.fixture(scope="module")
 def own() -> Iterator[Upstream]:
     """Our node, a few blocks above its genesis."""
-    with upstream.start_own() as node:
+    with market_nodes.start_own() as node:
         node.make_blocks(EMPTY_BLOCKS, TRANSACTIONS)
         yield node
 
@@ -27,7 +27,7 @@ def anvil() -> Iterator[Upstream]:
     if shutil.which("npm") is None:
         pytest.skip("needs npm")
     try:
-        node = upstream.start_anvil()
+        node = market_nodes.start_anvil()
     except LoadError as reason:
         pytest.skip(str(reason))
     with node:

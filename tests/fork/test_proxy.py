@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from fastevm.bench.remote import endpoints, market
+from fastevm.bench.remote import faulty_endpoints as endpoints
+from fastevm.bench.remote import market
+from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Endpoint, Proxy
-from fastevm.bench.remote.upstream import Upstream
 from fastevm.wire.client.blocking import JsonRpcClient
 from fastevm.wire.client.messages import RpcRefusal, RpcUnreachable
 
