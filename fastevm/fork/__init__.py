@@ -1,1 +1,7 @@
 """The state of a chain that another node holds: fetched in few round trips, kept on disk."""
+
+from fastevm.fork.counters import ForkCounters
+from fastevm.fork.masking import masked
+from fastevm.fork.remote_source import RemoteSource
+
+__all__ = ["ForkCounters", "RemoteSource", "masked"]

@@ -27,6 +27,10 @@ class RpcUnreachable(FastevmError):
         self.status = status
 
 
+class AnswerTooLarge(RpcUnreachable):
+    """The answer has more bytes than the client reads."""
+
+
 class RpcRefusal(FastevmError):
     """The node answered with an error: its ``code``, ``message`` and ``data`` (None without)."""
 

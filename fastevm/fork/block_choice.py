@@ -1,0 +1,70 @@
+"""The block of a fork as people write it: a tag, a number, one below the newest, a hash."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastevm.fork.call_list import RpcCall
+from fastevm.wire.text.hex import quantity
+
+TAGS: Final = ("latest", "safe", "finalized", "earliest")
+HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+NUMBER = re.compile(r"-?\d+|0x[0-9a-fA-F]{1,16}")
+
+BlockLike = str | int | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BlockChoice:
+    """One of the four: ``tag``, ``number``, ``below`` (so many below the newest), ``hash``."""
+
+    tag: str | None = None
+    number: int | None = None
+    below: int | None = None
+    hash: bytes | None = None
+
+    @property
+    def call(self) -> RpcCall:
+        """The request of this block, without its transactions; of the newest for ``below``."""
+        if self.hash is not None:
+            return RpcCall("eth_getBlockByHash", ("0x" + self.hash.hex(), False))
+        number = None if self.number is None else quantity(self.number)
+        return RpcCall("eth_getBlockByNumber", (number or self.tag or "latest", False))
+
+    def __str__(self) -> str:
+        if self.hash is not None:
+            return "0x" + self.hash.hex()
+        if self.below is not None:
+            return f"latest - {self.below}"
+        return str(self.tag if self.number is None else self.number)
+
+
+def read_block(block: Any) -> BlockChoice:
+    """A block as it is given: a tag, a number (negative: below the newest), or a hash.
+
+    Numbers also as text, hashes as 32 bytes or as hex. ValueError for anything else.
+    """
+    if isinstance(block, bytes) and len(block) == 32:
+        return BlockChoice(hash=block)
+    if isinstance(block, str):
+        text = block.strip()
+        if text.lower() in TAGS:
+            return BlockChoice(tag=text.lower())
+        if HASH.fullmatch(text):
+            return BlockChoice(hash=bytes.fromhex(text[2:]))
+        if NUMBER.fullmatch(text):
+            block = int(text, 0) if text[:2] == "0x" else int(text)
+    if isinstance(block, int) and not isinstance(block, bool):
+        return BlockChoice(number=block) if block >= 0 else BlockChoice(below=-block)
+    raise ValueError(f"block: expected {', '.join(TAGS)}, a number or a hash, found {block!r}")
+
+
+def split_block(url: str) -> tuple[str, BlockChoice | None]:
+    """An address, and the block in ``ADDRESS@BLOCK`` where it has one."""
+    address, _, text = url.rpartition("@")
+    known = text.lower() in TAGS or HASH.fullmatch(text) or NUMBER.fullmatch(text)
+    if known and "://" in address and address.split("://", 1)[1]:
+        return address, read_block(text)
+    return url, None

@@ -1,0 +1,369 @@
+"""Calls to an upstream of one or several addresses: batches, retries, fail-over, hedges."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field, replace
+from functools import partial
+from time import monotonic
+from typing import Any, Final, TypeVar
+
+from fastevm.errors import ForkError
+from fastevm.fork.call_list import RpcCall
+from fastevm.fork.counters import ForkCounters
+from fastevm.fork.endpoint import MISSING, BatchRefused, Endpoint, Limited
+from fastevm.fork.masking import Masker
+from fastevm.fork.progress import Progress
+from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
+from fastevm.fork.refusals import is_limited, means_no_block, means_no_state
+from fastevm.wire.client.messages import (
+    Answer,
+    RpcRefusal,
+    RpcUnreachable,
+    checked_address,
+)
+
+DEFAULT_RETRIES: Final = 5
+DEFAULT_TIMEOUT: Final = 45.0  # seconds for one request
+DEFAULT_BACKOFF: Final = 1.0  # seconds before the first retry
+DEFAULT_BATCH_SIZE: Final = 250  # calls in one body
+MAX_BACKOFF: Final = 30.0
+TIMEOUTS_IN_ALL: Final = 4  # timeouts of one request that all retries together may take
+MAX_IN_FLIGHT: Final = 16  # requests side by side
+BLOCK_RETRIES: Final = 2  # of calls about a block or a state that one of many machines lacks
+BLOCK_RETRY_SECONDS: Final = 0.2
+MAX_HEDGED_SHARE: Final = 0.1  # of all requests
+TICK_SECONDS: Final = 0.2  # between two looks at the progress
+CLIENT_ERRORS: Final = range(400, 500)
+NOT_ANSWERED: Final = -1  # the code of an optional call that was given up with its batch
+
+Value = TypeVar("Value")
+OnAnswers = Callable[[Mapping[int, Answer]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointOptions:
+    """How an upstream is asked.
+
+    ``headers`` go with every request. ``retries`` of a request that failed, after ``backoff``
+    seconds doubled each time; ``timeout`` seconds for one request. ``compute_units_per_second``
+    hold calls back after the endpoint said that a limit was reached, unless not ``rate_limit``.
+    ``batch_size``: calls in one body. ``progress``: show a bar on a terminal.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    retries: int = DEFAULT_RETRIES
+    timeout: float = DEFAULT_TIMEOUT
+    backoff: float = DEFAULT_BACKOFF
+    compute_units_per_second: float = DEFAULT_UNITS_PER_SECOND
+    rate_limit: bool = True
+    batch_size: int = DEFAULT_BATCH_SIZE
+    progress: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Calls (by their places in the list) that go in one body; ``depth``: waits before it."""
+
+    places: tuple[int, ...]
+    attempt: int = 0
+    depth: int = 1
+    not_before: float = 0.0
+    last: Endpoint | None = None
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class _Outcome:
+    answers: dict[int, Answer] = field(default_factory=dict)
+    again: list[_Part] = field(default_factory=list)
+
+
+class Endpoints:
+    """The addresses of one upstream, used in turn. Safe to use from several threads.
+
+    Requests run in threads of their own, at most ``MAX_IN_FLIGHT`` for one ``ask``.
+    """
+
+    def __init__(
+        self, urls: Sequence[str], options: EndpointOptions, counters: ForkCounters
+    ) -> None:
+        if not urls:
+            raise ValueError("urls: expected at least one address")
+        self.urls = tuple(checked_address(url, "http", "https") for url in urls)
+        self.options, self.counters = options, counters
+        self.masker = Masker(self.urls, options.headers)
+        self._all = [
+            Endpoint(
+                url,
+                headers=options.headers,
+                timeout=options.timeout,
+                rate=options.compute_units_per_second if options.rate_limit else 0,
+                batch_limit=max(1, options.batch_size),
+                masker=self.masker,
+                counters=counters,
+            )
+            for url in self.urls
+        ]
+        self._next = random.randrange(len(self._all))
+        self._closed = threading.Event()
+
+    @property
+    def name(self) -> str:
+        """The addresses without their keys."""
+        return ", ".join(one.name for one in self._all)
+
+    @property
+    def batch_limit(self) -> int:
+        """The calls that every address takes in one body, as far as known."""
+        return min(one.batch_limit for one in self._all)
+
+    @batch_limit.setter
+    def batch_limit(self, limit: int) -> None:
+        for one in self._all:
+            one.batch_limit = min(one.batch_limit, max(1, limit))
+
+    def ask(self, calls: Sequence[RpcCall], on_answers: OnAnswers | None = None) -> list[Answer]:
+        """One answer for each call in their order: a result or RpcRefusal.
+
+        ``on_answers`` is given the answers (by place) as they come. ForkError if an answer cannot
+        be had; those that came until then were given to ``on_answers``.
+        """
+        began = monotonic()
+        answers: list[Answer] = [MISSING] * len(calls)
+        depth = 0
+        progress = Progress(self.name, len(calls), shown=self.options.progress)
+        try:
+            for part, outcome in self._settle(calls, began, progress):
+                depth = max(depth, part.depth)
+                for place, answer in outcome.answers.items():
+                    answers[place] = answer
+                progress.advance(len(outcome.answers))
+                if on_answers is not None and outcome.answers:
+                    on_answers(outcome.answers)
+        finally:
+            progress.close()
+            self.counters.add(round_trips=depth, seconds_waited=monotonic() - began)
+        return answers
+
+    def close(self) -> None:
+        """Close the connections; whoever waits for an answer gets ForkError."""
+        self._closed.set()
+        for one in self._all:
+            one.close()
+
+    def _settle(self, calls: Sequence[RpcCall], began: float, progress: Progress) -> Any:
+        """Yield each part with its outcome until every call has an answer."""
+        ends = began + TIMEOUTS_IN_ALL * self.options.timeout
+        todo = deque(_parts_of(range(len(calls)), _Part(()), self.batch_limit))
+        running: dict[Future[_Outcome], _Part] = {}
+        while todo or running:
+            while todo and len(running) < MAX_IN_FLIGHT:
+                part = todo.popleft()
+                running[_in_thread(partial(self._attempt, part, calls))] = part
+            done, _ = wait(running, timeout=TICK_SECONDS, return_when=FIRST_COMPLETED)
+            progress.tick()
+            if not done and (self._closed.is_set() or monotonic() > ends):
+                raise ForkError(f"{self.name}: {self._why_ended(ends)}")
+            for future in done:
+                part = running.pop(future)
+                outcome = future.result()
+                for one in outcome.again:
+                    todo.extend(_parts_of(one.places, one, self.batch_limit))
+                    self._check(one, ends)
+                yield part, outcome
+
+    def _why_ended(self, ends: float) -> str:
+        if monotonic() > ends:
+            return f"no answer within {TIMEOUTS_IN_ALL * self.options.timeout:g} seconds"
+        return "the fork was closed"
+
+    def _check(self, part: _Part, ends: float) -> None:
+        """ForkError for a part that was tried often enough."""
+        if part.attempt > self.options.retries:
+            raise ForkError(f"{part.reason} (after {part.attempt} attempts)")
+        if part.not_before > ends:
+            wait_seconds = part.not_before - monotonic()
+            raise ForkError(f"{part.reason}: it asks to wait for {wait_seconds:.0f} seconds")
+
+    def _attempt(self, part: _Part, calls: Sequence[RpcCall]) -> _Outcome:
+        """Send a part once and say what came of it."""
+        endpoint = self._choose(part)
+        mine = [calls[place] for place in part.places]
+        delay = max(part.not_before - monotonic(), 0.0) + endpoint.seconds_to_wait(mine)
+        if self._closed.wait(delay):
+            raise ForkError(f"{endpoint.name}: the fork was closed")
+        if part.attempt:
+            self.counters.add(retries=1)
+        try:
+            found = self._hedged(endpoint, mine)
+        except Limited as limit:
+            endpoint.bucket.limited()
+            return self._limited(part, mine, endpoint, limit)
+        except BatchRefused as refusal:
+            return self._refused_batch(part, calls, endpoint, refusal)
+        except RpcUnreachable as error:
+            return self._unreachable(part, calls, endpoint, error)
+        return self._answered(part, mine, endpoint, found)
+
+    def _choose(self, part: _Part) -> Endpoint:
+        """The next address in turn that did not fail lately, another than last time if possible."""
+        if len(self._all) == 1:
+            return self._all[0]
+        self._next += 1
+        turn = [self._all[(self._next + k) % len(self._all)] for k in range(len(self._all))]
+        return min(turn, key=lambda one: (one.rests, one is part.last))
+
+    def _hedged(self, endpoint: Endpoint, calls: Sequence[RpcCall]) -> list[Answer]:
+        """The answers; a request that is slower than most is sent a second time."""
+        seconds = endpoint.hedge_seconds()
+        spent = self.counters.hedges < MAX_HEDGED_SHARE * self.counters.requests
+        if seconds is None or not spent or not all(map(_repeatable, calls)):
+            return endpoint.exchange(calls)
+        first = _in_thread(lambda: endpoint.exchange(calls))
+        if wait([first], timeout=seconds).done:
+            return first.result()
+        other = self._choose(_Part((), last=endpoint))
+        self.counters.add(hedges=1)
+        second = _in_thread(lambda: other.exchange(calls))
+        done, _ = wait([first, second], return_when=FIRST_COMPLETED)
+        good = [one for one in done if one.exception() is None]
+        return (good or [first if first not in done else second])[0].result()
+
+    def _answered(
+        self, part: _Part, mine: Sequence[RpcCall], endpoint: Endpoint, found: list[Answer]
+    ) -> _Outcome:
+        """Keep what was answered; ask once more for what is missing, limited, or elsewhere."""
+        outcome = _Outcome()
+        limited, missing, elsewhere = [], [], []
+        for place, call, answer in zip(part.places, mine, found, strict=True):
+            if answer is MISSING:
+                missing.append(place)
+            elif is_limited(answer):
+                limited.append(place)
+            elif self._may_be_elsewhere(part, call, answer):
+                elsewhere.append(place)
+            else:
+                outcome.answers[place] = answer
+        if limited:
+            endpoint.bucket.limited()
+        for places, reason, seconds in (
+            (limited, "it limits the rate of calls", self._backoff(part)),
+            (missing, "an answer lacks calls of its batch", 0.0),
+            (elsewhere, "it does not know the block", BLOCK_RETRY_SECONDS * 2**part.attempt),
+        ):
+            if places:
+                again = replace(part, places=tuple(places), reason=f"{endpoint.name}: {reason}")
+                outcome.again.append(_later(again, endpoint, seconds))
+        return outcome
+
+    def _may_be_elsewhere(self, part: _Part, call: RpcCall, answer: Answer) -> bool:
+        """Whether another machine of the endpoint may know the block that this one does not."""
+        if call.optional or part.attempt >= min(BLOCK_RETRIES, self.options.retries):
+            return False
+        return means_no_block(answer) or (part.attempt == 0 and means_no_state(answer))
+
+    def _limited(
+        self, part: _Part, mine: Sequence[RpcCall], endpoint: Endpoint, limit: Limited
+    ) -> _Outcome:
+        """Wait; a batch that stays above a limit is sent in halves."""
+        seconds = self._backoff(part) if limit.seconds is None else limit.seconds
+        if len(self._all) > 1:
+            endpoint.failed()
+            seconds = 0.0 if any(not one.rests for one in self._all) else seconds
+        again = _later(replace(part, reason=str(limit)), endpoint, seconds)
+        if part.attempt < 1 or len(mine) == 1:
+            return _Outcome(again=[again])
+        return _Outcome(again=_halves(again))
+
+    def _refused_batch(
+        self,
+        part: _Part,
+        calls: Sequence[RpcCall],
+        endpoint: Endpoint,
+        refusal: BatchRefused,
+    ) -> _Outcome:
+        """Leave out what is optional; then send smaller batches from now on."""
+        without = self._without_optional(part, calls, str(refusal))
+        if without is not None:
+            return without
+        limit = refusal.limit or (len(part.places) + 1) // 2
+        endpoint.batch_limit = min(endpoint.batch_limit, limit)
+        return _Outcome(again=[replace(part, depth=part.depth + 1, reason=str(refusal))])
+
+    def _without_optional(
+        self, part: _Part, calls: Sequence[RpcCall], reason: str
+    ) -> _Outcome | None:
+        """Give up the optional calls of a request that failed as such; None if it has none."""
+        optional = [place for place in part.places if calls[place].optional]
+        if not optional:
+            return None
+        rest = tuple(place for place in part.places if not calls[place].optional)
+        again = replace(part, places=rest, depth=part.depth + 1, reason=reason)
+        answers = {place: RpcRefusal(NOT_ANSWERED, reason) for place in optional}
+        return _Outcome(answers, [again] if rest else [])
+
+    def _unreachable(
+        self, part: _Part, calls: Sequence[RpcCall], endpoint: Endpoint, error: RpcUnreachable
+    ) -> _Outcome:
+        """Try once more, elsewhere first; a call that must not be repeated fails."""
+        without = self._without_optional(part, calls, str(error))
+        if without is not None:
+            return without
+        if error.status in CLIENT_ERRORS and len(self._all) == 1:
+            refusal = RpcRefusal(error.status or 0, f"HTTP status {error.status}")
+            return _Outcome(dict.fromkeys(part.places, refusal))
+        if not all(_repeatable(calls[place]) for place in part.places):
+            raise ForkError(str(error))
+        endpoint.failed()
+        others = any(not one.rests for one in self._all)
+        again = replace(part, reason=str(error))
+        return _Outcome(again=[_later(again, endpoint, 0.0 if others else self._backoff(part))])
+
+    def _backoff(self, part: _Part) -> float:
+        """The seconds before the next attempt: doubled each time, between half and all of it."""
+        whole: float = min(MAX_BACKOFF, self.options.backoff * 2**part.attempt)
+        return whole * random.uniform(0.5, 1.0)
+
+
+def _parts_of(places: Sequence[int], part: _Part, limit: int) -> list[_Part]:
+    """``part`` with these places, in as many parts as the limit of a batch asks for."""
+    return [
+        replace(part, places=tuple(places[at : at + limit])) for at in range(0, len(places), limit)
+    ]
+
+
+def _later(part: _Part, endpoint: Endpoint, seconds: float) -> _Part:
+    return replace(
+        part,
+        attempt=part.attempt + 1,
+        depth=part.depth + 1,
+        not_before=monotonic() + seconds,
+        last=endpoint,
+    )
+
+
+def _halves(part: _Part) -> list[_Part]:
+    return _parts_of(part.places, part, (len(part.places) + 1) // 2)
+
+
+def _repeatable(call: RpcCall) -> bool:
+    return not call.method.startswith("eth_send")
+
+
+def _in_thread(work: Callable[[], Value]) -> Future[Value]:
+    """Run ``work`` in a thread that does not keep the process alive."""
+    future: Future[Value] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="fastevm-fork", daemon=True).start()
+    return future

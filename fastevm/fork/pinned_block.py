@@ -1,0 +1,49 @@
+"""The block that a source reads, and how requests name it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastevm.errors import ForkError
+from fastevm.wire.text.hex import quantity
+from fastevm.wire.text.members import read_bytes, read_number
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedBlock:
+    """A block by number and hash (32 bytes), with its JSON object without transactions."""
+
+    number: int
+    hash: bytes
+    header: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, found: Any) -> PinnedBlock:
+        """A block as an endpoint gives it. ForkError for what is none."""
+        try:
+            number = read_number(found["number"], "number")
+            digest = read_bytes(found["hash"], "hash", 32)
+            read_bytes(found["parentHash"], "parentHash", 32)
+        except (TypeError, KeyError, ValueError) as error:
+            raise ForkError(f"an answer that is no block: {error}") from None
+        return cls(number, digest, found)
+
+    @property
+    def by_hash(self) -> dict[str, Any]:
+        """The block parameter by hash (EIP-1898): the state of just this block, or an error."""
+        return {"blockHash": "0x" + self.hash.hex(), "requireCanonical": False}
+
+    @property
+    def by_number(self) -> str:
+        """The block parameter by number, which names another block after a reorganisation."""
+        return quantity(self.number)
+
+    @property
+    def parent_hash(self) -> bytes:
+        """The hash of the parent."""
+        return bytes.fromhex(self.header["parentHash"][2:])
+
+    def __str__(self) -> str:
+        return f"block {self.number} (0x{self.hash.hex()})"

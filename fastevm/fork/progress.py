@@ -1,0 +1,61 @@
+"""A bar on the terminal while somebody waits long for an upstream."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from time import monotonic
+from typing import Any, Final
+
+SHOWN_AFTER_SECONDS: Final = 1.0
+
+
+class Progress:
+    """How many of ``total`` answers came: shown on stderr when a terminal waits over a second.
+
+    With rich a bar, without it one line that is written over.
+    """
+
+    def __init__(self, name: str, total: int, *, shown: bool = True) -> None:
+        self._name, self._total, self._done = name, total, 0
+        self._shows = shown and sys.stderr is not None and sys.stderr.isatty()
+        self._since = monotonic() + SHOWN_AFTER_SECONDS
+        self._bar: Any = None
+        self._line = False
+
+    def advance(self, count: int) -> None:
+        """So many answers came."""
+        self._done += count
+        self.tick()
+
+    def tick(self) -> None:
+        """Show how far it is, if it is time."""
+        if not self._shows or monotonic() < self._since:
+            return
+        if self._bar is None and not self._line:
+            self._begin()
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=self._done)
+        else:
+            print(f"\r{self._text()}", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+        elif self._line:
+            print(f"\r{' ' * len(self._text())}\r", end="", file=sys.stderr, flush=True)
+        self._shows = False
+
+    def _begin(self) -> None:
+        try:
+            rich, console = import_module("rich.progress"), import_module("rich.console")
+        except ImportError:
+            self._line = True
+            return
+        self._bar = rich.Progress(console=console.Console(stderr=True), transient=True)
+        self._bar.add_task(f"fetching from {self._name}", total=self._total)
+        self._bar.start()
+
+    def _text(self) -> str:
+        return f"fetching from {self._name}: {self._done} of {self._total}"

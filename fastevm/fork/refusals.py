@@ -1,0 +1,82 @@
+"""What the errors of endpoints mean: their codes and words differ from client to client."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from fastevm.wire.client.messages import METHOD_NOT_FOUND, RpcRefusal
+
+INVALID_PARAMS: Final = -32602
+LIMIT_EXCEEDED: Final = -32005  # EIP-1474; of rates as well as of ranges and batches
+TOO_MANY_REQUESTS: Final = 429
+FORBIDDEN: Final = (401, 403, 405, METHOD_NOT_FOUND, -32604, -32004)
+EXECUTION_REVERTED: Final = 3
+
+LIMITED = re.compile(
+    r"rate.?limit|too many requests|compute units|capacity|throttl|quota|request limit|"
+    r"per second|exceeded (its|your|the)|limit exceeded|temporarily|try again|overloaded|"
+    r"header not found \(rate\)|credits",
+    re.I,
+)
+BATCH = re.compile(r"batch", re.I)
+UNSUPPORTED = re.compile(
+    r"not (found|supported|available|whitelisted|allowed|implemented|enabled|permitted|exist)|"
+    r"does ?n.t exist|unsupported|unknown method|no such method|unavailable|disabled|forbidden|"
+    r"unauthori[sz]ed|upgrade|not a valid method|method handler crashed|is not in the whitelist|"
+    r"deny|denied|restricted|blocked|tier|plan\b",
+    re.I,
+)
+NO_STATE = re.compile(
+    r"missing trie node|state (is )?(not|un)available|state .*pruned|pruned|historical state|"
+    r"state histor|state at block|no state|required historical|distance to target block|"
+    r"archive|old data not available|state recreate|world state unavailable|state already",
+    re.I,
+)
+NO_BLOCK = re.compile(
+    r"header (for hash )?not found|block.{0,80}not found|unknown block|header.{0,80}not found|"
+    r"block does not exist|could not find block|hash .{0,80}not found|BlockOutOfRange|"
+    r"block is out of range|not currently canonical|no block|cannot query unfinalized",
+    re.I,
+)
+NO_CANONICAL = re.compile(r"not (currently )?canonical", re.I)
+
+
+def is_limited(answer: Any) -> bool:
+    """Whether the endpoint says that a limit of calls in time was reached: later it may answer."""
+    if not isinstance(answer, RpcRefusal):
+        return False
+    if answer.code == TOO_MANY_REQUESTS:
+        return True
+    if BATCH.search(answer.message) or means_no_state(answer):
+        return False
+    return answer.code == LIMIT_EXCEEDED or bool(LIMITED.search(answer.message))
+
+
+def is_unsupported(answer: Any) -> bool:
+    """Whether the endpoint does not serve this method, to anybody or to us."""
+    if not isinstance(answer, RpcRefusal) or is_limited(answer):
+        return False
+    if means_no_state(answer) or means_no_block(answer):
+        return False
+    return answer.code in FORBIDDEN or bool(UNSUPPORTED.search(answer.message))
+
+
+def means_no_state(answer: Any) -> bool:
+    """Whether the endpoint knows the block and no longer has its state."""
+    return isinstance(answer, RpcRefusal) and bool(NO_STATE.search(answer.message))
+
+
+def means_no_block(answer: Any) -> bool:
+    """Whether the endpoint does not know the block: too old, too new, or reorganised away."""
+    return isinstance(answer, RpcRefusal) and bool(NO_BLOCK.search(answer.message))
+
+
+def means_bad_block_parameter(answer: Any) -> bool:
+    """Whether the endpoint cannot read an object as a block (EIP-1898)."""
+    return (
+        isinstance(answer, RpcRefusal)
+        and not means_no_block(answer)
+        and not means_no_state(answer)
+        and (answer.code in (INVALID_PARAMS, -32600, -32700) or "invalid" in answer.message.lower())
+    )

@@ -1,0 +1,209 @@
+"""An endpoint over real HTTP whose state, abilities and faults a test chooses."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from fastevm.state.source import RemoteAccount
+
+CHAIN_ID = 4242
+HEAD = 20
+
+
+class RpcError(Exception):
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message}
+
+
+@dataclass
+class HttpFault:
+    """Instead of an answer: a status with a body, or (status 0) a cut connection."""
+
+    status: int
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    times: int = 1
+
+
+def block_hash(number: int, branch: int = 0) -> bytes:
+    return bytes([branch]) + b"\xbb" * 27 + number.to_bytes(4, "big")
+
+
+def block(number: int, branch: int = 0) -> dict[str, Any]:
+    return {
+        "number": hex(number),
+        "hash": "0x" + block_hash(number, branch).hex(),
+        "parentHash": "0x" + block_hash(number - 1, branch).hex() if number else "0x" + "00" * 32,
+        "timestamp": hex(1_700_000_000 + 12 * number),
+        "miner": "0x" + "c0" * 20,
+        "baseFeePerGas": "0x7",
+        "gasLimit": hex(30_000_000),
+        "transactions": [],
+    }
+
+
+class FakeEndpoint:
+    """A node with one state for all blocks; ``bodies`` holds every request that came.
+
+    ``methods``: further methods by name; ``refused``: names that are not served. ``faults`` come
+    first, one for each request. ``batch_limit``: a larger batch is refused as such. ``by_number``:
+    the block is named by number only. ``tamper``: may change an answer's objects before they go.
+    """
+
+    def __init__(self) -> None:
+        self.accounts: dict[bytes, RemoteAccount] = {}
+        self.slots: dict[tuple[bytes, int], int] = {}
+        self.methods: dict[str, Callable[..., Any]] = {}
+        self.refused: set[str] = set()
+        self.faults: list[HttpFault] = []
+        self.bodies: list[Any] = []
+        self.headers: list[dict[str, str]] = []
+        self.batch_limit = 10_000
+        self.by_number = False
+        self.branch = 0
+        self.chain_id = CHAIN_ID
+        self.latency = 0.0
+        self.tamper: Callable[[Any], Any] = lambda answer: answer
+        self.connections = 0
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def asked(self, method: str) -> list[Any]:
+        """The parameters of all calls of a method."""
+        return [one["params"] for one in self.calls() if one["method"] == method]
+
+    def calls(self) -> list[Any]:
+        return [one for body in self.bodies for one in (body if isinstance(body, list) else [body])]
+
+    def forget(self) -> None:
+        self.bodies.clear()
+
+    def answer(self, asked: Any) -> Any:
+        if not isinstance(asked, list):
+            return self._one(asked)
+        if len(asked) > self.batch_limit:
+            error = {"code": -32600, "message": f"batch too large, max {self.batch_limit}"}
+            return {"jsonrpc": "2.0", "id": None, "error": error}
+        return [self._one(one) for one in reversed(asked)]  # the order is free
+
+    def _one(self, asked: Any) -> Any:
+        head = {"jsonrpc": "2.0", "id": asked["id"]}
+        try:
+            return {**head, "result": self._result(asked["method"], asked["params"])}
+        except RpcError as error:
+            return {**head, "error": error.error}
+
+    def _result(self, method: str, params: list[Any]) -> Any:
+        own = self.methods.get(method) or getattr(self, method, None)
+        if own is None or method in self.refused or method[:4] not in ("eth_", "debu", "web3"):
+            raise RpcError(-32601, f"the method {method} does not exist/is not available")
+        return own(*params)
+
+    def check_block(self, parameter: Any) -> None:
+        if isinstance(parameter, dict):
+            if self.by_number:
+                raise RpcError(-32602, "invalid argument 1: cannot unmarshal object into string")
+            if parameter["blockHash"] not in {
+                block(n, self.branch)["hash"] for n in range(HEAD + 1)
+            }:
+                raise RpcError(-32000, "header for hash not found")
+
+    def eth_chainId(self) -> str:
+        return hex(self.chain_id)
+
+    def eth_getBlockByNumber(self, tag: str, full: bool) -> Any:
+        below = {"latest": 0, "safe": 2, "finalized": 4}
+        number = HEAD - below[tag] if tag in below else int(tag, 16)
+        return block(number, self.branch) if number <= HEAD else None
+
+    def eth_getBlockByHash(self, digest: str, full: bool) -> Any:
+        found = [block(n, self.branch) for n in range(HEAD + 1)]
+        return next((one for one in found if one["hash"] == digest), None)
+
+    def account(self, address: str) -> RemoteAccount:
+        return self.accounts.get(bytes.fromhex(address[2:]), RemoteAccount(0, 0))
+
+    def eth_getBalance(self, address: str, at: Any) -> str:
+        self.check_block(at)
+        return hex(self.account(address).balance)
+
+    def eth_getTransactionCount(self, address: str, at: Any) -> str:
+        self.check_block(at)
+        return hex(self.account(address).nonce)
+
+    def eth_getCode(self, address: str, at: Any) -> str:
+        self.check_block(at)
+        return "0x" + self.account(address).code.hex()
+
+    def slot(self, address: str, slot: str) -> str:
+        value = self.slots.get((bytes.fromhex(address[2:]), int(slot, 16)), 0)
+        return "0x" + value.to_bytes(32, "big").hex()
+
+    def eth_getStorageAt(self, address: str, slot: str, at: Any) -> str:
+        self.check_block(at)
+        return self.slot(address, slot)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def setup(self) -> None:
+                super().setup()
+                fake.connections += 1
+
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with fake._lock:
+                    fake.bodies.append(asked)
+                    fake.headers.append(dict(self.headers))
+                    fault = fake.faults[0] if fake.faults else None
+                    if fault is not None:
+                        fault.times -= 1
+                        if fault.times <= 0:
+                            fake.faults.pop(0)
+                time.sleep(fake.latency)
+                if fault is not None:
+                    self.fail(fault)
+                else:
+                    self.reply(200, json.dumps(fake.tamper(fake.answer(asked))).encode())
+
+            def fail(self, fault: HttpFault) -> None:
+                if fault.status == 0:
+                    self.close_connection = True
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n" + fault.body)
+                else:
+                    self.reply(fault.status, fault.body, fault.headers)
+
+            def reply(
+                self, status: int, body: bytes, headers: dict[str, str] | None = None
+            ) -> None:
+                self.send_response(status)
+                for name, value in (headers or {}).items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None: ...
+
+        return Handler
