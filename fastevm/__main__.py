@@ -66,6 +66,11 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; 0 on success, 1 on failure, 2 on bad usage."""
+    try:
+        import_module("fastevm.primitives.processor")
+    except ValueError as error:  # of FASTEVM_SIMD; no compiled module loads without it
+        print(f"fastevm: {error}", file=sys.stderr)
+        return 2
     arguments = parser().parse_args(argv)
     try:
         return int(arguments.run(arguments))

@@ -28,3 +28,14 @@ def test_another_word_is_refused_by_name() -> None:
     )  # fmt: skip
     assert done.returncode != 0
     assert "FASTEVM_SIMD is 'of': on (1, yes) or off (0, no)" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["fastevm", "fastevm.rpc"])
+def test_a_command_says_another_word_in_one_line(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module, *(("node",) if module == "fastevm" else ())],
+        cwd=ROOT, env=os.environ | {"FASTEVM_SIMD": "word"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "fastevm: FASTEVM_SIMD is 'word': on (1, yes) or off (0, no)\n"
