@@ -3,14 +3,18 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
 WORKERS = Path(__file__).parent / "workers"
-# Cases that may wait in a peer's pipe, so that neither side stands still.
+# Cases that may wait for a peer, so that neither side stands still.
 AHEAD = 8
+END_SECONDS = 10.0
 
 # Name -> environment and worker. `make $(VENV)/.peers` makes the environments.
 PEERS = {
@@ -36,19 +40,30 @@ def python_of(name: str) -> Path:
     return python
 
 
-class Peer:
-    """A worker process to compare with; use it in a `with` statement."""
+def command_of(name: str) -> list[str | Path]:
+    """How a peer's worker is started; PeerError where it is not installed."""
+    return [python_of(name), "-B", WORKERS / PEERS[name][1]]
 
-    def __init__(self, name: str) -> None:
-        _, script = PEERS[name]
-        python = python_of(name)
+
+class Peer:
+    """A worker process to compare with; use it in a `with` statement.
+
+    ``command``: of the worker, that of the peer when left out.
+    """
+
+    def __init__(self, name: str, command: Sequence[str | Path] | None = None) -> None:
         self.name = name
         # What checks fastevm (see `make sanitize`) has no business in the peers.
         environ = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+        self.held = ExitStack()
+        # A file takes what a pipe would stop at.
+        self.errors = self.held.enter_context(tempfile.TemporaryFile())
         self.process = subprocess.Popen(
-            [python, "-B", script], cwd=WORKERS, env=environ, text=True, bufsize=1,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            command or command_of(name), cwd=WORKERS, env=environ, text=True, bufsize=1,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
         )  # fmt: skip
+        # Cases are written aside: a peer that cannot get rid of an answer reads no case.
+        self.writer = ThreadPoolExecutor(1)
         self.title = self.read()["peer"]
 
     def __enter__(self) -> "Peer":
@@ -60,21 +75,26 @@ class Peer:
     def close(self) -> None:
         """End the process."""
         self.process.kill()
+        self.writer.shutdown(cancel_futures=True)
         self.process.communicate()
+        self.held.close()
 
     def read(self) -> dict[str, Any]:
         """The next answer; PeerError with the peer's own words when there is none."""
-        assert self.process.stdout is not None and self.process.stderr is not None
+        assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise PeerError(f"{self.name} ended: {self.process.stderr.read()[-2000:]}")
+            self.process.wait(END_SECONDS)
+            self.errors.seek(0)
+            words = self.errors.read().decode(errors="replace")
+            raise PeerError(f"{self.name} ended: {words[-2000:]}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
     def send(self, case: str) -> None:
-        """A case as one line of JSON."""
+        """A case as one line of JSON; nobody waits for it, and `read` tells of a peer's end."""
         assert self.process.stdin is not None
-        self.process.stdin.write(case + "\n")
+        self.writer.submit(self.process.stdin.write, case + "\n")
 
     def run(self, case: str) -> dict[str, Any]:
         """The outcome of one case."""

@@ -2,6 +2,8 @@
 
 import copy
 import json
+import sys
+import time
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -19,8 +21,18 @@ from .compare import difference
 from .judge import question
 from .machine import block_of, run, state_of, transaction_of
 from .minimise import minimise
+from .peers import Peer, PeerError
 
 SEEDS = range(400)
+# A peer that says as much as it is told, and complains even more.
+ECHO = """
+import sys
+print('{"peer": "echo"}', flush=True)
+for line in sys.stdin:
+    sys.stderr.write(line)
+    print(line, end="", flush=True)
+"""
+LONG = 1_000_000  # bytes of a case: a pipe holds 65,536
 
 
 def executed(case: Case) -> Counter[str]:
@@ -140,3 +152,21 @@ def test_a_case_becomes_as_small_as_what_it_shows() -> None:
     assert len(small.transactions) == 1
     assert list(small.pre) == [address]
     assert small.pre[address]["code"] == "0x6007600755"
+
+
+def test_long_cases_and_answers_do_not_stop_each_other() -> None:
+    cases = [json.dumps({"number": number, "text": "x" * LONG}) for number in range(20)]
+    with Peer("echo", [sys.executable, "-c", ECHO]) as peer:
+        answers = list(peer.run_all(cases))
+    assert [answer["number"] for answer in answers] == list(range(20))
+
+
+def test_a_peer_that_ends_is_told_with_its_words() -> None:
+    started = time.monotonic()
+    dying = "print('{\"peer\": 1}'); import sys; sys.exit('no more')"
+    with (
+        Peer("dying", [sys.executable, "-c", dying]) as peer,
+        pytest.raises(PeerError, match="dying ended: no more"),
+    ):
+        peer.run("x" * LONG)
+    assert time.monotonic() - started < 30
