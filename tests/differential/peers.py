@@ -6,7 +6,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +54,8 @@ class Peer:
         self.name = name
         # What checks fastevm (see `make sanitize`) has no business in the peers.
         environ = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-        self.held = ExitStack()
         # A file takes what a pipe would stop at.
-        self.errors = self.held.enter_context(tempfile.TemporaryFile())
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the peer)
         self.process = subprocess.Popen(
             command or command_of(name), cwd=WORKERS, env=environ, text=True, bufsize=1,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
@@ -77,7 +75,7 @@ class Peer:
         self.process.kill()
         self.writer.shutdown(cancel_futures=True)
         self.process.communicate()
-        self.held.close()
+        self.errors.close()
 
     def read(self) -> dict[str, Any]:
         """The next answer; PeerError with the peer's own words when there is none."""
