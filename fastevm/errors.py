@@ -70,6 +70,10 @@ class ForkError(FastevmError):
     """A value of a remote state cannot be had; the text names the endpoint, never its key."""
 
 
+class StateNotKnown(FastevmError):
+    """A remote state lacks a value here, and the thread that asks does not wait for any."""
+
+
 class UnknownForkError(FastevmError, ValueError):
     """A hardfork name that nobody knows; the message suggests the nearest one."""
 

@@ -3,7 +3,9 @@ from fastevm.primitives.hashes cimport Hash
 from fastevm.primitives.persistent_map cimport MapNode
 from fastevm.state.changes cimport ChangeList
 from fastevm.state.leaves cimport AccountLeaf
+from fastevm.state.known cimport KnownAccount
 from fastevm.state.reader cimport Reader
+from fastevm.state.remote cimport RemoteBase, RemoteState
 from fastevm.state.world cimport World
 from fastevm.trie.trie cimport TrieNode
 
@@ -24,8 +26,18 @@ cdef class Layer:
     cdef Layer parent
     cdef Changes changes
     cdef size_t unsettled_depth
+    # Above a remote state: what `accounts` hides of it, and where readers find all of that.
+    cdef readonly RemoteState remote_state
+    cdef MapNode* masks
+    cdef RemoteBase guessing, suspending
 
+    # A run over a remote state guesses what is not known; see fastevm/state/remote.pyx.
     cdef void attach(self, Reader* reader) noexcept
+    # There it stops with READ_MISSING instead.
+    cdef void attach_suspending(self, Reader* reader) noexcept
+    cdef Layer edited(self, object accounts, object removed)
+    cdef const KnownAccount* remote_account(self, bytes address) except? NULL
+    cdef void point(self, RemoteBase* base, bint suspends) noexcept
     cdef Layer commit(self, World* w)
     cdef int settle(self) except -1
     cdef const AccountLeaf* leaf(self, bytes address) except? NULL

@@ -10,9 +10,10 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import Any
 
-from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.persistent_map cimport (
     map_count,
     map_each,
@@ -40,7 +41,16 @@ from fastevm.state.leaves cimport (
     read_block_hash,
     read_slot,
 )
+from fastevm.state.known cimport KnownAccount
+from fastevm.state.masks cimport MASK_MAP, mask_hides, mask_of, mask_world
 from fastevm.state.reader cimport Reader
+from fastevm.state.remote cimport (
+    RemoteBase,
+    RemoteState,
+    read_remote_account,
+    read_remote_block_hash,
+    read_remote_slot,
+)
 from fastevm.state.world cimport (
     World,
     world_account,
@@ -54,6 +64,7 @@ from fastevm.state.world cimport (
 )
 from fastevm.trie.trie cimport EMPTY_TRIE_ROOT, trie_release, trie_retain, trie_root
 
+from fastevm.state.source import StateSource
 from fastevm.state.values import Account as AccountValue
 from fastevm.state.values import AccountProof
 
@@ -110,6 +121,7 @@ cdef class Layer:
         map_release(self.accounts, &ACCOUNT_MAP)
         trie_release(self.trie)
         map_release(self.storage_tries, &STORAGE_TRIE_MAP)
+        map_release(self.masks, &MASK_MAP)
 
     @staticmethod
     def empty() -> Layer:
@@ -126,12 +138,40 @@ cdef class Layer:
         """
         return Layer.empty().with_accounts(accounts)
 
+    @staticmethod
+    def remote(source: StateSource | str, **options: Any) -> Layer:
+        """The state of a block that another node holds, fetched as it is read.
+
+        ``source``: where it comes from, or a URL, which `fastevm.fork.RemoteSource.open` opens
+        with the ``options``. Changes stay in the layers above. What a layer lists or hashes
+        (``addresses``, ``storage_items``, ``state_root``, ``proof``) is what was changed here.
+        """
+        cdef Layer layer = Layer.__new__(Layer)
+        if isinstance(source, str):
+            # The floor of the network lies above this one.
+            source = import_module("fastevm.fork").RemoteSource.open(source, **options)
+        layer.remote_state = source if isinstance(source, RemoteState) else RemoteState(source)
+        return layer
+
     def with_accounts(self, accounts: Mapping[bytes, Mapping[str, Any]]) -> Layer:
         """This state with the given fields of accounts replaced.
 
         A field that is not given keeps its value; ``storage`` is merged slot by slot. If
         ``reset`` is true, the old slots are removed first.
         """
+        if self.remote_state is None:
+            return self.edited(accounts, ())
+        return self.remote_state.settle(lambda: self.edited(accounts, ()))
+
+    def without_accounts(self, addresses: Iterable[bytes]) -> Layer:
+        """This state without the given accounts and their storage."""
+        cdef list removed = list(addresses)
+        if self.remote_state is None:
+            return self.edited({}, removed)
+        return self.remote_state.settle(lambda: self.edited({}, removed))
+
+    cdef Layer edited(self, object accounts, object removed):
+        """This state with fields of accounts replaced, and without the removed ones."""
         cdef Reader reader
         cdef World* w = world_new()
         if w == NULL:
@@ -141,33 +181,36 @@ cdef class Layer:
             world_begin(w, &reader)
             for address, fields in accounts.items():
                 put_fields(w, address, fields)
-            return self.commit(w)
-        finally:
-            world_free(w)
-
-    def without_accounts(self, addresses: Iterable[bytes]) -> Layer:
-        """This state without the given accounts and their storage."""
-        cdef Reader reader
-        cdef Account* account
-        cdef World* w = world_new()
-        if w == NULL:
-            raise MemoryError
-        try:
-            self.attach(&reader)
-            world_begin(w, &reader)
-            for address in addresses:
-                account = account_named(w, address)
-                world_remove_account(w, account)
+            for address in removed:
+                world_remove_account(w, account_named(w, address))
             return self.commit(w)
         finally:
             world_free(w)
 
     cdef void attach(self, Reader* reader) noexcept:
         """Let a world read from this layer; the layer must outlive the world's run."""
+        if self.remote_state is not None:
+            self.point(&self.guessing, False)
+            read_remotely(reader, &self.guessing)
+            return
         reader.base = self.accounts
         reader.account = read_account
         reader.slot = read_slot
         reader.block_hash = read_block_hash
+
+    cdef void attach_suspending(self, Reader* reader) noexcept:
+        """As ``attach``; a run that reads what is not known of a remote state stops there."""
+        self.attach(reader)
+        if self.remote_state is not None:
+            self.point(&self.suspending, True)
+            reader.base = &self.suspending
+
+    cdef void point(self, RemoteBase* base, bint suspends) noexcept:
+        base.accounts = self.accounts
+        base.masks = self.masks
+        base.known = self.remote_state.known
+        base.block_number = self.remote_state.block_number
+        base.suspends = suspends
 
     cdef Layer commit(self, World* w):
         """The layer with the world's changes on top of this one; their dirty marks are cleared.
@@ -175,14 +218,18 @@ cdef class Layer:
         The world commits its next changes on the layer returned here.
         """
         cdef Layer layer = Layer.__new__(Layer)
-        cdef bint failed = False
+        cdef bint failed = False, has_remote
         if self.unsettled_depth >= UNSETTLED_LIMIT:
             self.settle()
         cdef ChangeList* changes
         layer.settled = False
         layer.changes = Changes.__new__(Changes)
+        layer.remote_state = self.remote_state
         changes = layer.changes.list
+        has_remote = self.remote_state is not None
         with nogil:
+            if has_remote:
+                layer.masks = mask_world(map_retain(self.masks), w, &failed)
             layer.accounts = commit_world(map_retain(self.accounts), w, changes, &failed)
         if failed:
             raise MemoryError
@@ -237,44 +284,70 @@ cdef class Layer:
             self.accounts, &ACCOUNT_MAP, <const uint8_t*><const char*>address
         )
 
+    cdef const KnownAccount* remote_account(self, bytes address) except? NULL:
+        """The account of the remote state, of which there is no leaf; NULL if it is not there."""
+        cdef Address key
+        memcpy(key.b, <const char*>address, 20)
+        if self.remote_state is None or mask_of(self.masks, &key) != NULL:
+            return NULL
+        return self.remote_state.account(&key)
+
     def account(self, address: bytes) -> AccountValue | None:
         """Balance, nonce and code hash, or None for an account that does not exist."""
         cdef const AccountLeaf* leaf = self.leaf(address)
-        if leaf == NULL:
-            return None
-        return AccountValue(
-            balance=word_to_int(&leaf.balance),
-            nonce=leaf.nonce,
-            code_hash=leaf.code_hash.b[:32],
-        )
+        cdef const KnownAccount* known
+        if leaf != NULL:
+            return account_value(&leaf.balance, leaf.nonce, &leaf.code_hash)
+        known = self.remote_account(address)
+        if known != NULL:
+            return account_value(&known.entry.value, known.nonce, &known.code_hash)
+        return None
 
     def balance(self, address: bytes) -> int:
         """Balance in wei; 0 for an account that does not exist."""
         cdef const AccountLeaf* leaf = self.leaf(address)
-        return 0 if leaf == NULL else word_to_int(&leaf.balance)
+        cdef const KnownAccount* known
+        if leaf != NULL:
+            return word_to_int(&leaf.balance)
+        known = self.remote_account(address)
+        return 0 if known == NULL else word_to_int(&known.entry.value)
 
     def nonce(self, address: bytes) -> int:
         """Nonce; 0 for an account that does not exist."""
         cdef const AccountLeaf* leaf = self.leaf(address)
-        return 0 if leaf == NULL else leaf.nonce
+        cdef const KnownAccount* known
+        if leaf != NULL:
+            return leaf.nonce
+        known = self.remote_account(address)
+        return 0 if known == NULL else known.nonce
 
     def code(self, address: bytes) -> bytes:
         """Code; empty for an account without any."""
         cdef const AccountLeaf* leaf = self.leaf(address)
-        if leaf == NULL or leaf.code == NULL:
-            return b""
-        return leaf.code.bytes[:leaf.code.size]
+        cdef const KnownAccount* known
+        if leaf != NULL:
+            return code_bytes(leaf.code)
+        known = self.remote_account(address)
+        return b"" if known == NULL else code_bytes(known.code)
 
     def storage(self, address: bytes, slot: int) -> int:
         """The value of a slot (0 <= slot < 2**256); 0 where nothing was stored."""
         cdef const AccountLeaf* leaf = self.leaf(address)
         cdef const Word* found
-        cdef Word key
+        cdef Address account
+        cdef Word key, value
         word_from_int(&key, slot)
-        if leaf == NULL:
+        if leaf != NULL:
+            found = word_map_get(leaf.storage, &key)
+            if found != NULL:
+                return word_to_int(found)
+        if self.remote_state is None:
             return 0
-        found = word_map_get(leaf.storage, &key)
-        return 0 if found == NULL else word_to_int(found)
+        memcpy(account.b, <const char*>address, 20)
+        if mask_hides(mask_of(self.masks, &account), &key):
+            return 0
+        self.remote_state.slot(&account, &key, &value)
+        return word_to_int(&value)
 
     def addresses(self) -> list[bytes]:
         """The addresses of all accounts, in no particular order."""
@@ -301,6 +374,23 @@ cdef class Layer:
             self.trie, self.storage_tries, address, slots, account,
             {slot: self.storage(address, slot) for slot in slots},
         )
+
+
+cdef object account_value(const Word* balance, uint64_t nonce, const Hash* code_hash):
+    return AccountValue(
+        balance=word_to_int(balance), nonce=nonce, code_hash=code_hash.b[:32]
+    )
+
+
+cdef bytes code_bytes(const Code* code):
+    return b"" if code == NULL else code.bytes[:code.size]
+
+
+cdef void read_remotely(Reader* reader, const RemoteBase* base) noexcept:
+    reader.base = base
+    reader.account = read_remote_account
+    reader.slot = read_remote_slot
+    reader.block_hash = read_remote_block_hash
 
 
 cdef bint collect_address(void* leaf, void* context) noexcept with gil:

@@ -40,6 +40,7 @@ SAME_THING_FOR_TWO_SUBJECTS = {
     "receipts": "receipts: made, kept, of x402",
     "refusals": "the refusals of a floor",
     "registry": "a table of entries by name or number",
+    "remote": "what another process holds: a state, the service of a facilitator",
     "requests": "EIP-7685 requests of a block, HTTP requests of the shop",
     "routes": "a choice of ways: how a payment is captured, where an HTTP request goes",
     "runner": "what runs a request",
