@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
 
 import aiohttp
 from aiohttp import web
 
 from fastevm.bench.node.launch import HOST, LoopThread
+from fastevm.bench.options import child_environment
 
 MAX_BODY: Final = 1 << 28  # bytes
 JSON_TYPE: Final = {"Content-Type": "application/json"}
@@ -246,3 +249,51 @@ def whole(calls: Sequence[Call], error: dict[str, Any], status: int = 200) -> Re
     number = calls[0].get("id") if len(calls) == 1 else None
     document = {"jsonrpc": "2.0", "id": number, "error": error}
     return Reply(json.dumps(document).encode(), status, dict(JSON_TYPE))
+
+
+class ProxyProcess:
+    """A proxy in a process of its own, so that it takes no time from who is measured."""
+
+    def __init__(self, target: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "fastevm.bench.remote.proxy", target],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=child_environment(),
+        )  # fmt: skip
+        self.url = str(self._ask({})["url"])
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.write(json.dumps(request) + "\n")
+        stdin.flush()
+        found: dict[str, Any] = json.loads(stdout.readline())
+        return found
+
+    def wait_for(self, latency: float) -> None:
+        """From now on every request waits so many seconds."""
+        self._ask({"latency": latency})
+
+    def count_anew(self) -> Traffic:
+        """What went through until now; from now on it counts from nothing."""
+        found = self._ask({})["traffic"]
+        return Traffic(**found | {"methods": Counter(found["methods"])})
+
+    def close(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def serve(target: str) -> None:
+    """Serve until the input ends; each line of it may set the latency, and gets what was counted."""
+    with Proxy(target) as proxy:
+        for line in sys.stdin:
+            proxy.latency = json.loads(line).get("latency", proxy.latency)
+            traffic = proxy.count_anew()
+            counted = {each.name: getattr(traffic, each.name) for each in fields(traffic)}
+            print(json.dumps({"url": proxy.url, "traffic": counted}), flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
