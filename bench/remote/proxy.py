@@ -144,15 +144,17 @@ class Proxy:
         self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         application = web.Application(client_max_size=MAX_BODY)
         application.router.add_post("/{rest:.*}", self._serve)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0)
+        self._runner = web.AppRunner(
+            application, access_log=None, shutdown_timeout=0, handler_cancellation=True
+        )
         await self._runner.setup()
         site = web.TCPSite(self._runner, HOST, 0, backlog=1024)
         await site.start()
         self._port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
 
     async def _stop(self) -> None:
-        await self._session.close()
         await self._runner.cleanup()
+        await self._session.close()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         depth = self._answered_depth + 1
@@ -286,7 +288,7 @@ class ProxyProcess:
 
 
 def serve(target: str) -> None:
-    """Serve until the input ends; each line of it may set the latency, and gets what was counted."""
+    """Serve until the input ends; a line of it may set the latency, and gets what was counted."""
     with Proxy(target) as proxy:
         for line in sys.stdin:
             proxy.latency = json.loads(line).get("latency", proxy.latency)

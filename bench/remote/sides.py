@@ -1,4 +1,4 @@
-"""What forks a node in the benchmark: fastevm, anvil and pyrevm, each with the same four methods."""
+"""What forks a node in the benchmark: fastevm, anvil and pyrevm, by the same methods."""
 
 from __future__ import annotations
 
