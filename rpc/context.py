@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastevm.logindex import LogIndex
-from fastevm.rpc.backend import Node, PendingBlock, Simulator
+from fastevm.rpc.backend import History, Node, PendingBlock, Simulator
 from fastevm.rpc.dialect import Dialect
-from fastevm.rpc.dispatch.workers import Workers
+from fastevm.rpc.dispatch.workers import Workers, require_worker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.freshness import Freshness
+from fastevm.rpc.history import HeldUpstream
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.selectors import EARLIEST, LATEST, PENDING, Selector
 from fastevm.rpc.subscriptions.filters import Filters
@@ -16,6 +17,7 @@ from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.view import View
 from fastevm.tracing import SpoolRoom
 from fastevm.types import Block
+from fastevm.wire.text.hex import quantity
 
 RECENT_VIEWS = 16
 
@@ -81,7 +83,18 @@ class Context:
 
         Without pre-confirmed state ``pending`` means the latest block. ``safe`` and ``finalized``
         are the latest block too: what the chain accepted, no other node can take back.
+
+        HeldUpstream for the block at which a chain was forked, and for those before it.
         """
+        found = self.found(selector)
+        if found is not None and self.node.history is not None:
+            genesis = self.node.chain.genesis
+            if found.pending is None and found.block is genesis:  # its header alone is here
+                raise HeldUpstream(quantity(genesis.number))
+        return found
+
+    def found(self, selector: Selector) -> View | None:
+        """Return the same for its state alone, which of the fork's block is here."""
         tag = selector.tag
         if tag is None or tag == EARLIEST:
             block = self._stored(selector)
@@ -91,10 +104,13 @@ class Context:
         return self.latest_view()
 
     def view(self, selector: Selector) -> View:
-        """Return the block whose state ``selector`` means; an error if there is no such block."""
+        """Return the block whose state ``selector`` means; an error if there is no such block.
+
+        HeldUpstream for a block before the one at which a chain was forked.
+        """
         if selector.tag == LATEST:
             return self.latest_view()
-        found = self.find(selector)
+        found = self.found(selector)
         if found is not None:
             return found
         known_by = "header_not_found" if selector.hash is None else "header_for_hash_not_found"
@@ -102,6 +118,8 @@ class Context:
 
     def _stored(self, selector: Selector) -> Block | None:
         chain = self.node.chain
+        if self.node.history is not None:
+            self._check_held(self.node.history, selector)
         if selector.hash is not None:
             block = chain.block_by_hash(selector.hash)
             if block is not None and selector.require_canonical:
@@ -110,6 +128,20 @@ class Context:
         if selector.number is not None:
             return chain.block_by_number(selector.number)
         return chain.genesis
+
+    def _check_held(self, history: History, selector: Selector) -> None:
+        """HeldUpstream for a block before the first one of a forked chain."""
+        if selector.number is not None:
+            held = selector.number < history.number
+        elif selector.hash is not None:
+            held = not self.node.chain.knows(selector.hash)
+            if held:
+                require_worker(is_long=True)
+                held = history.has_block(selector.hash)
+        else:  # the earliest one
+            held = True
+        if held:
+            raise HeldUpstream
 
     def _check_canonical(self, block: Block) -> None:
         if self.node.chain.canonical_hash(block.number) != block.hash:

@@ -68,6 +68,7 @@ REASONS: Final[dict[str, Row]] = {
     "header_for_hash_not_found": _both(-32000, "header for hash not found"),
     "not_canonical": _both(-32000, "hash is not currently canonical"),
     "limit_exceeded": _both(-38026),
+    "upstream": _both(-32000),  # the code is that of the upstream
     # --- logs ---
     "unknown_block": _both(-32000, "unknown block"),
     "too_many_choices": _both(-32000, "exceed max addresses or topics per search position"),
@@ -155,7 +156,7 @@ def wire_error(error: RpcError, dialect: Dialect) -> dict[str, Any]:
     """Return the JSON error object of ``error`` in ``dialect``: code, message and, if any, data."""
     wire: Wire = getattr(REASONS[error.reason], dialect.name)
     message = str(error) if wire.message is None else wire.message.format(**error.values)
-    answer: dict[str, Any] = {"code": wire.code, "message": message}
+    answer: dict[str, Any] = {"code": error.values.get("code", wire.code), "message": message}
     if error.data is not None:
         answer["data"] = error.data
     return answer

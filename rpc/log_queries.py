@@ -5,8 +5,10 @@ from typing import Final
 
 from fastevm.rpc.backend import PendingBlock
 from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, SHORT_OBJECTS
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.history import logs_of_block_upstream, logs_upstream
 from fastevm.rpc.log_filter import LogFilter, check_choices
 from fastevm.rpc.selectors import EARLIEST, Selector
 from fastevm.wire.logs import LogWriter
@@ -28,15 +30,46 @@ def query_logs(context: Context, wanted: LogFilter) -> bytes:
 
     The JSON text of an array.
     """
+    history = context.node.history
     if wanted.block_hash is not None:
+        if history is not None and not _is_of_chain(context, wanted.block_hash):
+            if not history.has_block(wanted.block_hash):
+                raise RpcError("unknown_block")
+            return encode(logs_of_block_upstream(history, wanted, wanted.block_hash))
         return _of_block(context, wanted, wanted.block_hash)
     if wanted.first.is_pending and not wanted.last.is_pending:
         raise RpcError("invalid_block_range")
     for _ in range(REORG_RETRIES):
-        text, undisturbed = _query_range(context, wanted)
+        text, undisturbed, before = _query_range(context, wanted)
         if undisturbed:
             break
-    return text.take()
+    if history is None or not before:
+        return text.take()
+    older = encode(logs_upstream(history, wanted, before.start, before.stop - 1))
+    return joined(older, text.take())
+
+
+def joined(first: bytes, second: bytes) -> bytes:
+    """Return the array of the elements of two arrays, as JSON text without spaces."""
+    if first == b"[]" or second == b"[]":
+        return second if first == b"[]" else first
+    return b"%b,%b" % (first[:-1], second[1:])
+
+
+def is_upstream(context: Context, wanted: LogFilter) -> bool:
+    """Whether any of the wanted blocks is not above the fork of the chain."""
+    history = context.node.history
+    if history is None or wanted.first.is_pending:
+        return False
+    if wanted.block_hash is not None:
+        return not _is_of_chain(context, wanted.block_hash)
+    return _number_of(context, wanted.first, context.node.chain.head.number) <= history.number
+
+
+def _is_of_chain(context: Context, block_hash: bytes) -> bool:
+    """Whether a block was built here."""
+    chain = context.node.chain
+    return block_hash != chain.genesis.hash and chain.knows(block_hash)
 
 
 def objects_of_logs(context: Context, wanted: LogFilter) -> int:
@@ -71,20 +104,25 @@ def _of_block(context: Context, wanted: LogFilter, block_hash: bytes) -> bytes:
     return text.take()
 
 
-def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool]:
-    """Return the logs of a range, and whether its blocks stayed canonical meanwhile."""
+def _query_range(context: Context, wanted: LogFilter) -> tuple[LogWriter, bool, range]:
+    """Return the logs of a range, and whether its blocks stayed canonical meanwhile.
+
+    Those up to a fork are left out; their numbers are the third.
+    """
     # The pending blocks are read before the head: a block that becomes canonical in between is then
     # seen on one side or on both, but never on none. Those on both sides are left out below.
     pending = context.pending_blocks() if wanted.last.is_pending else ()
     text = log_writer(context, wanted)
     if wanted.first.is_pending:
         _add_pending(context, pending, 0, text)
-        return text, True
-    head = context.node.chain.head
-    numbers = _numbers(context, wanted, head.number, pending)
+        return text, True, range(0)
+    head, history = context.node.chain.head, context.node.history
+    numbers = before = _numbers(context, wanted, head.number, pending)
+    first = numbers.start if history is None else max(numbers.start, history.number + 1)
+    numbers, before = range(first, numbers.stop), range(before.start, min(first, before.stop))
     _add_canonical(context, wanted, numbers, text)
     _add_pending(context, pending, max(numbers.start, head.number + 1), text)
-    return text, context.node.chain.canonical_hash(head.number) == head.hash
+    return text, context.node.chain.canonical_hash(head.number) == head.hash, before
 
 
 def _numbers(
@@ -137,4 +175,6 @@ def _add_canonical(context: Context, wanted: LogFilter, numbers: range, text: Lo
 def _number_of(context: Context, selector: Selector, head: int) -> int:
     if selector.number is not None:
         return selector.number
-    return context.node.chain.genesis.number if selector.tag == EARLIEST else head
+    if selector.tag != EARLIEST:
+        return head
+    return context.node.chain.genesis.number if context.node.history is None else 0

@@ -184,8 +184,8 @@ class View:
         hashes = [header.parent_hash]
         if self.pending is not None:
             hashes = [block.header.parent_hash for block in self.pending.chain()][::-1]
-        if chain.block_by_hash(hashes[-1]) is None:
-            return ()
+        if chain.block_by_hash(hashes[-1]) is None:  # before the chain's first block
+            return () if self.node.history is None else tuple(hashes)
         return (*hashes[:-1], *chain.ancestors(hashes[-1]))[:ANCESTORS]
 
     def _receipt(self, index: int, receipt: Receipt, first_log: int) -> bytes:

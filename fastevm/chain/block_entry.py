@@ -100,15 +100,21 @@ def restored_entry(config: ChainConfig, old: ArchivedBlock, layer: Layer | None)
 
 
 def genesis_entry(
-    config: ChainConfig, block: Block, layer: Layer, total_difficulty: int | None
+    config: ChainConfig,
+    block: Block,
+    layer: Layer,
+    total_difficulty: int | None,
+    *,
+    partial: bool = False,
 ) -> BlockEntry:
     """The entry of the block that the chain begins with.
 
-    ValueError when ``layer`` does not have its state root.
+    ValueError when ``layer`` does not have its state root, unless it is known in part.
     """
     header = block.header
     try:
-        result = known_result(header, (), layer)
+        known = unexecuted_result if partial else known_result
+        result = known(header, (), layer)
     except InvalidBlock as error:
         raise ValueError(str(error)) from None
     schedule = config.activations.at(header.number, header.timestamp)

@@ -63,20 +63,23 @@ class Chain:
         limits: ChainLimits | None = None,
         total_difficulty: int | None = None,
         check_seals: bool = False,
+        partial: bool = False,
     ) -> None:
         """``genesis`` is the first block and ``layer`` the state after it.
 
         It may be any block of a chain: ``total_difficulty`` is then the sum up to it. ValueError
         when the header has another state root than the layer. ``check_seals``: the proof of work
         (ethash) of blocks before the merge and of ommers is verified; without it only the
-        difficulty is. Making the cache of an epoch takes one to two seconds.
+        difficulty is. Making the cache of an epoch takes one to two seconds. ``partial``: the
+        states are known in part (a fork), so that their roots are not compared with headers.
         """
         self.config = config
         self.genesis = genesis
         self.limits = limits or ChainLimits()
         self.check_seals = check_seals
         self._first = genesis.number
-        self._head = genesis_entry(config, genesis, layer, total_difficulty)
+        self.partial = partial
+        self._head = genesis_entry(config, genesis, layer, total_difficulty, partial=partial)
         self._entries: dict[bytes, BlockEntry] = {genesis.hash: self._head}
         self._hashes = CanonicalHashes(self._first, [genesis.hash])
         self._side: dict[bytes, int] = {}

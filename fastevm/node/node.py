@@ -28,6 +28,7 @@ from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import DEPOSIT_TX
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development
+from fastevm.node.forked.fork_history import ForkHistory
 from fastevm.node.l1_charges import L1Charges
 from fastevm.primitives.processor import IN_USE, REPLACED
 from fastevm.spec.schedule import ForkSchedule
@@ -86,12 +87,14 @@ class Node:
         fee_cap: int = DEFAULT_FEE_CAP,
         trusted_setup: TrustedSetup | None = None,
         directory: DataDirectory | None = None,
+        fork: ForkHistory | None = None,
     ) -> None:
-        """``directory``: claimed for the chain; ``stop`` closes it. OP stacks fix ``coinbase``."""
-        self.chain = chain
-        self.accounts = tuple(accounts)
-        self.mining = mining
-        self.fee_cap, self.trusted_setup = fee_cap, trusted_setup
+        """``directory``: claimed for the chain; ``stop`` closes it. OP stacks fix ``coinbase``.
+
+        ``fork``: whose chain this one was forked from.
+        """
+        self.chain, self.accounts, self.mining = chain, tuple(accounts), mining
+        self.fee_cap, self.trusted_setup, self.fork = fee_cap, trusted_setup, fork
         self.metrics_registry = metrics = MetricsRegistry()
         layer, charges = chain.layer_of(chain.head.hash), L1Charges(chain).of
         self.pool = TransactionPool(layer, pool_limits, charges)
@@ -125,6 +128,11 @@ class Node:
     def config(self) -> ChainConfig:
         """The chain's constants."""
         return self.chain.config
+
+    @property
+    def history(self) -> ForkHistory | None:
+        """What holds the blocks up to the fork; None for a chain that begins with its genesis."""
+        return self.fork
 
     @property
     def builder(self) -> SliceBuilder | None:
@@ -293,6 +301,8 @@ class Node:
         values |= {CODE.format(*found): 1 for found in IN_USE.items()}
         if self.directory is not None:
             values |= self.directory.values()
+        if self.fork is not None:
+            values |= self.fork.metrics()
         if self.sync is not None:
             values["upstream_age_seconds"] = self.sync.upstream_age
             values |= {f'pending_unverified{{member="{one}"}}': 1 for one in self.unverified or ()}

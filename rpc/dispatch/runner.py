@@ -23,6 +23,7 @@ from fastevm.rpc.dispatch.registry import Method, Place
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, released
 from fastevm.rpc.errors import RpcError, wire_error
+from fastevm.rpc.history import HeldUpstream, forwarded
 from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
 from fastevm.simulate import LoopBudget
 
@@ -176,7 +177,16 @@ class CallRunner:
 
     def _run(self, method: Method, call: Call, *request: SocketRequest) -> Answer:
         """Run a handler and encode its result, here or in a worker thread."""
-        context, params = self.context, call.params
+        try:
+            return self._made(method, call, *request)
+        except NeedsWorker:
+            raise
+        except Exception as error:
+            refusal = refused(method, error)
+        raise refusal  # outside of the handler of the exception, whose frames are free by now
+
+    def _made(self, method: Method, call: Call, *request: SocketRequest) -> Answer:
+        context, params, history = self.context, call.params, self.context.node.history
         try:
             if not isinstance(params, list):
                 if method.direct is not None:
@@ -185,12 +195,10 @@ class CallRunner:
                         return answer
                 params = parse_params(params)
             result = method.handler(context, *request, *method.bind(params, context.dialect))
-            return encode_result(call.id or b"null", result)
-        except NeedsWorker:
-            raise
-        except Exception as error:
-            refusal = refused(method, error)
-        raise refusal  # outside of the handler of the exception, whose frames are free by now
+        except HeldUpstream as held:
+            assert history is not None
+            result = forwarded(history, method, parse_params(params), held)
+        return encode_result(call.id or b"null", result)
 
     async def _wait(self, method: Method, call: Call) -> Answer:
         """Run a handler that is a coroutine and encode its result."""

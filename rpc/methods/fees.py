@@ -8,6 +8,7 @@ from fastevm.rpc.dispatch.params import NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.history import requested
 from fastevm.rpc.limits import FEE_HISTORY_LIMIT, PERCENTILES_LIMIT
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
@@ -95,6 +96,33 @@ def fee_history(context: Context, count: int, newest: Selector, percentiles: lis
     last = _newest(context, newest)
     count = min(count, FEE_HISTORY_LIMIT, last.block.number + 1)
     oldest = last.block.number + 1 - count
+    history = context.node.history
+    if history is None or oldest > history.number:
+        return _fees(context, oldest, last, percentiles)
+    upstream = [quantity(history.number + 1 - oldest), quantity(history.number), percentiles]
+    before: Json = requested(history, "eth_feeHistory", upstream)
+    if last.block.number == history.number:
+        return before
+    return _joined(before, _fees(context, history.number + 1, last, percentiles))
+
+
+def _joined(before: Json, after: Json) -> Json:
+    """The fees of blocks up to a fork, and those of the blocks after it.
+
+    An upstream without blobs leaves their members out.
+    """
+    count = len(before["gasUsedRatio"])
+    absent: Json = {"baseFeePerBlobGas": quantity(0), "blobGasUsedRatio": 0}
+    answer: Json = {"oldestBlock": before["oldestBlock"]}
+    for name, values in after.items():
+        if name != "oldestBlock":
+            known = before.get(name) or [absent.get(name)] * count
+            answer[name] = known[:count] + values
+    return answer
+
+
+def _fees(context: Context, oldest: int, last: View, percentiles: list[float]) -> Json:
+    """The answer for blocks of this chain."""
     numbers = range(oldest, last.block.number)
     views = [context.view(Selector(number=number)) for number in numbers] + [last]
     headers = [view.block.header for view in views]

@@ -2,9 +2,9 @@
 
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import Param, Place, method
-from fastevm.rpc.dispatch.workers import require_worker_above_limit
+from fastevm.rpc.dispatch.workers import require_worker, require_worker_above_limit
 from fastevm.rpc.log_filter import LogFilter, check_choices, decode_filter
-from fastevm.rpc.log_queries import objects_of_logs, query_logs
+from fastevm.rpc.log_queries import is_upstream, objects_of_logs, query_logs
 
 
 @method("eth_getLogs", Param(decode_filter), place=Place.SMALL)
@@ -15,5 +15,7 @@ def get_logs(context: Context, wanted: LogFilter) -> bytes:
     a result beyond the limits is refused with a smaller range to try.
     """
     check_choices(wanted)
+    if is_upstream(context, wanted):
+        require_worker(is_long=True)
     require_worker_above_limit(objects_of_logs(context, wanted))
     return query_logs(context, wanted)

@@ -11,7 +11,7 @@ from fastevm.rpc.dispatch.params import BLOCK, HASH, NUMBER_OR_TAG, decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.methods.transactions import locate
+from fastevm.rpc.methods.transactions import locate_or_look
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
 from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides, StateView
@@ -108,7 +108,7 @@ CALL_CONFIG = Param(decode_call_trace_config, optional=True, default=CallTraceCo
 @long_running
 def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Answer:
     """Return the trace of a mined or pre-confirmed transaction."""
-    found = locate(context, tx_hash)
+    found = locate_or_look(context, tx_hash)
     if found is None:
         raise RpcError("server_error", "transaction not found")
     view, index = found
@@ -140,7 +140,7 @@ def trace_one_call(
     """Return the trace of a call on the state after a block, or after some transactions of it."""
     if block.is_pending:
         raise RpcError("server_error", "tracing on top of pending is not supported")
-    view = _view(context, block)
+    view = _view(context, block) if config.index is not None else _state_view(context, block)
     before, state = None, None
     if config.index is not None:
         transactions = view.block.transactions
@@ -203,7 +203,14 @@ def _base(view: View) -> StateView:
 
 
 def _view(context: Context, block: Selector) -> View:
-    view = context.find(block)
+    return _known(context.find(block), block)
+
+
+def _state_view(context: Context, block: Selector) -> View:
+    return _known(context.found(block), block)
+
+
+def _known(view: View | None, block: Selector) -> View:
     if view is not None:
         return view
     if block.hash is not None:

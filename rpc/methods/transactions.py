@@ -3,7 +3,8 @@
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import HASH, INDEX, NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Place, method
-from fastevm.rpc.dispatch.workers import require_worker_above_limit
+from fastevm.rpc.dispatch.workers import require_worker, require_worker_above_limit
+from fastevm.rpc.history import HeldUpstream
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
 from fastevm.wire.text.hex import hex_bytes
@@ -26,6 +27,28 @@ def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
     )
 
 
+def locate_or_ask(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
+    """Return the same; HeldUpstream for a transaction that is unknown here and may lie upstream."""
+    found = locate(context, tx_hash)
+    if found is not None or context.node.history is None:
+        return found
+    if context.node.pool.find(tx_hash) is None:
+        raise HeldUpstream
+    return None
+
+
+def locate_or_look(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
+    """Return the same, for methods whose answers do not tell of the block that they are from."""
+    try:
+        return locate_or_ask(context, tx_hash)
+    except HeldUpstream:
+        require_worker(is_long=True)
+        history = context.node.history
+        if history is not None and history.has_transaction(tx_hash):
+            raise
+        return None
+
+
 def _locate_mined(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
     found = context.node.chain.locate(tx_hash)
     return None if found is None else (context.view_of(found[0]), found[1])
@@ -42,7 +65,7 @@ def _locate_pre_confirmed(context: Context, tx_hash: bytes) -> tuple[View, int] 
 @method("eth_getTransactionByHash", HASH)
 def get_transaction_by_hash(context: Context, tx_hash: bytes) -> Json | None:
     """Return a transaction; without a block if it only waits in the pool."""
-    found = locate(context, tx_hash)
+    found = locate_or_ask(context, tx_hash)
     if found is not None:
         view, index = found
         return view.transaction_json(index)
@@ -65,7 +88,7 @@ def get_transaction_by_block_hash(context: Context, block_hash: bytes, index: in
 @method("eth_getRawTransactionByHash", HASH)
 def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
     """Return the canonical bytes of a transaction, mined or pooled; 0x if it is unknown."""
-    found = locate(context, tx_hash)
+    found = locate_or_look(context, tx_hash)
     if found is not None:
         view, index = found
         return hex_bytes(view.block.transactions[index].raw)
@@ -76,9 +99,14 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
 @method("eth_getTransactionReceipt", HASH, place=Place.SMALL)
 def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
     """Return a receipt; of a pre-confirmed transaction with a block hash of 32 zero bytes."""
-    if context.dialect.receipts_of_slices:
-        return receipt_of(context, locate(context, tx_hash))
-    return receipt_of(context, _locate_mined(context, tx_hash))
+    found = locate_or_ask(context, tx_hash)
+    if (
+        found is not None
+        and found[0].pending is not None
+        and not context.dialect.receipts_of_slices
+    ):
+        return None
+    return receipt_of(context, found)
 
 
 def receipt_of(context: Context, found: tuple[View, int] | None) -> bytes | None:

@@ -74,6 +74,9 @@ class FakeChain:
         block = self.block_by_number(number)
         return None if block is None else block.hash
 
+    def knows(self, block_hash: bytes) -> bool:
+        return self.block_by_hash(block_hash) is not None
+
     def layer_of(self, block_hash: bytes) -> Layer:
         return self.layers.get(block_hash) or Layer.empty()
 
@@ -194,6 +197,7 @@ class FakeNode:
     upstream_age: float | None = None
     unverified: tuple[str, ...] | None = None
     building_fails: bool = False
+    history: Any | None = None
     development: Any | None = None
     slice_listeners: list[Callable[[Any, int], None]] = field(default_factory=list)
     transaction_listeners: list[Callable[[Any], None]] = field(default_factory=list)

@@ -1,0 +1,1 @@
+"""Nodes whose chain begins at a block of another node's chain."""

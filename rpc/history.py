@@ -1,0 +1,86 @@
+"""What a forked chain does not hold itself: the blocks up to the fork, which the upstream has.
+
+A handler that finds its subject there raises `HeldUpstream`; the runner then sends the call on,
+from a worker, as the client wrote it.
+"""
+
+from typing import Any, Final
+
+from fastevm.rpc.backend import History
+from fastevm.rpc.dispatch.registry import Method
+from fastevm.rpc.dispatch.workers import require_worker
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.log_filter import LogFilter
+from fastevm.rpc.selectors import decode_block, decode_number_or_tag
+from fastevm.wire.client.messages import RpcRefusal
+from fastevm.wire.text.hex import hex_bytes, quantity
+from fastevm.wire.transactions import Json
+
+BLOCK_DECODERS: Final = (decode_block, decode_number_or_tag)
+
+# Answers that tell their block; one above the fork is not of this chain.
+TELL_BLOCK: Final = ("eth_getTransactionByHash", "eth_getTransactionReceipt")
+
+
+class HeldUpstream(Exception):
+    """The subject of a call lies at the fork or before it.
+
+    ``block``: the text that takes the place of the block parameter; None where that may stay.
+    """
+
+    def __init__(self, block: str | None = None) -> None:
+        super().__init__()
+        self.block = block
+
+
+def forwarded(history: History, method: Method, params: list[Any], held: HeldUpstream) -> Any:
+    """Return what the upstream answers to a call; never on the event loop. RpcError."""
+    require_worker(is_long=True)
+    if held.block is not None:
+        params = _with_block(method, params, held.block)
+    found = requested(history, method.name, params)
+    if method.name in TELL_BLOCK and not _is_of_fork(found, history.number):
+        return None
+    return found
+
+
+def requested(history: History, name: str, params: list[Any]) -> Any:
+    """Return the result of a call of the upstream; RpcError with the words of its refusal."""
+    try:
+        return history.request(name, params)
+    except RpcRefusal as error:
+        raise RpcError("upstream", error.message, data=error.data, code=error.code) from None
+
+
+def logs_upstream(history: History, wanted: LogFilter, first: int, last: int) -> list[Json]:
+    """Return the logs of blocks ``first`` to ``last``, none of them above the fork."""
+    block_range = {"fromBlock": quantity(first), "toBlock": quantity(last)}
+    found = requested(history, "eth_getLogs", [block_range | _choices(wanted)])
+    return list(found)
+
+
+def logs_of_block_upstream(history: History, wanted: LogFilter, block_hash: bytes) -> list[Json]:
+    """Return the logs of a block that is not above the fork; RpcError for an unknown one."""
+    block = {"blockHash": hex_bytes(block_hash)}
+    return list(requested(history, "eth_getLogs", [block | _choices(wanted)]))
+
+
+def _choices(wanted: LogFilter) -> Json:
+    topics = [[hex_bytes(one) for one in sorted(position)] or None for position in wanted.topics]
+    answer: Json = {"topics": topics} if topics else {}
+    if wanted.addresses:
+        answer["address"] = [hex_bytes(one) for one in sorted(wanted.addresses)]
+    return answer
+
+
+def _with_block(method: Method, params: list[Any], block: str) -> list[Any]:
+    """The params with ``block`` in the place of the block parameter."""
+    place = next(
+        index for index, param in enumerate(method.params) if param.decode in BLOCK_DECODERS
+    )
+    return [*params[:place], block, *params[place + 1 :]]
+
+
+def _is_of_fork(found: Any, last: int) -> bool:
+    number = found.get("blockNumber") if isinstance(found, dict) else None
+    return isinstance(number, str) and int(number, 16) <= last
