@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,15 @@ def _add_access(group: argparse._ArgumentGroup) -> None:
         " allowed); may be repeated",
     )
     group.add_argument(
+        "--trusted-proxy",
+        action="append",
+        type=proxy,
+        default=[],
+        metavar="ADDRESS",
+        help="IP address of a reverse proxy whose X-Forwarded-For says whom limits count a request"
+        " for; may be repeated",
+    )
+    group.add_argument(
         "--metrics-listen",
         type=address,
         metavar="HOST:PORT",
@@ -128,9 +138,17 @@ def access_of(arguments: argparse.Namespace) -> Access:
     return Access(
         hosts=lower(arguments.allow_host),
         origins=lower(arguments.allow_origin),
+        proxies=frozenset(arguments.trusted_proxy),
         namespaces=arguments.api,
         keys=keys,
     )
+
+
+def proxy(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no IP address") from None
 
 
 def namespaces(text: str) -> frozenset[str]:

@@ -61,7 +61,8 @@ class Access:
     listener was bound to. ``origins``: of pages that may call beside local ones, as
     ``https://app.example``. ``*`` in either allows all. ``namespaces``: what is served; None is
     everything on loopback and `PUBLIC_NAMESPACES` elsewhere. ``keys`` guard all namespaces but
-    `OPEN_NAMESPACES`; None guards nothing.
+    `OPEN_NAMESPACES`; None guards nothing. ``proxies``: addresses of reverse proxies, which are
+    believed what they say of their clients.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -69,6 +70,7 @@ class Access:
     namespaces: frozenset[str] | None = None
     keys: "Keys | None" = None
     bound: str = ""
+    proxies: frozenset[str] = frozenset()
 
     def allows_host(self, header: str) -> bool:
         """Whether a Host header is one of this server: a page of a rebound name has another."""
@@ -84,6 +86,18 @@ class Access:
         except ValueError:
             return False
         return True
+
+    def client(self, peer: str, forwarded: str | None) -> str:
+        """The address that limits count a request of ``peer`` for.
+
+        ``forwarded``: the X-Forwarded-For header, whose last address a proxy has written itself.
+        """
+        if not forwarded or peer not in self.proxies:
+            return peer
+        try:
+            return str(ip_address(forwarded.rpartition(",")[2].strip()))
+        except ValueError:
+            return peer
 
     def allows_origin(self, origin: str) -> bool:
         """Whether a page of ``origin`` may call; browsers' extensions are no pages."""

@@ -81,7 +81,7 @@ class Endpoint:
         app.router.add_options("/", self.preflight)
         feed = getattr(self.dispatcher.context.node, "feed", None)
         if feed is not None:
-            FeedRoute(feed, self.dispatcher.context.limits).serve(app)
+            FeedRoute(feed, self.dispatcher.context.limits, self._address_of).serve(app)
         return app
 
     @web.middleware
@@ -127,7 +127,7 @@ class Endpoint:
         connection = connection_of(request)
         if connection is not None:
             connection.request_came(body)
-        text = await self._dispatcher(request).answer(body, client=address_of(request))
+        text = await self._dispatcher(request).answer(body, client=self._address_of(request))
         headers = self._headers(request)
         if len(text) <= PIECE:
             whole = text if isinstance(text, bytes) else text.read()
@@ -176,7 +176,7 @@ class Endpoint:
         if connection is not None:
             connection.becomes_socket()
         session = Session(
-            self._dispatcher(request), context.hub, socket, self.budget, address_of(request)
+            self._dispatcher(request), context.hub, socket, self.budget, self._address_of(request)
         )
         session.connection = connection
         self.sessions.add(session)
@@ -259,7 +259,7 @@ class Endpoint:
             return self.dispatcher
         return self.guarded if keys.open(request.headers.get("Authorization")) else self.dispatcher
 
-
-def address_of(request: web.Request) -> str:
-    """The address of the client."""
-    return request.remote or ""
+    def _address_of(self, request: web.Request) -> str:
+        """The address of the client."""
+        forwarded = request.headers.getall("X-Forwarded-For", [])
+        return self.access.client(request.remote or "", forwarded[-1] if forwarded else None)

@@ -18,6 +18,7 @@ from fastevm.rpc.dispatch.dispatcher import Answering
 from fastevm.rpc.dispatch.long_answer import PIECE, Answer, answer_memory, pieces_of
 from fastevm.rpc.limits import VALUES_LIMIT, Limits
 from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.frame_clock import FrameClock
 from fastevm.wire.text.json_size import measure
 
@@ -38,7 +39,7 @@ SLOWEST_READER: Final = 16_384  # bytes per second that a client must take of wh
 
 # Members of a head that change nothing here.
 HARMLESS: Final = frozenset((b"host", b"accept", b"accept-encoding", b"accept-language",
-                             b"user-agent"))  # fmt: skip
+                             b"user-agent", b"x-forwarded-host", b"x-forwarded-proto"))  # fmt: skip
 
 # The lines of a head: a name of token characters, a value of visible characters, blanks and tabs.
 # What parsers may read in different ways (bare CR, LF or NUL, folded lines) goes to aiohttp.
@@ -46,10 +47,14 @@ LINES: Final = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e]*(?:\r\
 
 
 class Head(NamedTuple):
-    """What the head of a request on the fast path says: bytes of it and of the body."""
+    """What the head of a request on the fast path says: bytes of it and of the body.
+
+    ``forwarded``: the X-Forwarded-For of a proxy, None without one.
+    """
 
     size: int
     length: int
+    forwarded: str | None
 
 
 class HttpListener:
@@ -57,7 +62,7 @@ class HttpListener:
 
     ``respond``: from a body and its client's address to the answer, or to what is awaited for it.
     ``delegate`` gives a connection that leaves the fast path, with the bytes that came, to aiohttp.
-    ``allows_host``: of the value of a Host header. ``types``: content types of the fast path, lower
+    ``access``: who may use it. ``types``: content types of the fast path, lower
     case. ``headers``: lines that every answer has. ``keepalive`` in seconds.
     """
 
@@ -66,7 +71,7 @@ class HttpListener:
         respond: Callable[[bytes, str], bytes | Answering],
         delegate: Callable[["Connection", bytes], None],
         *,
-        allows_host: Callable[[str], bool],
+        access: Access,
         types: frozenset[str],
         headers: dict[str, str],
         limits: Limits,
@@ -75,7 +80,9 @@ class HttpListener:
     ) -> None:
         self.respond = respond
         self.delegate = delegate
-        self.allows_host = allows_host
+        self.allows_host, self.client, self.proxies = (
+            access.allows_host, access.client, access.proxies,
+        )  # fmt: skip
         self.types = frozenset(name.encode() for name in types)
         self.limits = limits
         self.metrics = metrics
@@ -102,6 +109,7 @@ class HttpListener:
         address = connection.address
         if len(self.connections) >= self.limits.connections or (
             self._by_address[address] >= self.limits.address_connections
+            and address not in self.proxies
         ):
             self.metrics.add("connections_refused_total")
             return False
@@ -186,7 +194,7 @@ class HttpListener:
     def _read(self, head: bytes) -> Head | None:
         if not head.startswith(REQUEST_LINE) or not LINES.fullmatch(head, len(REQUEST_LINE)):
             return None
-        length = kind = host = None
+        length = kind = host = forwarded = None
         seen = set()
         for line in head[len(REQUEST_LINE) :].split(b"\r\n"):
             name, _, value = line.partition(b":")
@@ -203,13 +211,15 @@ class HttpListener:
                     return None
             elif name == b"host":
                 host = value.decode()
+            elif name == b"x-forwarded-for":
+                forwarded = value.decode()
             elif name not in HARMLESS:
                 return None
         if length is None or length > self.limits.body_size or kind not in self.types:
             return None
         if not host or not self.allows_host(host):
             return None
-        return Head(len(head) + len(HEAD_END), length)
+        return Head(len(head) + len(HEAD_END), length, forwarded)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
@@ -372,7 +382,7 @@ class Connection(asyncio.Protocol):
             self.missing = 0
             self.position = end
             request = bytes(data[body:end])
-            answer = listener.respond(request, self.address)
+            answer = listener.respond(request, listener.client(self.address, head.forwarded))
             if not isinstance(answer, bytes):
                 self.began = None
                 self.task = asyncio.ensure_future(answer, loop=self.loop)

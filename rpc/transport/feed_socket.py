@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from typing import Any, Final
 
 from aiohttp import WSCloseCode, web
@@ -19,8 +20,9 @@ SEND_SECONDS: Final = 10.0  # that one frame may take; more means that nobody re
 class FeedRoute:
     """GET ``/feed``; with ``?compress=br``, or where the hub says so, frames are binary."""
 
-    def __init__(self, hub: Any, limits: Limits) -> None:
+    def __init__(self, hub: Any, limits: Limits, address_of: Callable[[web.Request], str]) -> None:
         self.hub = hub
+        self.address_of = address_of
         self.limits = limits
         self._sockets: set[web.WebSocketResponse] = set()
 
@@ -41,7 +43,7 @@ class FeedRoute:
             return web.Response(status=400, text=f"{EARLY_FRAMES}\n")
         try:
             reader = self.hub.open(
-                request.remote or "",
+                self.address_of(request),
                 limit=self.limits.feed_readers,
                 address_limit=self.limits.address_feed_readers,
             )

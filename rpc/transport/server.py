@@ -149,7 +149,7 @@ class Server:
         http = HttpListener(
             dispatcher.respond,
             app.adopt,
-            allows_host=access.allows_host,
+            access=access,
             types=ACCEPTED_TYPES if routes.rpc else frozenset(),
             headers={"Content-Type": JSON_TYPE},
             limits=self.limits,

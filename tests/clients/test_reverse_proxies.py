@@ -1,4 +1,6 @@
-"""The configurations of docs/public before a node: calls, WebSockets, limits, hidden metrics."""
+"""The configurations of docs/public before a node: calls, WebSockets, clients' own addresses,
+limits, hidden metrics.
+"""
 
 import shutil
 import socket
@@ -23,6 +25,7 @@ from fastevm.rpc.transport.access import PUBLIC_NAMESPACES, Access
 from tests.shared_data import ROOT
 
 NAME = "node.example"
+CLIENT = "127.0.0.2"
 FOLDER = ROOT / "docs/public"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}
 SECONDS = 20.0
@@ -73,13 +76,17 @@ def caddy(folder: Path, node: int, port: int) -> tuple[list[str], str]:
 
 
 @pytest.fixture(params=[nginx, caddy], ids=["nginx", "caddy"])
-def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of a proxy before a development node."""
+def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, ServerThread]]:
+    """The address of a proxy before a development node, and the node's server."""
     name = request.param.__name__
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
     server = ServerThread(dev_node())
-    access = Access(hosts=frozenset((NAME,)), namespaces=PUBLIC_NAMESPACES)
+    access = Access(
+        hosts=frozenset((NAME,)),
+        namespaces=PUBLIC_NAMESPACES,
+        proxies=frozenset(("127.0.0.1",)),
+    )
     server.server.listeners = tuple(replace(one, access=access) for one in server.server.listeners)
     with server:
         node, port = int(server.url("geth").rpartition(":")[2]), free_port()
@@ -91,23 +98,31 @@ def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
                     if probe.connect_ex(("127.0.0.1", port)) == 0:
                         break
                 time.sleep(0.05)
-            yield url
+            yield url, server
             process.terminate()
 
 
-async def test_a_proxy_passes_on_what_it_should(proxy: str) -> None:
+async def test_a_proxy_passes_on_what_it_should(proxy: tuple[str, ServerThread]) -> None:
+    url, server = proxy
     trust = ssl.create_default_context()
     trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    connector = aiohttp.TCPConnector(ssl=trust, local_addr=(CLIENT, 0))
     host = {"Host": NAME}
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as http:
-        async with http.post(proxy, json=CALL, headers=host) as response:
+    async with aiohttp.ClientSession(connector=connector) as http:
+        async with http.post(url, json=CALL, headers=host) as response:
             assert (await response.json())["result"] == hex(31337)
-        async with http.ws_connect(proxy, headers=host) as socket:
+        async with http.ws_connect(url, headers=host) as socket:
             await socket.send_json(CALL)
             assert (await socket.receive_json())["result"] == hex(31337)
-        async with http.get(proxy + "/metrics", headers=host) as response:
+        async with http.get(url + "/metrics", headers=host) as response:
             assert response.status == 404
-        async with http.get(proxy + "/healthz", headers=host) as response:
+        async with http.get(url + "/healthz", headers=host) as response:
             assert response.status == 200
-        async with http.post(proxy, data=b" " * 6_000_000, headers=host) as response:
+        async with http.post(url, data=b" " * 6_000_000, headers=host) as response:
             assert response.status == 413
+        wanted = CALL | {"method": "eth_newFilter", "params": [{}]}
+        forged = host | {"X-Forwarded-For": "192.0.2.1"}
+        for headers in (host, forged):
+            async with http.post(url, json=wanted, headers=headers) as response:
+                assert "result" in await response.json()
+    assert set(server.server.filters._counts) == {CLIENT}

@@ -25,6 +25,22 @@ SECRET = bytes(range(32))
 
 
 @pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        ("10.0.0.1", "192.0.2.7", "192.0.2.7"), ("10.0.0.1", "1.1.1.1, 192.0.2.7 ", "192.0.2.7"),
+        ("::1", "2001:DB8::1", "2001:db8::1"), ("10.0.0.1", "unknown", "10.0.0.1"),
+        ("10.0.0.1", "192.0.2.7,", "10.0.0.1"), ("10.0.0.1", None, "10.0.0.1"),
+        ("10.0.0.2", "192.0.2.7", "10.0.0.2"),
+    ],
+)  # fmt: skip
+def test_a_proxy_is_believed_the_last_address(
+    peer: str, forwarded: str | None, client: str
+) -> None:
+    access = Access(proxies=frozenset(("10.0.0.1", "::1")))
+    assert access.client(peer, forwarded) == client
+
+
+@pytest.mark.parametrize(
     ("header", "allowed"),
     [
         ("localhost", True), ("LOCALHOST:8545", True), ("127.0.0.1:8545", True), ("[::1]:1", True),

@@ -12,6 +12,7 @@ from fastevm.rpc.dispatch.dispatcher import METHODS
 from fastevm.rpc.dispatch.registry import Method, Place
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.connection import KNOWN_HEADS, LARGE, HttpListener
 from fastevm.rpc.transport.server import Listener, Server
 
@@ -226,9 +227,9 @@ async def test_the_server_stops_with_connections_open(server: Server, client: Cl
 
 def test_heads_are_remembered_within_a_limit() -> None:
     listener = HttpListener(
-        lambda body, client: body, lambda connection, data: None, allows_host=lambda host: True,
-        types=frozenset(("application/json",)), headers={}, limits=Limits(), metrics=Metrics(),
-        keepalive=1.0,
+        lambda body, client: body, lambda connection, data: None,
+        access=Access(hosts=frozenset("*")), types=frozenset(("application/json",)), headers={},
+        limits=Limits(), metrics=Metrics(), keepalive=1.0,
     )  # fmt: skip
     for number in range(3 * KNOWN_HEADS):
         assert listener.head_of(post(b"{}", f"User-Agent: {number}")) is not None

@@ -14,6 +14,7 @@ from aiohttp.http_parser import HttpRequestParser
 
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.connection import HttpListener
 from fastevm.rpc.transport.routes import ACCEPTED_TYPES
 
@@ -34,7 +35,7 @@ def listener() -> HttpListener:
     return HttpListener(
         lambda body, client: body,
         lambda connection, data: None,
-        allows_host=lambda host: True,
+        access=Access(hosts=frozenset("*")),
         types=ACCEPTED_TYPES,
         headers={},
         limits=Limits(),

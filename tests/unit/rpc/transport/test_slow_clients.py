@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import aiohttp
@@ -16,6 +16,7 @@ from fastevm.rpc.dispatch.envelope import Call, parse_body, parse_params
 from fastevm.rpc.dispatch.registry import METHODS, Method, Param, Place
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport import connection as connections
+from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
 from fastevm.rpc.transport.server import Listener, Server
 from fastevm.sync.feed_hub import FeedHub
@@ -44,8 +45,9 @@ async def make(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
     monkeypatch.setitem(METHODS, "test_large", large)
     servers = []
 
-    async def make(**limits: Any) -> Server:
-        listener = Listener(DIALECTS["geth"], port=0)
+    async def make(proxies: Sequence[str] = (), **limits: Any) -> Server:
+        access = Access(proxies=frozenset(proxies))
+        listener = Listener(DIALECTS["geth"], port=0, access=access)
         node, simulator = FakeNode(chain_of(3)), FakeSimulator()
         node.feed = FeedHub(MetricsRegistry())  # type: ignore[attr-defined]
         server = Server(node, simulator, [listener], limits=Limits(**limits), threads=1)
@@ -254,6 +256,32 @@ async def test_readers_of_the_feed_are_bounded_for_an_address_and_for_all(make: 
             await sockets[0].close()
             again = await session.ws_connect(url)
             assert not again.closed
+
+
+@pytest.mark.parametrize("proxies", [(), ("127.0.0.1",)], ids=["unknown", "trusted"])
+async def test_limits_of_an_address_hold_for_each_client_of_a_trusted_proxy(
+    make: Make, proxies: Sequence[str]
+) -> None:
+    server = await make(proxies, address_feed_readers=1, client_filters=1, address_connections=6)
+    url, first, second = server.urls[0], *({"X-Forwarded-For": f"192.0.2.{n}"} for n in (1, 2))
+    wanted = {"jsonrpc": "2.0", "id": 1, "method": "eth_newFilter", "params": [{}]}
+    refused = not proxies
+    async with aiohttp.ClientSession() as session:
+        socket = await session.ws_connect(url + "/feed", headers=first)
+        async with session.get(url + "/feed", headers=first) as response:
+            assert response.status == 429
+        async with session.get(url + "/feed", headers=second) as response:
+            assert (response.status == 429) is refused
+        assert not socket.closed
+        for other in ({}, {"Origin": "http://localhost"}):  # on the fast path and behind it
+            for headers, beyond in ((first, other != {}), (first, True), (second, refused)):
+                async with session.post(url, json=wanted, headers=headers | other) as response:
+                    assert ("error" in await response.json()) is beyond
+            second = {"X-Forwarded-For": "192.0.2.3"}
+    kept = [await connect(server) for _ in range(8)]
+    assert (server.metrics.get("connections_refused_total") > 0) is refused
+    for _, writer in kept:
+        writer.close()
 
 
 async def test_a_socket_that_comes_before_aiohttp_is_loaded_lives(make: Make) -> None:
