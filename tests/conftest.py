@@ -1,6 +1,20 @@
 """What holds for all tests: an example of a property may take as long as a busy machine needs."""
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("unhurried", parent=settings(), deadline=None)
 settings.load_profile("unhurried")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--forked", action="store_true", help="states of the tests lie above a remote, empty one"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--forked"):
+        from tests import forked_states
+
+        forked_states.begin()

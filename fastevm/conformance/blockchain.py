@@ -7,6 +7,7 @@ from typing import Any
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import MAINNET_DEPOSIT_CONTRACT, ChainConfig
 from fastevm.conformance.fields import accounts_of, bytes_of, number_of
+from fastevm.conformance.pre_states import layer_of
 from fastevm.conformance.runner import Case, Mismatch
 from fastevm.errors import InvalidBlock
 from fastevm.execution.block_decoding import decode_block
@@ -54,7 +55,7 @@ def network_of(test: Mapping[str, Any]) -> str:
 
 def run(test: Mapping[str, Any]) -> Mismatch | None:
     """Run one test; None when every block, the head and the state are as expected."""
-    layer = Layer.of(accounts_of(test["pre"]))
+    layer = layer_of(accounts_of(test["pre"]))
     genesis = genesis_of(test)
     mismatch = check_genesis(test, genesis, layer)
     if mismatch is not None:

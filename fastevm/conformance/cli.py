@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fastevm.conformance import rpc
 from fastevm.conformance.kinds import EVERY, SUITES, only
+from fastevm.conformance.pre_states import FORKED, forked
 from fastevm.conformance.runner import Selection, Suite, Tally, WorkerError, run_suite, write_report
 from fastevm.conformance.skips import UNFINISHED
 from fastevm.conformance.sources import SourceError, is_archive
@@ -44,6 +45,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=os.cpu_count() or 1,
         metavar="N",
         help="processes (default: one per core, here %(default)s)",
+    )
+    parser.add_argument(
+        "--forked",
+        choices=FORKED,
+        help="; ".join(
+            f"{where}: the state before each case lies {what}" for where, what in FORKED.items()
+        ),
     )
     parser.add_argument("--json", metavar="FILE", help="write counts, failures and skips there")
 
@@ -82,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_one(suite: Suite, arguments: argparse.Namespace) -> int:
     """Run the files below some paths by one suite."""
+    if arguments.forked:
+        suite = forked(arguments.forked, suite)
     tally = run_suite(
         suite, arguments.paths, selection=selection_of(arguments), workers=arguments.workers
     )
@@ -91,10 +101,11 @@ def run_one(suite: Suite, arguments: argparse.Namespace) -> int:
 def run_all(arguments: argparse.Namespace) -> int:
     """Run files of every kind; those of the archives of a folder one archive after the other."""
     total = Tally()
+    suite = forked(arguments.forked, EVERY) if arguments.forked else EVERY
     for path in parts(arguments.paths):
         started = time.monotonic()
         tally = run_suite(
-            EVERY, [path], selection=selection_of(arguments), workers=arguments.workers
+            suite, [path], selection=selection_of(arguments), workers=arguments.workers
         )
         seconds = time.monotonic() - started
         apart = f", {sum(tally.apart.values())} not counted" if tally.apart else ""

@@ -13,13 +13,13 @@ from fastevm.conformance.blockchain import (
     network_of,
 )
 from fastevm.conformance.fields import accounts_of, bytes_of, number_of
+from fastevm.conformance.pre_states import layer_of
 from fastevm.conformance.runner import Apart, Case, Mismatch
 from fastevm.errors import InvalidBlock
 from fastevm.execution.block_decoding import decode_transaction
 from fastevm.execution.requests import requests_hash
 from fastevm.execution.roots import ordered_root
 from fastevm.primitives import rlp
-from fastevm.state.layer import Layer
 from fastevm.types import Block, Header, Withdrawal
 
 ELSEWHERE: Final = "its state is in another file (the cases are those of blockchain_tests_engine)"
@@ -55,7 +55,7 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 def run(test: Mapping[str, Any]) -> Mismatch | None:
     """Run one test; None when every payload, the head and the state are as expected."""
-    layer, genesis = Layer.of(accounts_of(test["pre"])), genesis_of(test)
+    layer, genesis = layer_of(accounts_of(test["pre"])), genesis_of(test)
     mismatch = check_genesis(test, genesis, layer)
     if mismatch is not None:
         return mismatch

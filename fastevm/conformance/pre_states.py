@@ -1,0 +1,129 @@
+"""The states that cases begin with: in memory, or over a remote state that runs fetch from."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+from fastevm.conformance.runner import Apart, Case, Outcome, Suite
+from fastevm.errors import ForkError
+from fastevm.state.layer import Layer
+from fastevm.state.source import Found, RemoteAccount, Wanted
+
+Accounts = Mapping[bytes, Mapping[str, Any]]  # as Layer.of takes them
+
+EMPTY: Final = "empty"
+PRE: Final = "pre"
+FORKED: Final = {
+    EMPTY: "above a remote state in which nothing is",
+    PRE: "as a remote state, of which every value is fetched",
+}
+"""Where the state before a case is, if not in memory."""
+
+UNREADABLE: Final = "an account that no reader of a remote state could see"
+
+_where: str | None = None
+
+
+class Recorded:
+    """A source that holds accounts in memory, and gives only what is wanted."""
+
+    chain_id = 1
+    block_number = 0
+    block_hash = bytes(32)
+
+    def __init__(self, accounts: Accounts) -> None:
+        self.accounts = accounts
+
+    def fetch(self, wanted: Wanted) -> Found:
+        """The wanted values. ForkError for block hashes: tests give theirs."""
+        if wanted.block_hashes:
+            raise ForkError("tests: block hashes are not remote")
+        found = Found()
+        for address in wanted.accounts:
+            fields = self.accounts.get(address, {})
+            found.accounts[address] = RemoteAccount(
+                fields.get("balance", 0), fields.get("nonce", 0), fields.get("code", b"")
+            )
+        for address, slot in wanted.slots:
+            storage = self.accounts.get(address, {}).get("storage", {})
+            found.slots[address, slot] = storage.get(slot, 0)
+        return found
+
+
+def layer_of(accounts: Accounts) -> Layer:
+    """The state before a case, wherever it is to be."""
+    if _where == PRE:
+        return Layer.remote(Recorded(accounts))
+    if _where == EMPTY:
+        return Layer.remote(Recorded({})).with_accounts(accounts)
+    return Layer.of(accounts)
+
+
+def anew(layer: Layer) -> Layer:
+    """The same state, of which nothing is known yet where it is remote."""
+    source = None if layer.remote_state is None else layer.remote_state.source
+    if isinstance(source, Recorded) and source.accounts:
+        return Layer.remote(source)
+    return layer
+
+
+def whole(layer: Layer) -> Layer:
+    """The same state in memory, all of it, so that it has a root."""
+    source = None if layer.remote_state is None else layer.remote_state.source
+    if not isinstance(source, Recorded) or not source.accounts:
+        return layer
+    found: dict[bytes, dict[str, Any]] = {}
+    for address in source.accounts.keys() | set(layer.addresses()):
+        account = layer.account(address)
+        if account is None:
+            continue
+        before = source.accounts.get(address, {}).get("storage", {})
+        slots = before.keys() | layer.storage_items(address).keys()
+        found[address] = {
+            "balance": account.balance,
+            "nonce": account.nonce,
+            "code": layer.code(address),
+            "storage": {slot: layer.storage(address, slot) for slot in slots},
+        }
+    return Layer.of(found)
+
+
+def is_readable(accounts: Accounts) -> bool:
+    """Whether each account has something that `RemoteAccount` holds: an empty one does not exist
+    there, and storage without nonce and code (EIP-7610) is not asked for."""
+    return all(
+        fields.get("nonce") or fields.get("code")
+        or (fields.get("balance") and not fields.get("storage"))
+        for fields in accounts.values()
+    )  # fmt: skip
+
+
+def forked(where: str, suite: Suite) -> Suite:
+    """The suite on such states."""
+    return partial(_cases_over, where, suite)
+
+
+def _cases_over(where: str, suite: Suite, name: str, content: Any) -> Iterator[Case]:
+    for case, fork, run in suite(name, content):
+        yield case, fork, partial(_run_over, where, run)
+
+
+def _run_over(where: str, run: Callable[[], Outcome]) -> Outcome:
+    with _states(where):
+        return run()
+
+
+@contextmanager
+def _states(where: str) -> Iterator[None]:
+    global _where
+    _where = where
+    try:
+        yield
+    finally:
+        _where = None
+
+
+def unreadable(accounts: Accounts) -> Apart | None:
+    """Why a case cannot be run on a remote state, if that is what is to be done."""
+    return Apart(UNREADABLE) if _where == PRE and not is_readable(accounts) else None
