@@ -19,8 +19,10 @@ class Ability(StrEnum):
     STORAGE_VALUES = "storage_values"  # eth_getStorageValues
     SIMULATE_READER = "simulate_reader"  # eth_simulateV1 with a reader in place of codes
     CALL_READER = "call_reader"  # eth_call with a reader in place of a code
-    ACCOUNT_INFO = "account_info"  # eth_getAccountInfo
-    PROOF = "proof"  # eth_getProof, for the hash of a code
+    ACCOUNT_INFO = "account_info"  # eth_getAccountInfo: balance, nonce, code
+    ACCOUNT = "account"  # eth_getAccount: balance, nonce, hash of the code
+    PROOF = "proof"  # eth_getProof: the same, with a proof
+    PRESTATE_CHECKED = "prestate_checked"  # slots of a trace were held against reads
     BLOCK_PRESTATE = "block_prestate"  # debug_traceBlockByHash with the prestateTracer
     BLOCK_RECEIPTS = "block_receipts"  # eth_getBlockReceipts
 

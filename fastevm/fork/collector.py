@@ -24,7 +24,13 @@ class Collector:
 
     def __init__(self) -> None:
         self.found = Found()
+        self._fresh = Found()
         self._parts: dict[bytes, dict[str, Any]] = {}
+
+    def take_fresh(self) -> Found:
+        """What became whole since the last time."""
+        fresh, self._fresh = self._fresh, Found()
+        return fresh
 
     def balance(self, address: bytes, answer: Any) -> None:
         """The answer to eth_getBalance."""
@@ -41,13 +47,22 @@ class Collector:
     def account(self, address: bytes, account: RemoteAccount) -> None:
         """A whole account."""
         known = self.found.accounts.setdefault(address, account)
-        if known != account:
+        if known is account:
+            self._fresh.accounts[address] = account
+        elif known != account:
             raise BadValue(f"two answers about account 0x{address.hex()} disagree")
 
     def slot(self, address: bytes, slot: int, value: int) -> None:
         """The value of a slot."""
-        if self.found.slots.setdefault((address, slot), value) != value:
+        known = self.found.slots.get((address, slot))
+        if known is None:
+            self.found.slots[(address, slot)] = self._fresh.slots[(address, slot)] = value
+        elif known != value:
             raise BadValue(f"two answers about slot {slot:#x} of 0x{address.hex()} disagree")
+
+    def block_hash(self, number: int, digest: bytes) -> None:
+        """The hash of a block below the pinned one."""
+        self.found.block_hashes[number] = self._fresh.block_hashes[number] = digest
 
     def _part(self, address: bytes, name: str, value: Any) -> None:
         parts = self._parts.setdefault(address, {})

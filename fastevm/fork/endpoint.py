@@ -43,6 +43,7 @@ MIN_LATENCIES: Final = 20
 MIN_HEDGE_SECONDS: Final = 0.1
 RESTING_SECONDS: Final = 5.0  # that an address is left alone after it failed, if there is another
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+BATCH_SIZE = re.compile(r"too (large|many|big)|limit|max|exceed|at most|size|up to", re.I)
 BATCH_NUMBER = re.compile(r"\b(\d{1,5})\b")
 
 _ids = count(1)  # of all endpoints: an answer to another request is never taken for ours
@@ -57,11 +58,15 @@ class Limited(Exception):
 
 
 class BatchRefused(Exception):
-    """The batch as such was refused; ``limit``: the size that the text names, else None."""
+    """The batch as such was refused; ``limit``: the size that the text names, else None.
 
-    def __init__(self, message: str, limit: int | None = None) -> None:
+    ``about_size``: whether that is said to be the reason.
+    """
+
+    def __init__(self, message: str, limit: int | None = None, *, about_size: bool = False) -> None:
         super().__init__(message)
         self.limit = limit
+        self.about_size = about_size
 
 
 class Endpoint:
@@ -132,7 +137,7 @@ class Endpoint:
             found = self._read(answer, requests)
         except AnswerTooLarge as error:
             if len(calls) > 1:
-                raise BatchRefused(str(error)) from None
+                raise BatchRefused(str(error), about_size=True) from None
             raise
         with self._lock:
             self._latencies.append(monotonic() - began)
@@ -195,7 +200,9 @@ class Endpoint:
         if isinstance(found, RpcRefusal):
             numbers = [int(one) for one in BATCH_NUMBER.findall(found.message)]
             fitting = [one for one in numbers if 0 < one < len(requests)]
-            raise BatchRefused(text, max(fitting, default=None))
+            about_size = bool(BATCH_SIZE.search(found.message))
+            limit = max(fitting, default=None) if about_size else None
+            raise BatchRefused(text, limit, about_size=about_size)
 
     def _check_status(self, answer: HttpAnswer, size: int) -> None:
         """Raise what an HTTP status of failure without JSON-RPC means."""
@@ -204,7 +211,7 @@ class Endpoint:
         if status == TOO_MANY_REQUESTS or (status >= SERVER_ERROR and after is not None):
             raise Limited(text, after)
         if size > 1 and (ERROR_STATUS <= status < SERVER_ERROR):
-            raise BatchRefused(text)
+            raise BatchRefused(text, about_size=status == TOO_LARGE_STATUS)
         if status >= ERROR_STATUS:
             raise RpcUnreachable(text, status)
 

@@ -289,7 +289,7 @@ class Endpoints:
     ) -> _Outcome:
         """Leave out what is optional; then send smaller batches from now on."""
         without = self._without_optional(part, calls, str(refusal))
-        if without is not None:
+        if without is not None and not refusal.about_size:
             return without
         limit = refusal.limit or (len(part.places) + 1) // 2
         endpoint.batch_limit = min(endpoint.batch_limit, limit)

@@ -19,6 +19,11 @@ LIMITED = re.compile(
     r"header not found \(rate\)|credits",
     re.I,
 )
+# Limits of one question, and what contracts say: neither goes away by waiting.
+NOT_LIMITED = re.compile(
+    r"revert|more than|range|results|response size|too large|too many (slots|results|logs|keys)",
+    re.I,
+)
 BATCH = re.compile(r"batch", re.I)
 UNSUPPORTED = re.compile(
     r"not (found|supported|available|whitelisted|allowed|implemented|enabled|permitted|exist)|"
@@ -48,7 +53,9 @@ def is_limited(answer: Any) -> bool:
         return False
     if answer.code == TOO_MANY_REQUESTS:
         return True
-    if BATCH.search(answer.message) or means_no_state(answer):
+    if answer.code == EXECUTION_REVERTED or means_no_state(answer):
+        return False
+    if BATCH.search(answer.message) or NOT_LIMITED.search(answer.message):
         return False
     return answer.code == LIMIT_EXCEEDED or bool(LIMITED.search(answer.message))
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from fastevm.errors import ForkError
-from fastevm.fork.abilities import Abilities
-from fastevm.fork.block_choice import BlockChoice, BlockLike, read_block, split_block
-from fastevm.fork.call_list import RpcCall
-from fastevm.fork.collector import Collector, word_of
+from fastevm.fork.abilities import Ability
+from fastevm.fork.block_choice import BlockLike, read_block
+from fastevm.fork.call_hints import prestate_of
+from fastevm.fork.collector import BadValue
 from fastevm.fork.counters import ForkCounters
+from fastevm.fork.disk_cache import DiskCache, cache_folder
 from fastevm.fork.endpoints import (
     DEFAULT_BACKOFF,
     DEFAULT_BATCH_SIZE,
@@ -20,24 +21,29 @@ from fastevm.fork.endpoints import (
     EndpointOptions,
     Endpoints,
 )
-from fastevm.fork.pinned_block import PinnedBlock
+from fastevm.fork.fetching import Fetching, named
+from fastevm.fork.history import History
+from fastevm.fork.opening import Opened, addresses_and_block, find_block, open_session
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
-from fastevm.fork.state_trip import BlockFormRefused, StateTrip
+from fastevm.fork.refusals import is_unsupported
+from fastevm.fork.session import Session
 from fastevm.state.source import Found, Wanted
 from fastevm.wire.client.messages import RpcRefusal, result_of
+from fastevm.wire.text.hex import quantity
+
+OFFLINE: Final = "offline: {} of {} is not in the cache: fork once with the network"
 
 
 class RemoteSource:
     """Reads the state of ``block_hash`` from an endpoint. Safe to use from several threads.
 
-    ``header``: the block's JSON object. ``counters`` are shared with the siblings of ``at``.
+    Made by ``open``. ``counters`` are shared with the siblings of ``at``.
     """
 
-    def __init__(
-        self, endpoints: Endpoints, chain_id: int, block: PinnedBlock, abilities: Abilities
-    ) -> None:
-        self.endpoints, self.chain_id, self._block = endpoints, chain_id, block
-        self._abilities = abilities
+    def __init__(self, session: Session, opened: Opened) -> None:
+        self.session, self._block = session, opened.block
+        self._cached = None if opened.volatile else session.cached_block(opened.block)
+        self._history = History(session, opened.block, self._cached)
 
     @classmethod
     def open(
@@ -61,9 +67,12 @@ class RemoteSource:
 
         ``block``: "latest", "safe", "finalized", "earliest", a number (negative: so many below the
         newest), or a hash; ``ADDRESS@BLOCK`` has precedence. One round trip, two for a negative
-        number. ForkError; ValueError for an address or a block that is none.
+        number. ``cache``: a folder, or whether to use the usual one. The state of the newest block
+        of a development chain can change, and is kept in a folder that was named only. ``offline``:
+        only from the cache. ``chain_id``: the one expected. Of the others see ``EndpointOptions``.
+        ForkError; ValueError for an address or a block that is none.
         """
-        addresses, chosen = _addresses(urls, read_block(block))
+        addresses, chosen = addresses_and_block(urls, read_block(block))
         options = EndpointOptions(
             headers=dict(headers or {}),
             retries=retries,
@@ -74,9 +83,14 @@ class RemoteSource:
             batch_size=batch_size,
             progress=progress,
         )
-        endpoints = Endpoints(addresses, options, ForkCounters())
-        found_id, pinned = _pinned(endpoints, chosen, chain_id)
-        return cls(endpoints, found_id, pinned, Abilities())
+        session = _session(addresses, options, cache, offline)
+        opened = open_session(session, chosen, chain_id)
+        return cls(session, opened if cache is True else Opened(opened.block))
+
+    @property
+    def chain_id(self) -> int:
+        """The chain id (EIP-155)."""
+        return self.session.chain_id
 
     @property
     def block_number(self) -> int:
@@ -90,53 +104,114 @@ class RemoteSource:
 
     @property
     def header(self) -> Mapping[str, Any]:
-        """The block's JSON object."""
+        """The block's JSON object, with the hashes of its transactions."""
         return self._block.header
 
     @property
+    def endpoint(self) -> str:
+        """The addresses without their keys."""
+        return self.session.endpoints.name
+
+    @property
     def counters(self) -> ForkCounters:
-        """What this fork has cost so far."""
-        return self.endpoints.counters
+        """What this fork and its siblings have cost so far."""
+        return self.session.counters
 
     def at(self, block: BlockLike) -> RemoteSource:
         """A source of another block of the same chain: same endpoint, cache and counters."""
-        _, pinned = _pinned(self.endpoints, read_block(block), self.chain_id)
-        return RemoteSource(self.endpoints, self.chain_id, pinned, self._abilities)
+        return RemoteSource(self.session, find_block(self.session, read_block(block)))
 
     def fetch(self, wanted: Wanted) -> Found:
-        """All wanted values and what else the calls touch, in one or two round trips.
+        """All wanted values and what else the calls touch.
 
-        ForkError, which names the endpoint without its key.
+        One round trip where prestate traces are served, else two. None for what is in the cache.
+        ForkError, which names the endpoint without its key, or the missing key when offline.
         """
-        if not wanted:
-            return Found()
-        for _ in range(2):
-            collector = Collector()
-            trip = StateTrip(self.endpoints, self._block, self._abilities, collector)
-            for address in wanted.accounts:
-                trip.read_account(address)
-            for address, slot in wanted.slots:
-                trip.read_slot(address, slot)
-            for number in wanted.block_hashes:
-                trip.read_block_hash(number)
-            try:
-                trip.send()
-            except BlockFormRefused:
-                continue
-            return collector.found
-        raise ForkError(f"{self.endpoints.name}: no form of a block is understood")
+        known = self._known(wanted)
+        missing = Wanted(
+            wanted.accounts - known.accounts.keys(),
+            wanted.slots - known.slots.keys(),
+            wanted.block_hashes - known.block_hashes.keys(),
+            wanted.calls,
+        )
+        if not missing:
+            return known
+        if self.session.offline:
+            raise ForkError(OFFLINE.format(next(iter(named(missing))), self._block))
+        found = Fetching(self.session, self._block, self._cached, missing, known).run()
+        self.session.remember()
+        known.accounts.update(found.accounts)
+        known.slots.update(found.slots)
+        known.block_hashes.update(found.block_hashes)
+        return known
 
     def request(self, method: str, params: Sequence[Any] = ()) -> Any:
         """The result of any call. RpcRefusal, ForkError."""
         return result_of(self.batch([(method, params)])[0])
 
     def batch(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
-        """A result or RpcRefusal for each call in their order, in one round trip. ForkError."""
-        return self.endpoints.ask([RpcCall(method, params) for method, params in calls])
+        """A result or RpcRefusal for each call in their order, in one round trip. ForkError.
+
+        What the chain up to this block determines is kept in the cache: blocks, transactions,
+        receipts, logs, traces of blocks.
+        """
+        return self._history.batch(calls)
+
+    def block_with_transactions(self, block: int | bytes) -> Mapping[str, Any] | None:
+        """A block's JSON object with its whole transactions; None if there is none. ForkError."""
+        if isinstance(block, int):
+            found = self.request("eth_getBlockByNumber", (quantity(block), True))
+        else:
+            found = self.request("eth_getBlockByHash", ("0x" + block.hex(), True))
+        return found if isinstance(found, Mapping) else None
+
+    def receipts(self, block: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The receipts of a block (its JSON object) in their order. ForkError.
+
+        One round trip; two where eth_getBlockReceipts is not served.
+        """
+        abilities = self.session.abilities
+        if abilities.get(Ability.BLOCK_RECEIPTS) is not False:
+            found = self.batch([("eth_getBlockReceipts", (block["number"],))])[0]
+            if isinstance(found, list) and all(
+                one.get("blockHash") == block["hash"] for one in found
+            ):
+                abilities.set(Ability.BLOCK_RECEIPTS, True)
+                return found
+            if is_unsupported(found):
+                abilities.set(Ability.BLOCK_RECEIPTS, False)
+        hashes = [one["hash"] if isinstance(one, Mapping) else one for one in block["transactions"]]
+        answers = self.batch([("eth_getTransactionReceipt", (one,)) for one in hashes])
+        for answer in answers:
+            if not isinstance(answer, Mapping) or answer.get("blockHash") != block["hash"]:
+                raise ForkError(f"{self.endpoint}: no receipts of block {block['number']}")
+        return answers
+
+    def prestates(self, block: bytes) -> list[Found] | None:
+        """What each transaction of a block (by its hash) read, in front of that transaction.
+
+        One round trip; None where the endpoint does not trace blocks. ForkError.
+        """
+        abilities = self.session.abilities
+        if abilities.get(Ability.BLOCK_PRESTATE) is False:
+            return None
+        params = ("0x" + block.hex(), {"tracer": "prestateTracer"})
+        found = self.batch([("debug_traceBlockByHash", params)])[0]
+        if isinstance(found, RpcRefusal):
+            if is_unsupported(found):
+                abilities.set(Ability.BLOCK_PRESTATE, False)
+            return None
+        try:
+            return [prestate_of(one["result"]) for one in found]
+        except (BadValue, KeyError, TypeError):
+            return None
 
     def close(self) -> None:
-        """Close the connections, for all siblings."""
-        self.endpoints.close()
+        """Close the connections and the cache, for all siblings."""
+        self.session.remember()
+        self.session.endpoints.close()
+        if self.session.cache is not None:
+            self.session.cache.close()
 
     def __enter__(self) -> Self:
         return self
@@ -145,44 +220,31 @@ class RemoteSource:
         self.close()
 
     def __repr__(self) -> str:
-        where = f"{self.endpoints.name} chain {self.chain_id}"
+        where = f"{self.endpoint} chain {self.chain_id}"
         return f"<RemoteSource {where} block {self.block_number} 0x{self.block_hash.hex()[:8]}>"
 
-
-def _addresses(urls: str | Sequence[str], block: BlockChoice) -> tuple[list[str], BlockChoice]:
-    """The addresses without their blocks, and the block of the first that has one."""
-    split = [split_block(url) for url in ([urls] if isinstance(urls, str) else urls)]
-    named = [one for _, one in split if one is not None]
-    return [url for url, _ in split], named[0] if named else block
-
-
-def _pinned(
-    endpoints: Endpoints, chosen: BlockChoice, chain_id: int | None
-) -> tuple[int, PinnedBlock]:
-    """The chain id and the block, in one round trip."""
-    id_answer, block_answer = endpoints.ask([RpcCall("eth_chainId"), chosen.call])
-    for answer in (id_answer, block_answer):
-        if isinstance(answer, RpcRefusal):
-            raise ForkError(f"{endpoints.name}: {answer.message} ({answer.code})")
-    found_id = word_of(id_answer, "eth_chainId")
-    if chain_id is not None and found_id != chain_id:
-        raise ForkError(f"{endpoints.name}: expected chain {chain_id}, found {found_id}")
-    pinned = _block_in(endpoints, block_answer, chosen)
-    if chosen.below is not None:
-        chosen = BlockChoice(number=max(0, pinned.number - chosen.below))
-        pinned = _block_in(endpoints, endpoints.ask([chosen.call])[0], chosen)
-    return found_id, pinned
+    def _known(self, wanted: Wanted) -> Found:
+        """What needs no question: the parent's hash, and what the cache has."""
+        known = Found()
+        if self._cached is not None and self.session.cache is not None:
+            known = self.session.cache.get(
+                self._cached, wanted.accounts, wanted.slots, wanted.block_hashes
+            )
+            hits = len(wanted.accounts & known.accounts.keys())
+            hits += len(wanted.slots & known.slots.keys())
+            self.session.counters.add(hits=hits)
+        for number, digest in (
+            (self.block_number, self.block_hash),
+            (self.block_number - 1, self._block.parent_hash),
+        ):
+            if number in wanted.block_hashes:
+                known.block_hashes[number] = digest
+        return known
 
 
-def _block_in(endpoints: Endpoints, answer: Any, chosen: BlockChoice) -> PinnedBlock:
-    if isinstance(answer, RpcRefusal):
-        raise ForkError(f"{endpoints.name}: block {chosen}: {answer.message} ({answer.code})")
-    if answer is None:
-        raise ForkError(f"{endpoints.name}: there is no block {chosen}")
-    try:
-        pinned = PinnedBlock.read(answer)
-    except ForkError as error:
-        raise ForkError(f"{endpoints.name}: {error}") from None
-    if chosen.hash not in (None, pinned.hash) or chosen.number not in (None, pinned.number):
-        raise ForkError(f"{endpoints.name}: another block than {chosen} was answered")
-    return pinned
+def _session(
+    addresses: Sequence[str], options: EndpointOptions, cache: bool | Path, offline: bool
+) -> Session:
+    folder = cache_folder() if cache is True else cache
+    disk = DiskCache(Path(folder)) if folder else None
+    return Session(Endpoints(addresses, options, ForkCounters()), disk, offline=offline)

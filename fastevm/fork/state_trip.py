@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from fastevm.errors import ForkError
 from fastevm.fork.abilities import Abilities, Ability
 from fastevm.fork.call_list import RpcCall
-from fastevm.fork.collector import BadValue, Collector, bytes_of, word_of
+from fastevm.fork.collector import BadValue, Collector, bytes_of
 from fastevm.fork.endpoints import Endpoints
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.refusals import means_bad_block_parameter, means_no_block, means_no_state
 from fastevm.wire.client.messages import Answer, RpcRefusal
-from fastevm.wire.text.hex import hex_word, quantity
+from fastevm.wire.text.hex import quantity
 
 Handler = Callable[[Any], None]
 ARCHIVE_HINT: Final = "ask an archive node, or fork from a newer block"
@@ -27,7 +27,8 @@ class StateTrip:
     """Calls that go together, each with what takes its answer.
 
     ``send`` is called once. Values go to ``collector``; every answer of ``optional`` calls, also a
-    refusal, to their handler.
+    refusal, to their handler. ``tried``: abilities that this trip tries; ``changed_codes``:
+    accounts whose code is another one than at the block before.
     """
 
     def __init__(
@@ -36,8 +37,12 @@ class StateTrip:
         self.endpoints, self.block = endpoints, block
         self.abilities, self.collector = abilities, collector
         self.calls: list[RpcCall] = []
+        self.tried: set[str] = set()
+        self.changed_codes: set[bytes] = set()
         self._handlers: list[Handler] = []
         self._after_part: Callable[[], None] | None = None
+        self._comparisons: list[Callable[[], None]] = []
+        self._checks_canonical = False
 
     @property
     def block_parameter(self) -> Any:
@@ -52,35 +57,25 @@ class StateTrip:
         self.calls.append(RpcCall(method, params, optional))
         self._handlers.append(handler)
 
-    def read_account(self, address: bytes) -> None:
-        """Balance, nonce and code."""
-        where, take = "0x" + address.hex(), self.collector
-        params = (where, self.block_parameter)
-        self.add("eth_getBalance", params, lambda answer: take.balance(address, answer))
-        self.add("eth_getTransactionCount", params, lambda answer: take.nonce(address, answer))
-        self.add("eth_getCode", params, lambda answer: take.code(address, answer))
-
-    def read_slot(self, address: bytes, slot: int) -> None:
-        """One slot."""
-
-        def take(answer: Any) -> None:
-            self.collector.slot(address, slot, word_of(answer, "slot"))
-
-        params = ("0x" + address.hex(), hex_word(slot), self.block_parameter)
-        self.add("eth_getStorageAt", params, take)
-
     def read_block_hash(self, number: int) -> None:
         """The hash of a block below the pinned one, by its number."""
 
         def take(answer: Any) -> None:
             if not isinstance(answer, Mapping):
                 raise BadValue(f"no block {number}")
-            self.collector.found.block_hashes[number] = bytes_of(answer.get("hash"), "hash", 32)
+            self.collector.block_hash(number, bytes_of(answer.get("hash"), "hash", 32))
 
         self.add("eth_getBlockByNumber", (quantity(number), False), take)
 
+    def compare(self, comparison: Callable[[], None]) -> None:
+        """Do this when all answers are there."""
+        self._comparisons.append(comparison)
+
     def check_canonical(self) -> None:
-        """That the block's number still means this block, where answers depend on it."""
+        """Make sure that the block's number still means this block: answers depend on it."""
+        if self._checks_canonical:
+            return
+        self._checks_canonical = True
 
         def take(answer: Any) -> None:
             found = answer.get("hash") if isinstance(answer, Mapping) else None
@@ -103,6 +98,8 @@ class StateTrip:
         self.endpoints.ask(self.calls, self._take)
         if self.abilities.get(Ability.BLOCK_HASH) is None and self.calls:
             self.abilities.set(Ability.BLOCK_HASH, True)
+        for comparison in self._comparisons:
+            comparison()
 
     def _take(self, answers: Mapping[int, Answer]) -> None:
         for place, answer in answers.items():
@@ -112,6 +109,9 @@ class StateTrip:
             try:
                 self._handlers[place](answer)
             except BadValue as error:
+                if call.optional:
+                    self._handlers[place](RpcRefusal(0, str(error)))
+                    continue
                 raise ForkError(
                     f"{self.endpoints.name}: {call.method} at {self.block}: {error}"
                 ) from None
@@ -136,14 +136,3 @@ def state_error(endpoint: str, call: RpcCall, block: PinnedBlock, refusal: RpcRe
     if means_no_block(refusal):
         return ForkError(f"{text}: the endpoint does not know this block: {ARCHIVE_HINT}")
     return ForkError(text)
-
-
-def touched_by(calls: Iterable[Mapping[str, Any]]) -> set[bytes]:
-    """Senders and recipients of call objects, which access lists leave out."""
-    found = set()
-    for call in calls:
-        for name in ("from", "to"):
-            address = call.get(name)
-            if isinstance(address, str) and len(address) == 42:
-                found.add(bytes.fromhex(address[2:]))
-    return found

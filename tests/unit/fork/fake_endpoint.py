@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from fastevm.primitives.keccak import keccak256
 from fastevm.state.source import RemoteAccount
 
 CHAIN_ID = 4242
@@ -207,3 +208,80 @@ class FakeEndpoint:
             def log_message(self, *_: Any) -> None: ...
 
         return Handler
+
+
+class Ways:
+    """Methods beyond the standard ones, which a test adds to ``FakeEndpoint.methods``.
+
+    ``touched``: what every call touches. ``wrong``: added to values that these methods give.
+    """
+
+    def __init__(self, fake: FakeEndpoint) -> None:
+        self.fake = fake
+        self.touched: dict[bytes, list[int]] = {}
+        self.wrong = 0
+
+    def serve(self, *names: str) -> None:
+        for name in names:
+            self.fake.methods[name] = getattr(self, name)
+
+    def debug_traceCall(self, call: Any, at: Any, options: Any) -> Any:
+        assert options["tracer"] == "prestateTracer"
+        found = {}
+        for address, slots in self.touched.items():
+            account = self.fake.account("0x" + address.hex())
+            entry: dict[str, Any] = {"balance": hex(account.balance + self.wrong)}
+            if account.nonce:
+                entry["nonce"] = account.nonce
+            if account.code:
+                entry["code"] = "0x" + account.code.hex()
+            keys = ["0x" + slot.to_bytes(32, "big").hex() for slot in slots]
+            entry["storage"] = {key: self.fake.slot("0x" + address.hex(), key) for key in keys}
+            found["0x" + address.hex()] = entry
+        return found
+
+    def eth_createAccessList(self, call: Any, at: Any) -> Any:
+        entries = [
+            {"address": "0x" + one.hex(), "storageKeys": [hex(slot) for slot in slots]}
+            for one, slots in self.touched.items()
+        ]
+        return {"accessList": entries, "gasUsed": "0x5208"}
+
+    def eth_getStorageValues(self, asked: Any, at: Any) -> Any:
+        return {address.upper().replace("0X", "0x"): self._values(address, slots)
+                for address, slots in asked.items()}  # fmt: skip
+
+    def eth_simulateV1(self, payload: Any, at: Any) -> Any:
+        [block] = payload["blockStateCalls"]
+        for call in block["calls"]:
+            assert call["to"] in block["stateOverrides"]
+        return [{"calls": [{"returnData": self._read(call)} for call in block["calls"]]}]
+
+    def eth_call(self, call: Any, at: Any, overrides: Any) -> Any:
+        assert call["to"] in overrides
+        return self._read(call)
+
+    def eth_getAccountInfo(self, address: str, at: Any) -> Any:
+        account = self.fake.account(address)
+        return {
+            "balance": hex(account.balance + self.wrong),
+            "nonce": hex(account.nonce),
+            "code": "0x" + account.code.hex(),
+        }
+
+    def eth_getAccount(self, address: str, at: Any) -> Any:
+        account = self.fake.account(address)
+        return {
+            "balance": hex(account.balance),
+            "nonce": hex(account.nonce),
+            "codeHash": "0x" + keccak256(account.code).hex(),
+        }
+
+    def _read(self, call: Any) -> str:
+        data = call["input"][2:]
+        slots = ["0x" + data[at : at + 64] for at in range(0, len(data), 64)]
+        return "0x" + "".join(value[2:] for value in self._values(call["to"], slots))
+
+    def _values(self, address: str, slots: list[str]) -> list[str]:
+        values = [int(self.fake.slot(address.lower(), slot), 16) + self.wrong for slot in slots]
+        return ["0x" + value.to_bytes(32, "big").hex() for value in values]

@@ -1,0 +1,145 @@
+"""What calls touch, asked before they run: prestate traces with values, access lists without."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from fastevm.fork.abilities import Ability
+from fastevm.fork.collector import MAX_NONCE, BadValue, bytes_of, word_of
+from fastevm.fork.endpoints import NOT_ANSWERED
+from fastevm.fork.refusals import is_unsupported, means_bad_block_parameter
+from fastevm.fork.state_trip import StateTrip
+from fastevm.state.source import Found, RemoteAccount
+from fastevm.wire.client.messages import RpcRefusal
+
+MAX_CALLS: Final = 256  # asked about in one fetch; the runs themselves tell of the rest
+# What decides where a call goes. Fees and nonces only make an endpoint refuse it.
+MEMBERS: Final = ("from", "to", "gas", "value", "data", "input", "accessList", "authorizationList")
+PRESTATE_TRACER: Final = {"tracer": "prestateTracer", "tracerConfig": {"includeEmpty": True}}
+
+
+class CallHints:
+    """What the endpoint says that calls touch. ``named``: keys whose values it did not give."""
+
+    def __init__(self, calls: Sequence[Mapping[str, Any]]) -> None:
+        self.calls = _distinct(calls)[:MAX_CALLS]
+        self.traced = Found()
+        self.named_accounts: set[bytes] = set()
+        self.named_slots: set[tuple[bytes, int]] = set()
+
+    def ask(self, trip: StateTrip) -> None:
+        """Add the requests: traces where they are served, access lists until that is known."""
+        prestate = trip.abilities.get(Ability.PRESTATE)
+        lists = prestate is not True and trip.abilities.get(Ability.ACCESS_LIST) is not False
+        for call in self.calls:
+            if prestate is not False:
+                traced = (call, trip.block_parameter, PRESTATE_TRACER)
+                trip.add("debug_traceCall", traced, partial(self._trace, trip), optional=True)
+            if lists:
+                listed = (call, trip.block_parameter)
+                trip.add("eth_createAccessList", listed, partial(self._list, trip), optional=True)
+        if self.calls and prestate is not False:
+            trip.compare(lambda: self._accept(trip))
+
+    def touched(self) -> set[bytes]:
+        """Senders and recipients, which access lists leave out."""
+        found = set()
+        for call in self.calls:
+            for name in ("from", "to"):
+                address = call.get(name)
+                if isinstance(address, str) and len(address) == 42:
+                    found.add(bytes.fromhex(address[2:]))
+        return found
+
+    def _trace(self, trip: StateTrip, answer: Any) -> None:
+        if isinstance(answer, RpcRefusal):
+            _learn_refusal(trip, Ability.PRESTATE, answer)
+            return
+        found = prestate_of(answer)
+        self.traced.accounts.update(found.accounts)
+        self.traced.slots.update(found.slots)
+
+    def _list(self, trip: StateTrip, answer: Any) -> None:
+        if isinstance(answer, RpcRefusal):
+            _learn_refusal(trip, Ability.ACCESS_LIST, answer)
+            return
+        entries = answer.get("accessList") if isinstance(answer, Mapping) else None
+        if not isinstance(entries, list):
+            raise BadValue("no access list")
+        for entry in entries:
+            address = bytes_of(entry.get("address"), "address", 20)
+            self.named_accounts.add(address)
+            for key in entry.get("storageKeys") or ():
+                self.named_slots.add((address, word_of(key, "storageKeys")))
+        trip.abilities.set(Ability.ACCESS_LIST, True)
+
+    def _accept(self, trip: StateTrip) -> None:
+        """Take the traced values, unless one of them is not what a read of it says."""
+        read, traced = trip.collector.found, self.traced
+        if not traced.accounts:
+            return
+        same = all(read.accounts.get(one, its) == its for one, its in traced.accounts.items())
+        same = same and all(read.slots.get(one, its) == its for one, its in traced.slots.items())
+        trip.abilities.set(Ability.PRESTATE, same)
+        if not same:
+            self.named_accounts.update(traced.accounts)
+            self.named_slots.update(traced.slots)
+            self.traced = Found()
+            return
+        self.named_accounts.clear()  # a trace gave what the lists name
+        self.named_slots.clear()
+        for address, account in traced.accounts.items():
+            trip.collector.account(address, account)
+        for (address, slot), value in traced.slots.items():
+            trip.collector.slot(address, slot, value)
+
+
+def prestate_of(answer: Any) -> Found:
+    """The values in one result of the prestateTracer. BadValue.
+
+    An account without a balance is not whole and left out; nonce 0 and no code may be left out.
+    """
+    if not isinstance(answer, Mapping):
+        raise BadValue("no prestate")
+    found = Found()
+    for name, entry in answer.items():
+        address = bytes_of(name, "address", 20)
+        if not isinstance(entry, Mapping):
+            raise BadValue("no account in a prestate")
+        if entry.get("balance") is not None:
+            found.accounts[address] = RemoteAccount(
+                word_of(entry["balance"], "balance"),
+                _nonce(entry.get("nonce")),
+                bytes_of(entry.get("code") or "0x", "code"),
+            )
+        for slot, value in (entry.get("storage") or {}).items():
+            found.slots[(address, word_of(slot, "slot"))] = word_of(value, "slot")
+    return found
+
+
+def _nonce(value: Any) -> int:
+    """A nonce, which tracers write as a number."""
+    if value is None:
+        return 0
+    if isinstance(value, int) and 0 <= value <= MAX_NONCE:
+        return value
+    return word_of(value, "nonce", MAX_NONCE)
+
+
+def _learn_refusal(trip: StateTrip, ability: Ability, refusal: RpcRefusal) -> None:
+    """A call that fails tells nothing of the method."""
+    if refusal.code == NOT_ANSWERED:
+        trip.abilities.unclear(ability)
+    elif is_unsupported(refusal) or means_bad_block_parameter(refusal):
+        trip.abilities.set(ability, False)
+
+
+def _distinct(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for call in calls:
+        hint = {name: call[name] for name in MEMBERS if call.get(name) is not None}
+        found.setdefault(json.dumps(hint, sort_keys=True, default=str), hint)
+    return list(found.values())

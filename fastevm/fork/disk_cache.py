@@ -1,0 +1,498 @@
+"""What was fetched, in one SQLite file that processes share: values, codes, headers, answers.
+
+A value belongs to a block hash of a chain, a code to its own hash. The file is in WAL mode and each
+write is one transaction that the operating system has when it ends: a killed process loses at most
+what it had not written yet.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from fastevm.fork.pinned_block import PinnedBlock
+from fastevm.primitives.keccak import keccak256
+from fastevm.state.source import Found, RemoteAccount
+
+log = logging.getLogger(__name__)
+
+FILE_NAME: Final = "fork.sqlite"
+VERSION: Final = 1  # of the tables; a file of another version is begun anew
+DEFAULT_MAX_BYTES: Final = 2 * 1024**3
+BUSY_SECONDS: Final = 10.0  # that a writer waits for one of another process
+ROWS_PER_CHECK: Final = 20_000  # written between two looks at the size
+KEPT_SHARE: Final = 0.8  # of the limit, that is left after blocks were deleted
+MAX_SLOTS_OF_ACCOUNT: Final = 20_000  # given with an account that was asked for
+MAX_RESPONSE_BYTES: Final = 16 * 1024**2  # of one answer that is kept
+QUERY_KEYS: Final = 500
+BYTES_OF_A_ROW: Final = 200  # about what a slot takes
+
+Value = TypeVar("Value")
+
+TABLES: Final = """
+create table chain(id integer primary key, identity text unique not null);
+create table block(
+    id integer primary key, chain integer not null, number integer not null, hash blob not null,
+    header blob not null, used real not null, unique(chain, hash));
+create table account(
+    block integer, address blob, balance blob, nonce blob, code blob,
+    primary key(block, address)) without rowid;
+create table slot(
+    block integer, address blob, slot blob, value blob,
+    primary key(block, address, slot)) without rowid;
+create table block_hash(
+    block integer, number integer, hash blob, primary key(block, number)) without rowid;
+create table response(
+    block integer, request blob, body blob, primary key(block, request)) without rowid;
+create table code(hash blob primary key, code blob) without rowid;
+create table latest_code(
+    chain integer, address blob, hash blob, primary key(chain, address)) without rowid;
+create table endpoint(key text primary key, chain text, abilities text) without rowid;
+"""
+OF_BLOCKS: Final = ("account", "slot", "block_hash", "response")
+COUNTED: Final = ("chain", "block", *OF_BLOCKS, "code", "endpoint")
+
+
+def cache_folder() -> Path:
+    """Where the cache is without another wish: FASTEVM_FORK_CACHE, else below the user's caches."""
+    chosen = os.environ.get("FASTEVM_FORK_CACHE")
+    if chosen:
+        return Path(chosen)
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "fastevm" / "fork"
+
+
+def max_cache_bytes() -> int:
+    """The size above which blocks are deleted: FASTEVM_FORK_CACHE_BYTES, else the default."""
+    text = os.environ.get("FASTEVM_FORK_CACHE_BYTES", "")
+    return int(text) if text.isdigit() else DEFAULT_MAX_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class CachedBlock:
+    """A block's key in the file."""
+
+    id: int
+    chain: int
+
+
+class DiskCache:
+    """The file in ``folder``. Safe to use from threads, and after a fork of the process.
+
+    A file that cannot be read or written is told once and then neither read nor written: a cache
+    never stops a fork.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
+        self.path = folder / FILE_NAME
+        self.max_bytes = max_cache_bytes() if max_bytes is None else max_bytes
+        self.broken = False
+        self._lock = threading.RLock()
+        self._file: sqlite3.Connection | None = None
+        self._process = 0
+        self._rows = 0
+
+    # --- blocks and headers ---------------------------------------------------------------------
+
+    def block(self, chain: str, pinned: PinnedBlock) -> CachedBlock | None:
+        """The key of a block, which is written if it is new, and counts as used now."""
+        header = zlib.compress(json.dumps(dict(pinned.header)).encode(), 1)
+
+        def write(file: sqlite3.Connection) -> CachedBlock:
+            chain_id = self._chain(file, chain)
+            file.execute(
+                "insert into block(chain, number, hash, header, used) values(?, ?, ?, ?, ?)"
+                " on conflict(chain, hash) do update set used = excluded.used",
+                (chain_id, pinned.number, pinned.hash, header, time.time()),
+            )
+            row = file.execute(
+                "select id from block where chain = ? and hash = ?", (chain_id, pinned.hash)
+            ).fetchone()
+            return CachedBlock(row[0], chain_id)
+
+        return self._write(write)
+
+    def find_block(
+        self, chain: str, *, digest: bytes | None = None, number: int | None = None
+    ) -> PinnedBlock | None:
+        """A block by hash or number, the newest without either; None if it is not here."""
+        by = "hash = :hash" if digest is not None else "number = :number"
+        by = "1" if digest is None and number is None else by
+        rows = self._read(
+            "select number, hash, header from block where chain ="
+            f" (select id from chain where identity = :chain) and {by}"
+            " order by number desc, used desc limit 1",
+            {"chain": chain, "hash": digest, "number": number},
+        )
+        return next((_block(*row) for row in rows), None)
+
+    # --- values ---------------------------------------------------------------------------------
+
+    def put(self, block: CachedBlock, found: Found) -> None:
+        """Write values of a block; those that are there already stay."""
+        codes = {keccak256(one.code): one.code for one in found.accounts.values() if one.code}
+        accounts = [
+            (block.id, address, _shortest(one.balance), _shortest(one.nonce), _code_hash(one.code))
+            for address, one in found.accounts.items()
+        ]
+        slots = [
+            (block.id, address, _shortest(slot), _shortest(value))
+            for (address, slot), value in found.slots.items()
+        ]
+        hashes = [(block.id, number, digest) for number, digest in found.block_hashes.items()]
+        newest = [(block.chain, address, digest) for _, address, _, _, digest in accounts]
+
+        def write(file: sqlite3.Connection) -> None:
+            file.executemany("insert or ignore into code values(?, ?)", codes.items())
+            file.executemany("insert or ignore into account values(?, ?, ?, ?, ?)", accounts)
+            file.executemany("insert or ignore into slot values(?, ?, ?, ?)", slots)
+            file.executemany("insert or ignore into block_hash values(?, ?, ?)", hashes)
+            file.executemany("insert or replace into latest_code values(?, ?, ?)", newest)
+
+        self._write(write, len(slots) + 4 * len(accounts))
+
+    def get(
+        self,
+        block: CachedBlock,
+        accounts: Iterable[bytes],
+        slots: Iterable[tuple[bytes, int]],
+        numbers: Iterable[int] = (),
+    ) -> Found:
+        """What is here of these keys, and all slots of the accounts that they name."""
+        found = Found()
+        slots = list(slots)
+        for keys in _in_pieces([*accounts]):
+            for address, balance, nonce, digest, code in self._read(
+                "select a.address, a.balance, a.nonce, a.code, c.code from account a left join"
+                " code c on c.hash = a.code where a.block = ? and a.address in"
+                f" ({_marks(keys)})",
+                (block.id, *keys),
+            ):
+                if not digest or code is not None:  # a code that was lost is asked for again
+                    found.accounts[address] = RemoteAccount(
+                        int.from_bytes(balance, "big"), int.from_bytes(nonce, "big"), code or b""
+                    )
+        for address in {*accounts, *(address for address, _ in slots)}:
+            for slot, value in self._read(
+                "select slot, value from slot where block = ? and address = ? limit ?",
+                (block.id, address, MAX_SLOTS_OF_ACCOUNT),
+            ):
+                key = (address, int.from_bytes(slot, "big"))
+                found.slots[key] = int.from_bytes(value, "big")
+        self._get_beyond_the_limit(block, slots, found)
+        for keys in _in_pieces([*numbers]):
+            found.block_hashes.update(
+                self._read(
+                    "select number, hash from block_hash where block = ? and number in"
+                    f" ({_marks(keys)})",
+                    (block.id, *keys),
+                )
+            )
+        return found
+
+    def codes(self, block: CachedBlock, addresses: Iterable[bytes]) -> dict[bytes, bytes]:
+        """The newest known codes of accounts of this chain, which they may still have."""
+        found: dict[bytes, bytes] = {}
+        for keys in _in_pieces([*addresses]):
+            found.update(
+                self._read(
+                    "select l.address, c.code from latest_code l join code c on c.hash = l.hash"
+                    f" where l.chain = ? and l.address in ({_marks(keys)})",
+                    (block.chain, *keys),
+                )
+            )
+        return found
+
+    # --- answers and endpoints ------------------------------------------------------------------
+
+    def put_response(self, block: CachedBlock, request: bytes, answer: Any) -> None:
+        """Keep an answer that the block determines."""
+        body = zlib.compress(json.dumps(answer, separators=(",", ":")).encode(), 1)
+        if len(body) <= MAX_RESPONSE_BYTES:
+            self._write(
+                lambda file: file.execute(
+                    "insert or replace into response values(?, ?, ?)", (block.id, request, body)
+                ),
+                1 + len(body) // BYTES_OF_A_ROW,
+            )
+
+    def response(self, block: CachedBlock, request: bytes) -> Any:
+        """An answer that was kept, else None; no answer that is null is kept."""
+        rows = self._read(
+            "select body from response where block = ? and request = ?", (block.id, request)
+        )
+        return next((json.loads(zlib.decompress(body)) for (body,) in rows), None)
+
+    def put_endpoint(self, key: str, chain: str, abilities: Mapping[str, Any]) -> None:
+        """Remember of which chain an endpoint is and what it can do; ``key`` tells no address."""
+        values = (key, chain, json.dumps(dict(abilities)))
+        self._write(
+            lambda file: file.execute("insert or replace into endpoint values(?, ?, ?)", values)
+        )
+
+    def endpoint(self, key: str) -> tuple[str, dict[str, Any]] | None:
+        """The chain of an endpoint and what it can do."""
+        rows = self._read("select chain, abilities from endpoint where key = ?", (key,))
+        return next(((chain, json.loads(text)) for chain, text in rows), None)
+
+    # --- the file as a whole --------------------------------------------------------------------
+
+    def stats(self) -> dict[str, int]:
+        """Rows of each kind, and ``bytes`` of the file."""
+        found = {name: self._count(f"select count(*) from {name}") for name in COUNTED}
+        return {**found, "bytes": self._used_bytes()}
+
+    def chains(self) -> list[tuple[str, int, int, int]]:
+        """Each chain's identity with its blocks, and the lowest and the highest number of them."""
+        return list(
+            self._read(
+                "select identity, count(b.id), coalesce(min(b.number), 0),"
+                " coalesce(max(b.number), 0) from chain c left join block b on b.chain = c.id"
+                " group by c.id order by identity",
+                (),
+            )
+        )
+
+    def clear(self, chain_id: int | None = None) -> int:
+        """Delete all blocks, or those of one chain; how many there were."""
+        condition = "1" if chain_id is None else "(identity = :id or identity like :id || ':%')"
+
+        def write(file: sqlite3.Connection) -> int:
+            ids = file.execute(
+                "select b.id from block b join chain c on c.id = b.chain where " + condition,
+                {"id": str(chain_id)},
+            ).fetchall()
+            if chain_id is None:
+                for table in ("endpoint", "chain", "latest_code"):
+                    file.execute(f"delete from {table}")
+            self._delete(file, [one for (one,) in ids])
+            return len(ids)
+
+        deleted = self._write(write)
+        self._shrink()
+        return deleted or 0
+
+    def drop(self, block: CachedBlock) -> None:
+        """Delete everything of a block."""
+        self._write(lambda file: self._delete(file, [block.id]))
+
+    def export(self, target: Path) -> None:
+        """Write a copy that another cache can import. FileExistsError."""
+        if target.exists():
+            raise FileExistsError(f"{target} exists already and is not overwritten")
+        with self._lock, self._guard():
+            self._open().execute("vacuum into ?", (str(target),))
+
+    def import_from(self, source: Path) -> int:
+        """Add the blocks of an exported file; how many were new. ValueError if it is none."""
+        if not _is_cache(source):
+            raise ValueError(f"{source} is no exported cache of this version")
+        with self._lock:
+            file = self._open()
+            file.execute("attach ? as other", (f"{source}",))
+            try:
+                before = self._count("select count(*) from block")
+                self._write(_merge)
+                return self._count("select count(*) from block") - before
+            finally:
+                file.execute("detach other")
+
+    def evict(self, max_bytes: int) -> int:
+        """Delete the blocks that were used longest ago until the file is small; how many."""
+
+        def write(file: sqlite3.Connection) -> bool:
+            row = file.execute("select id from block order by used limit 1").fetchone()
+            if row is not None:
+                self._delete(file, [row[0]])
+            return bool(row)
+
+        deleted = 0
+        while self._used_bytes() > max_bytes and self._write(write):
+            deleted += 1
+        if deleted:
+            self._shrink()
+        return deleted
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._file is not None and self._process == os.getpid():
+                self._file.close()
+            self._file = None
+
+    def _delete(self, file: sqlite3.Connection, blocks: Sequence[int]) -> None:
+        for keys in _in_pieces(blocks):
+            for table in OF_BLOCKS:
+                file.execute(f"delete from {table} where block in ({_marks(keys)})", keys)
+            file.execute(f"delete from block where id in ({_marks(keys)})", keys)
+        file.execute(
+            "delete from code where hash not in (select code from account)"
+            " and hash not in (select hash from latest_code)"
+        )
+
+    def _shrink(self) -> None:
+        with self._lock, self._guard():
+            self._open().execute("pragma incremental_vacuum").fetchall()
+
+    def _get_beyond_the_limit(
+        self, block: CachedBlock, slots: Sequence[tuple[bytes, int]], found: Found
+    ) -> None:
+        """Slots of accounts that have more of them than are read at once."""
+        if len(found.slots) < MAX_SLOTS_OF_ACCOUNT:
+            return
+        for address, slot in slots:
+            if (address, slot) not in found.slots:
+                for (value,) in self._read(
+                    "select value from slot where block = ? and address = ? and slot = ?",
+                    (block.id, address, _shortest(slot)),
+                ):
+                    found.slots[(address, slot)] = int.from_bytes(value, "big")
+
+    def _chain(self, file: sqlite3.Connection, identity: str) -> int:
+        file.execute("insert or ignore into chain(identity) values(?)", (identity,))
+        row = file.execute("select id from chain where identity = ?", (identity,)).fetchone()
+        return int(row[0])
+
+    def _used_bytes(self) -> int:
+        pages = self._count("pragma page_count") - self._count("pragma freelist_count")
+        return pages * self._count("pragma page_size")
+
+    def _count(self, query: str) -> int:
+        rows = list(self._read(query, ()))
+        return int(rows[0][0]) if rows else 0
+
+    def _read(self, query: str, values: Any) -> Iterable[Any]:
+        with self._lock, self._guard():
+            return self._open().execute(query, values).fetchall()
+        return []
+
+    def _write(self, work: Callable[[sqlite3.Connection], Value], rows: int = 1) -> Value | None:
+        """Do ``work`` in one transaction; None if the file does not take it, which is told."""
+        done = None
+        with self._lock, self._guard():
+            file = self._open()
+            file.execute("begin immediate")
+            try:
+                done = work(file)
+            except BaseException:
+                file.execute("rollback")
+                raise
+            file.execute("commit")
+        self._rows += rows
+        if self._rows >= ROWS_PER_CHECK:
+            self._rows = 0
+            if self._used_bytes() > self.max_bytes:
+                self.evict(int(self.max_bytes * KEPT_SHARE))
+        return done
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if not self.broken:
+                log.warning("the cache %s is not used: %s", self.path, error)
+            self.broken = True
+
+    def _open(self) -> sqlite3.Connection:
+        if self.broken:
+            raise sqlite3.OperationalError("it failed before")
+        if self._file is None or self._process != os.getpid():
+            self._process = os.getpid()
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._file = _connect(self.path)
+        return self._file
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    file = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    file.execute("pragma auto_vacuum = incremental")
+    file.execute("pragma journal_mode = wal")
+    file.execute("pragma synchronous = normal")
+    file.execute("pragma mmap_size = 268435456")
+    file.execute("begin immediate")
+    (version,) = file.execute("pragma user_version").fetchone()
+    if version != VERSION:
+        for (name,) in file.execute("select name from sqlite_master where type = 'table'"):
+            file.execute(f"drop table {name}")
+        for statement in TABLES.split(";"):
+            file.execute(statement)
+        file.execute(f"pragma user_version = {VERSION}")
+    file.execute("commit")
+    return file
+
+
+def _is_cache(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        file = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        try:
+            return bool(file.execute("pragma user_version").fetchone() == (VERSION,))
+        finally:
+            file.close()
+    except sqlite3.Error:
+        return False
+
+
+def _merge(file: sqlite3.Connection) -> None:
+    """Add the rows of the attached file ``other`` to ours, under our keys of chains and blocks."""
+    file.execute("insert or ignore into chain(identity) select identity from other.chain")
+    file.execute(
+        "insert or ignore into block(chain, number, hash, header, used)"
+        " select m.id, b.number, b.hash, b.header, b.used from other.block b"
+        " join other.chain c on c.id = b.chain join main.chain m on m.identity = c.identity"
+    )
+    same = (
+        " from other.{table} o join other.block b on b.id = o.block"
+        " join other.chain c on c.id = b.chain join main.chain mc on mc.identity = c.identity"
+        " join main.block m on m.chain = mc.id and m.hash = b.hash"
+    )
+    columns = {
+        "account": "o.address, o.balance, o.nonce, o.code",
+        "slot": "o.address, o.slot, o.value",
+        "block_hash": "o.number, o.hash",
+        "response": "o.request, o.body",
+    }
+    for table, names in columns.items():
+        file.execute(
+            f"insert or ignore into {table} select m.id, {names}" + same.format(table=table)
+        )
+    file.execute("insert or ignore into code select * from other.code")
+    file.execute(
+        "insert or ignore into latest_code select m.id, o.address, o.hash from other.latest_code o"
+        " join other.chain c on c.id = o.chain join main.chain m on m.identity = c.identity"
+    )
+
+
+def _block(number: int, digest: bytes, header: bytes) -> PinnedBlock:
+    return PinnedBlock(number, digest, json.loads(zlib.decompress(header)))
+
+
+def _code_hash(code: bytes) -> bytes:
+    return keccak256(code) if code else b""
+
+
+def _shortest(number: int) -> bytes:
+    return number.to_bytes((number.bit_length() + 7) // 8, "big")
+
+
+def _marks(keys: Sequence[Any]) -> str:
+    return ",".join("?" * len(keys))
+
+
+def _in_pieces(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for at in range(0, len(keys), QUERY_KEYS):
+        yield keys[at : at + QUERY_KEYS]

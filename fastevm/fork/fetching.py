@@ -1,0 +1,159 @@
+"""One fetch: the round trips that bring all wanted values, and what calls touch besides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import Any, Final
+
+from fastevm.errors import ForkError
+from fastevm.fork.abilities import Ability
+from fastevm.fork.account_reads import read_accounts
+from fastevm.fork.call_hints import CallHints
+from fastevm.fork.collector import Collector, word_of
+from fastevm.fork.disk_cache import CachedBlock
+from fastevm.fork.pinned_block import PinnedBlock
+from fastevm.fork.session import MAX_CHECKS, Check, Session
+from fastevm.fork.slot_reads import read_slots
+from fastevm.fork.state_trip import BlockFormRefused, StateTrip
+from fastevm.state.source import Found, Wanted
+from fastevm.wire.client.messages import RpcRefusal
+from fastevm.wire.text.hex import hex_word
+
+MAX_TRIPS: Final = 8  # of one fetch; each that brings too little has ruled out a way to ask
+DELEGATION: Final = bytes.fromhex("ef0100")  # and an address: the code of a delegating account
+DELEGATION_BYTES: Final = 23
+TRACES: Final = "its prestate traces"
+
+
+class Fetching:
+    """Brings ``wanted`` and what its calls touch; ``known``: what needs no question."""
+
+    def __init__(
+        self,
+        session: Session,
+        block: PinnedBlock,
+        cached: CachedBlock | None,
+        wanted: Wanted,
+        known: Found,
+    ) -> None:
+        self.session, self.block, self.cached = session, block, cached
+        self.wanted, self.known = wanted, known
+        self.collector = Collector()
+        self.hints = CallHints(wanted.calls)
+        self._changed_codes: set[bytes] = set()
+
+    def run(self) -> Found:
+        """Everything that was found, ``known`` not included. ForkError."""
+        asks_hints = bool(self.hints.calls)
+        for _ in range(MAX_TRIPS):
+            missing = self._missing()
+            if not missing:
+                break
+            trip = StateTrip(
+                self.session.endpoints, self.block, self.session.abilities, self.collector
+            )
+            self._add_reads(trip, missing)
+            if asks_hints:
+                self.hints.ask(trip)
+            self._add_checks(trip)
+            try:
+                trip.send(self._keep)
+            except BlockFormRefused:
+                continue
+            asks_hints = False
+            self._changed_codes |= trip.changed_codes
+            self._keep()
+        else:
+            raise ForkError(f"{self.session.endpoints.name}: it never gave {self._first_missing()}")
+        self._later_checks()
+        self._count()
+        return self.collector.found
+
+    def _missing(self) -> Wanted:
+        """What is wanted, named by the endpoint, or the target of a delegation, and not found."""
+        found, known = self.collector.found, self.known
+        accounts = self.wanted.accounts | self.hints.named_accounts | self.hints.touched()
+        accounts |= _delegates(found)
+        slots = self.wanted.slots | self.hints.named_slots
+        return Wanted(
+            accounts={one for one in accounts if one not in found.accounts} - known.accounts.keys(),
+            slots={one for one in slots if one not in found.slots} - known.slots.keys(),
+            block_hashes=self.wanted.block_hashes
+            - found.block_hashes.keys()
+            - known.block_hashes.keys(),
+        )
+
+    def _add_reads(self, trip: StateTrip, missing: Wanted) -> None:
+        unchanged = missing.accounts - self._changed_codes
+        codes = self.session.known_codes(self.cached, unchanged)
+        read_accounts(trip, missing.accounts, codes)
+        read_slots(trip, missing.slots)
+        for number in sorted(missing.block_hashes):
+            trip.read_block_hash(number)
+            trip.check_canonical()
+
+    def _keep(self) -> None:
+        """Write what came to the cache."""
+        fresh = self.collector.take_fresh()
+        if fresh.accounts or fresh.slots or fresh.block_hashes:
+            self.session.learn_codes(fresh)
+            if self.session.cache is not None and self.cached is not None:
+                self.session.cache.put(self.cached, fresh)
+
+    def _add_checks(self, trip: StateTrip) -> None:
+        """Read values of another origin that nobody has compared yet."""
+        for check in self.session.take_checks():
+            params = ("0x" + check.address.hex(), hex_word(check.slot), check.block.by_hash)
+            if self.session.abilities.get(Ability.BLOCK_HASH) is not False:
+                trip.add("eth_getStorageAt", params, partial(self._check, check), optional=True)
+
+    def _check(self, check: Check, answer: Any) -> None:
+        if isinstance(answer, RpcRefusal):
+            return
+        if word_of(answer, "slot") == check.value:
+            if check.origin is TRACES:
+                self.session.abilities.set(Ability.PRESTATE_CHECKED, True)
+            return
+        self.session.abilities.set(Ability.PRESTATE, False)
+        if self.session.cache is not None and self.cached is not None:
+            self.session.cache.drop(self.cached)
+        raise ForkError(
+            f"{self.session.endpoints.name}: slot {check.slot:#x} of 0x{check.address.hex()} at"
+            f" {check.block} is not what {check.origin} said: what was fetched may be wrong; fork"
+            " again, which asks in another way"
+        )
+
+    def _later_checks(self) -> None:
+        """Have some slots of a trace compared in the next round trip, once for an endpoint."""
+        if self.session.abilities.get(Ability.PRESTATE_CHECKED) is None:
+            self.session.add_checks(
+                Check(self.block, address, slot, value, TRACES)
+                for (address, slot), value in islice(self.hints.traced.slots.items(), MAX_CHECKS)
+            )
+
+    def _count(self) -> None:
+        found = self.collector.found
+        codes = sum(1 for one in found.accounts.values() if one.code)
+        self.session.counters.add(accounts=len(found.accounts), slots=len(found.slots), codes=codes)
+
+    def _first_missing(self) -> str:
+        return next(named(self._missing()), "what was asked for")
+
+
+def named(wanted: Wanted) -> Iterator[str]:
+    """The keys in words: account, slot of an account, block."""
+    yield from (f"account 0x{address.hex()}" for address in sorted(wanted.accounts))
+    for address, slot in sorted(wanted.slots):
+        yield f"slot {slot:#x} of account 0x{address.hex()}"
+    yield from (f"the hash of block {number}" for number in sorted(wanted.block_hashes))
+
+
+def _delegates(found: Found) -> set[bytes]:
+    """The accounts to which accounts in ``found`` delegate their code (EIP-7702)."""
+    return {
+        account.code[len(DELEGATION) :]
+        for account in found.accounts.values()
+        if len(account.code) == DELEGATION_BYTES and account.code.startswith(DELEGATION)
+    }

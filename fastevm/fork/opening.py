@@ -1,0 +1,159 @@
+"""The first question to an endpoint: its chain, and the block that is to be read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastevm.errors import ForkError
+from fastevm.fork.block_choice import BlockChoice, split_block
+from fastevm.fork.call_list import RpcCall
+from fastevm.fork.collector import BadValue, bytes_of, word_of
+from fastevm.fork.endpoints import Endpoints
+from fastevm.fork.pinned_block import PinnedBlock
+from fastevm.fork.session import Session
+from fastevm.wire.client.messages import RpcRefusal
+from fastevm.wire.text.hex import quantity
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A block, and whether its state may still change: the newest of a development chain."""
+
+    block: PinnedBlock
+    volatile: bool = False
+
+
+def addresses_and_block(
+    urls: str | Sequence[str], block: BlockChoice
+) -> tuple[list[str], BlockChoice]:
+    """The addresses without their blocks, and the block of the first that has one."""
+    split = [split_block(url) for url in ([urls] if isinstance(urls, str) else urls)]
+    named = [one for _, one in split if one is not None]
+    return [url for url, _ in split], named[0] if named else block
+
+
+def open_session(session: Session, chosen: BlockChoice, chain_id: int | None) -> Opened:
+    """Identify the endpoint and find the block, in one round trip; two for ``below``.
+
+    None where the cache has all: a block by hash of an endpoint that is not on this machine.
+    ForkError.
+    """
+    if session.offline:
+        return Opened(_open_offline(session, chosen, chain_id))
+    last = None if session.loopback else session.recall()
+    if last is not None and chosen.hash is not None and session.cache is not None:
+        pinned = session.cache.find_block(last[0], digest=chosen.hash)
+        if pinned is not None and chain_id in (None, _id_in(last[0])):
+            session.identify(_id_in(last[0]), str(last[1].get("client", "")), None)
+            return Opened(pinned)
+    return _open_online(session, chosen, chain_id)
+
+
+def find_block(session: Session, chosen: BlockChoice) -> Opened:
+    """A block of the session's chain: from the cache by its hash, else asked for. ForkError."""
+    if session.cache is not None and session.identity is not None:
+        by_hash = chosen.hash is not None
+        if by_hash or session.offline:
+            pinned = _in_cache(session, chosen)
+            if pinned is not None:
+                return Opened(pinned)
+    if session.offline:
+        raise ForkError(f"offline: block {chosen} is not in the cache")
+    if chosen.below is None:
+        return Opened(_block_in(session.endpoints, session.endpoints.ask([chosen.call])[0], chosen))
+    newest = _block_in(session.endpoints, session.endpoints.ask([chosen.call])[0], chosen)
+    return Opened(_below(session.endpoints, newest, chosen))
+
+
+def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) -> Opened:
+    endpoints = session.endpoints
+    calls = [
+        RpcCall("eth_chainId"),
+        chosen.call,
+        RpcCall("web3_clientVersion", optional=True),
+        *([RpcCall("eth_getBlockByNumber", ("0x0", False), True)] if session.loopback else []),
+    ]
+    id_answer, block_answer, client, *genesis = endpoints.ask(calls)
+    if isinstance(id_answer, RpcRefusal):
+        raise ForkError(f"{endpoints.name}: {id_answer.message} ({id_answer.code})")
+    try:
+        found_id = word_of(id_answer, "eth_chainId")
+    except BadValue as error:
+        raise ForkError(f"{endpoints.name}: {error}") from None
+    if chain_id is not None and found_id != chain_id:
+        raise ForkError(f"{endpoints.name}: expected chain {chain_id}, found {found_id}")
+    first = _hash_in(genesis[0]) if genesis else None
+    session.identify(found_id, client if isinstance(client, str) else "", first)
+    pinned = _block_in(endpoints, block_answer, chosen)
+    if chosen.below:
+        pinned = _below(endpoints, pinned, chosen)
+    newest = chosen.tag == "latest" or chosen.below == 0
+    return Opened(pinned, volatile=newest and session.is_development)
+
+
+def _open_offline(session: Session, chosen: BlockChoice, chain_id: int | None) -> PinnedBlock:
+    """The block in the cache: of the chain that the endpoint had, else of ``chain_id``."""
+    if session.cache is None:
+        raise ForkError("offline: there is no cache to read")
+    last = session.recall()
+    known = [one for one, *_ in session.cache.chains()]
+    fits = [one for one in known if chain_id is None or _id_in(one) == chain_id]
+    if last is not None and chain_id in (None, _id_in(last[0])):
+        fits = [last[0]]
+    for identity in fits:
+        session.identity, session.chain_id = identity, _id_in(identity)
+        pinned = _in_cache(session, chosen)
+        if pinned is not None:
+            return pinned
+    chain = "" if chain_id is None else f" of chain {chain_id}"
+    raise ForkError(
+        f"offline: block {chosen}{chain} is not in the cache {session.cache.path}:"
+        " fork once with the network"
+    )
+
+
+def _in_cache(session: Session, chosen: BlockChoice) -> PinnedBlock | None:
+    assert session.cache is not None
+    assert session.identity is not None
+    number = 0 if chosen.tag == "earliest" else chosen.number
+    if chosen.below:
+        newest = session.cache.find_block(session.identity)
+        number = None if newest is None else max(0, newest.number - chosen.below)
+    return session.cache.find_block(session.identity, digest=chosen.hash, number=number)
+
+
+def _below(endpoints: Endpoints, newest: PinnedBlock, chosen: BlockChoice) -> PinnedBlock:
+    number = max(0, newest.number - (chosen.below or 0))
+    call = RpcCall("eth_getBlockByNumber", (quantity(number), False))
+    return _block_in(endpoints, endpoints.ask([call])[0], BlockChoice(number=number))
+
+
+def _block_in(endpoints: Endpoints, answer: Any, chosen: BlockChoice) -> PinnedBlock:
+    if isinstance(answer, RpcRefusal):
+        raise ForkError(f"{endpoints.name}: block {chosen}: {answer.message} ({answer.code})")
+    if answer is None:
+        raise ForkError(f"{endpoints.name}: there is no block {chosen}")
+    try:
+        pinned = PinnedBlock.read(answer)
+    except ForkError as error:
+        raise ForkError(f"{endpoints.name}: {error}") from None
+    if chosen.hash not in (None, pinned.hash) or chosen.number not in (None, pinned.number):
+        raise ForkError(f"{endpoints.name}: another block than {chosen} was answered")
+    return pinned
+
+
+def _hash_in(answer: Any) -> bytes | None:
+    try:
+        return bytes_of(answer.get("hash"), "hash", 32)
+    except (AttributeError, BadValue):
+        return None
+
+
+def _id_in(identity: str) -> int:
+    """The chain id in a chain's key of the cache."""
+    return int(identity.partition(":")[0])

@@ -1,0 +1,65 @@
+"""A contract that stands in for others in calls and reads a list of their slots.
+
+Its call data are slots of 32 bytes each, its output is their values:
+
+    i = 0; while i < calldatasize: mstore(i, sload(calldataload(i))); i += 32
+    return(0, calldatasize)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fastevm.fork.collector import bytes_of
+
+# fmt: off
+READER: Final = bytes.fromhex(
+    "3d"          # RETURNDATASIZE      0 on every fork; i
+    "5b"          # JUMPDEST      @1
+    "36" "81" "10"  # CALLDATASIZE DUP2 LT     i < calldatasize
+    "15" "6014" "57"  # ISZERO PUSH1 @20 JUMPI
+    "80" "35" "54"  # DUP1 CALLDATALOAD SLOAD
+    "81" "52"     # DUP2 MSTORE
+    "6020" "01"   # PUSH1 32 ADD
+    "6001" "56"   # PUSH1 @1 JUMP
+    "5b"          # JUMPDEST      @20
+    "36" "3d" "f3"  # CALLDATASIZE RETURNDATASIZE RETURN
+)
+# fmt: on
+READER_CODE: Final = "0x" + READER.hex()
+WORD_BYTES: Final = 32
+SLOTS_OF_A_CALL: Final = 5_000  # below the gas that one transaction may have (EIP-7825)
+SLOTS_OF_A_REQUEST: Final = 9_000  # below the usual gas limit of a block
+GAS_OF_A_SLOT: Final = 2_800  # a cold read, and non-zero call data
+GAS_OF_A_CALL: Final = 60_000
+# Contracts whose slots a client may change before the first call of a simulated block.
+CHANGED_BY_BLOCKS: Final = frozenset(
+    bytes.fromhex(one)
+    for one in (
+        "000f3df6d732807ef1319fb7b8bb8522d0beac02",
+        "0000f90827f1c53a10cb7a02335b175320002935",
+        "00000961ef480eb55e80d19ad83579a64c007002",
+        "0000bbddc7ce488642fb579f8b00f3a590007251",
+    )
+)
+
+
+def reader_call(address: bytes, slots: Sequence[int]) -> dict[str, Any]:
+    """The call object that reads ``slots`` of the account whose code is the reader."""
+    data = b"".join(slot.to_bytes(WORD_BYTES, "big") for slot in slots)
+    gas = GAS_OF_A_CALL + GAS_OF_A_SLOT * len(slots)
+    return {"to": "0x" + address.hex(), "input": "0x" + data.hex(), "gas": hex(gas)}
+
+
+def reader_override(addresses: Sequence[bytes]) -> Mapping[str, Any]:
+    """The state override that puts the reader in place of codes."""
+    return {"0x" + address.hex(): {"code": READER_CODE} for address in addresses}
+
+
+def values_in(output: Any, slots: Sequence[int]) -> list[int]:
+    """The values of the slots in the reader's output. BadValue."""
+    data = bytes_of(output, "output of the reader", WORD_BYTES * len(slots))
+    return [
+        int.from_bytes(data[at : at + WORD_BYTES], "big") for at in range(0, len(data), WORD_BYTES)
+    ]

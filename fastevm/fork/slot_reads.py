@@ -1,0 +1,216 @@
+"""Ways to read many slots, best first, and how each is tried for the first time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from fastevm.fork.abilities import Ability
+from fastevm.fork.collector import BadValue, word_of
+from fastevm.fork.endpoints import NOT_ANSWERED
+from fastevm.fork.reader_contract import (
+    CHANGED_BY_BLOCKS,
+    SLOTS_OF_A_CALL,
+    SLOTS_OF_A_REQUEST,
+    reader_call,
+    reader_override,
+    values_in,
+)
+from fastevm.fork.state_trip import StateTrip
+from fastevm.wire.client.messages import RpcRefusal
+from fastevm.wire.text.hex import hex_word
+
+Slot = tuple[bytes, int]
+SlotGroups = Mapping[bytes, Sequence[int]]
+Take = Callable[[SlotGroups, Any], None]
+
+STORAGE_VALUES_LIMIT: Final = 1_024  # slots of one eth_getStorageValues
+MIN_FOR_READER: Final = 32  # slots in all; fewer are read one by one in a batch
+MIN_FOR_ONE_READER: Final = 8  # slots of one contract
+SAMPLE: Final = 8  # slots with which a way is tried beside single reads
+LADDER: Final = (Ability.STORAGE_VALUES, Ability.SIMULATE_READER, Ability.CALL_READER)
+
+
+def read_slots(trip: StateTrip, slots: Iterable[Slot]) -> None:
+    """Add reads of all these slots; untried ways are tried with a few of them beside."""
+    wanted = sorted(slots)
+    if not wanted:
+        return
+    abilities = trip.abilities
+    many = len(wanted) >= MIN_FOR_READER
+    if abilities.get(Ability.STORAGE_VALUES):
+        for group in _grouped(wanted, STORAGE_VALUES_LIMIT):
+            _storage_values(trip, group, _taker(trip, Ability.STORAGE_VALUES))
+        return
+    rest = wanted
+    if many and abilities.get(Ability.SIMULATE_READER):
+        rest = [slot for slot in wanted if slot[0] in CHANGED_BY_BLOCKS]
+        readable = [slot for slot in wanted if slot[0] not in CHANGED_BY_BLOCKS]
+        for group in _grouped(readable, SLOTS_OF_A_REQUEST):
+            _simulate_reader(trip, group, _taker(trip, Ability.SIMULATE_READER))
+    elif many and abilities.get(Ability.CALL_READER):
+        rest = _read_by_calls(trip, wanted)
+    for address, slot in rest:
+        _single(trip, address, slot)
+    _try_ways(trip, rest, many)
+
+
+def _try_ways(trip: StateTrip, read: Sequence[Slot], many: bool) -> None:
+    """Try the ways that nobody tried: the next time, the best of them is taken."""
+    sample = _grouped(read[:SAMPLE], SAMPLE)
+    if not sample:
+        return
+    if trip.abilities.get(Ability.STORAGE_VALUES) is None:
+        _storage_values(trip, sample[0], _comparer(trip, Ability.STORAGE_VALUES))
+    elif many and not any(trip.abilities.get(one) for one in LADDER):
+        steady = [slot for slot in read if slot[0] not in CHANGED_BY_BLOCKS]
+        for group in _grouped(steady[:SAMPLE], SAMPLE):
+            if trip.abilities.get(Ability.SIMULATE_READER) is None:
+                _simulate_reader(trip, group, _comparer(trip, Ability.SIMULATE_READER))
+            elif trip.abilities.get(Ability.CALL_READER) is None:
+                first = dict(islice(group.items(), 1))
+                _call_reader(trip, first, _comparer(trip, Ability.CALL_READER))
+
+
+def _single(trip: StateTrip, address: bytes, slot: int) -> None:
+    def take(answer: Any) -> None:
+        trip.collector.slot(address, slot, word_of(answer, "slot"))
+
+    params = ("0x" + address.hex(), hex_word(slot), trip.block_parameter)
+    trip.add("eth_getStorageAt", params, take)
+
+
+def _storage_values(trip: StateTrip, group: SlotGroups, take: Take) -> None:
+    asked = {"0x" + address.hex(): [*map(hex_word, slots)] for address, slots in group.items()}
+
+    def read(answer: Any) -> None:
+        take(group, _values_by_address(answer, group))
+
+    params = (asked, trip.block_parameter)
+    trip.add("eth_getStorageValues", params, read, optional=True)
+
+
+def _simulate_reader(trip: StateTrip, group: SlotGroups, take: Take) -> None:
+    pieces = [(one, list(part)) for one, slots in group.items() for part in _pieces(slots)]
+    block = {
+        "stateOverrides": reader_override([*group]),
+        "calls": [reader_call(address, slots) for address, slots in pieces],
+    }
+
+    def read(answer: Any) -> None:
+        if isinstance(answer, RpcRefusal):
+            take(group, answer)
+            return
+        values: dict[bytes, list[int]] = defaultdict(list)
+        for (address, slots), output in zip(pieces, _outputs(answer), strict=True):
+            values[address] += values_in(output, slots)
+        take(group, values)
+
+    params = ({"blockStateCalls": [block], "validation": False}, trip.block_parameter)
+    trip.add("eth_simulateV1", params, read, optional=True)
+
+
+def _call_reader(trip: StateTrip, group: SlotGroups, take: Take) -> None:
+    """For one contract."""
+    [(address, slots)] = group.items()
+
+    def read(answer: Any) -> None:
+        refused = isinstance(answer, RpcRefusal)
+        take(group, answer if refused else {address: values_in(answer, slots)})
+
+    params = (reader_call(address, slots), trip.block_parameter, reader_override([address]))
+    trip.add("eth_call", params, read, optional=True)
+
+
+def _read_by_calls(trip: StateTrip, wanted: Sequence[Slot]) -> list[Slot]:
+    """Read contracts with many slots by a call each; the slots that are left."""
+    rest: list[Slot] = []
+    for group in _grouped(wanted, len(wanted)):
+        for address, slots in group.items():
+            if len(slots) < MIN_FOR_ONE_READER:
+                rest += [(address, slot) for slot in slots]
+                continue
+            for part in _pieces(slots):
+                _call_reader(trip, {address: part}, _taker(trip, Ability.CALL_READER))
+    return rest
+
+
+def _taker(trip: StateTrip, ability: Ability) -> Take:
+    """Takes the values of a known way; a refusal ends it, and the slots are asked for again."""
+
+    def take(group: SlotGroups, values: Any) -> None:
+        if isinstance(values, RpcRefusal):
+            trip.abilities.set(ability, False)
+            return
+        for address, slots in group.items():
+            for slot, value in zip(slots, values[address], strict=True):
+                trip.collector.slot(address, slot, value)
+
+    return take
+
+
+def _comparer(trip: StateTrip, ability: Ability) -> Take:
+    """Holds the values of a way that is tried against those that were read one by one."""
+
+    def take(group: SlotGroups, values: Any) -> None:
+        if isinstance(values, RpcRefusal):
+            if values.code == NOT_ANSWERED:
+                trip.abilities.unclear(ability)
+            else:
+                trip.abilities.set(ability, False)
+            return
+        trip.compare(lambda: _compare(trip, ability, group, values))
+
+    return take
+
+
+def _compare(trip: StateTrip, ability: Ability, group: SlotGroups, values: Any) -> None:
+    known = trip.collector.found.slots
+    same = all(
+        known.get((address, slot)) == value
+        for address, slots in group.items()
+        for slot, value in zip(slots, values[address], strict=True)
+    )
+    trip.abilities.set(ability, same)
+
+
+def _values_by_address(answer: Any, group: SlotGroups) -> Any:
+    """The values in an answer of eth_getStorageValues, whatever the spelling of addresses."""
+    if isinstance(answer, RpcRefusal):
+        return answer
+    if not isinstance(answer, Mapping):
+        raise BadValue("expected an object by address")
+    by_address = {str(name).lower(): values for name, values in answer.items()}
+    found = {}
+    for address, slots in group.items():
+        values = by_address.get("0x" + address.hex())
+        if not isinstance(values, list) or len(values) != len(slots):
+            raise BadValue(f"no {len(slots)} values for 0x{address.hex()}")
+        found[address] = [word_of(value, "slot") for value in values]
+    return found
+
+
+def _outputs(answer: Any) -> list[Any]:
+    """What the calls of a simulated block returned."""
+    try:
+        return [call["returnData"] for call in answer[0]["calls"]]
+    except (TypeError, KeyError, IndexError):
+        raise BadValue("no simulated calls") from None
+
+
+def _grouped(slots: Sequence[Slot], limit: int) -> list[dict[bytes, list[int]]]:
+    """The slots by account, at most ``limit`` in one group."""
+    groups = []
+    for at in range(0, len(slots), limit):
+        group = defaultdict(list)
+        for address, slot in slots[at : at + limit]:
+            group[address].append(slot)
+        groups.append(dict(group))
+    return groups
+
+
+def _pieces(slots: Sequence[int]) -> Iterator[Sequence[int]]:
+    for at in range(0, len(slots), SLOTS_OF_A_CALL):
+        yield slots[at : at + SLOTS_OF_A_CALL]

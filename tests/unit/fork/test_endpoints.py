@@ -1,0 +1,282 @@
+"""Transport: batches, limits, retries, several addresses, and answers that are none."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from fastevm.errors import ForkError
+from fastevm.fork.call_list import RpcCall
+from fastevm.fork.counters import ForkCounters
+from fastevm.fork.endpoint import MIN_LATENCIES
+from fastevm.fork.endpoints import EndpointOptions, Endpoints
+from fastevm.wire.client.messages import RpcRefusal
+
+from .fake_endpoint import FakeEndpoint, HttpFault, RpcError
+
+CHAIN_ID = RpcCall("eth_chainId")
+BALANCES = [RpcCall("eth_getBalance", (f"0x{n:040x}", "latest")) for n in range(40)]
+Make = Callable[..., Endpoints]
+LIMIT = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"rate limit exceeded"}}'
+
+
+@pytest.fixture
+def asking(endpoint: FakeEndpoint) -> Iterator[Make]:
+    made: list[Endpoints] = []
+
+    def make(*urls: str, **options: Any) -> Endpoints:
+        options = {"backoff": 0.01, "timeout": 2.0, "progress": False, **options}
+        made.append(Endpoints(urls or (endpoint.url,), EndpointOptions(**options), ForkCounters()))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_calls_go_in_one_body_and_answers_come_in_their_order(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    endpoint.methods["eth_getBalance"] = lambda address, _: hex(int(address, 16) * 3)
+    endpoints = asking()
+    assert endpoints.ask(BALANCES) == [hex(n * 3) for n in range(40)]
+    assert len(endpoint.bodies) == 1
+    assert (endpoints.counters.requests, endpoints.counters.calls) == (1, 40)
+    assert endpoints.counters.bytes > 1000
+
+
+def test_connections_stay_open(endpoint: FakeEndpoint, asking: Make) -> None:
+    endpoints = asking()
+    for _ in range(5):
+        endpoints.ask([CHAIN_ID])
+    assert endpoint.connections == 1
+
+
+def test_a_limit_of_the_batch_is_learned_from_the_text(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    endpoint.batch_limit = 10
+    endpoints = asking()
+    assert len(endpoints.ask(BALANCES)) == 40
+    assert endpoints.batch_limit == 10
+    assert len(endpoint.bodies) == 5
+    endpoint.forget()
+    endpoints.ask(BALANCES)
+    assert len(endpoint.bodies) == 4
+    assert endpoints.counters.round_trips == 3
+
+
+@pytest.mark.parametrize("status", [400, 403, 413, 200])
+def test_an_endpoint_that_takes_no_batches_is_asked_one_by_one(
+    endpoint: FakeEndpoint, asking: Make, status: int
+) -> None:
+    def refuse(answer: Any) -> Any:
+        single = isinstance(answer, dict)
+        return answer if single else {"id": None, "error": {"code": -32600, "message": "no"}}
+
+    endpoint.tamper = refuse
+    if status != 200:
+        endpoint.tamper = lambda answer: answer
+        endpoint.faults = [HttpFault(status, b"<html>", times=6)]
+    assert asking().ask(BALANCES) == ["0x0"] * 40
+
+
+def test_optional_calls_are_given_up_when_a_batch_is_refused_because_of_them(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    real = endpoint.answer
+
+    def picky(asked: Any) -> Any:
+        if isinstance(asked, list) and any("debug" in one["method"] for one in asked):
+            return {"id": None, "error": {"code": -32601, "message": "debug is not whitelisted"}}
+        return real(asked)
+
+    endpoint.answer = picky  # type: ignore[method-assign]
+    answers = asking().ask([CHAIN_ID, RpcCall("debug_traceCall", (), True), CHAIN_ID])
+    assert answers[0] == answers[2]
+    assert isinstance(answers[1], RpcRefusal)
+    assert len(endpoint.bodies) == 2
+
+
+def test_parts_of_a_batch_that_are_limited_or_missing_are_asked_again(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    def half(answer: Any) -> Any:
+        endpoint.tamper = lambda answer: answer
+        error = {"code": 429, "message": "too many requests"}
+        return [{"id": one["id"], "error": error} if k % 3 else one
+                for k, one in enumerate(answer) if k % 4]  # fmt: skip
+
+    endpoint.tamper = half
+    endpoints = asking()
+    assert endpoints.ask(BALANCES) == ["0x0"] * 40
+    assert endpoints.counters.retries >= 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        HttpFault(500, b"oops"), HttpFault(502, b"<html>bad gateway"), HttpFault(200, b"{"),
+        HttpFault(0, b"{\"js"), HttpFault(200, b"7"), HttpFault(429), HttpFault(200, LIMIT),
+        HttpFault(503, b"", {"Retry-After": "0"}), HttpFault(200, b'{"id":7,"result":"0x1"}'),
+    ],
+)  # fmt: skip
+def test_a_fault_is_followed_by_a_second_attempt(
+    endpoint: FakeEndpoint, asking: Make, fault: HttpFault
+) -> None:
+    endpoint.faults = [HttpFault(fault.status, fault.body, fault.headers)]
+    endpoints = asking()
+    assert endpoints.ask([CHAIN_ID]) == [hex(endpoint.chain_id)]
+    assert endpoints.counters.retries == 1
+
+
+def test_faults_without_end_name_the_endpoint_and_the_attempts(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    endpoint.faults = [HttpFault(502, b"", times=99)]
+    with pytest.raises(ForkError, match=r"127\.0\.0\.1.*502 \(after 3 attempts\)"):
+        asking(retries=2).ask([CHAIN_ID])
+    assert len(endpoint.bodies) == 3
+
+
+def test_retry_after_is_waited_for(endpoint: FakeEndpoint, asking: Make) -> None:
+    endpoint.faults = [HttpFault(429, b"", {"Retry-After": "0.4"})]
+    began = time.monotonic()
+    asking().ask([CHAIN_ID])
+    assert 0.4 <= time.monotonic() - began < 1.5
+
+
+def test_a_wait_that_is_longer_than_all_attempts_may_take_ends_at_once(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    endpoint.faults = [HttpFault(429, b"", {"Retry-After": "3600"})]
+    with pytest.raises(ForkError, match="asks to wait for"):
+        asking().ask([CHAIN_ID])
+
+
+def test_after_a_limit_calls_are_held_back_by_compute_units(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    endpoints = asking(compute_units_per_second=2_000)
+    began = time.monotonic()
+    for _ in range(3):
+        endpoints.ask(BALANCES)  # 800 units each; nobody complained yet
+    assert time.monotonic() - began < 0.3
+    endpoint.faults = [HttpFault(429)]
+    began = time.monotonic()
+    for _ in range(3):
+        endpoints.ask(BALANCES)
+    assert time.monotonic() - began > 0.6
+
+
+def test_an_endpoint_that_never_answers_costs_the_timeout_only(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    endpoint.latency = 5
+    began = time.monotonic()
+    with pytest.raises(ForkError, match=r"127\.0\.0\.1"):
+        asking(timeout=0.2, retries=1).ask([CHAIN_ID])
+    assert time.monotonic() - began < 2
+
+
+def test_another_address_takes_over_at_once(endpoint: FakeEndpoint, asking: Make) -> None:
+    other = FakeEndpoint()
+    try:
+        endpoint.faults = [HttpFault(500, times=99)]
+        endpoints = asking(endpoint.url, other.url, backoff=5.0)
+        began = time.monotonic()
+        for _ in range(6):
+            endpoints.ask([CHAIN_ID])
+        assert time.monotonic() - began < 2
+        assert len(endpoint.bodies) == 1  # then it is left alone
+    finally:
+        other.close()
+
+
+def test_addresses_are_used_in_turn(endpoint: FakeEndpoint, asking: Make) -> None:
+    other = FakeEndpoint()
+    try:
+        endpoints = asking(endpoint.url, other.url)
+        for _ in range(6):
+            endpoints.ask([CHAIN_ID])
+        assert len(endpoint.bodies) == len(other.bodies) == 3
+    finally:
+        other.close()
+
+
+def test_a_request_that_is_slower_than_most_is_sent_twice(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    endpoints = asking(timeout=10.0)
+    for _ in range(MIN_LATENCIES):
+        endpoints.ask([CHAIN_ID])
+    slow = threading.Event()
+
+    def once(*_: Any) -> str:
+        if not slow.is_set():
+            slow.set()
+            time.sleep(3)
+        return "0x1"
+
+    endpoint.methods["eth_chainId"] = once
+    began = time.monotonic()
+    assert endpoints.ask([CHAIN_ID]) == ["0x1"]
+    assert time.monotonic() - began < 2
+    assert endpoints.counters.hedges == 1
+
+
+def test_a_transaction_is_never_sent_twice(endpoint: FakeEndpoint, asking: Make) -> None:
+    endpoint.faults = [HttpFault(502)]
+    with pytest.raises(ForkError):
+        asking().ask([RpcCall("eth_sendRawTransaction", ("0x00",))])
+    assert len(endpoint.bodies) == 1
+
+
+def test_a_block_that_one_machine_lacks_is_asked_for_again(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    answers = iter([RpcError(-32000, "header not found"), "0x7"])
+
+    def lagging(*_: Any) -> str:
+        found = next(answers)
+        if isinstance(found, RpcError):
+            raise found
+        return found
+
+    endpoint.methods["eth_getBalance"] = lagging
+    assert asking().ask(BALANCES[:1]) == ["0x7"]
+
+
+def test_an_error_of_execution_is_an_answer(endpoint: FakeEndpoint, asking: Make) -> None:
+    def reverts(*_: Any) -> str:
+        raise RpcError(3, "execution reverted: ERC20: transfer amount exceeded its limit")
+
+    endpoint.methods["eth_call"] = reverts
+    [answer] = asking().ask([RpcCall("eth_call", ({}, "latest"))])
+    assert isinstance(answer, RpcRefusal)
+    assert len(endpoint.bodies) == 1
+
+
+def test_answers_are_read_up_to_a_limit(
+    endpoint: FakeEndpoint, asking: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.methods["eth_getBalance"] = lambda *_: "0x" + "1" * 2_000
+    endpoints = asking(retries=0)
+    for one in endpoints._all:
+        one._options["max_answer"] = 10_000
+    assert len(endpoints.ask(BALANCES)) == 40  # in smaller batches
+    endpoint.methods["eth_getBalance"] = lambda *_: "0x" + "1" * 20_000
+    with pytest.raises(ForkError, match="more than 10000 bytes"):
+        endpoints.ask(BALANCES[:1])
+
+
+def test_closing_ends_who_waits(endpoint: FakeEndpoint, asking: Make) -> None:
+    endpoint.faults = [HttpFault(429, b"", {"Retry-After": "5"})]
+    endpoints = asking()
+    threading.Timer(0.2, endpoints.close).start()
+    began = time.monotonic()
+    with pytest.raises(ForkError, match="closed"):
+        endpoints.ask([CHAIN_ID])
+    assert time.monotonic() - began < 2
