@@ -11,6 +11,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--forked", action="store_true", help="states of the tests lie above a remote, empty one"
     )
+    parser.addoption(
+        "--many-kills", action="store_true", help="a hundred kills of processes that fetch"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
