@@ -1,8 +1,9 @@
 # The in-memory machine at the top of the library: a layer, a world and a machine with one owner.
 cimport cython
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from fastevm.execution.transact cimport TxRun
+from fastevm.execution.transaction cimport Transaction
 from fastevm.interpreter.status cimport Status
 from fastevm.interpreter.machine cimport BlockContext, Machine, Message, TransactionContext
 from fastevm.primitives.hashes cimport Address, Hash
@@ -52,6 +53,15 @@ cdef class EVM:
 
     @cython.final
     cdef ExecutionResult run(self, const Message* message, object gas_price)
+
+    @cython.final
+    cdef ExecutionResult run_settled(self, const Message* message, object gas_price, bytes data)
+
+    @cython.final
+    cdef ExecutionResult run_transaction(self, Transaction source, uint64_t misses)
+
+    @cython.final
+    cdef int ask_ahead(self, bytes sender, object to, bytes data, object value) except -1
 
     @cython.final
     cdef ExecutionResult result_of(self, Status status)

@@ -27,10 +27,12 @@ from fastevm.interpreter.status cimport (
 from fastevm.execution.packed_logs cimport pack_logs, unpack_logs
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.wire.text.hex cimport hex_decode
-from fastevm.primitives.word cimport word_from_int, word_zero
+from fastevm.primitives.word cimport word_from_int, word_to_int, word_zero
 from fastevm.spec.schedule cimport ForkSchedule
+from fastevm.state.known cimport misses_of_thread
 from fastevm.state.layer cimport Layer
 from fastevm.state.reader cimport Reader
+from fastevm.state.remote cimport RemoteState
 from fastevm.state.world cimport (
     Account,
     world_account,
@@ -43,9 +45,11 @@ from fastevm.state.world cimport (
 
 from collections.abc import Mapping
 
+from fastevm.errors import FastevmError
 from fastevm.execution.senders import recover_senders
 from fastevm.simulate.engine.revert import revert_message
 from fastevm.spec.schedule import schedule_for
+from fastevm.state.source import Wanted, call_object
 from fastevm.types import Log
 
 
@@ -426,7 +430,33 @@ cdef class EVM:
         message.gas = gas
         if message.gas < 0:
             raise ValueError(f"gas cannot be negative: {gas}")
-        return self.run(&message, gas_price)
+        if self.layer.remote_state is None:
+            return self.run(&message, gas_price)
+        return self.run_settled(&message, gas_price, payload)
+
+    cdef ExecutionResult run_settled(
+        self, const Message* message, object gas_price, bytes data
+    ):
+        """Run a message over a remote state until the run guesses nothing."""
+        cdef RemoteState remote = self.layer.remote_state
+        cdef uint64_t before
+        cdef tuple calls = (
+            call_object(
+                message.sender.b[:20], message.recipient.b[:20], data, word_to_int(&message.value)
+            ),
+        )
+        while True:
+            before = misses_of_thread()
+            try:
+                result = self.run(message, gas_price)
+            except Exception:
+                if misses_of_thread() == before:
+                    raise
+            else:
+                if misses_of_thread() == before:
+                    return result
+            remote.fetch_missing(calls)
+            calls = ()
 
     cdef ExecutionResult run(self, const Message* message, object gas_price):
         """Run a message in a transaction of its own that is never ended."""
@@ -487,6 +517,8 @@ cdef class EVM:
         prices = {} if "max_fee_per_gas" in fields else {"gas_price": gas_price}
         if gas is None:
             gas = self.most_gas()
+        if self.layer.remote_state is not None:
+            self.ask_ahead(address, None if to is None else to_.b[:20], as_bytes(data), value)
         if nonce is None:
             nonce = self.layer.nonce(address)
         transaction = Transaction.build(
@@ -502,11 +534,24 @@ cdef class EVM:
 
     def execute(self, transaction: Transaction) -> ExecutionResult:
         """Run a transaction, signed or built, and keep what it changed; see ``transact``."""
+        cdef Transaction source = transaction
+        cdef RemoteState remote = self.layer.remote_state
+        cdef uint64_t before
+        recover_senders([source], threads=1)
+        while True:
+            before = misses_of_thread()
+            try:
+                return self.run_transaction(source, before)
+            except Exception:
+                if misses_of_thread() == before:
+                    raise
+            remote.fetch_missing()
+
+    cdef ExecutionResult run_transaction(self, Transaction source, uint64_t misses):
+        """Run it and keep what it changed; FastevmError if the thread has more ``misses`` then."""
         cdef TxResult outcome
         cdef TxRun run
         cdef TxError error
-        cdef Transaction source = transaction
-        recover_senders([source], threads=1)
         self.begin(HIGHEST_GAS if source.c.gas_limit >> 63 else <int64_t>source.c.gas_limit)
         try:
             with nogil:
@@ -526,11 +571,22 @@ cdef class EVM:
             result.gas_refunded = outcome.gas_refunded
             if outcome.has_created and result.success:
                 result.created_address = outcome.created.b[:20]
+            if misses_of_thread() != misses:
+                raise FastevmError("the run guessed values of the remote state")
             self.layer = self.layer.commit(self.world)
             return result
         finally:
             self.machine.transaction = NULL
             self.end()
+
+    cdef int ask_ahead(self, bytes sender, object to, bytes data, object value) except -1:
+        """Fetch what every transaction reads, and what the endpoint says that this one does."""
+        cdef RemoteState remote = self.layer.remote_state
+        accounts = {sender, self.block.coinbase.b[:20]}
+        if to is not None:
+            accounts.add(to)
+        remote.fetch(Wanted(accounts, calls=[call_object(sender, to, data, value)]))
+        return 0
 
     cdef int serve_or_abandon(self, TxRun* run) except -1:
         """Run Python's signal handlers; if one raises, the transaction has changed nothing."""

@@ -15,6 +15,7 @@ cdef class BlockBuilder:
     cdef bytes ancestors      # concatenated; the context points into it
     cdef bytes deposit_contract
     cdef int stage
+    cdef bint suspends        # over a remote state: nothing is guessed
     cdef bint cancelled       # read by the machine
     cdef readonly object header
     cdef readonly object schedule

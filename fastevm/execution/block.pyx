@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 
 from dataclasses import replace
 
-from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction
+from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, StateNotKnown
 from fastevm.execution.fees import blob_base_fee
 from fastevm.execution.post_exec import post_exec_refunds
 from fastevm.execution.predeploys import message_passer_root
@@ -24,6 +24,7 @@ from fastevm.execution.rewards import block_rewards, withdrawal_credits
 from fastevm.execution.senders import recover_senders
 from fastevm.spec.schedule import schedule_for
 from fastevm.execution.validation import ommers_hash, transactions_root, withdrawals_root
+from fastevm.state.remote import settled
 from fastevm.types import ZERO_HASH, Block
 
 from fastevm.execution.block_executor cimport (
@@ -118,7 +119,10 @@ cdef class BlockBuilder:
         self.ancestors = ancestors
         self.c.context.ancestors = <const Hash*>PyBytes_AS_STRING(ancestors)
         self.c.context.ancestor_count = PyBytes_GET_SIZE(ancestors) // 32
-        layer.attach(&reader)
+        if self.suspends:
+            layer.attach_suspending(&reader)
+        else:
+            layer.attach(&reader)
         executor_open(&self.c, &schedule.c, &reader)
         return 0
 
@@ -127,13 +131,18 @@ cdef class BlockBuilder:
 
     def __init__(
         self, Layer layer not None, header, ForkSchedule schedule not None, *, chain_id,
-        deposit_contract, ancestors=(), withdrawals=None, ommers=(),
+        deposit_contract, ancestors=(), withdrawals=None, ommers=(), suspends=False,
     ):
         """``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count.
+
+        ``suspends``: over a remote state nothing is guessed. What is not known is noted there; a
+        transaction that reads it is refused with code ``needs_state``, and StateNotKnown is raised
+        where the block itself does.
 
         ``deposit_contract``: 20 bytes, whose logs are deposits (EIP-6110).
         """
         self.header = header
+        self.suspends = suspends
         self.ommers = tuple(ommers)
         self.withdrawals = None if withdrawals is None else tuple(withdrawals)
         self.deposit_contract = bytes(deposit_contract)
@@ -485,7 +494,7 @@ cdef int raise_host_failure(SystemOutcome outcome) except -1:
     if outcome == SYSTEM_OUT_OF_MEMORY:
         raise MemoryError
     if outcome == SYSTEM_NEEDS_STATE:
-        raise FastevmError("the state under the block is incomplete")
+        raise StateNotKnown("the state under the block is not known here yet")
     if outcome == SYSTEM_CANCELLED:
         raise FastevmError("execution aborted")
     return 0
@@ -500,16 +509,19 @@ def execute_block(
     `InvalidBlock` for a transaction or a system call that makes the block invalid. The claims of
     the header are not compared: see `fastevm.execution.validation.validate_result`.
     """
-    builder = BlockBuilder(
-        layer,
-        block.header,
-        schedule,
-        chain_id=chain_id,
-        deposit_contract=deposit_contract,
-        ancestors=ancestors,
-        withdrawals=block.withdrawals,
-        ommers=block.ommers,
-    )
-    builder.begin()
-    builder.add_all(block.transactions)
-    return builder.finish()
+    def run():
+        builder = BlockBuilder(
+            layer,
+            block.header,
+            schedule,
+            chain_id=chain_id,
+            deposit_contract=deposit_contract,
+            ancestors=ancestors,
+            withdrawals=block.withdrawals,
+            ommers=block.ommers,
+        )
+        builder.begin()
+        builder.add_all(block.transactions)
+        return builder.finish()
+
+    return settled(layer, run)

@@ -24,6 +24,8 @@ from fastevm.simulate.values import (
     SimulationError,
     StateView,
 )
+from fastevm.state.remote import RemoteState
+from fastevm.state.source import call_object
 
 
 def thread_runner() -> Runner:
@@ -148,6 +150,28 @@ def call(
     InvalidTransaction for a call that breaks a rule, SimulationError for bad overrides and when
     ``timeout`` (seconds) has passed. A revert or halt is a result.
     """
+    remote: RemoteState | None = view.layer.remote_state
+    if remote is None:
+        return _call(view, request, state_overrides, block_overrides, gas_cap, timeout)
+    return remote.settle(
+        lambda: _call(view, request, state_overrides, block_overrides, gas_cap, timeout),
+        asked_ahead(request),
+    )
+
+
+def asked_ahead(request: CallRequest) -> tuple[Mapping[str, Any], ...]:
+    """The request for the source of a remote state, which may know what it reads."""
+    return (call_object(request.sender, request.to, request.data, request.value),)
+
+
+def _call(
+    view: StateView,
+    request: CallRequest,
+    state_overrides: Mapping[bytes, AccountOverride] | None,
+    block_overrides: BlockOverrides | None,
+    gas_cap: int,
+    timeout: float,
+) -> CallResult:
     attempt = attempt_of(view, request, state_overrides, block_overrides)
     gas = gas_cap or attempt.gas_limit if request.gas is None else request.gas
     outcome = attempt.run(min(gas, gas_cap) if gas_cap else gas, timeout)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fastevm.errors import InvalidTransaction
-from fastevm.simulate.calls import AnyAttempt, attempt_of
+from fastevm.simulate.calls import AnyAttempt, asked_ahead, attempt_of
 from fastevm.simulate.simple_call import SimpleOutcome
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP,
@@ -16,6 +16,7 @@ from fastevm.simulate.values import (
     CallResult,
     StateView,
 )
+from fastevm.state.remote import RemoteState
 
 TRANSFER_GAS: Final = 21_000
 ESTIMATE_ERROR_RATIO: Final = 0.015  # the search ends when the bounds are this close, as geth's
@@ -36,6 +37,23 @@ def estimate_gas(
     The search is the one of go-ethereum (eth/gasestimator), so that clients see the same numbers.
     Raises as ``call`` does, and InvalidTransaction ``gas_required_exceeds_allowance``.
     """
+    remote: RemoteState | None = view.layer.remote_state
+    if remote is None:
+        return _estimate(view, request, state_overrides, block_overrides, gas_cap, timeout)
+    return remote.settle(
+        lambda: _estimate(view, request, state_overrides, block_overrides, gas_cap, timeout),
+        asked_ahead(request),
+    )
+
+
+def _estimate(
+    view: StateView,
+    request: CallRequest,
+    state_overrides: Mapping[bytes, AccountOverride] | None,
+    block_overrides: BlockOverrides | None,
+    gas_cap: int,
+    timeout: float,
+) -> int | CallResult:
     attempt = attempt_of(view, request, state_overrides, block_overrides)
     high = upper_bound(attempt, gas_cap)
     if is_transfer(attempt) and succeeds(attempt, TRANSFER_GAS, timeout):

@@ -42,7 +42,7 @@ from fastevm.state.leaves cimport (
     read_slot,
 )
 from fastevm.state.known cimport KnownAccount
-from fastevm.state.masks cimport MASK_MAP, mask_hides, mask_of, mask_world
+from fastevm.state.masks cimport MASK_MAP, MaskLeaf, mask_hides, mask_of, mask_world
 from fastevm.state.reader cimport Reader
 from fastevm.state.remote cimport (
     RemoteBase,
@@ -355,6 +355,12 @@ cdef class Layer:
         map_each(self.accounts, collect_address, <void*>found)
         return found
 
+    def hidden(self) -> dict[bytes, set[int] | None]:
+        """What changes here hide of a remote state, by address: slots set to zero; None for all."""
+        cdef dict found = {}
+        map_each(self.masks, collect_mask, <void*>found)
+        return found
+
     def storage_items(self, address: bytes) -> dict[int, int]:
         """All slots of an account that are not zero."""
         cdef const AccountLeaf* leaf = self.leaf(address)
@@ -395,6 +401,15 @@ cdef void read_remotely(Reader* reader, const RemoteBase* base) noexcept:
 
 cdef bint collect_address(void* leaf, void* context) noexcept with gil:
     (<list>context).append((<AccountLeaf*>leaf).address.b[:20])
+    return True
+
+
+cdef bint collect_mask(void* leaf, void* context) noexcept with gil:
+    cdef const MaskLeaf* mask = <const MaskLeaf*>leaf
+    cdef dict zeros = {}
+    if not mask.whole:
+        word_map_each(mask.zeros, collect_slot, <void*>zeros)
+    (<dict>context)[mask.address.b[:20]] = None if mask.whole else set(zeros)
     return True
 
 

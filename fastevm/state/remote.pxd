@@ -41,7 +41,7 @@ cdef class RemoteState:
 
     cdef const KnownAccount* account(self, const Address* address) except? NULL
     cdef int slot(self, const Address* address, const Word* key, Word* out) except -1
-    cdef const KnownEntry* entry(self, const KnownKey* key) except NULL
+    cdef const KnownEntry* entry(self, const KnownKey* key) except? NULL
     cdef Code* code(self, bytes data) except? NULL
     cdef void ask(self, const KnownKey* key) noexcept
     cdef int check(self, wanted, found) except -1

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
+from fastevm.state.layer import Layer
 from fastevm.state.source import Found, StateSource, Wanted
 
 KNOWN_LIMIT: Final[int]
@@ -18,6 +19,9 @@ def never_wait() -> None:
 
 def guesses() -> int:
     """How often runs of this thread read what was not known, since it began."""
+
+def settled(layer: Layer, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
+    """``run()``, which reads ``layer``; above a remote state until it guesses nothing."""
 
 class RemoteState:
     """What is known of the state of one block, and the source of the rest.
@@ -53,6 +57,15 @@ class RemoteState:
 
         ForkError where a value cannot be had, StateNotKnown on a thread that never waits.
         """
+
+    def attempt(self, run: Callable[[], T]) -> tuple[T, bool]:
+        """What ``run()`` gives, and whether it guessed; then it says nothing, errors neither.
+
+        All reads of this thread guess meanwhile, those of Python too.
+        """
+
+    def take_missing(self) -> Wanted:
+        """What runs noted and nobody fetches; for who fetches it elsewhere."""
 
     def settle(self, run: Callable[[], T], calls: Iterable[Mapping[str, Any]] = ()) -> T:
         """What ``run()`` gives, or raises, once it guesses nothing.

@@ -15,7 +15,7 @@ from typing import Any
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.persistent_map cimport map_get
 from fastevm.primitives.word cimport (
-    Word, word_copy, word_from_int, word_set, word_to_int,
+    Word, word_copy, word_from_int, word_set, word_to_int, word_zero,
 )
 from fastevm.primitives.word_map cimport WordMap, word_map_get
 from fastevm.state.code cimport Code, code_new, code_retain
@@ -39,8 +39,10 @@ KNOWN_LIMIT = 1 << 30
 cdef extern from *:
     """
     static __thread int fe_never_waits;
+    static __thread int fe_attempts;
     """
     int fe_never_waits
+    int fe_attempts           # how deep this thread is in `RemoteState.attempt`
 
 
 def never_wait() -> None:
@@ -197,6 +199,14 @@ cdef int put_address(Address* out, bytes address) except -1:
     return 0
 
 
+def settled(
+    layer: Any, run: Callable[[], Any], calls: Iterable[Mapping[str, Any]] = ()
+) -> Any:
+    """``run()``, which reads ``layer``; above a remote state until it guesses nothing."""
+    state = layer.remote_state
+    return run() if state is None else state.settle(run, calls)
+
+
 cdef class RemoteState:
     """What is known of the state of one block, and the source of the rest.
 
@@ -349,25 +359,44 @@ cdef class RemoteState:
         if known_get(self.known, key) == NULL:
             known_miss(self.known, key)
 
+    def attempt(self, run: Callable[[], Any]) -> tuple[Any, bool]:
+        """What ``run()`` gives, and whether it guessed; then it says nothing, errors neither.
+
+        All reads of this thread guess meanwhile, those of Python too.
+        """
+        global fe_attempts
+        cdef uint64_t before = misses_of_thread()
+        result = None
+        fe_attempts += 1
+        try:
+            result = run()
+        except Exception:
+            if misses_of_thread() == before:
+                raise
+            result = None
+        finally:
+            fe_attempts -= 1
+        return result, misses_of_thread() != before
+
     def settle(self, run: Callable[[], Any], calls: Iterable[Mapping[str, Any]] = ()) -> Any:
         """What ``run()`` gives, or raises, once it guesses nothing.
 
         It is called again after each fetch, so it must leave nothing behind. ``calls``: call
         objects in JSON form that say what it does, for the source to ask ahead.
         """
-        cdef uint64_t before
         while True:
-            before = misses_of_thread()
-            try:
-                result = run()
-            except Exception:
-                if misses_of_thread() == before:
-                    raise
-            else:
-                if misses_of_thread() == before:
-                    return result
+            result, guessed = self.attempt(run)
+            if not guessed or fe_attempts:  # the attempt around this one fetches for both
+                return result
             self.fetch_missing(calls)
             calls = ()
+
+    def take_missing(self) -> Wanted:
+        """What runs noted and nobody fetches; for who fetches it elsewhere."""
+        wanted = Wanted()
+        known_take_misses(self.known, want, <void*>wanted)
+        known_forget_misses(self.known)
+        return wanted
 
     # --- single values ---
 
@@ -377,18 +406,27 @@ cdef class RemoteState:
         cdef KnownKey key
         account_key(&key, address)
         entry = self.entry(&key)
-        return <const KnownAccount*>entry if (<const KnownAccount*>entry).exists else NULL
+        if entry == NULL or not (<const KnownAccount*>entry).exists:
+            return NULL
+        return <const KnownAccount*>entry
 
     cdef int slot(self, const Address* address, const Word* key, Word* out) except -1:
         cdef KnownKey wanted
+        cdef const KnownEntry* entry
         slot_key(&wanted, address, key)
-        word_copy(out, &self.entry(&wanted).value)
+        word_zero(out)
+        entry = self.entry(&wanted)
+        if entry != NULL:
+            word_copy(out, &entry.value)
         return 0
 
-    cdef const KnownEntry* entry(self, const KnownKey* key) except NULL:
+    cdef const KnownEntry* entry(self, const KnownKey* key) except? NULL:
+        """The value, fetched if need be; NULL in an attempt, which guesses."""
         cdef const KnownEntry* entry = known_get(self.known, key)
         while entry == NULL:
             known_miss(self.known, key)
+            if fe_attempts:
+                return NULL
             self.fetch_missing()
             entry = known_get(self.known, key)
         return entry

@@ -2,9 +2,12 @@
 
 import struct
 import zlib
-from typing import Final
+from typing import Final, NamedTuple
 
+from fastevm.errors import ForkError
 from fastevm.state.layer import Layer
+from fastevm.state.remote import RemoteState
+from fastevm.state.source import Found, Wanted
 
 MAGIC: Final = b"fastevm-state-1\n"
 _HEAD: Final = struct.Struct(">20s32sQII")  # address, balance, nonce, code index, slots
@@ -27,6 +30,66 @@ def pack_layer(layer: Layer) -> bytes:
     listed = b"".join(struct.pack(">I", len(code)) + code for code in codes)
     body = struct.pack(">I", len(codes)) + listed + b"".join(accounts)
     return MAGIC + zlib.compress(body, _LEVEL)
+
+
+class Shipped(NamedTuple):
+    """A layer for another process; of a remote state what is known, without its source."""
+
+    packed: bytes
+    hidden: dict[bytes, set[int] | None]
+    known: Found | None = None
+    chain_id: int = 0
+    block_number: int = 0
+    block_hash: bytes = b""
+
+
+class ShippedSource:
+    """The source of a shipped remote state: has nothing more to give."""
+
+    def __init__(self, shipped: Shipped) -> None:
+        self.chain_id, self.block_number = shipped.chain_id, shipped.block_number
+        self.block_hash = shipped.block_hash
+
+    def fetch(self, wanted: Wanted) -> Found:
+        """ForkError, always."""
+        raise ForkError(f"a shipped state lacks {wanted}")
+
+
+def ship(layer: Layer) -> Shipped:
+    """The layer with all that it reads without its source."""
+    remote, packed = layer.remote_state, pack_layer(layer)
+    if remote is None:
+        return Shipped(packed, {})
+    source = remote.source
+    return Shipped(
+        packed,
+        layer.hidden(),
+        remote.known_values(),
+        source.chain_id,
+        source.block_number,
+        source.block_hash,
+    )
+
+
+def unship(shipped: Shipped) -> Layer:
+    """The layer that ``ship`` took; its remote state asks nobody."""
+    own = unpack_layer(shipped.packed)
+    if shipped.known is None:
+        return own
+    remote = RemoteState(ShippedSource(shipped))
+    remote.put(shipped.known)
+    changes: dict[bytes, dict[str, object]] = {}
+    for address in own.addresses():
+        zeroed = shipped.hidden.get(address, set())
+        changes[address] = {
+            "balance": own.balance(address),
+            "nonce": own.nonce(address),
+            "code": own.code(address),
+            "storage": dict.fromkeys(zeroed or (), 0) | own.storage_items(address),
+            "reset": zeroed is None,
+        }
+    removed = shipped.hidden.keys() - changes.keys()
+    return Layer.remote(remote).with_accounts(changes).without_accounts(removed)
 
 
 def unpack_layer(data: bytes, *, limit: int | None = None) -> Layer:

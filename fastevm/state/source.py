@@ -19,6 +19,14 @@ class RemoteAccount:
     code: bytes = b""
 
 
+def call_object(sender: bytes, to: bytes | None, data: bytes, value: int) -> dict[str, str]:
+    """A call in JSON form, as ``Wanted.calls`` has them; ``value`` in wei."""
+    call = {"from": "0x" + sender.hex(), "data": "0x" + data.hex(), "value": hex(value)}
+    if to is not None:
+        call["to"] = "0x" + to.hex()
+    return call
+
+
 @dataclass(slots=True)
 class Wanted:
     """What runs read without knowing it: 20-byte addresses, slots of them, numbers of blocks.
@@ -31,6 +39,13 @@ class Wanted:
     slots: set[tuple[bytes, int]] = field(default_factory=set)
     block_hashes: set[int] = field(default_factory=set)
     calls: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def join(self, other: Wanted) -> None:
+        """Want what ``other`` wants, too."""
+        self.accounts |= other.accounts
+        self.slots |= other.slots
+        self.block_hashes |= other.block_hashes
+        self.calls += other.calls
 
     def __bool__(self) -> bool:
         """Whether a value is wanted; calls alone want none."""

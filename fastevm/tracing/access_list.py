@@ -8,7 +8,7 @@ from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import AccessListEntry
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
-from fastevm.simulate.calls import Attempt
+from fastevm.simulate.calls import Attempt, asked_ahead
 from fastevm.simulate.engine.deadline import WATCHDOG
 from fastevm.simulate.engine.runner import transaction_of
 from fastevm.simulate.values import (
@@ -20,6 +20,7 @@ from fastevm.simulate.values import (
     StateOverrides,
     StateView,
 )
+from fastevm.state.remote import settled
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.values import TracingError
@@ -52,7 +53,21 @@ def create_access_list(
     Sender, recipient, precompiles and authorities are left out, unless one of their slots is
     accessed. Raises TracingError, with go-ethereum's message, for a call that breaks a rule.
     """
-    attempt = Attempt(view, call, state_overrides or {}, BlockOverrides())
+    return settled(
+        view.layer,
+        lambda: _create(view, call, state_overrides or {}, gas_cap, timeout),
+        asked_ahead(call),
+    )
+
+
+def _create(
+    view: StateView,
+    call: CallRequest,
+    state_overrides: StateOverrides,
+    gas_cap: int,
+    timeout: float,
+) -> AccessListResult:
+    attempt = Attempt(view, call, state_overrides, BlockOverrides())
     gas = gas_cap or attempt.environment.gas_limit if call.gas is None else call.gas
     gas = min(gas, gas_cap) if gas_cap else gas
     left_out: set[bytes] | None = None

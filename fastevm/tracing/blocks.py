@@ -1,12 +1,12 @@
 """Traces of transactions in their block, and of calls on any state."""
 
 import time
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from fastevm.errors import InvalidTransaction, ResourceLimitError
 from fastevm.execution.transaction import Transaction
-from fastevm.simulate.calls import Attempt
+from fastevm.simulate.calls import Attempt, asked_ahead
 from fastevm.simulate.engine.deadline import WATCHDOG
 from fastevm.simulate.engine.runner import transaction_of
 from fastevm.simulate.values import (
@@ -16,6 +16,7 @@ from fastevm.simulate.values import (
     StateOverrides,
     StateView,
 )
+from fastevm.state.remote import settled
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracers import CALL_TRACER, Finished, tracer_for
@@ -26,7 +27,10 @@ from fastevm.tracing.values import (
     TracingError,
 )
 
+CALLS_ONLY: Final = TraceRequest(tracer=CALL_TRACER)
 BLOCK_TIME_LIMIT: Final = 60.0  # seconds for all transactions of a block
+
+T = TypeVar("T")
 
 
 def trace_block(
@@ -43,13 +47,15 @@ def trace_block(
     TracingError for an unknown tracer, a reached limit, and a transaction that is invalid in the
     block.
     """
-    runner = TracedRunner()
-    runner.open(view)
-    runner.begin()
-    answers, budget = [], Budget(request, spool)
-    for transaction in transactions:
-        answers.append(_traced(runner, transaction, request, budget))
-    return answers
+
+    def run(request: TraceRequest, spool: Spool | None) -> list[Any]:
+        runner = TracedRunner()
+        runner.open(view)
+        runner.begin()
+        budget = Budget(request, spool)
+        return [_traced(runner, transaction, request, budget) for transaction in transactions]
+
+    return _on_known_state(view, run, request, spool)
 
 
 def trace_transaction(
@@ -61,10 +67,14 @@ def trace_transaction(
     spool: Spool | None = None,
 ) -> Any:
     """A trace of transaction ``index`` of a block, after those before it; see ``trace_block``."""
-    runner, budget = TracedRunner(), Budget(request, spool)
-    tracer_for(request, 0)  # raises for an unknown name before anything runs
-    _replay(runner, view, transactions[:index], budget)
-    return _traced(runner, transactions[index], request, budget)
+
+    def run(request: TraceRequest, spool: Spool | None) -> Any:
+        runner, budget = TracedRunner(), Budget(request, spool)
+        tracer_for(request, 0)  # raises for an unknown name before anything runs
+        _replay(runner, view, transactions[:index], budget)
+        return _traced(runner, transactions[index], request, budget)
+
+    return _on_known_state(view, run, request, spool)
 
 
 def trace_call(
@@ -83,19 +93,39 @@ def trace_call(
     ``before``: transactions that run first; ``view`` is then the state under their block. ``spool``
     as for ``trace_block``.
     """
-    tracer_for(request, 0)
-    attempt = Attempt(view, call, state_overrides or {}, block_overrides or BlockOverrides())
-    runner, budget = TracedRunner(), Budget(request, spool)
-    if before is None:
-        runner.open(view)
-    else:
-        _replay(runner, view, before, budget)
-    runner = _opened(attempt, runner)
-    runner.override(attempt.plan)
-    gas = gas_cap or attempt.environment.gas_limit if call.gas is None else call.gas
-    gas = min(gas, gas_cap) if gas_cap else gas
-    transaction = transaction_of(call, gas, runner.nonce(call.sender), attempt.view)
-    return _traced(runner, transaction, request, budget, as_call=True)
+
+    def run(request: TraceRequest, spool: Spool | None) -> Any:
+        tracer_for(request, 0)
+        attempt = Attempt(view, call, state_overrides or {}, block_overrides or BlockOverrides())
+        runner, budget = TracedRunner(), Budget(request, spool)
+        if before is None:
+            runner.open(view)
+        else:
+            _replay(runner, view, before, budget)
+        runner = _opened(attempt, runner)
+        runner.override(attempt.plan)
+        gas = gas_cap or attempt.environment.gas_limit if call.gas is None else call.gas
+        gas = min(gas, gas_cap) if gas_cap else gas
+        transaction = transaction_of(call, gas, runner.nonce(call.sender), attempt.view)
+        return _traced(runner, transaction, request, budget, as_call=True)
+
+    return _on_known_state(view, run, request, spool, asked_ahead(call))
+
+
+def _on_known_state(
+    view: StateView,
+    run: Callable[[TraceRequest, Spool | None], T],
+    request: TraceRequest,
+    spool: Spool | None,
+    calls: Iterable[Mapping[str, Any]] = (),
+) -> T:
+    """``run(request, spool)``; over a remote state after runs that make it known.
+
+    Those trace calls only and write to no spool, since a run that guesses may be repeated.
+    """
+    if view.layer.remote_state is not None:
+        settled(view.layer, lambda: run(CALLS_ONLY, None), calls)
+    return settled(view.layer, lambda: run(request, spool))
 
 
 def _opened(attempt: Attempt, runner: TracedRunner) -> TracedRunner:

@@ -328,6 +328,17 @@ def simulate_text(
     Raises SimulationError for what is refused as a whole, for too much output and on timeout,
     InvalidTransaction for a call that breaks a rule.
     """
+    if view.layer.remote_state is None:
+        return run_to_text(view, plan, options, form, head)
+    return view.layer.remote_state.settle(
+        lambda: run_to_text(view, plan, options, form, head), plan.call_objects()
+    )
+
+
+def run_to_text(
+    view: StateView, plan: Plan, options: SimulateOptions, form: ErrorForm, head: bytes
+) -> bytes:
+    """Run a plan on what is known of the state."""
     cdef ChainExecutor run = thread_owned(ChainExecutorClass)
     cdef ErrorStyle style
     style.as_text = form.as_text

@@ -11,6 +11,8 @@ from fastevm.simulate.engine.deadline import WATCHDOG
 from fastevm.simulate.engine.environment import environment_of
 from fastevm.simulate.engine.runner import Runner
 from fastevm.simulate.values import BlockOverrides, SimulateOptions, StateView
+from fastevm.state.layer import Layer
+from fastevm.state.remote import settled
 
 
 class BundleLimit:
@@ -44,10 +46,14 @@ class BaseBlock:
         ancestors = (view.block_hash, *view.ancestors)[:256]
         self.base = replace(view, schedule=schedule, ancestors=ancestors)
         self.environment = environment_of(draft, schedule, view.config.chain_id, BlockOverrides())
-        runner = Runner()
-        runner.open(replace(self.base, header=draft), environment=self.environment)
-        runner.begin()
-        self.layer = runner.snapshot()
+
+        def begun() -> Layer:
+            runner = Runner()
+            runner.open(replace(self.base, header=draft), environment=self.environment)
+            runner.begin()
+            return runner.snapshot()
+
+        self.layer = settled(view.layer, begun)
         self._lock = threading.Lock()
         self._idle: list[BundleRunner] = []
         self._all: list[BundleRunner] = []
@@ -64,6 +70,14 @@ class BaseBlock:
         with self._lock:
             self._idle.append(runner)
         return results
+
+    def attempt(self, first: int, payloads: list[Any]) -> Results | None:
+        """The same on what is known of a remote state; None if a bundle guessed."""
+        remote = self.view.layer.remote_state
+        if remote is None:
+            return self.run(first, payloads)
+        results, guessed = remote.attempt(lambda: self.run(first, payloads))
+        return None if guessed else results
 
     def cancel(self) -> None:
         """Stop everything that runs in this block."""

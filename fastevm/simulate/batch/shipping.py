@@ -12,7 +12,8 @@ from fastevm.simulate.batch.base_block import BaseBlock
 from fastevm.simulate.batch.results import Results
 from fastevm.simulate.values import SimulateOptions, StateView
 from fastevm.spec.schedule import ForkSchedule, schedule_for
-from fastevm.state.shipping import pack_layer, unpack_layer
+from fastevm.state.shipping import ship, unship
+from fastevm.state.source import Wanted
 
 KEPT_BASE_BLOCKS: Final = 4  # states that one worker process keeps at a time
 
@@ -27,17 +28,26 @@ class Shipment:
     """
 
     def __init__(self, base_block: BaseBlock) -> None:
-        state = pack_layer(base_block.view.layer)
+        state = ship(base_block.view.layer)
         view = replace(base_block.view, layer=None)
         self.data = pickle.dumps((state, view, base_block.options, base_block.balances))
         self.sent = False
         self.key = hashlib.blake2b(self.data, digest_size=32).digest()
 
 
-def run_shipped(key: bytes, data: bytes | None, first: int, payloads: list[Any]) -> Results | None:
-    """In a worker: the results of these bundles, or None when it needs ``data`` first."""
+def run_shipped(
+    key: bytes, data: bytes | None, first: int, payloads: list[Any]
+) -> Results | Wanted | None:
+    """In a worker: the results of these bundles, or None when it needs ``data`` first.
+
+    What they read of a remote state and nobody shipped comes back in place of results.
+    """
     base_block = _base_block(key, data)
-    return None if base_block is None else base_block.run(first, payloads)
+    if base_block is None:
+        return None
+    results = base_block.attempt(first, payloads)
+    remote = base_block.view.layer.remote_state
+    return remote.take_missing() if results is None and remote is not None else results
 
 
 def _base_block(key: bytes, data: bytes | None) -> BaseBlock | None:
@@ -54,7 +64,7 @@ def _unpacked(data: bytes) -> BaseBlock:
     view: StateView
     options: SimulateOptions
     state, view, options, balances = pickle.loads(data)
-    return BaseBlock(replace(view, layer=unpack_layer(state)), options, balances=balances)
+    return BaseBlock(replace(view, layer=unship(state)), options, balances=balances)
 
 
 def _reduce_schedule(schedule: ForkSchedule) -> tuple[Any, ...]:

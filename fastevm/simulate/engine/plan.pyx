@@ -24,7 +24,7 @@ from fastevm.primitives.word cimport (
     word_eq,
     word_from_int,
     word_set,
-    word_zero,
+    word_zero, word_to_int,
 )
 from fastevm.simulate.engine.refusals cimport (
     OTHER_CHAIN,
@@ -43,6 +43,7 @@ from fastevm.execution.senders import recover_senders
 from fastevm.execution.transaction import Transaction as TransactionValue
 from fastevm.errors import FastevmError
 from fastevm.simulate.values import CallRequest, SimulatePayload, StateOverrides
+from fastevm.state.source import call_object
 
 
 cdef enum:
@@ -157,6 +158,9 @@ cdef int put_bytes(uint8_t* out, object value, Py_ssize_t size, str name) except
     return 0
 
 
+ASKED_AHEAD = 16  # calls of a plan that are told to the source of a remote state
+
+
 cdef class Plan:
     """What a simulation is to run. Filled once; threads may run it at the same time."""
 
@@ -214,6 +218,21 @@ cdef class Plan:
             raise IndexError("the plan has no calls")
         if not call_check(call_at(self, 0), chain_id, &refusal):
             raise exception_of(&refusal, self.faults)
+
+    def call_objects(self) -> list[dict[str, str]]:
+        """The first calls in JSON form, for the source of a remote state to ask ahead."""
+        cdef const PlannedCall* call
+        cdef size_t i
+        cdef list found = []
+        for i in range(min(self.calls.count, ASKED_AHEAD)):
+            call = call_at(self, i)
+            found.append(call_object(
+                call.tx.sender.b[:20],
+                None if call.tx.is_create else call.tx.to.b[:20],
+                call.tx.data[:call.tx.size] if call.tx.size else b"",
+                word_to_int(&call.tx.value),
+            ))
+        return found
 
     def release_codes(self) -> None:
         """Give back the codes of overrides."""

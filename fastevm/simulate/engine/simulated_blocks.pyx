@@ -100,6 +100,17 @@ def simulate_touching(
     view: StateView, plan: Plan, options: SimulateOptions, *, note_touched: bool = True
 ) -> tuple[list[SimulatedBlock], dict[bytes, list[int]]]:
     """The same, and every account that was looked at with its slots: what a capsule holds."""
+    if view.layer.remote_state is None:
+        return run_plan(view, plan, options, note_touched)
+    return view.layer.remote_state.settle(
+        lambda: run_plan(view, plan, options, note_touched), plan.call_objects()
+    )
+
+
+def run_plan(
+    view: StateView, plan: Plan, options: SimulateOptions, note_touched: bool
+) -> tuple[list[SimulatedBlock], dict[bytes, list[int]]]:
+    """Run a plan on what is known of the state."""
     cdef ChainExecutor run = thread_owned(ChainExecutorClass)
     cdef size_t i
     try:
