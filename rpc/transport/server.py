@@ -18,7 +18,7 @@ from fastevm.rpc.dispatch.registry import METHODS, Method, namespace_of
 from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
-from fastevm.rpc.memory import keep_freed_memory
+from fastevm.rpc.memory import give_back_freed_memory, keep_freed_memory
 from fastevm.rpc.methods.pool import FORWARDING, MINING
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filters import Filters
@@ -254,6 +254,7 @@ async def serve(server: Server, *, quiet: bool = False) -> None:
 def run(main: Coroutine[Any, Any, None]) -> None:
     """Run ``main`` on uvloop where it is installed, else on the standard loop."""
     keep_freed_memory()
+    give_back_freed_memory()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(main)
 

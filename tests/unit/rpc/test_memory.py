@@ -1,4 +1,7 @@
-"""Freed memory serves again: large answers do not ask the system for every page each time."""
+"""Freed memory serves again: large answers do not ask the system for every page each time.
+
+What is free for long goes back.
+"""
 
 import os
 import platform
@@ -26,6 +29,25 @@ for _ in range(50):
 print(once, faults() - first)
 """
 
+# Pieces of a megabyte between small ones that stay, larger than those of Python's own allocator.
+SCATTERED = """
+import time
+from fastevm.rpc.memory import MEGABYTE, give_back_freed_memory, keep_freed_memory, resident
+keep_freed_memory()
+before = resident()
+if %s:
+    give_back_freed_memory(0.05)
+large, small = [], []
+for _ in range(48):
+    large.append(b"x" * MEGABYTE)
+    small.append(b"x" * 1_000)
+del large
+ends = time.monotonic() + 2.0
+while resident() - before > 20 * MEGABYTE and time.monotonic() < ends:
+    time.sleep(0.05)
+print((resident() - before) // MEGABYTE)
+"""
+
 
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="its malloc is another one")
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="this malloc has no such options")
@@ -35,3 +57,17 @@ def test_large_pieces_are_cleared_by_the_system_only_once() -> None:
     )
     once, always = map(int, done.stdout.split())
     assert always < 5 * once  # without it: fifty times
+
+
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer's malloc is another one")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="this malloc has no such function")
+def test_what_lies_free_below_pieces_in_use_goes_back() -> None:
+    left = {}
+    for is_given_back in (False, True):
+        done = subprocess.run(
+            [sys.executable, "-c", SCATTERED % is_given_back],
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        left[is_given_back] = int(done.stdout)
+    assert left[False] > 40
+    assert left[True] < 20
