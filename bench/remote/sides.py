@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
+from fastevm import EVM, Layer, simulate_many
 from fastevm.bench.engines.evms import PEER_KINDS, Peer, PeerError
-from fastevm.bench.node.compared import anvil_binary
+from fastevm.bench.node.compared import CHAIN_ID, anvil_binary
 from fastevm.bench.node.content import shown
 from fastevm.bench.node.launch import NodeProcess
 from fastevm.bench.node.load import LoadError
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import ANVIL_OPTIONS, MAX_BATCH, Busy, send
+from fastevm.fork.remote_source import RemoteSource
 from fastevm.wire.client.messages import RpcRefusal
 
 Message = dict[str, str]
@@ -141,3 +144,92 @@ class Pyrevm:
     def end(self) -> None:
         """End the process."""
         self._peer.close()
+
+
+class Fastevm:
+    """``EVM.fork`` in this process. ``cache``: a folder, or none."""
+
+    name = "fastevm"
+
+    def __init__(self, cache: Path | None = None) -> None:
+        self.cache: Path | bool = cache or False
+        self.machine: EVM | None = None
+
+    def open(self, url: str, block: int) -> float:
+        self.close()
+        started = time.perf_counter()
+        self.machine = fork(url, block, self.cache)
+        return time.perf_counter() - started
+
+    def run(self, bundles: Bundles) -> tuple[float, list[bytes]]:
+        assert self.machine is not None
+        return run_here(self.machine, bundles)
+
+    def replay(self, url: str, busy: Busy) -> tuple[float, int]:
+        """The state in front of the block, then all of it."""
+        self.close()
+        started = time.perf_counter()
+        self.machine = fork(url, busy.number - 1, self.cache)
+        signed = market.busy_block(len(busy.transactions))
+        results = [self.machine.execute(each) for each in signed]
+        return time.perf_counter() - started, sum(each.success for each in results)
+
+    def close(self) -> None:
+        self.machine = None
+
+
+class Local(Fastevm):
+    """The same machine with the same accounts in memory: what a warm fork is compared with.
+
+    ``transactions``: of the busy block, which the state has behind it.
+    """
+
+    name = "local"
+
+    def __init__(self, transactions: int) -> None:
+        super().__init__()
+        self._signed = market.busy_block(transactions)
+
+    def open(self, url: str, block: int) -> float:
+        started = time.perf_counter()
+        self._begin()
+        assert self.machine is not None
+        for each in self._signed:
+            self.machine.execute(each)
+        return time.perf_counter() - started
+
+    def replay(self, url: str, busy: Busy) -> tuple[float, int]:
+        """The transactions alone: there is nothing to fetch."""
+        self._begin()
+        assert self.machine is not None
+        started = time.perf_counter()
+        results = [self.machine.execute(each) for each in self._signed]
+        return time.perf_counter() - started, sum(each.success for each in results)
+
+    def _begin(self) -> None:
+        state = {
+            address: {"balance": balance, "nonce": 1 if code else 0, "code": code, "storage": slots}
+            for address, (balance, code, slots) in market.accounts().items()
+        }
+        self.machine = EVM("prague", state=Layer.of(state), chain_id=CHAIN_ID)
+
+
+def fork(url: str, block: int, cache: Path | bool) -> EVM:
+    """A machine on the state after a block."""
+    source = RemoteSource.open(url, block, cache=cache, progress=False)
+    state = Layer.remote(source)  # type: ignore[arg-type]
+    return EVM("prague", state=state, chain_id=source.chain_id)
+
+
+def run_here(machine: EVM, bundles: Bundles) -> tuple[float, list[bytes]]:
+    """Bundles on a machine of this process."""
+    if len(bundles) == 1 and len(bundles[0]) == 1:
+        message = bundles[0][0]
+        to, data, gas = message["to"], message["data"], int(message["gas"], 16)
+        started = time.perf_counter()
+        output = machine.call(to, data, sender=message["from"], gas=gas).output
+        return time.perf_counter() - started, [output]
+    started = time.perf_counter()
+    results = list(simulate_many(machine.state, bundles))
+    took = time.perf_counter() - started
+    return took, [each.calls[-1].output for each in results]
