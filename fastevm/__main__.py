@@ -36,6 +36,9 @@ COMMANDS: Final = {
     "db": Command(
         "verify, repair, export or import a data directory", "fastevm.node.database_command"
     ),
+    "fork": Command(
+        "measure, delete, export or import what forks keep on disk", "fastevm.fork.command"
+    ),
     "conformance": Command(
         "run official tests against this build or a node", "fastevm.conformance.cli"
     ),

@@ -3,5 +3,6 @@
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.masking import masked
 from fastevm.fork.remote_source import RemoteSource
+from fastevm.fork.rules import rules_of
 
-__all__ = ["ForkCounters", "RemoteSource", "masked"]
+__all__ = ["ForkCounters", "RemoteSource", "masked", "rules_of"]

@@ -22,7 +22,7 @@ from fastevm.fork.call_list import RpcCall
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.masking import Masker, masked
 from fastevm.fork.rate_limit import TokenBucket, compute_units
-from fastevm.fork.refusals import TOO_MANY_REQUESTS, is_limited
+from fastevm.fork.refusals import BATCH, TOO_MANY_REQUESTS, is_limited
 from fastevm.wire.client.blocking import ERROR_STATUS, HttpAnswer, JsonRpcClient
 from fastevm.wire.client.messages import (
     Answer,
@@ -173,7 +173,10 @@ class Endpoint:
             raise RpcUnreachable(f"{self.name}: an answer that is no JSON") from None
         if isinstance(value, list):
             found = {one.get("id"): one for one in value if isinstance(one, dict)}
-            return [self._answer(request, found.get(request["id"])) for request in requests]
+            answers = [self._answer(one, found.get(one["id"]), answer.status) for one in requests]
+            if len(requests) > 1 and all(map(_is_about_the_batch, answers)):
+                self._check_whole(answer, value[0], requests)
+            return answers
         if not isinstance(value, dict) or ("error" not in value and "result" not in value):
             self._check_status(answer, len(requests))
             raise RpcUnreachable(f"{self.name}: an answer that is no JSON-RPC")
@@ -186,14 +189,14 @@ class Endpoint:
         """The answer to a single call; an error may lack the id of its request."""
         if value.get("id") != request["id"] and value.get("error") is None:
             raise RpcUnreachable(f"{self.name}: an answer to another request")
-        found = self._answer(request, value)
+        found = self._answer(request, value, answer.status)
         if is_limited(found) or (found is not None and answer.status == TOO_MANY_REQUESTS):
             raise Limited(f"{self.name}: {self._said(found)}", _retry_after(answer.headers))
         return found
 
     def _check_whole(self, answer: HttpAnswer, value: Any, requests: list[dict[str, Any]]) -> None:
         """Raise what one error in answer to a batch means."""
-        found = self._answer(requests[0], value)
+        found = self._answer(requests[0], value, answer.status)
         text = f"{self.name}: {self._said(found)}"
         if is_limited(found) or answer.status == TOO_MANY_REQUESTS:
             raise Limited(text, _retry_after(answer.headers))
@@ -215,9 +218,13 @@ class Endpoint:
         if status >= ERROR_STATUS:
             raise RpcUnreachable(text, status)
 
-    def _answer(self, request: dict[str, Any], response: Any) -> Answer:
+    def _answer(self, request: dict[str, Any], response: Any, status: int) -> Answer:
         if response is None:
             return MISSING
+        error = response.get("error")
+        if error is not None and not isinstance(error, dict):
+            code = status if status >= ERROR_STATUS else 0
+            return RpcRefusal(code, self._masker.text(f"HTTP status {status}: {error}"))
         found = answer_of(request, response)
         if isinstance(found, RpcRefusal):
             return RpcRefusal(found.code, self._masker.text(found.message), found.data)
@@ -231,6 +238,10 @@ def is_loopback(url: str) -> bool:
     """Whether the address is one of this machine."""
     host = urlsplit(url).hostname or ""
     return host in LOOPBACK or host.startswith("127.")
+
+
+def _is_about_the_batch(answer: Answer) -> bool:
+    return isinstance(answer, RpcRefusal) and bool(BATCH.search(answer.message))
 
 
 def _decoded(body: bytes) -> Any:

@@ -86,8 +86,11 @@ class _Outcome:
 class Endpoints:
     """The addresses of one upstream, used in turn. Safe to use from several threads.
 
-    Requests run in threads of their own, at most ``MAX_IN_FLIGHT`` for one ``ask``.
+    Requests run in threads of their own, at most ``MAX_IN_FLIGHT`` for one ``ask``; none where it
+    is ``offline``.
     """
+
+    offline = False
 
     def __init__(
         self, urls: Sequence[str], options: EndpointOptions, counters: ForkCounters
@@ -133,6 +136,8 @@ class Endpoints:
         ``on_answers`` is given the answers (by place) as they come. ForkError if an answer cannot
         be had; those that came until then were given to ``on_answers``.
         """
+        if self.offline:
+            raise ForkError(f"offline: {calls[0].method} is not answered by the cache")
         began = monotonic()
         answers: list[Answer] = [MISSING] * len(calls)
         depth = 0

@@ -116,7 +116,8 @@ class Fetching:
             if check.origin is TRACES:
                 self.session.abilities.set(Ability.PRESTATE_CHECKED, True)
             return
-        self.session.abilities.set(Ability.PRESTATE, False)
+        if check.origin is TRACES:
+            self.session.abilities.set(Ability.PRESTATE, False)
         if self.session.cache is not None and self.cached is not None:
             self.session.cache.drop(self.cached)
         raise ForkError(

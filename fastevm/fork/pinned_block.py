@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastevm.errors import ForkError
@@ -13,11 +13,11 @@ from fastevm.wire.text.members import read_bytes, read_number
 
 @dataclass(frozen=True, slots=True)
 class PinnedBlock:
-    """A block by number and hash (32 bytes), with its JSON object without transactions."""
+    """A block by number and hash (32 bytes), with its JSON object."""
 
     number: int
     hash: bytes
-    header: Mapping[str, Any]
+    header: Mapping[str, Any] = field(repr=False, compare=False)
 
     @classmethod
     def read(cls, found: Any) -> PinnedBlock:

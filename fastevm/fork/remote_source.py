@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Self
 
 from fastevm.errors import ForkError
 from fastevm.fork.abilities import Ability
+from fastevm.fork.anvil_storage import anvil_values
 from fastevm.fork.block_choice import BlockLike, read_block
 from fastevm.fork.call_hints import prestate_of
 from fastevm.fork.collector import BadValue
@@ -22,15 +24,16 @@ from fastevm.fork.endpoints import (
     Endpoints,
 )
 from fastevm.fork.fetching import Fetching, named
-from fastevm.fork.history import History
+from fastevm.fork.upstream_history import History
 from fastevm.fork.opening import Opened, addresses_and_block, find_block, open_session
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
 from fastevm.fork.refusals import is_unsupported
-from fastevm.fork.session import Session
+from fastevm.fork.session import MAX_CHECKS, Check, Session
 from fastevm.state.source import Found, Wanted
 from fastevm.wire.client.messages import RpcRefusal, result_of
 from fastevm.wire.text.hex import quantity
 
+ANVIL: Final = "anvil's storage.json in ~/.foundry/cache"
 OFFLINE: Final = "offline: {} of {} is not in the cache: fork once with the network"
 
 
@@ -44,6 +47,7 @@ class RemoteSource:
         self.session, self._block = session, opened.block
         self._cached = None if opened.volatile else session.cached_block(opened.block)
         self._history = History(session, opened.block, self._cached)
+        self._anvil = self._of_anvil() if self._cached is not None else None
 
     @classmethod
     def open(
@@ -223,6 +227,16 @@ class RemoteSource:
         where = f"{self.endpoint} chain {self.chain_id}"
         return f"<RemoteSource {where} block {self.block_number} 0x{self.block_hash.hex()[:8]}>"
 
+    def _of_anvil(self) -> Found | None:
+        """What anvil kept of this block; some of it is compared in the first round trip."""
+        found = anvil_values(self.chain_id, self._block)
+        if found is not None:
+            self.session.add_checks(
+                Check(self._block, address, slot, value, ANVIL)
+                for (address, slot), value in islice(found.slots.items(), MAX_CHECKS)
+            )
+        return found
+
     def _known(self, wanted: Wanted) -> Found:
         """What needs no question: the parent's hash, and what the cache has."""
         known = Found()
@@ -233,6 +247,8 @@ class RemoteSource:
             hits = len(wanted.accounts & known.accounts.keys())
             hits += len(wanted.slots & known.slots.keys())
             self.session.counters.add(hits=hits)
+        if self._anvil is not None:
+            _add_known(known, self._anvil, wanted)
         for number, digest in (
             (self.block_number, self.block_hash),
             (self.block_number - 1, self._block.parent_hash),
@@ -240,6 +256,16 @@ class RemoteSource:
             if number in wanted.block_hashes:
                 known.block_hashes[number] = digest
         return known
+
+
+def _add_known(known: Found, more: Found, wanted: Wanted) -> None:
+    """Add the wanted values of ``more``, and all slots of the accounts."""
+    for address in wanted.accounts & more.accounts.keys():
+        known.accounts.setdefault(address, more.accounts[address])
+    addresses = wanted.accounts | {address for address, _ in wanted.slots}
+    for (address, slot), value in more.slots.items():
+        if address in addresses:
+            known.slots.setdefault((address, slot), value)
 
 
 def _session(

@@ -46,6 +46,7 @@ class Session:
 
     def __init__(self, endpoints: Endpoints, cache: DiskCache | None, *, offline: bool) -> None:
         self.endpoints, self.cache, self.offline = endpoints, cache, offline
+        endpoints.offline = offline
         self.abilities = Abilities()
         self.chain_id = 0
         self.client = ""

@@ -1,6 +1,7 @@
 """The JSON-RPC client: ids and order, refusals, connections that break, answers that are none."""
 
 import asyncio
+import gzip
 import json
 import select
 import socket
@@ -15,6 +16,7 @@ from aiohttp import web
 from fastevm.wire.client.asynchronous import AsyncJsonRpcClient, WebSocketClient
 from fastevm.wire.client.blocking import JsonRpcClient, call_once
 from fastevm.wire.client.messages import (
+    AnswerTooLarge,
     RpcRefusal,
     RpcUnreachable,
     answers_in,
@@ -54,11 +56,16 @@ class Handler(BaseHTTPRequestHandler):
             body = json.dumps(
                 {"id": json.loads(asked)["id"], "result": self.headers["Authorization"]}
             ).encode()
+        if path.startswith("gzip") and "gzip" in self.headers["Accept-Encoding"]:
+            body = gzip.compress(body)[: -4 if path == "gzip-cut" else None]
+            self.close_connection = path == "gzip-cut"
         self.send_response(int(path) if path.isdigit() else 200)
-        self.send_header("Content-Length", str(len(body)))
+        if path.startswith("gzip"):
+            self.send_header("Content-Encoding", "gzip" if "gzip" in path else "identity")
+        self.send_header("Content-Length", str(len(body) + (5 if path == "cut" else 0)))
         self.end_headers()
         self.wfile.write(body)
-        self.close_connection = path == "once"
+        self.close_connection = path in ("once", "cut")
 
     def log_message(self, *args: Any) -> None:
         pass
@@ -107,6 +114,33 @@ def test_a_refusal_is_raised_by_a_single_call(url: str) -> None:
 def test_an_answer_that_is_none_is_an_error(url: str, path: str, reason: str) -> None:
     with JsonRpcClient(url + path) as client, pytest.raises(RpcUnreachable, match=reason):
         client.call("echo")
+
+
+def test_an_answer_may_be_compressed(url: str) -> None:
+    with JsonRpcClient(url + "/gzip", compressed=True) as client:
+        assert client.call("echo", "x" * 10_000) == ["x" * 10_000]
+        answer = client.post(request_body("echo", ["x" * 10_000]))
+        assert answer.wire_bytes < 1_000 < len(answer.body)
+    with (
+        JsonRpcClient(url + "/gzip", compressed=True, max_answer=5_000) as client,
+        pytest.raises(AnswerTooLarge, match="more than 5000 bytes"),
+    ):
+        client.call("echo", "x" * 10_000)
+
+
+@pytest.mark.parametrize(("path", "reason"), [("/cut", "lacks its last 5"), ("/gzip-cut", "gzip")])
+def test_an_answer_that_is_cut_is_an_error(url: str, path: str, reason: str) -> None:
+    with (
+        JsonRpcClient(url + path, compressed=True) as client,
+        pytest.raises(RpcUnreachable, match=reason),
+    ):
+        client.call("echo", 1)
+
+
+def test_headers_go_with_every_request_and_a_status_can_be_read(url: str) -> None:
+    with JsonRpcClient(url + "/503", headers={"X-Key": "abc"}) as client:
+        answer = client.post(request_body("echo", [1]))
+    assert (answer.status, json.loads(answer.body)["result"]) == (503, [1])
 
 
 def test_an_answer_over_the_limit_is_an_error(url: str) -> None:

@@ -1,0 +1,82 @@
+"""``fastevm fork cache``: what forks have left on disk: measure, delete, export, import it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from fastevm.fork.disk_cache import DiskCache, cache_folder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the subject and its actions with their options."""
+    subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True)
+    purpose = "values that were fetched from other nodes"
+    cache = subjects.add_parser("cache", help=purpose, description=purpose)
+    actions = cache.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, (action, purpose) in ACTIONS.items():
+        one = actions.add_parser(name, help=purpose, description=purpose)
+        one.add_argument(
+            "--cache-path", type=Path, metavar="DIR", help=f"its folder ({cache_folder()})"
+        )
+        one.set_defaults(cache_action=action)
+        if name == "clear":
+            one.add_argument("--chain-id", type=int, metavar="ID", help="of this chain only")
+            one.add_argument(
+                "--down-to", type=int, metavar="BYTES",
+                help="delete the blocks used longest ago until the file has at most so many",
+            )  # fmt: skip
+        if name in ("export", "import"):
+            one.add_argument("file", type=Path)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run an action; 0, or 1 when the cache cannot be used."""
+    cache = DiskCache(arguments.cache_path or cache_folder())
+    try:
+        arguments.cache_action(cache, arguments)
+    except (ValueError, FileExistsError) as error:
+        print(f"fastevm fork cache: {error}", file=sys.stderr)
+        return 1
+    finally:
+        cache.close()
+    return 1 if cache.broken else 0
+
+
+def _stats(cache: DiskCache, arguments: argparse.Namespace) -> None:
+    stats = cache.stats()
+    print(f"{cache.path}: {stats.pop('bytes')} bytes, at most {cache.max_bytes}")
+    for name, count in stats.items():
+        print(f"{name:<12} {count:>12}")
+    for identity, blocks, first, last in cache.chains():
+        chain_id, _, genesis = identity.partition(":")
+        where = f" from genesis 0x{genesis[:8]}" if genesis else ""
+        print(f"chain {chain_id}{where}: {blocks} blocks, {first} to {last}")
+
+
+def _clear(cache: DiskCache, arguments: argparse.Namespace) -> None:
+    if arguments.down_to is not None:
+        deleted = cache.evict(arguments.down_to)
+    else:
+        deleted = cache.clear(arguments.chain_id)
+    print(f"deleted {deleted} blocks")
+
+
+def _export(cache: DiskCache, arguments: argparse.Namespace) -> None:
+    cache.export(arguments.file)
+    print(f"exported {cache.stats()['block']} blocks")
+
+
+def _import(cache: DiskCache, arguments: argparse.Namespace) -> None:
+    print(f"imported {cache.import_from(arguments.file)} new blocks")
+
+
+ACTIONS: Final[dict[str, tuple[Callable[[DiskCache, argparse.Namespace], None], str]]] = {
+    "stats": (_stats, "count values and bytes"),
+    "clear": (_clear, "delete it, or a part of it"),
+    "export": (_export, "write a copy that another machine can import"),
+    "import": (_import, "add what was exported"),
+}
