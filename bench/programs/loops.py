@@ -8,6 +8,8 @@ from functools import partial
 
 import fastevm
 from fastevm.bench.programs.assembler import assemble
+from fastevm.conformance.pre_states import Recorded
+from fastevm.state.layer import Layer
 
 PROGRAM = b"\xaa" * 20
 HELPER = b"\xbb" * 20
@@ -93,6 +95,10 @@ READ_SLOTS = assemble(WALK.format(visit="SLOAD POP"))
 WRITE_SLOTS = assemble(WALK.format(visit="DUP2 DUP4 ADD SWAP1 SSTORE"))
 
 
+WALKED = word(200) + word(255) + word(1)
+WALKED_SLOTS = {slot: slot + 1 for slot in range(256)}
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """Something to run on a prepared state."""
@@ -121,6 +127,20 @@ class Program:
         return call
 
 
+@dataclass(frozen=True, slots=True)
+class ForkedProgram(Program):
+    """The same over a remote state of which everything is known that the program reads."""
+
+    def machine(self) -> fastevm.EVM:
+        """A machine on the remote state; its first call fetches."""
+        accounts = {
+            CALLER: {"balance": FUNDS, "nonce": 1},
+            PROGRAM: {"balance": FUNDS, "nonce": 1, "code": self.code, "storage": self.storage},
+            HELPER: {"nonce": 1, "code": self.helper},
+        }
+        return fastevm.EVM(self.fork, state=Layer.remote(Recorded(accounts)))
+
+
 MODULUS = "0xfffffffffffffffffffffffffffffffffffffffffffffffffffffffefffffc2f"
 OPERAND = "0x7f4a7c15f39cc0605cedc8341082276bf3a27251f86c6a11d0c18e952767f0b1"
 
@@ -145,4 +165,6 @@ GUARDED = (
     looped("precompiles", 100, "32 0 32 0 4 GAS STATICCALL POP"),
     Program("token", TOKEN, transfer(HELPER, 5), storage={balance_slot(CALLER): 10**18}),
     Program("empty", b"\0", b""),
+    Program("slots", READ_SLOTS, WALKED, storage=WALKED_SLOTS),
+    ForkedProgram("slots of a fork", READ_SLOTS, WALKED, storage=WALKED_SLOTS),
 )

@@ -20,6 +20,14 @@ def test_an_unknown_program_is_a_fault():
     assert guard.compare({}, {"new": 1}) == ["new: not in the baseline"]
 
 
+def test_a_dear_slot_of_a_fork_is_a_fault_whatever_the_baseline_says():
+    counts = {"slots": 1000, "slots of a fork": 1101}
+    assert guard.compare(counts, counts) == [
+        "slots of a fork: 1.10 times the instructions of slots"
+    ]
+    assert guard.dearer({"slots": 1000, "slots of a fork": 1100}) == []
+
+
 def test_without_valgrind_it_says_why_it_is_skipped(monkeypatch, capsys):
     monkeypatch.setattr(guard, "check_comparable", lambda: None)
     monkeypatch.setattr(guard.shutil, "which", lambda name: None)
