@@ -15,9 +15,12 @@ from fastevm.fork.state_trip import StateTrip
 from fastevm.state.source import Found, RemoteAccount
 from fastevm.wire.client.messages import RpcRefusal
 
-MAX_CALLS: Final = 256  # asked about in one fetch; the runs themselves tell of the rest
+# Calls asked about in one fetch; the runs themselves tell of the rest. A trace holds whole codes.
+MAX_TRACED: Final = 16
+MAX_LISTED: Final = 128
 # What decides where a call goes. Fees and nonces only make an endpoint refuse it.
 MEMBERS: Final = ("from", "to", "gas", "value", "data", "input", "accessList", "authorizationList")
+SELECTOR: Final = 10  # characters of call data that name a function
 PRESTATE_TRACER: Final = {"tracer": "prestateTracer", "tracerConfig": {"includeEmpty": True}}
 
 
@@ -25,7 +28,7 @@ class CallHints:
     """What the endpoint says that calls touch. ``named``: keys whose values it did not give."""
 
     def __init__(self, calls: Sequence[Mapping[str, Any]]) -> None:
-        self.calls = _distinct(calls)[:MAX_CALLS]
+        self.calls = _distinct(calls)[:MAX_LISTED]
         self.traced = Found()
         self.named_accounts: set[bytes] = set()
         self.named_slots: set[tuple[bytes, int]] = set()
@@ -34,8 +37,8 @@ class CallHints:
         """Add the requests: traces where they are served, access lists until that is known."""
         prestate = trip.abilities.get(Ability.PRESTATE)
         lists = prestate is not True and trip.abilities.get(Ability.ACCESS_LIST) is not False
-        for call in self.calls:
-            if prestate is not False:
+        for place, call in enumerate(self.calls):
+            if prestate is not False and place < MAX_TRACED:
                 traced = (call, trip.block_parameter, PRESTATE_TRACER)
                 trip.add("debug_traceCall", traced, partial(self._trace, trip), optional=True)
             if lists:
@@ -138,8 +141,14 @@ def _learn_refusal(trip: StateTrip, ability: Ability, refusal: RpcRefusal) -> No
 
 
 def _distinct(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The different calls, first one for each function of each contract."""
     found: dict[str, Mapping[str, Any]] = {}
+    functions: dict[tuple[str, str], str] = {}
     for call in calls:
         hint = {name: call[name] for name in MEMBERS if call.get(name) is not None}
-        found.setdefault(json.dumps(hint, sort_keys=True, default=str), hint)
-    return list(found.values())
+        text = json.dumps(hint, sort_keys=True, default=str)
+        found.setdefault(text, hint)
+        data = hint.get("input", hint.get("data", ""))
+        functions.setdefault((str(hint.get("to")), str(data)[:SELECTOR]), text)
+    firsts = set(functions.values())
+    return [found[text] for text in sorted(found, key=lambda text: text not in firsts)]

@@ -39,6 +39,9 @@ BYTES_OF_A_ROW: Final = 200  # about what a slot takes
 
 Value = TypeVar("Value")
 
+# Connections of the process that this one was forked from: SQLite forbids to close them here.
+_of_other_processes: list[sqlite3.Connection | None] = []
+
 TABLES: Final = """
 create table chain(id integer primary key, identity text unique not null);
 create table block(
@@ -408,6 +411,7 @@ class DiskCache:
         if self.broken:
             raise sqlite3.OperationalError("it failed before")
         if self._file is None or self._process != os.getpid():
+            _of_other_processes.append(self._file)
             self._process = os.getpid()
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._file = _connect(self.path)

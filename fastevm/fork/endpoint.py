@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections import deque
@@ -42,6 +43,7 @@ LATENCIES: Final = 128  # answers of which the slowest 5 % are known
 MIN_LATENCIES: Final = 20
 MIN_HEDGE_SECONDS: Final = 0.1
 RESTING_SECONDS: Final = 5.0  # that an address is left alone after it failed, if there is another
+STALE_SECONDS: Final = 1.0  # within which a connection that the other side closed is found out
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 BATCH_SIZE = re.compile(r"too (large|many|big)|limit|max|exceed|at most|size|up to", re.I)
 BATCH_NUMBER = re.compile(r"\b(\d{1,5})\b")
@@ -98,6 +100,7 @@ class Endpoint:
         }
         self._masker, self._counters = masker, counters
         self._idle: list[JsonRpcClient] = []
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._latencies: deque[float] = deque(maxlen=LATENCIES)
         self._rests_until = 0.0
@@ -132,7 +135,7 @@ class Endpoint:
         self._counters.add(requests=1, calls=len(calls))
         began = monotonic()
         try:
-            answer = self._post(body)
+            answer = self._post(body, all(map(is_repeatable, calls)))
             self._counters.add(bytes=answer.wire_bytes)
             found = self._read(answer, requests)
         except AnswerTooLarge as error:
@@ -150,19 +153,32 @@ class Endpoint:
         for client in idle:
             client.close()
 
-    def _post(self, body: bytes) -> HttpAnswer:
-        with self._lock:
-            client = self._idle.pop() if self._idle else None
+    def _post(self, body: bytes, repeatable: bool) -> HttpAnswer:
+        """Send a body; at once again on a new connection if an old one was just closed."""
+        client, began = self._connection(), monotonic()
+        used = client is not None
         client = client or JsonRpcClient(self.url, **self._options)
         try:
             answer = client.post(body)
         except RpcUnreachable as error:
             client.close()
-            kind = AnswerTooLarge if isinstance(error, AnswerTooLarge) else RpcUnreachable
+            too_large = isinstance(error, AnswerTooLarge)
+            if used and repeatable and not too_large and monotonic() - began < STALE_SECONDS:
+                self.close()
+                return self._post(body, repeatable)
+            kind = AnswerTooLarge if too_large else RpcUnreachable
             raise kind(self._masker.text(error)) from None
         with self._lock:
             self._idle.append(client)
         return answer
+
+    def _connection(self) -> JsonRpcClient | None:
+        """A connection that nobody uses; those of the process that this one was forked from stay
+        its own."""
+        with self._lock:
+            if self._process != os.getpid():
+                self._process, self._idle = os.getpid(), []
+            return self._idle.pop() if self._idle else None
 
     def _read(self, answer: HttpAnswer, requests: list[dict[str, Any]]) -> list[Answer]:
         """The answers in a response, or what it says about all calls at once."""
@@ -232,6 +248,11 @@ class Endpoint:
 
     def _said(self, found: Answer) -> str:
         return f"{found.message} ({found.code})" if isinstance(found, RpcRefusal) else "no error"
+
+
+def is_repeatable(call: RpcCall) -> bool:
+    """Whether sending the call twice does no more than sending it once."""
+    return not call.method.startswith("eth_send")
 
 
 def is_loopback(url: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from fastevm.errors import ForkError
 from fastevm.fork.call_list import RpcCall
 from fastevm.fork.counters import ForkCounters
-from fastevm.fork.endpoint import MISSING, BatchRefused, Endpoint, Limited
+from fastevm.fork.endpoint import MISSING, BatchRefused, Endpoint, Limited, is_repeatable
 from fastevm.fork.masking import Masker
 from fastevm.fork.progress import Progress
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
@@ -227,7 +227,7 @@ class Endpoints:
         """The answers; a request that is slower than most is sent a second time."""
         seconds = endpoint.hedge_seconds()
         spent = self.counters.hedges < MAX_HEDGED_SHARE * self.counters.requests
-        if seconds is None or not spent or not all(map(_repeatable, calls)):
+        if seconds is None or not spent or not all(map(is_repeatable, calls)):
             return endpoint.exchange(calls)
         first = _in_thread(lambda: endpoint.exchange(calls))
         if wait([first], timeout=seconds).done:
@@ -322,7 +322,7 @@ class Endpoints:
         if error.status in CLIENT_ERRORS and len(self._all) == 1:
             refusal = RpcRefusal(error.status or 0, f"HTTP status {error.status}")
             return _Outcome(dict.fromkeys(part.places, refusal))
-        if not all(_repeatable(calls[place]) for place in part.places):
+        if not all(is_repeatable(calls[place]) for place in part.places):
             raise ForkError(str(error))
         endpoint.failed()
         others = any(not one.rests for one in self._all)
@@ -354,10 +354,6 @@ def _later(part: _Part, endpoint: Endpoint, seconds: float) -> _Part:
 
 def _halves(part: _Part) -> list[_Part]:
     return _parts_of(part.places, part, (len(part.places) + 1) // 2)
-
-
-def _repeatable(call: RpcCall) -> bool:
-    return not call.method.startswith("eth_send")
 
 
 def _in_thread(work: Callable[[], Value]) -> Future[Value]:

@@ -64,10 +64,15 @@ def find_block(session: Session, chosen: BlockChoice) -> Opened:
                 return Opened(pinned)
     if session.offline:
         raise ForkError(f"offline: block {chosen} is not in the cache")
-    if chosen.below is None:
-        return Opened(_block_in(session.endpoints, session.endpoints.ask([chosen.call])[0], chosen))
-    newest = _block_in(session.endpoints, session.endpoints.ask([chosen.call])[0], chosen)
-    return Opened(_below(session.endpoints, newest, chosen))
+    pinned = _block_in(session.endpoints, session.endpoints.ask([chosen.call])[0], chosen)
+    if chosen.below:
+        pinned = _below(session.endpoints, pinned, chosen)
+    return Opened(pinned, _is_volatile(session, chosen))
+
+
+def _is_volatile(session: Session, chosen: BlockChoice) -> bool:
+    newest = chosen.tag == "latest" or chosen.below == 0
+    return newest and session.is_development and not session.keeps_newest
 
 
 def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) -> Opened:
@@ -92,8 +97,7 @@ def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) ->
     pinned = _block_in(endpoints, block_answer, chosen)
     if chosen.below:
         pinned = _below(endpoints, pinned, chosen)
-    newest = chosen.tag == "latest" or chosen.below == 0
-    return Opened(pinned, volatile=newest and session.is_development)
+    return Opened(pinned, _is_volatile(session, chosen))
 
 
 def _open_offline(session: Session, chosen: BlockChoice, chain_id: int | None) -> PinnedBlock:

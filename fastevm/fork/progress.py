@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import threading
 from importlib import import_module
 from time import monotonic
 from typing import Any, Final
 
 SHOWN_AFTER_SECONDS: Final = 1.0
+
+_terminal = threading.Lock()  # a terminal shows one bar at a time
 
 
 class Progress:
@@ -33,6 +36,8 @@ class Progress:
         if not self._shows or monotonic() < self._since:
             return
         if self._bar is None and not self._line:
+            if not _terminal.acquire(blocking=False):
+                return
             self._begin()
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=self._done)
@@ -45,7 +50,9 @@ class Progress:
             self._bar.stop()
         elif self._line:
             print(f"\r{' ' * len(self._text())}\r", end="", file=sys.stderr, flush=True)
-        self._shows = False
+        if self._bar is not None or self._line:
+            _terminal.release()
+        self._bar, self._line, self._shows = None, False, False
 
     def _begin(self) -> None:
         try:

@@ -24,11 +24,12 @@ from fastevm.fork.endpoints import (
     Endpoints,
 )
 from fastevm.fork.fetching import Fetching, named
-from fastevm.fork.upstream_history import History
 from fastevm.fork.opening import Opened, addresses_and_block, find_block, open_session
+from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
 from fastevm.fork.refusals import is_unsupported
 from fastevm.fork.session import MAX_CHECKS, Check, Session
+from fastevm.fork.upstream_history import History
 from fastevm.state.source import Found, Wanted
 from fastevm.wire.client.messages import RpcRefusal, result_of
 from fastevm.wire.text.hex import quantity
@@ -89,7 +90,7 @@ class RemoteSource:
         )
         session = _session(addresses, options, cache, offline)
         opened = open_session(session, chosen, chain_id)
-        return cls(session, opened if cache is True else Opened(opened.block))
+        return cls(session, opened)
 
     @property
     def chain_id(self) -> int:
@@ -121,8 +122,13 @@ class RemoteSource:
         """What this fork and its siblings have cost so far."""
         return self.session.counters
 
-    def at(self, block: BlockLike) -> RemoteSource:
-        """A source of another block of the same chain: same endpoint, cache and counters."""
+    def at(self, block: BlockLike | Mapping[str, Any]) -> RemoteSource:
+        """A source of another block of the same chain: same endpoint, cache and counters.
+
+        One round trip; none for a block's JSON object.
+        """
+        if isinstance(block, Mapping):
+            return RemoteSource(self.session, Opened(PinnedBlock.read(block)))
         return RemoteSource(self.session, find_block(self.session, read_block(block)))
 
     def fetch(self, wanted: Wanted) -> Found:
@@ -273,4 +279,5 @@ def _session(
 ) -> Session:
     folder = cache_folder() if cache is True else cache
     disk = DiskCache(Path(folder)) if folder else None
-    return Session(Endpoints(addresses, options, ForkCounters()), disk, offline=offline)
+    endpoints = Endpoints(addresses, options, ForkCounters())
+    return Session(endpoints, disk, offline=offline, keeps_newest=cache is not True)

@@ -42,10 +42,19 @@ class Session:
 
     ``chain_id`` and ``client``: as it says. ``identity``: the key of its chain in the cache: the
     chain id, on this machine also the hash of the first block; None = nothing is kept.
+    ``keeps_newest``: the newest state of a development chain is kept as well, though it can change.
     """
 
-    def __init__(self, endpoints: Endpoints, cache: DiskCache | None, *, offline: bool) -> None:
+    def __init__(
+        self,
+        endpoints: Endpoints,
+        cache: DiskCache | None,
+        *,
+        offline: bool,
+        keeps_newest: bool = False,
+    ) -> None:
         self.endpoints, self.cache, self.offline = endpoints, cache, offline
+        self.keeps_newest = keeps_newest
         endpoints.offline = offline
         self.abilities = Abilities()
         self.chain_id = 0

@@ -1,5 +1,6 @@
 """Transport: batches, limits, retries, several addresses, and answers that are none."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -280,3 +281,24 @@ def test_closing_ends_who_waits(endpoint: FakeEndpoint, asking: Make) -> None:
     with pytest.raises(ForkError, match="closed"):
         endpoints.ask([CHAIN_ID])
     assert time.monotonic() - began < 2
+
+
+def test_a_connection_that_was_closed_meanwhile_costs_no_wait(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    endpoints = asking(backoff=30.0)
+    endpoints.ask([CHAIN_ID])
+    endpoint.faults = [HttpFault(0)]
+    assert endpoints.ask([CHAIN_ID]) == [hex(endpoint.chain_id)]
+    assert endpoints.counters.retries == 0
+
+
+def test_a_forked_process_uses_connections_of_its_own(endpoint: FakeEndpoint, asking: Make) -> None:
+    endpoints = asking()
+    endpoints.ask([CHAIN_ID])
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if endpoints.ask([CHAIN_ID]) == [hex(endpoint.chain_id)] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    endpoints.ask([CHAIN_ID])
+    assert endpoint.connections == 2

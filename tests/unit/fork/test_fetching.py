@@ -7,6 +7,7 @@ import pytest
 from fastevm.errors import ForkError
 from fastevm.fork import RemoteSource
 from fastevm.fork.abilities import Ability
+from fastevm.fork.call_hints import MAX_TRACED
 from fastevm.state.source import RemoteAccount, Wanted
 
 from .fake_endpoint import HEAD, FakeEndpoint, RpcError, Ways
@@ -222,3 +223,15 @@ def test_abilities_are_remembered_from_one_process_to_the_next(
     assert able(second, Ability.PRESTATE) is True
     assert able(second, Ability.STORAGE_VALUES) is True
     assert second.session.endpoints.batch_limit == 7
+
+
+def test_calls_of_different_functions_are_traced_first(
+    endpoint: FakeEndpoint, ways: Ways, source_of: Open
+) -> None:
+    same = [{"to": "0x" + TOKEN.hex(), "data": f"0xaaaaaaaa{n:064x}"} for n in range(100)]
+    other = [{"to": "0x" + POOL.hex(), "data": "0xbbbbbbbb", "gasPrice": "0x1", "nonce": "0x7"}]
+    source_of(10).fetch(Wanted(accounts={TOKEN}, calls=[*same, *other, *same]))
+    traced = [params[0] for params in endpoint.asked("debug_traceCall")]
+    assert len(traced) == MAX_TRACED
+    assert {"to": "0x" + POOL.hex(), "data": "0xbbbbbbbb"} in traced
+    assert len(endpoint.asked("eth_createAccessList")) == 101

@@ -44,3 +44,17 @@ def test_a_short_wait_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_file_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, io.StringIO(), after=0) == ""
+
+
+def test_a_terminal_shows_one_bar_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "SHOWN_AFTER_SECONDS", 0)
+    first, second = Progress("http://a", 2), Progress("http://b", 2)
+    first.advance(1)
+    second.advance(1)
+    assert "http://b" not in stream.getvalue()
+    first.close()
+    second.advance(1)
+    assert "http://b: 2 of 2" in stream.getvalue()
+    second.close()

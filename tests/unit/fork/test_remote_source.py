@@ -8,7 +8,7 @@ from fastevm.errors import ForkError
 from fastevm.fork import RemoteSource
 from fastevm.state.source import RemoteAccount, Wanted
 
-from .fake_endpoint import CHAIN_ID, HEAD, FakeEndpoint, HttpFault, RpcError, block_hash
+from .fake_endpoint import CHAIN_ID, HEAD, FakeEndpoint, HttpFault, RpcError, block, block_hash
 
 ALICE, TOKEN = b"\xa1" * 20, b"\x70" * 20
 Open = Callable[..., RemoteSource]
@@ -130,3 +130,12 @@ def test_no_error_and_no_repr_holds_a_key(endpoint: FakeEndpoint, source_of: Ope
         )
         assert "SECRETKEY" not in text
     assert endpoint.headers[-1]["X-Key"] == "HEADERKEY"
+
+
+def test_a_sibling_of_a_blocks_object_needs_no_question(
+    endpoint: FakeEndpoint, source_of: Open
+) -> None:
+    source = source_of(10)
+    endpoint.forget()
+    assert source.at(block(11)).block_hash == block_hash(11)
+    assert not endpoint.bodies
