@@ -16,6 +16,7 @@ class Ability(StrEnum):
     BLOCK_HASH = "block_hash"  # a block parameter by hash (EIP-1898)
     PRESTATE = "prestate"  # debug_traceCall with the prestateTracer
     ACCESS_LIST = "access_list"  # eth_createAccessList
+    LIST_BY_NUMBER = "list_by_number"  # it takes a block by number only, which is good enough
     STORAGE_VALUES = "storage_values"  # eth_getStorageValues
     SIMULATE_READER = "simulate_reader"  # eth_simulateV1 with a reader in place of codes
     CALL_READER = "call_reader"  # eth_call with a reader in place of a code

@@ -42,10 +42,16 @@ class CallHints:
                 traced = (call, trip.block_parameter, PRESTATE_TRACER)
                 trip.add("debug_traceCall", traced, partial(self._trace, trip), optional=True)
             if lists:
-                listed = (call, trip.block_parameter)
-                trip.add("eth_createAccessList", listed, partial(self._list, trip), optional=True)
+                at = self._block_of_lists(trip)
+                take = partial(self._list, trip, at)
+                trip.add("eth_createAccessList", (call, at), take, optional=True)
         if self.calls and prestate is not False:
             trip.compare(lambda: self._accept(trip))
+
+    def _block_of_lists(self, trip: StateTrip) -> Any:
+        """Lists name keys and hold no values, so that a neighbouring block serves as well."""
+        by_number = trip.abilities.get(Ability.LIST_BY_NUMBER)
+        return trip.block.by_number if by_number else trip.block_parameter
 
     def touched(self) -> set[bytes]:
         """Senders and recipients, which access lists leave out."""
@@ -65,9 +71,12 @@ class CallHints:
         self.traced.accounts.update(found.accounts)
         self.traced.slots.update(found.slots)
 
-    def _list(self, trip: StateTrip, answer: Any) -> None:
+    def _list(self, trip: StateTrip, at: Any, answer: Any) -> None:
         if isinstance(answer, RpcRefusal):
-            _learn_refusal(trip, Ability.ACCESS_LIST, answer)
+            if means_bad_block_parameter(answer) and at != trip.block.by_number:
+                trip.abilities.set(Ability.LIST_BY_NUMBER, True)
+            else:
+                _learn_refusal(trip, Ability.ACCESS_LIST, answer)
             return
         entries = answer.get("accessList") if isinstance(answer, Mapping) else None
         if not isinstance(entries, list):

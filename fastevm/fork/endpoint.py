@@ -45,6 +45,7 @@ MIN_HEDGE_SECONDS: Final = 0.1
 RESTING_SECONDS: Final = 5.0  # that an address is left alone after it failed, if there is another
 STALE_SECONDS: Final = 1.0  # within which a connection that the other side closed is found out
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+READS: Final = ("eth_", "net_", "web3_", "debug_trace", "trace_", "anvil_nodeInfo")
 BATCH_SIZE = re.compile(r"too (large|many|big)|limit|max|exceed|at most|size|up to", re.I)
 BATCH_NUMBER = re.compile(r"\b(\d{1,5})\b")
 
@@ -252,7 +253,7 @@ class Endpoint:
 
 def is_repeatable(call: RpcCall) -> bool:
     """Whether sending the call twice does no more than sending it once."""
-    return not call.method.startswith("eth_send")
+    return call.method.startswith(READS) and not call.method.startswith("eth_send")
 
 
 def is_loopback(url: str) -> bool:

@@ -228,10 +228,13 @@ def test_a_request_that_is_slower_than_most_is_sent_twice(
     assert endpoints.counters.hedges == 1
 
 
-def test_a_transaction_is_never_sent_twice(endpoint: FakeEndpoint, asking: Make) -> None:
+@pytest.mark.parametrize("method", ["eth_sendRawTransaction", "evm_mine", "anvil_setBalance"])
+def test_what_changes_something_is_never_sent_twice(
+    endpoint: FakeEndpoint, asking: Make, method: str
+) -> None:
     endpoint.faults = [HttpFault(502)]
     with pytest.raises(ForkError):
-        asking().ask([RpcCall("eth_sendRawTransaction", ("0x00",))])
+        asking().ask([RpcCall(method, ("0x00",))])
     assert len(endpoint.bodies) == 1
 
 

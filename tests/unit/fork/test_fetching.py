@@ -235,3 +235,19 @@ def test_calls_of_different_functions_are_traced_first(
     assert len(traced) == MAX_TRACED
     assert {"to": "0x" + POOL.hex(), "data": "0xbbbbbbbb"} in traced
     assert len(endpoint.asked("eth_createAccessList")) == 101
+
+
+def test_access_lists_are_asked_by_number_where_only_that_is_understood(
+    endpoint: FakeEndpoint, ways: Ways, source_of: Open
+) -> None:
+    def by_number(call: object, at: object) -> object:
+        if isinstance(at, dict):
+            raise RpcError(-32602, "invalid argument 1: expected a string")
+        return ways.eth_createAccessList(call, at)
+
+    endpoint.methods["eth_createAccessList"] = by_number
+    source = source_of(10)
+    source.fetch(Wanted(accounts={TOKEN}, calls=[CALL, {**CALL, "data": "0x02"}]))
+    found = source.fetch(Wanted(accounts={b"\x01" * 20}, calls=[CALL]))
+    assert len(found.slots) == 20
+    assert able(source, Ability.ACCESS_LIST) is True
