@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,7 @@ from typing import Any, Final
 from fastevm.fork.collector import MAX_NONCE, BadValue, bytes_of, word_of
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.primitives.keccak import keccak256
-from fastevm.state.source import Found, RemoteAccount
+from fastevm.state.source import Found, RemoteAccount, Wanted
 from fastevm.wire.text.members import read_number
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,28 @@ ENVIRONMENT: Final = {
 }
 
 
-def anvil_values(chain_id: int, block: PinnedBlock, home: Path | None = None) -> Found | None:
+@dataclass(slots=True)
+class AnvilValues:
+    """Accounts, and slots by account."""
+
+    accounts: dict[bytes, RemoteAccount] = field(default_factory=dict)
+    slots: dict[bytes, dict[int, int]] = field(default_factory=dict)
+
+    def all_slots(self) -> Iterator[tuple[bytes, int, int]]:
+        """Address, slot and value of each."""
+        for address, slots in self.slots.items():
+            yield from ((address, slot, value) for slot, value in slots.items())
+
+    def add_to(self, known: Found, wanted: Wanted) -> None:
+        """Add the wanted accounts that are not known, and all slots of accounts that are named."""
+        for address in wanted.accounts & self.accounts.keys():
+            known.accounts.setdefault(address, self.accounts[address])
+        for address in wanted.accounts | {address for address, _ in wanted.slots}:
+            for slot, value in self.slots.get(address, {}).items():
+                known.slots.setdefault((address, slot), value)
+
+
+def anvil_values(chain_id: int, block: PinnedBlock, home: Path | None = None) -> AnvilValues | None:
     """The values that anvil kept of this block; None without a file that fits."""
     for path in _files(chain_id, block.number, Path.home() if home is None else home):
         try:
@@ -100,8 +122,8 @@ def _fits(content: Mapping[str, Any], block: PinnedBlock) -> bool:
     return same and compared >= len(ENVIRONMENT) - 1
 
 
-def _values(content: Mapping[str, Any]) -> Found:
-    found = Found()
+def _values(content: Mapping[str, Any]) -> AnvilValues:
+    found = AnvilValues()
     for name, entry in content["accounts"].items():
         code = _code(entry)
         if code is not None:
@@ -110,9 +132,9 @@ def _values(content: Mapping[str, Any]) -> Found:
                 word_of(entry["balance"], "balance"), min(nonce, MAX_NONCE), code
             )
     for name, slots in content["storage"].items():
-        address = bytes_of(name, "address", 20)
-        for slot, value in slots.items():
-            found.slots[(address, word_of(slot, "slot"))] = word_of(value, "value")
+        found.slots[bytes_of(name, "address", 20)] = {
+            word_of(slot, "slot"): word_of(value, "value") for slot, value in slots.items()
+        }
     return found
 
 

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,10 +170,17 @@ class DiskCache:
         accounts: Iterable[bytes],
         slots: Iterable[tuple[bytes, int]],
         numbers: Iterable[int] = (),
+        *,
+        given: Collection[bytes] = (),
     ) -> Found:
-        """What is here of these keys, and all slots of the accounts that they name."""
+        """What is here of these keys, and all slots of the accounts that they name.
+
+        ``given``: accounts of which only the slots in ``slots`` are read.
+        """
         found = Found()
-        slots = list(slots)
+        by_account: dict[bytes, list[bytes]] = {address: [] for address in accounts}
+        for address, slot in slots:
+            by_account.setdefault(address, []).append(_shortest(slot))
         for keys in _in_pieces([*accounts]):
             for address, balance, nonce, digest, code in self._read(
                 "select a.address, a.balance, a.nonce, a.code, c.code from account a left join"
@@ -185,14 +192,8 @@ class DiskCache:
                     found.accounts[address] = RemoteAccount(
                         int.from_bytes(balance, "big"), int.from_bytes(nonce, "big"), code or b""
                     )
-        for address in {*accounts, *(address for address, _ in slots)}:
-            for slot, value in self._read(
-                "select slot, value from slot where block = ? and address = ? limit ?",
-                (block.id, address, MAX_SLOTS_OF_ACCOUNT),
-            ):
-                key = (address, int.from_bytes(slot, "big"))
-                found.slots[key] = int.from_bytes(value, "big")
-        self._get_beyond_the_limit(block, slots, found)
+        for address, keys in by_account.items():
+            self._get_slots(block, address, keys, found, whole=address not in given)
         for keys in _in_pieces([*numbers]):
             found.block_hashes.update(
                 self._read(
@@ -347,19 +348,26 @@ class DiskCache:
         with self._lock, self._guard():
             self._open().execute("pragma incremental_vacuum").fetchall()
 
-    def _get_beyond_the_limit(
-        self, block: CachedBlock, slots: Sequence[tuple[bytes, int]], found: Found
+    def _get_slots(
+        self,
+        block: CachedBlock,
+        address: bytes,
+        slots: Sequence[bytes],
+        found: Found,
+        *,
+        whole: bool,
     ) -> None:
-        """Slots of accounts that have more of them than are read at once."""
-        if len(found.slots) < MAX_SLOTS_OF_ACCOUNT:
-            return
-        for address, slot in slots:
-            if (address, slot) not in found.slots:
-                for (value,) in self._read(
-                    "select value from slot where block = ? and address = ? and slot = ?",
-                    (block.id, address, _shortest(slot)),
-                ):
-                    found.slots[(address, slot)] = int.from_bytes(value, "big")
+        """Add slots of an account: all of them if ``whole`` and there are not too many."""
+        query = "select slot, value from slot where block = ? and address = ?"
+        if whole:
+            query_all = f"{query} limit {MAX_SLOTS_OF_ACCOUNT}"
+            rows = list(self._read(query_all, (block.id, address)))
+            _add_slots(found, address, rows)
+            if len(rows) < MAX_SLOTS_OF_ACCOUNT:
+                return
+        for keys in _in_pieces(slots):
+            among = f"{query} and slot in ({_marks(keys)})"
+            _add_slots(found, address, self._read(among, (block.id, address, *keys)))
 
     def _chain(self, file: sqlite3.Connection, identity: str) -> int:
         file.execute("insert or ignore into chain(identity) values(?)", (identity,))
@@ -483,6 +491,11 @@ def _merge(file: sqlite3.Connection) -> None:
 
 def _block(number: int, digest: bytes, header: bytes) -> PinnedBlock:
     return PinnedBlock(number, digest, json.loads(zlib.decompress(header)))
+
+
+def _add_slots(found: Found, address: bytes, rows: Iterable[tuple[bytes, bytes]]) -> None:
+    for slot, value in rows:
+        found.slots[(address, int.from_bytes(slot, "big"))] = int.from_bytes(value, "big")
 
 
 def _code_hash(code: bytes) -> bytes:

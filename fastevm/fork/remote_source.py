@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from fastevm.errors import ForkError
 from fastevm.fork.abilities import Ability
-from fastevm.fork.anvil_storage import anvil_values
+from fastevm.fork.anvil_storage import AnvilValues, anvil_values
 from fastevm.fork.block_choice import BlockLike, read_block
 from fastevm.fork.call_hints import prestate_of
 from fastevm.fork.collector import BadValue
@@ -48,6 +48,7 @@ class RemoteSource:
         self.session, self._block = session, opened.block
         self._cached = None if opened.volatile else session.cached_block(opened.block)
         self._history = History(session, opened.block, self._cached)
+        self._given: set[bytes] = set()  # accounts whose slots in the cache were all given
         self._anvil = self._of_anvil() if self._cached is not None else None
 
     @classmethod
@@ -233,13 +234,13 @@ class RemoteSource:
         where = f"{self.endpoint} chain {self.chain_id}"
         return f"<RemoteSource {where} block {self.block_number} 0x{self.block_hash.hex()[:8]}>"
 
-    def _of_anvil(self) -> Found | None:
+    def _of_anvil(self) -> AnvilValues | None:
         """What anvil kept of this block; some of it is compared in the first round trip."""
         found = anvil_values(self.chain_id, self._block)
         if found is not None:
             self.session.add_checks(
                 Check(self._block, address, slot, value, ANVIL)
-                for (address, slot), value in islice(found.slots.items(), MAX_CHECKS)
+                for address, slot, value in islice(found.all_slots(), MAX_CHECKS)
             )
         return found
 
@@ -248,13 +249,18 @@ class RemoteSource:
         known = Found()
         if self._cached is not None and self.session.cache is not None:
             known = self.session.cache.get(
-                self._cached, wanted.accounts, wanted.slots, wanted.block_hashes
+                self._cached,
+                wanted.accounts,
+                wanted.slots,
+                wanted.block_hashes,
+                given=self._given,
             )
+            self._given.update(wanted.accounts, (address for address, _ in wanted.slots))
             hits = len(wanted.accounts & known.accounts.keys())
             hits += len(wanted.slots & known.slots.keys())
             self.session.counters.add(hits=hits)
         if self._anvil is not None:
-            _add_known(known, self._anvil, wanted)
+            self._anvil.add_to(known, wanted)
         for number, digest in (
             (self.block_number, self.block_hash),
             (self.block_number - 1, self._block.parent_hash),
@@ -262,16 +268,6 @@ class RemoteSource:
             if number in wanted.block_hashes:
                 known.block_hashes[number] = digest
         return known
-
-
-def _add_known(known: Found, more: Found, wanted: Wanted) -> None:
-    """Add the wanted values of ``more``, and all slots of the accounts."""
-    for address in wanted.accounts & more.accounts.keys():
-        known.accounts.setdefault(address, more.accounts[address])
-    addresses = wanted.accounts | {address for address, _ in wanted.slots}
-    for (address, slot), value in more.slots.items():
-        if address in addresses:
-            known.slots.setdefault((address, slot), value)
 
 
 def _session(

@@ -67,7 +67,7 @@ def test_a_file_of_the_block_gives_its_values(tmp_path: Path, packed: bool, name
     assert found is not None
     assert found.accounts[TOKEN] == RemoteAccount(5, 1, CODE)
     assert found.accounts[b"\xa1" * 20] == RemoteAccount(1, 0)
-    assert found.slots == {(TOKEN, 0): 5, (TOKEN, 1): 0}
+    assert found.slots == {TOKEN: {0: 5, 1: 0}}
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,12 @@ def test_an_account_brings_all_its_slots(cache: DiskCache) -> None:
     assert found.slots.keys() == {(TOKEN, 0), (TOKEN, 2**256 - 1)}
 
 
+def test_of_an_account_that_was_given_only_the_slots_asked_for_come(cache: DiskCache) -> None:
+    cache.put(key(cache, 10), VALUES)
+    found = cache.get(key(cache, 10), [ALICE], [(TOKEN, 0), (TOKEN, 7)], given={TOKEN})
+    assert found.slots == {(TOKEN, 0): 0, (ALICE, 5): 6}
+
+
 @pytest.mark.parametrize("other", [{"number": 11}, {"branch": 1}, {"chain": "31337:00"}])
 def test_values_belong_to_one_block_of_one_chain(cache: DiskCache, other: dict[str, int]) -> None:
     cache.put(key(cache, 10), VALUES)
