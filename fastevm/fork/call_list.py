@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+MAX_SHOWN: Final = 200  # characters of the parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +16,6 @@ class RpcCall:
     method: str
     params: Sequence[Any] = ()
     optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.method}({', '.join(map(str, self.params))[:MAX_SHOWN]})"

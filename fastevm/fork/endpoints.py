@@ -136,8 +136,10 @@ class Endpoints:
         ``on_answers`` is given the answers (by place) as they come. ForkError if an answer cannot
         be had; those that came until then were given to ``on_answers``.
         """
+        if not calls:
+            return []
         if self.offline:
-            raise ForkError(f"offline: {calls[0].method} is not answered by the cache")
+            raise ForkError(f"offline: {calls[0]} is not answered by the cache")
         began = monotonic()
         answers: list[Answer] = [MISSING] * len(calls)
         depth = 0

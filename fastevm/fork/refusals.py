@@ -44,7 +44,7 @@ NO_BLOCK = re.compile(
     r"block is out of range|not currently canonical|no block|cannot query unfinalized",
     re.I,
 )
-NO_CANONICAL = re.compile(r"not (currently )?canonical", re.I)
+ABOUT_METHOD = re.compile(r"\bmethod\b|whitelist|\btier\b|\bplan\b", re.I)
 
 
 def is_limited(answer: Any) -> bool:
@@ -71,12 +71,19 @@ def is_unsupported(answer: Any) -> bool:
 
 def means_no_state(answer: Any) -> bool:
     """Whether the endpoint knows the block and no longer has its state."""
-    return isinstance(answer, RpcRefusal) and bool(NO_STATE.search(answer.message))
+    return _says(answer, NO_STATE)
 
 
 def means_no_block(answer: Any) -> bool:
     """Whether the endpoint does not know the block: too old, too new, or reorganised away."""
-    return isinstance(answer, RpcRefusal) and bool(NO_BLOCK.search(answer.message))
+    return _says(answer, NO_BLOCK)
+
+
+def _says(answer: Any, words: re.Pattern[str]) -> bool:
+    """Whether a refusal has these words, and they are not about the method itself."""
+    if not isinstance(answer, RpcRefusal) or answer.code == METHOD_NOT_FOUND:
+        return False
+    return bool(words.search(answer.message)) and not ABOUT_METHOD.search(answer.message)
 
 
 def means_bad_block_parameter(answer: Any) -> bool:
