@@ -47,7 +47,10 @@ def proxy(either: Upstream) -> Iterator[Proxy]:
 def forked(proxy: Proxy, upstream: Upstream, **options: Any) -> EVM:
     chosen: dict[str, Any] = {"block": upstream.head, "cache": False, "progress": False, **options}
     source = RemoteSource.open(proxy.url, chosen.pop("block"), **chosen)
-    return EVM("prague", state=Layer.remote(source), chain_id=source.chain_id)
+    machine = EVM("prague", state=Layer.remote(source), chain_id=source.chain_id)
+    timestamp = int(source.header["timestamp"], 16)  # else a pair counts the time since its swap
+    machine.set_block(number=source.block_number, timestamp=timestamp)
+    return machine
 
 
 def call(machine: EVM, message: dict[str, str]) -> bytes:
