@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import fastevm
 from fastevm.bench.programs.assembler import assemble
@@ -133,7 +134,7 @@ class ForkedProgram(Program):
 
     def machine(self) -> fastevm.EVM:
         """A machine on the remote state; its first call fetches."""
-        accounts = {
+        accounts: dict[bytes, dict[str, Any]] = {
             CALLER: {"balance": FUNDS, "nonce": 1},
             PROGRAM: {"balance": FUNDS, "nonce": 1, "code": self.code, "storage": self.storage},
             HELPER: {"nonce": 1, "code": self.helper},
