@@ -1,6 +1,7 @@
 """Bundles on a fork go to workers without a network: they get what was fetched."""
 
 import http.client
+import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
@@ -13,6 +14,7 @@ from fastevm.bench.remote.proxy import Proxy
 from tests.fork.test_calls import forked
 
 BUNDLES = 400
+SPAWN = multiprocessing.get_context("spawn")
 
 
 def go_offline() -> None:
@@ -63,7 +65,7 @@ def test_workers_of_a_process_pool_stay_offline(
     own: Upstream, proxy: Proxy, expected: list[bytes]
 ) -> None:
     machine = forked(proxy, own)
-    with ProcessPoolExecutor(2, initializer=go_offline) as pool:
+    with ProcessPoolExecutor(2, SPAWN, initializer=go_offline) as pool:
         results = list(simulate_many(machine.state, bundles(), executor=pool))
     assert [result.calls[-1].output for result in results] == expected
 
@@ -72,6 +74,6 @@ def test_what_is_known_is_not_fetched_again_for_workers(own: Upstream, proxy: Pr
     machine = forked(proxy, own)
     list(simulate_many(machine.state, bundles()))
     proxy.count_anew()
-    with ProcessPoolExecutor(2, initializer=go_offline) as pool:
+    with ProcessPoolExecutor(2, SPAWN, initializer=go_offline) as pool:
         assert all(r.success for r in simulate_many(machine.state, bundles(), executor=pool))
     assert proxy.count_anew().requests == 0

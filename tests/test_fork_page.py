@@ -1,0 +1,96 @@
+"""Every command of the page on forks does what it says, against a local node."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from fastevm import EVM
+from fastevm.bench.node.launch import NodeProcess
+
+from .shared_data import ROOT
+
+PAGE = (ROOT / "docs/fork.md").read_text()
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.S)
+SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
+NODES = [shlex.split(line) for line in SHELL if line.startswith("fastevm node")]
+REQUESTS = [line for line in SHELL if line.startswith("curl")]
+OTHERS = [line for line in SHELL if not line.startswith(("curl", "fastevm node"))]
+PROGRAMS = [text for kind, text in BLOCKS if kind == "python"]
+FASTEVM = [sys.executable, "-m", "fastevm"]
+LIMIT = 30.0  # seconds
+OUTPUTS = ("ether", "1000 bundles succeeded")
+
+pytestmark = pytest.mark.skipif(not hasattr(EVM, "fork"), reason="EVM.fork is not here yet")
+
+
+class Pair(NamedTuple):
+    """The node that is forked, the fork, and where both keep what they fetched."""
+
+    upstream: NodeProcess
+    fork: NodeProcess
+    cache: Path
+
+    def here(self, text: str) -> str:
+        """Text of the page with the ports of these nodes."""
+        text = text.replace("127.0.0.1:8545", f"127.0.0.1:{self.upstream.port}")
+        return text.replace("127.0.0.1:8546", f"127.0.0.1:{self.fork.port}")
+
+    def run(self, command: list[str]) -> str:
+        """Standard output of a command that must succeed."""
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT,
+            env=os.environ | {"FASTEVM_FORK_CACHE": str(self.cache)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    first, second = NODES
+    upstream = NodeProcess([*FASTEVM, *first[1:], "-q"])
+    at = second.index("--port")
+    words = [*second[1:at], *second[at + 2 :]]
+    words = [word.replace("127.0.0.1:8545", f"127.0.0.1:{upstream.port}") for word in words]
+    fork = NodeProcess([*FASTEVM, *words, "-q", "--no-storage-caching"])
+    upstream.start()
+    try:
+        yield Pair(upstream, fork, tmp_path_factory.mktemp("cache"))
+    finally:
+        fork.stop()
+        upstream.stop()
+
+
+@pytest.mark.parametrize(("program", "words"), zip(PROGRAMS, OUTPUTS, strict=True))
+def test_the_programs_run(pair: Pair, program: str, words: str) -> None:
+    assert words in pair.run([sys.executable, "-c", pair.here(program)])
+
+
+@pytest.mark.parametrize("line", OTHERS)
+def test_the_commands_run(pair: Pair, line: str) -> None:
+    assert pair.run([*FASTEVM, *shlex.split(line)[1:]])
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_forked_node_answers(pair: Pair) -> None:
+    pair.fork.start()
+    balance, block = (
+        json.loads(pair.run(shlex.split(pair.here(line))))["result"] for line in REQUESTS
+    )
+    assert int(balance, 16) == 10_000 * 10**18
+    assert block == pair.upstream.ask("eth_getBlockByNumber", "0x0", False)
+
+
+def test_every_option_that_it_names_exists(pair: Pair) -> None:
+    text = pair.run([*FASTEVM, "node", "--help"])
+    named = set(re.findall(r"`(--[a-z-]+)`", PAGE))
+    assert named and all(option in text for option in named)
