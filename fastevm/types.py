@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastevm.errors import InvalidBlock
@@ -132,6 +132,12 @@ class Header:
             object.__setattr__(self, "_hash", keccak256(self.rlp()))
         assert self._hash is not None
         return self._hash
+
+    def under_hash(self, block_hash: bytes) -> Header:
+        """The same header with the hash that a chain with fields of its own gives it."""
+        copy = replace(self)
+        object.__setattr__(copy, "_hash", block_hash)
+        return copy
 
     def rlp(self) -> bytes:
         """The header's RLP; ValueError if a field is set and one of an earlier era is None."""

@@ -114,15 +114,27 @@ class DevAccount(Protocol):
 class History(Protocol):
     """The blocks of a forked chain up to the fork, which another node holds; any thread may ask.
 
-    ``number``: of the last one. ``request`` waits for the upstream: RpcRefusal as it refused,
-    ForkError when it cannot be reached. ``has_block`` and ``has_transaction`` wait too.
+    ``number`` and ``block_hash``: of the last one. ``name``: the other node's address without a
+    key; ``move`` takes another one. ``options``: how it is asked. ``request`` waits for it:
+    RpcRefusal as it refused, ForkError when it cannot be reached. ``has_block`` and
+    ``has_transaction`` wait too. ``told``: what the banner says of the fork.
     """
 
     @property
     def number(self) -> int: ...
+    @property
+    def chain_id(self) -> int: ...
+    @property
+    def block_hash(self) -> bytes: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def options(self) -> Any: ...
+    def move(self, url: str) -> None: ...
     def request(self, method: str, params: Sequence[Any]) -> Any: ...
     def has_block(self, block_hash: bytes) -> bool: ...
     def has_transaction(self, tx_hash: bytes) -> bool: ...
+    def told(self) -> Sequence[tuple[str, Any]]: ...
 
 
 PoolContent = Mapping[bytes, Mapping[int, Any]]
@@ -154,7 +166,8 @@ class Node(Protocol):
     ``unverified``: the names of what a follower cannot check of its pending block, None without
     one. ``building_fails``: the last slice ended with an error. ``development``: control over a
     chain that builds its own blocks, as `fastevm.node` has it. ``history``: what lies before the
-    first block of a forked chain; None for other chains.
+    first block of a forked chain; None for other chains. ``resets``: what lets a development chain
+    begin anew.
 
     Listeners of events are called on any thread and must only hand over; those of slices get the
     index of the first new transaction too.
@@ -184,6 +197,8 @@ class Node(Protocol):
     def development(self) -> Any | None: ...
     @property
     def history(self) -> History | None: ...
+    @property
+    def resets(self) -> Any | None: ...
     @property
     def submits_at_once(self) -> bool: ...
     @property

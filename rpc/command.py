@@ -13,6 +13,7 @@ from typing import Any
 from fastevm import node as nodes
 from fastevm import simulate
 from fastevm.chains import CHAIN_HELP, ChosenChain, chosen_chain
+from fastevm.errors import ForkError
 from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.access import (
@@ -36,6 +37,8 @@ from fastevm.rpc.transport.server import run as run_loop
 
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
+NOT_FORKED = ("chain", "genesis", "op", "datadir", "upstream_url")
+FORKED_THREADS = 16  # of a forked node, whose threads mostly wait for its upstream
 PROGRESS_BLOCKS = 1_000  # imported blocks from one line of progress to the next
 
 
@@ -283,6 +286,9 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--import needs --genesis or --chain")
     if arguments.op and (arguments.genesis or arguments.chain):
         arguments.usage_error("--op makes a chain of its own: not with --genesis or --chain")
+    for name in NOT_FORKED if arguments.fork_url else ():
+        if getattr(arguments, name):
+            arguments.usage_error(f"not with --fork-url: --{name.replace('_', '-')}")
     left: bytes | None = None
     try:
         access = access_of(arguments)
@@ -300,7 +306,7 @@ def run(arguments: argparse.Namespace) -> int:
                 raise ValueError(f"{foreign} (--foreign-chain {nodes.START_OVER} would follow it)")
             nodes.abandon_chain(arguments)
             left = genesis
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ForkError) as error:
         print(f"fastevm node: {error}", file=sys.stderr)
         return 1
 
@@ -326,15 +332,29 @@ def serve_node(
         simulate,
         listeners,
         limits=limits,
-        threads=arguments.threads,
+        threads=threads_of(node, arguments),
         metrics_listener=None if metrics is None else replace(metrics, access=access),
     )
     run_loop(serve(server, quiet=arguments.quiet))
     return foreign[0] if foreign else None
 
 
+def threads_of(node: Any, arguments: argparse.Namespace) -> int | None:
+    """Worker threads; None: as many as cores."""
+    if node.history is None or arguments.threads is not None:
+        stated: int | None = arguments.threads
+        return stated
+    return max(FORKED_THREADS, os.cpu_count() or 1)
+
+
 def node_of(arguments: argparse.Namespace) -> Any:
-    """The chain that the options ask for. ValueError or OSError for files that cannot be used."""
+    """The chain that the options ask for. ValueError or OSError for files that cannot be used.
+
+    ForkError for an upstream that does not give what a fork needs.
+    """
+    fork = nodes.fork_options(arguments)
+    if fork is not None:
+        return forked(arguments, fork)
     chosen = chosen_chain(arguments.chain, arguments.genesis)
     times: dict[str, int] = {"slice_interval_ms": arguments.slice_interval}
     block_time = arguments.block_time
@@ -361,6 +381,22 @@ def node_of(arguments: argparse.Namespace) -> Any:
         if directory is not None:
             directory.close()
         raise
+    return node
+
+
+def forked(arguments: argparse.Namespace, fork: Any) -> Any:
+    """The node on a chain that begins at a block of another node's."""
+    options = nodes.node_options(arguments, nodes.Mining.CADENCE)
+    node = nodes.forked_node(
+        fork,
+        accounts=arguments.accounts,
+        chain_id=arguments.chain_id,
+        block_time_ms=arguments.block_time,
+        slice_interval_ms=arguments.slice_interval,
+        timestamp=arguments.genesis_time,
+        **options,
+    )
+    nodes.configure_feed(node, arguments)
     return node
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from fastevm.logindex import LogIndex
 from fastevm.rpc.backend import History, Node, PendingBlock, Simulator
+from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.workers import Workers, require_worker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.freshness import Freshness
-from fastevm.rpc.history import HeldUpstream
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.selectors import EARLIEST, LATEST, PENDING, Selector
 from fastevm.rpc.subscriptions.filters import Filters

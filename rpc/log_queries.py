@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from fastevm.rpc.backend import PendingBlock
+from fastevm.rpc.before_fork import logs_of_block_upstream, logs_upstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, SHORT_OBJECTS
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.history import logs_of_block_upstream, logs_upstream
 from fastevm.rpc.log_filter import LogFilter, check_choices
 from fastevm.rpc.selectors import EARLIEST, Selector
 from fastevm.wire.logs import LogWriter

@@ -11,12 +11,14 @@ from threading import RLock
 from fastevm.builder.attributes import AttributesSource
 from fastevm.builder.block_clock import BlockClock
 from fastevm.builder.deadline import DeadlineTimer
+from fastevm.builder.missing_state import NEEDS_STATE, MissingState
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.builder.sliced_block import SlicedBlock, open_child_block
 from fastevm.chain.chain import Chain
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import FAULTS, MetricsRegistry
-from fastevm.errors import InvalidTransaction
+from fastevm.errors import ForkError, InvalidTransaction
+from fastevm.state.remote import settled
 from fastevm.txpool.pool import TransactionPool
 from fastevm.txpool.pooled_transaction import PooledTransaction
 from fastevm.types import Block
@@ -72,6 +74,7 @@ class BlockProducer:
         self.exhausted = False
         self.stopping = False
         self.open_block: SlicedBlock | None = None
+        self.missing_state: MissingState | None = None
         self._sealing = False
         chain.on_head(self._head_moved)
 
@@ -89,7 +92,12 @@ class BlockProducer:
         self.attempt += 1
         moment = max(least, self.clock.take_timestamp(timestamp))
         attributes = self.source.attributes(self.chain.head, moment)
-        self.open_block = open_child_block(self.chain, attributes, attempt=self.attempt)
+        if self.missing_state is not None:
+            self.missing_state.prepare_block(self.chain.head.header, moment)
+        self.open_block = settled(
+            self.chain.layer_of(self.chain.head.hash),
+            lambda: open_child_block(self.chain, attributes, attempt=self.attempt),
+        )
         return self.close_slice()
 
     def fill(self, gas_budget: int, deadline: float = NEVER, cpu_limit: float = NEVER) -> int:
@@ -111,6 +119,9 @@ class BlockProducer:
                 if pooled is None:
                     return added
                 if gas_used + pooled.transaction.gas_limit > gas_budget:
+                    pool.set_aside(pooled)
+                    continue
+                if self._is_awaited(pooled, deadline):
                     pool.set_aside(pooled)
                     continue
                 if self._include(pooled, NEVER if added else cpu_limit):
@@ -210,6 +221,20 @@ class BlockProducer:
         assert self.open_block is not None, "no block was begun"
         return self.open_block
 
+    def _is_awaited(self, pooled: PooledTransaction, deadline: float) -> bool:
+        """Whether a transaction waits for its state; without a deadline this waits for it too."""
+        state, transaction = self.missing_state, pooled.transaction
+        if state is None:
+            return False
+        if deadline != NEVER:
+            return state.is_fetching(transaction.hash)
+        try:
+            state.fetch(transaction)
+        except ForkError as error:
+            log.warning("transaction 0x%s stays: %s", transaction.hash.hex(), error)
+            return True
+        return False
+
     def _include(self, pooled: PooledTransaction, cpu_limit: float) -> bool:
         transaction = pooled.transaction
         started = 0.0 if cpu_limit == NEVER else time.thread_time()
@@ -222,6 +247,10 @@ class BlockProducer:
                 self.metrics.count("transactions_postponed_total")
                 self.pool.set_aside(pooled)
             elif error.code in RETRYABLE:
+                self.pool.set_aside(pooled)
+            elif error.code == NEEDS_STATE and self.missing_state is not None:
+                self.metrics.count("transactions_awaiting_state_total")
+                self.missing_state.begin(transaction)
                 self.pool.set_aside(pooled)
             else:
                 log.debug("transaction 0x%s left the pool: %s", transaction.hash.hex(), error)

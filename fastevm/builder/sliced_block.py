@@ -54,6 +54,7 @@ class SlicedBlock:
             deposit_contract=chain.config.deposit_contract,
             ancestors=ancestors,
             withdrawals=() if draft.withdrawals_root is not None else None,
+            suspends=layer.remote_state is not None,
         )
         self._builder.begin()
 

@@ -73,14 +73,26 @@ class Chain:
         difficulty is. Making the cache of an epoch takes one to two seconds. ``partial``: the
         states are known in part (a fork), so that their roots are not compared with headers.
         """
-        self.config = config
-        self.genesis = genesis
         self.limits = limits or ChainLimits()
         self.check_seals = check_seals
-        self._first = genesis.number
-        self.partial = partial
-        self._head = genesis_entry(config, genesis, layer, total_difficulty, partial=partial)
-        self._entries: dict[bytes, BlockEntry] = {genesis.hash: self._head}
+        self.amendments = 0  # how often a state was changed without a block
+        self._begin(config, genesis, layer, total_difficulty, partial)
+        self._listeners: list[Callable[[HeadChange], None]] = []
+        self.journal: Journal | None = None
+        self.archive: Archive | None = None  # to be set before blocks are added
+
+    def _begin(
+        self,
+        config: ChainConfig,
+        genesis: Block,
+        layer: Layer,
+        total_difficulty: int | None,
+        partial: bool,
+    ) -> None:
+        head = genesis_entry(config, genesis, layer, total_difficulty, partial=partial)
+        self.config, self.genesis, self.partial = config, genesis, partial
+        self._first, self._head = genesis.number, head
+        self._entries: dict[bytes, BlockEntry] = {genesis.hash: head}
         self._hashes = CanonicalHashes(self._first, [genesis.hash])
         self._side: dict[bytes, int] = {}
         self._positions: dict[bytes, tuple[bytes, int]] = {}
@@ -88,10 +100,6 @@ class Chain:
         self._states = RetentionWindow(self.limits.states, MIN_STATES, self.limits.state_gas)
         self._states.add_newest(genesis.header.gas_used)
         self._archived_layers: dict[bytes, Layer] = {}  # states of blocks that are in the archive
-        self.amendments = 0  # how often `amend` changed a state
-        self._listeners: list[Callable[[HeadChange], None]] = []
-        self.journal: Journal | None = None
-        self.archive: Archive | None = None  # to be set before blocks are added
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -313,6 +321,25 @@ class Chain:
             self.journal.amend(block_hash, accounts)
         self._put_state(block_hash, layer)
         self.amendments += 1
+
+    def restart(
+        self,
+        config: ChainConfig,
+        genesis: Block,
+        layer: Layer,
+        *,
+        partial: bool = False,
+        archive: Archive | None = None,
+    ) -> None:
+        """Forget every block, and begin with another first one; arguments as of the constructor.
+
+        For development only. ValueError when the header has another state root than the layer.
+        """
+        self._begin(config, genesis, layer, None, partial)
+        self.archive = archive
+        self.amendments += 1
+        for listener in self._listeners:
+            listener(HeadChange((), (genesis,)))
 
     @contextmanager
     def keeping_states(self) -> Iterator[None]:

@@ -1,5 +1,7 @@
 """The node: chain, pool, block building, sync and storage together."""
 
+from fastevm.node.forked.from_fork import forked_node
+from fastevm.node.forked.options import fork_options
 from fastevm.node.from_genesis import dev_node, genesis_node
 from fastevm.node.node import Mining, Node
 from fastevm.node.options import (
@@ -13,6 +15,7 @@ from fastevm.node.options import (
     node_options,
     open_directory,
 )
+from fastevm.state.remote import never_wait
 
 __all__ = [
     "START_OVER",
@@ -24,8 +27,11 @@ __all__ = [
     "configure_feed",
     "dev_node",
     "follow_upstream",
+    "fork_options",
+    "forked_node",
     "genesis_node",
     "genesis_time",
+    "never_wait",
     "node_options",
     "open_directory",
 ]

@@ -139,6 +139,11 @@ class Development:
                     snapshot.record_amendment(accounts)
             self.producer.restart()
 
+    def forget(self) -> None:
+        """Delete all snapshots: the chain begins anew."""
+        with self.producer.lock:
+            self._snapshots.clear()
+
     def snapshot(self) -> int:
         """Take a snapshot; its number."""
         with self.producer.lock:

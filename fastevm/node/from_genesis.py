@@ -16,6 +16,8 @@ from fastevm.chain.genesis import genesis_block
 from fastevm.chain.retention import ChainLimits
 from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
 from fastevm.node.dev_accounts import ETHER, DevAccount, dev_accounts
+from fastevm.node.forked.chain_reset import ChainReset, ChainStart
+from fastevm.node.forked.start import forked_chain
 from fastevm.node.node import Mining, Node
 from fastevm.node.op_stack import op_stack_genesis
 from fastevm.storage import Archive, DataDirectory, ScratchBlocks
@@ -50,6 +52,17 @@ def dev_genesis(
     }
 
 
+def dev_start(
+    accounts: Sequence[DevAccount], *, chain_id: int | None = None, op_fork: str | None = None
+) -> ChainStart:
+    """The beginning of a development chain now; arguments as of :func:`dev_node`."""
+    genesis = dev_genesis(accounts, chain_id=DEV_CHAIN_ID if chain_id is None else chain_id)
+    if op_fork is not None:
+        genesis = op_stack_genesis(genesis, op_fork)
+    config = ChainConfig.from_genesis(genesis)
+    return ChainStart(config, *genesis_block(genesis, config))
+
+
 def dev_node(
     *,
     accounts: int = 10,
@@ -76,15 +89,16 @@ def dev_node(
     genesis = dev_genesis(funded, chain_id=chain_id, timestamp=timestamp)
     if op_fork is not None:
         genesis = op_stack_genesis(genesis, op_fork)
-    return genesis_node(
-        genesis,
-        accounts=funded,
-        mining=mining,
-        block_time_ms=block_time_ms,
-        slice_interval_ms=slice_interval_ms,
-        directory=directory,
-        **options,
-    )
+    options |= {"block_time_ms": block_time_ms, "slice_interval_ms": slice_interval_ms}
+    options |= {"mining": mining, "directory": directory, "accounts": funded}
+    node = genesis_node(genesis, **options)
+    if directory is None and mining is not Mining.NEVER:
+        node.resets = ChainReset(
+            node,
+            lambda fork: forked_chain(fork, funded),
+            lambda: dev_start(funded, chain_id=chain_id, op_fork=op_fork),
+        )
+    return node
 
 
 def genesis_node(

@@ -22,17 +22,25 @@ from fastevm.chain.config import ChainConfig
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.crypto.secp256k1 import lanes_state
-from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
+from fastevm.errors import (
+    FastevmError,
+    ForkError,
+    InvalidTransaction,
+    TransactionDecodeError,
+)
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import DEPOSIT_TX
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development
+from fastevm.node.forked.chain_reset import ChainReset
 from fastevm.node.forked.fork_history import ForkHistory
+from fastevm.node.forked.transaction_state import TransactionState
 from fastevm.node.l1_charges import L1Charges
 from fastevm.primitives.processor import IN_USE, REPLACED
 from fastevm.spec.schedule import ForkSchedule
-from fastevm.storage import DataDirectory
+from fastevm.state.layer import Layer
+from fastevm.storage import Archive, DataDirectory, ScratchBlocks
 from fastevm.storage.preconfirmed import seal_preconfirmed
 from fastevm.sync.block_import import SyncState
 from fastevm.sync.feed_follower import FeedFollower
@@ -76,6 +84,8 @@ class Node:
     ``submit``, ``mine`` and ``add_block`` may take milliseconds and must not run on an event loop.
     """
 
+    _preload: asyncio.TimerHandle | None
+
     def __init__(
         self,
         chain: Chain,
@@ -96,30 +106,45 @@ class Node:
         self.chain, self.accounts, self.mining = chain, tuple(accounts), mining
         self.fee_cap, self.trusted_setup, self.fork = fee_cap, trusted_setup, fork
         self.metrics_registry = metrics = MetricsRegistry()
-        layer, charges = chain.layer_of(chain.head.hash), L1Charges(chain).of
-        self.pool = TransactionPool(layer, pool_limits, charges)
+        layer = chain.layer_of(chain.head.hash)
+        self.pool = TransactionPool(layer, pool_limits, L1Charges(chain).of)
         self._predecoded = PredecodedTransactions()
         self._rules: tuple[Header, ForkSchedule] | None = None  # of the head, see _next_rules
         self._pending: PendingBlock | None = None
-        self._slice_listeners = SliceListeners()
         self._transaction_listeners: list[Callable[[Transaction], None]] = []
         self.l1 = simulated_l1(chain) if mining is not Mining.NEVER else None
-        self.producer = self._new_producer(coinbase)
+        self._coinbase, self._preload = coinbase, None
+        self.producer = self._new_producer()
         self.feed = FeedHub(metrics)
+        self._slice_listeners = SliceListeners()
         self._slice_listeners.add(self.feed.publish)
         self.sync: SyncService | None = None
         self.directory = directory
-        self._preload: asyncio.TimerHandle | None = None
         self.development = None if mining is Mining.NEVER else self._new_development()
+        self.state_of = self._new_fetcher()
+        self.resets: ChainReset | None = None
         if directory is not None:
             directory.report_to(metrics)
             self._restore(directory)
 
-    def _new_producer(self, coinbase: bytes) -> BlockProducer:
+    def _new_producer(self) -> BlockProducer:
         kind = SliceBuilder if self.mining is Mining.CADENCE else BlockProducer
-        source = self.l1 or EthereumAttributes(coinbase)
+        source = self.l1 or EthereumAttributes(self._coinbase)
         metrics = self.metrics_registry
         return kind(self.chain, self.pool, self.built, source=source, metrics=metrics)
+
+    def _new_fetcher(self) -> TransactionState | None:
+        """What fetches the state of transactions on a forked chain."""
+        made = None if self.fork is None else TransactionState(self.chain, self._newest)
+        self.producer.missing_state = made
+        return made
+
+    def _newest(self) -> tuple[Layer, Header]:
+        """The newest state, and the header that transactions on it run under."""
+        pending, block = self._pending, self.producer.open_block
+        head = self.chain.head
+        layer = self.chain.layer_of(head.hash) if pending is None else pending.layer
+        return layer, head.header if block is None else block.header
 
     def _new_development(self) -> Development:
         return Development(self.chain, self.pool, self.producer, self._compact_pool_journal)
@@ -238,9 +263,19 @@ class Node:
         if self.directory is not None:
             self._journal(self.directory, raw, transaction)
         self._tell(transaction)
+        if self.state_of is not None:
+            self._fetch_state(self.state_of, transaction)
         if self.mines_at_once:
             self.producer.mine()
         return transaction.hash
+
+    def _fetch_state(self, state: TransactionState, transaction: Transaction) -> None:
+        """Fetch what a transaction will read, so that no block waits for it."""
+        if not self.mines_at_once:
+            state.begin(transaction)
+            return
+        with contextlib.suppress(ForkError):  # said when the block is built
+            state.fetch(transaction)
 
     def begin_to_forward(self, raw: bytes) -> Future[bytes]:
         """As ``submit`` of a node that follows, without waiting for what the upstream says.
@@ -287,6 +322,34 @@ class Node:
         """Import a block, as :meth:`Chain.add`, between two slices."""
         with self.producer.lock:
             return self.chain.add(block)
+
+    def begin_anew(
+        self, config: ChainConfig, block: Block, layer: Layer, fork: ForkHistory | None
+    ) -> None:
+        """Begin another chain with its first block and state; whatever waits is forgotten.
+
+        ``fork``: whose chain it was forked from. FastevmError by a node that builds no blocks.
+        """
+        if self.development is None:
+            raise FastevmError("this node makes no blocks")
+        with self.producer.lock:
+            left = (self.state_of, self.fork)
+            self.producer.abandon()
+            for tx_hash in self.pool.hashes():
+                self.pool.drop(tx_hash)
+            self.publish(None)
+            self.fork = fork
+            archive = Archive(ScratchBlocks())
+            self.chain.restart(config, block, layer, partial=fork is not None, archive=archive)
+            self.l1 = simulated_l1(self.chain)
+            self.producer.source = self.l1 or EthereumAttributes(self._coinbase)
+            self.state_of = self._new_fetcher()
+            self.development.forget()
+            self.producer.clock.offset = block.header.timestamp - int(time.time())
+            self.producer.restart()
+        for one in left:
+            if one is not None:
+                one.close()
 
     def metrics(self) -> dict[str, float]:
         """Counters and gauges by name, without the prefix ``fastevm_``."""
@@ -353,6 +416,9 @@ class Node:
         if self.sync is not None:
             await self.sync.stop()
         await asyncio.to_thread(self.producer.stop)
+        if self.state_of is not None and self.fork is not None:
+            self.state_of.close()
+            self.fork.close()
         if self.directory is not None:
             await asyncio.to_thread(self.directory.close)
 
@@ -446,6 +512,9 @@ class Node:
             fee_cap=self.fee_cap,
             setup=self.trusted_setup,
         )
+        if self.fork is not None and transaction.sender is not None:
+            # Known before the pool's lock is held; on an event loop that is StateNotKnown.
+            self._newest()[0].account(transaction.sender)
         self.pool.add(transaction, sidecar)
         return transaction
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastevm.errors import FastevmError
 from fastevm.node.dev_accounts import ETHER
+from fastevm.node.forked.options import add_fork_arguments
 from fastevm.node.node import Mining, Node
 from fastevm.node.op_stack import DEFAULT_OP_FORK, OP_FORK_NAMES
 from fastevm.storage import DataDirectory, Fsync
@@ -28,6 +29,7 @@ def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
     _add_pool(parser.add_argument_group("transaction pool"))
     _add_feed(parser.add_argument_group("feed of slices"))
     _add_following(parser.add_argument_group("following another node"))
+    add_fork_arguments(parser)
 
 
 def _add_production(group: argparse._ArgumentGroup) -> None:

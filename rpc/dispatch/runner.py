@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Final
 
-from fastevm.errors import FastevmError
+from fastevm.errors import FastevmError, StateNotKnown
+from fastevm.rpc.before_fork import HeldUpstream, forwarded
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import (
     EAGER_SIZE,
@@ -23,7 +24,6 @@ from fastevm.rpc.dispatch.registry import Method, Place
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, released
 from fastevm.rpc.errors import RpcError, wire_error
-from fastevm.rpc.history import HeldUpstream, forwarded
 from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
 from fastevm.simulate import LoopBudget
 
@@ -177,13 +177,16 @@ class CallRunner:
 
     def _run(self, method: Method, call: Call, *request: SocketRequest) -> Answer:
         """Run a handler and encode its result, here or in a worker thread."""
+        need: NeedsWorker | RpcError
         try:
             return self._made(method, call, *request)
         except NeedsWorker:
             raise
+        except StateNotKnown:  # on the loop only
+            need = NeedsWorker(method.is_long_running)
         except Exception as error:
-            refusal = refused(method, error)
-        raise refusal  # outside of the handler of the exception, whose frames are free by now
+            need = refused(method, error)
+        raise need  # outside of the handler of the exception, whose frames are free by now
 
     def _made(self, method: Method, call: Call, *request: SocketRequest) -> Answer:
         context, params, history = self.context, call.params, self.context.node.history

@@ -3,12 +3,12 @@
 from typing import Any, Final
 
 import fastevm
+from fastevm.rpc.before_fork import requested
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.history import requested
 from fastevm.rpc.limits import FEE_HISTORY_LIMIT, PERCENTILES_LIMIT
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View

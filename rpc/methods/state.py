@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import fastevm
+from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, BLOCK_OR_LATEST, INTERFACE_BLOCK, TEXT
 from fastevm.rpc.dispatch.registry import Param, Place, method
@@ -96,7 +97,12 @@ def get_proof(context: Context, address: bytes, keys: list[str], block: Selector
             f"too many storage keys requested (max {STORAGE_KEYS_LIMIT}, got {len(keys)})",
         )
     slots = [_slot(key) for key in keys]
-    proof = context.view(block).layer.proof(address, [slot for slot, _ in slots])
+    view, history = context.view(block), context.node.history
+    if history is not None:
+        if view.block is not context.node.chain.genesis:
+            raise RpcError("server_error", f"no proofs above block {history.number}, a fork")
+        raise HeldUpstream(quantity(history.number))
+    proof = view.layer.proof(address, [slot for slot, _ in slots])
     account = proof.account
     return {
         "address": hex_bytes(address),

@@ -1,10 +1,10 @@
 """Transactions and receipts: canonical first, then pre-confirmed, then those in the pool."""
 
+from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import HASH, INDEX, NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Place, method
 from fastevm.rpc.dispatch.workers import require_worker, require_worker_above_limit
-from fastevm.rpc.history import HeldUpstream
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
 from fastevm.wire.text.hex import hex_bytes

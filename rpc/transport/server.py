@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import fastevm
 from fastevm.logindex import LogIndex, LogLimits
+from fastevm.node import never_wait
 from fastevm.rpc.backend import Node, Simulator
 from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
@@ -112,6 +113,8 @@ class Server:
         self.log_index.update()
         self.hub.start()
         await self.node.start()
+        if self.node.history is not None:
+            never_wait()  # for its upstream, on this thread
         try:
             for listener in self.listeners:
                 self.urls.append(await self._listen(listener))
@@ -226,6 +229,8 @@ def banner(server: Server) -> str:
         for index, account in enumerate(node.accounts):
             lines.append(f"({index}) {hex_bytes(account.private_key)}")
         lines.append("")
+    if node.history is not None:
+        lines += ["Fork", "=" * 18, *(f"{k + ':':15} {v}" for k, v in node.history.told()), ""]
     lines += ["Chain ID", "=" * 18, str(node.config.chain_id), ""]
     lines += ["Head", "=" * 18, str(node.chain.head.number), ""]
     for listener, url in zip(server.listeners, server.urls, strict=True):

@@ -1,10 +1,13 @@
-"""The blocks of a forked chain up to the fork: the node that holds them answers for them."""
+"""The node that a chain was forked from: the state at the fork, and the blocks up to it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
+from fastevm.fork import RemoteSource
+from fastevm.node.forked.options import ForkOptions
 from fastevm.state.source import Found, Wanted
 from fastevm.wire.client.messages import RpcRefusal
 
@@ -18,9 +21,10 @@ class ForkCounters(Protocol):
 class ForkSource(Protocol):
     """What a node needs of the source of a remote state; safe to use from any thread.
 
-    ``header``: the block's JSON object. ``request`` gives the result of a call of the upstream,
-    from the disk where that has it: RpcRefusal as it refused, ForkError when it cannot be reached.
-    ``batch`` gives an RpcRefusal in place of a result.
+    ``endpoint``: its address without a key. ``header``: the block's JSON object. ``request``
+    gives the result of a call of the upstream, from the disk where that has it: RpcRefusal as it
+    refused, ForkError when it cannot be reached. ``batch`` gives an RpcRefusal in place of a
+    result.
     """
 
     @property
@@ -29,6 +33,8 @@ class ForkSource(Protocol):
     def block_number(self) -> int: ...
     @property
     def block_hash(self) -> bytes: ...
+    @property
+    def endpoint(self) -> str: ...
     @property
     def header(self) -> Mapping[str, Any]: ...
     @property
@@ -39,21 +45,42 @@ class ForkSource(Protocol):
     def close(self) -> None: ...
 
 
-class ForkHistory:
-    """The node that a chain was forked from, and the block where that happened."""
+def open_source(options: ForkOptions) -> ForkSource:
+    """The state of the block that the options name. ForkError; ValueError for a wrong address."""
+    return RemoteSource.open(options.urls, options.block, **options.of_source())
 
-    def __init__(self, source: ForkSource) -> None:
-        self.source = source
+
+class ForkHistory:
+    """The node that a chain was forked from, at the block where that happened.
+
+    It is the `StateSource` of the state there, so that another address may take over.
+    """
+
+    def __init__(self, source: ForkSource, options: ForkOptions) -> None:
+        self.source, self.options = source, options
+        self.chain_id, self.block_number = source.chain_id, source.block_number
+        self.block_hash = source.block_hash
 
     @property
     def number(self) -> int:
         """The number of the block at which the chain was forked."""
-        return self.source.block_number
+        return self.block_number
 
     @property
-    def hash(self) -> bytes:
-        """Its hash."""
-        return self.source.block_hash
+    def name(self) -> str:
+        """The address of the node, without its key."""
+        return self.source.endpoint
+
+    def fetch(self, wanted: Wanted) -> Found:
+        """Values of the state at the fork. ForkError."""
+        return self.source.fetch(wanted)
+
+    def move(self, url: str) -> None:
+        """Ask another address from now on. ForkError unless it has the block of the fork too."""
+        options = replace(self.options, urls=(url,), block=self.block_hash, transaction=None)
+        old, self.source = self.source, open_source(options)
+        self.options = options
+        old.close()
 
     def request(self, method: str, params: Sequence[Any]) -> Any:
         """The result of a call of the upstream. RpcRefusal, ForkError."""
@@ -66,6 +93,19 @@ class ForkHistory:
     def has_transaction(self, tx_hash: bytes) -> bool:
         """Whether a block at the fork or before it has this transaction. ForkError."""
         return self._is_held("eth_getTransactionByHash", ["0x" + tx_hash.hex()], "blockNumber")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.source.close()
+
+    def told(self) -> list[tuple[str, Any]]:
+        """What a banner says of the fork: names and values."""
+        return [
+            ("Endpoint", self.name),
+            ("Block number", self.number),
+            ("Block hash", "0x" + self.block_hash.hex()),
+            ("Chain ID", self.chain_id),
+        ]
 
     def metrics(self) -> dict[str, float]:
         """The counters of the source, and where the chain was forked."""

@@ -9,6 +9,7 @@ from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.retention import ChainLimits
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
 from fastevm.execution.validation import transactions_root
+from fastevm.state.layer import Layer
 from fastevm.types import Block, Withdrawal
 
 from .blocks import RECIPIENT, build, grow, new_chain, payment
@@ -297,3 +298,37 @@ def test_the_state_of_the_first_block_must_be_its_own():
     other = new_chain(alloc={"33" * 20: {"balance": "0x1"}})
     with pytest.raises(ValueError, match="state_root"):
         Chain(chain.config, chain.genesis, other.layer_of(other.head.hash))
+
+
+def first_of_another(root: bytes) -> Block:
+    """A block that no chain of these tests has."""
+    return Block(replace(new_chain().genesis.header, number=70, state_root=root))
+
+
+def test_a_chain_that_begins_anew_forgets_all_blocks_and_tells_its_listeners():
+    chain = new_chain()
+    grow(chain, 3)
+    blocks = [chain.block_by_number(number) for number in range(4)]
+    views, changes = chain.amendments, []
+    chain.on_head(changes.append)
+    layer = Layer.of({RECIPIENT: {"balance": 5}})
+    first = first_of_another(layer.state_root())
+    chain.restart(chain.config, first, layer)
+    assert chain.head is first is chain.genesis
+    assert chain.amendments > views
+    assert [(change.removed, change.added) for change in changes] == [((), (first,))]
+    for block in blocks:
+        assert not chain.knows(block.hash)
+        assert chain.block_by_number(block.number) is None
+    assert chain.layer_of(first.hash).balance(RECIPIENT) == 5
+
+
+def test_only_a_chain_of_known_states_compares_the_root_of_its_first_block():
+    chain = new_chain()
+    head = chain.head
+    first = first_of_another(b"\x07" * 32)
+    with pytest.raises(ValueError, match="state_root"):
+        chain.restart(chain.config, first, Layer.empty())
+    assert chain.head is head
+    chain.restart(chain.config, first, Layer.empty(), partial=True)
+    assert chain.head is first

@@ -198,6 +198,7 @@ class FakeNode:
     unverified: tuple[str, ...] | None = None
     building_fails: bool = False
     history: Any | None = None
+    resets: Any | None = None
     development: Any | None = None
     slice_listeners: list[Callable[[Any, int], None]] = field(default_factory=list)
     transaction_listeners: list[Callable[[Any], None]] = field(default_factory=list)

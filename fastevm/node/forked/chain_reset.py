@@ -1,0 +1,93 @@
+"""Lets a development node begin anew, on a fork or on a chain of its own."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from fastevm.chain.config import ChainConfig
+from fastevm.fork.block_choice import BlockLike
+from fastevm.node.forked.fork_history import ForkHistory
+from fastevm.node.forked.options import ForkOptions
+from fastevm.state.layer import Layer
+from fastevm.types import Block
+
+INSTANCE_SIZE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ChainStart:
+    """Where a chain begins: its constants, its first block, the state after it.
+
+    ``history``: the node that it was forked from.
+    """
+
+    config: ChainConfig
+    block: Block
+    layer: Layer
+    history: ForkHistory | None = None
+
+
+class Restartable(Protocol):
+    """The node that begins anew."""
+
+    @property
+    def fork(self) -> ForkHistory | None: ...
+    @property
+    def config(self) -> ChainConfig: ...
+    def begin_anew(
+        self, config: ChainConfig, block: Block, layer: Layer, fork: ForkHistory | None
+    ) -> None: ...
+
+
+class ChainReset:
+    """What lets ``node`` begin anew.
+
+    ``forked`` fetches the start of a fork, ``plain`` makes that of a development chain.
+    """
+
+    def __init__(
+        self,
+        node: Restartable,
+        forked: Callable[[ForkOptions], ChainStart],
+        plain: Callable[[], ChainStart],
+    ) -> None:
+        self.node, self._forked, self._plain = node, forked, plain
+        self.instance = secrets.token_bytes(INSTANCE_SIZE)
+
+    def to_fork(self, url: str | None = None, block: BlockLike | None = None) -> None:
+        """Begin anew at a block (the newest) of another node's chain (the one it is forked from).
+
+        ForkError; ValueError for a wrong address or block, and without any.
+        """
+        fork = self.node.fork
+        known = None if fork is None else fork.options
+        if url is None and known is None:
+            raise ValueError("jsonRpcUrl: this chain is not forked from any")
+        if known is None:
+            known = ForkOptions(urls=())
+        urls = known.urls if url is None else (url,)
+        wanted = replace(known, urls=urls, transaction=None, chain_id=None)
+        self._begin(self._forked(replace(wanted, block="latest" if block is None else block)))
+
+    def to_development(self) -> None:
+        """Begin anew with the genesis of a development chain."""
+        self._begin(self._plain())
+
+    def _begin(self, start: ChainStart) -> None:
+        pace = self.node.config  # that of the builder's thread
+        config = replace(
+            start.config,
+            block_time_ms=pace.block_time_ms,
+            slice_interval_ms=pace.slice_interval_ms,
+        )
+        self.node.begin_anew(config, start.block, start.layer, start.history)
+        self.instance = secrets.token_bytes(INSTANCE_SIZE)
+
+
+def clock_offset(start: ChainStart) -> int:
+    """Seconds from the system's clock to that of a chain that goes on from its start."""
+    return start.block.header.timestamp - int(time.time())

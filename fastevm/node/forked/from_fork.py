@@ -1,0 +1,49 @@
+"""A node on a chain that begins at a block of another node's chain."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.retention import ChainLimits
+from fastevm.node.dev_accounts import dev_accounts
+from fastevm.node.forked.chain_reset import ChainReset, ChainStart, clock_offset
+from fastevm.node.forked.options import ForkOptions
+from fastevm.node.forked.start import forked_chain
+from fastevm.node.from_genesis import dev_start
+from fastevm.node.node import Mining, Node
+from fastevm.storage import Archive, ScratchBlocks
+
+
+def forked_node(
+    options: ForkOptions,
+    *,
+    accounts: int = 10,
+    chain_id: int | None = None,
+    block_time_ms: int | None = None,
+    slice_interval_ms: int | None = None,
+    mining: Mining = Mining.CADENCE,
+    limits: ChainLimits | None = None,
+    timestamp: int | None = None,
+    **more: Any,
+) -> Node:
+    """A node that builds blocks on another node's chain; its clock goes on from the fork.
+
+    ``timestamp`` (seconds): of the clock at the start, in place of that. Arguments and errors as of
+    :func:`forked_chain`; ``more`` as of :class:`Node`.
+    """
+    funded = dev_accounts(accounts)
+    pace = {"block_time_ms": block_time_ms, "slice_interval_ms": slice_interval_ms}
+
+    def start(options: ForkOptions) -> ChainStart:
+        return forked_chain(options, funded, chain_id=chain_id, **pace)
+
+    begin = start(options)
+    chain = Chain(begin.config, begin.block, begin.layer, limits=limits, partial=True)
+    chain.archive = Archive(ScratchBlocks())
+    node = Node(chain, accounts=funded, mining=mining, fork=begin.history, **more)
+    offset = clock_offset(begin)
+    node.producer.clock.offset = offset if timestamp is None else timestamp - int(time.time())
+    node.resets = ChainReset(node, start, lambda: dev_start(funded, chain_id=chain_id))
+    return node

@@ -1,0 +1,77 @@
+"""The beginning of a chain that is forked from another node's: rules, first block, state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.genesis import read_accounts
+from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.node.dev_accounts import ETHER, DevAccount
+from fastevm.node.forked.chain_reset import ChainStart
+from fastevm.node.forked.chain_rules import rules_of
+from fastevm.node.forked.fork_history import ForkHistory, ForkSource, open_source
+from fastevm.node.forked.options import ForkOptions
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+from fastevm.state.remote import RemoteState
+from fastevm.state.source import Wanted
+from fastevm.types import Block
+from fastevm.wire.blocks import block_from_json, header_from_json
+
+DEV_BALANCE = 10_000 * ETHER
+CONTRACTS = read_accounts(SYSTEM_CONTRACTS)
+
+
+def forked_chain(
+    options: ForkOptions,
+    accounts: Sequence[DevAccount] = (),
+    *,
+    chain_id: int | None = None,
+    block_time_ms: int | None = None,
+    slice_interval_ms: int | None = None,
+) -> ChainStart:
+    """The beginning of a chain that goes on from the block that the options name.
+
+    ``accounts`` have 10,000 ether and no code there, above the fork. ``chain_id``: another one than
+    the upstream's. ForkError; ValueError for rules that cannot be.
+    """
+    source = open_source(options)
+    config = rules_of(source)
+    config = replace(
+        config,
+        chain_id=config.chain_id if chain_id is None else chain_id,
+        block_time_ms=block_time_ms or config.block_time_ms,
+        slice_interval_ms=slice_interval_ms or config.slice_interval_ms,
+    )
+    block = _first_block(source, config)
+    schedule = config.activations.at(block.number, block.header.timestamp)
+    history = ForkHistory(source, options)
+    layer = prepared(RemoteState(history), schedule, accounts)
+    return ChainStart(config, block, layer, history)
+
+
+def prepared(
+    state: RemoteState, schedule: ForkSchedule, accounts: Sequence[DevAccount] = ()
+) -> Layer:
+    """The state at the fork with funded ``accounts``, fetched in one request. ForkError.
+
+    An upstream for development may lack the system contracts of its rules; they are added.
+    """
+    called = [one for one in schedule.system_contracts.values() if one in CONTRACTS]
+    state.fetch(Wanted(accounts={*called, *(one.address for one in accounts)}))
+    layer = Layer.remote(state)
+    changes = {one: CONTRACTS[one] for one in called if not layer.code(one)}
+    changes |= {one.address: {"balance": DEV_BALANCE, "code": b""} for one in accounts}
+    return layer.with_accounts(changes) if changes else layer
+
+
+def _first_block(source: ForkSource, config: ChainConfig) -> Block:
+    """The block of the fork: its header alone, or all where fees depend on what it begins with."""
+    header = header_from_json(source.header).under_hash(source.block_hash)
+    schedule = config.activations.at(header.number, header.timestamp)
+    if not schedule.parameters["has_deposits"]:
+        return Block(header)
+    found = source.request("eth_getBlockByHash", ["0x" + source.block_hash.hex(), True])
+    return block_from_json(found)

@@ -1,0 +1,134 @@
+"""Forks of a development node: begin anew at another block, ask another address, tell of both.
+
+Names and answers are anvil's and Hardhat's.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastevm.node import never_wait
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import decode_text
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import long_running
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.methods.development import attempt, decode_number
+from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
+from fastevm.wire.quantity import object_fault
+from fastevm.wire.text.hex import hex_bytes, quantity
+from fastevm.wire.transactions import Json
+
+MILLISECONDS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Forking:
+    """Where to begin anew: the address of a node and a block of its chain; None: as before."""
+
+    url: str | None = None
+    block: int | None = None
+
+
+def decode_reset(value: Any) -> Forking | None:
+    """Decode ``{"forking": {"jsonRpcUrl", "blockNumber"}}``, or these two members alone."""
+    if not isinstance(value, dict):
+        raise object_fault(value, "map", "forking")
+    if not value:
+        return None
+    wanted = value.get("forking", value)
+    if wanted is None:
+        return None
+    if not isinstance(wanted, dict):
+        raise object_fault(wanted, "map", "forking")
+    url, block = wanted.get("jsonRpcUrl"), wanted.get("blockNumber")
+    return Forking(
+        None if url is None else decode_text(url), None if block is None else decode_number(block)
+    )
+
+
+async def _reset(context: Context, wanted: Forking | None) -> None:
+    resets = context.node.resets
+    if resets is None:
+        raise RpcError("server_error", "this node cannot begin another chain")
+    never_wait()  # for an upstream, on this thread
+    if wanted is None:
+        await context.workers.run(attempt, resets.to_development, long=True)
+    else:
+        await context.workers.run(attempt, resets.to_fork, wanted.url, wanted.block, long=True)
+
+
+RESET: Final = Param(decode_reset, optional=True)
+
+
+@method("anvil_reset", RESET, place=Place.TASK)
+async def anvil_reset(context: Context, wanted: Forking | None) -> None:
+    """Begin anew at a block of another node's chain, without one on a chain of its own."""
+    await _reset(context, wanted)
+
+
+@method("hardhat_reset", RESET, place=Place.TASK)
+async def hardhat_reset(context: Context, wanted: Forking | None) -> bool:
+    """Do the same; return true."""
+    await _reset(context, wanted)
+    return True
+
+
+@method("anvil_setRpcUrl", Param(decode_text), place=Place.WORKER)
+@long_running
+def set_rpc_url(context: Context, url: str) -> None:
+    """Ask another address of the node that this chain is forked from; it must have the block."""
+    if context.node.history is None:
+        raise RpcError("server_error", "this chain is not forked")
+    attempt(context.node.history.move, url)
+
+
+@method("anvil_nodeInfo", place=Place.WORKER)
+def node_info(context: Context) -> Json:
+    """Return head, rules and prices of the chain, and where it was forked."""
+    chain, history = context.node.chain, context.node.history
+    head = chain.head
+    fee = next_base_fee(context, head) or 0
+    fork: Json = dict.fromkeys(("forkUrl", "forkBlockNumber", "forkRetryBackoff"))
+    if history is not None:
+        fork = {
+            "forkUrl": history.name,
+            "forkBlockNumber": history.number,
+            "forkRetryBackoff": int(history.options.backoff * MILLISECONDS),
+        }
+    return {
+        "currentBlockNumber": quantity(head.number),
+        "currentBlockTimestamp": head.header.timestamp,
+        "currentBlockHash": hex_bytes(head.hash),
+        "hardFork": chain.schedule_of(head.hash).fork.name,
+        "transactionOrder": "fees",
+        "environment": {
+            "baseFee": quantity(fee),
+            "chainId": context.node.config.chain_id,
+            "gasLimit": quantity(head.header.gas_limit),
+            "gasPrice": quantity(fee + suggested_tip(context)),
+        },
+        "forkConfig": fork,
+    }
+
+
+def metadata(context: Context) -> Json:
+    """Return what kind of node this is, its head, and where its chain was forked."""
+    chain, history, resets = context.node.chain, context.node.history, context.node.resets
+    forked = history and {
+        "chainId": history.chain_id,
+        "forkBlockNumber": history.number,
+        "forkBlockHash": hex_bytes(history.block_hash),
+    }
+    return {
+        "clientVersion": context.client_version,
+        "chainId": context.node.config.chain_id,
+        "instanceId": hex_bytes(bytes(32) if resets is None else resets.instance),
+        "latestBlockNumber": chain.head.number,
+        "latestBlockHash": hex_bytes(chain.head.hash),
+        "forkedNetwork": forked,
+        "snapshots": {},
+    }
+
+
+for _name in ("anvil_metadata", "hardhat_metadata"):
+    method(_name)(metadata)
