@@ -45,7 +45,7 @@ class ForkSource(Protocol):
     def close(self) -> None: ...
 
 
-def open_source(options: ForkOptions) -> ForkSource:
+def open_source(options: ForkOptions) -> RemoteSource:
     """The state of the block that the options name. ForkError; ValueError for a wrong address."""
     return RemoteSource.open(options.urls, options.block, **options.of_source())
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import read_accounts
 from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.fork import RemoteSource, rules_of
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.forked.chain_reset import ChainStart
-from fastevm.node.forked.chain_rules import rules_of
-from fastevm.node.forked.fork_history import ForkHistory, ForkSource, open_source
+from fastevm.node.forked.fork_history import ForkHistory, open_source
 from fastevm.node.forked.options import ForkOptions
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
@@ -67,7 +67,7 @@ def prepared(
     return layer.with_accounts(changes) if changes else layer
 
 
-def _first_block(source: ForkSource, config: ChainConfig) -> Block:
+def _first_block(source: RemoteSource, config: ChainConfig) -> Block:
     """The block of the fork: its header alone, or all where fees depend on what it begins with."""
     header = header_from_json(source.header).under_hash(source.block_hash)
     schedule = config.activations.at(header.number, header.timestamp)
