@@ -11,6 +11,7 @@ from fastevm.execution.header cimport EMPTY_LIST_HASH, HeaderFields
 from fastevm.interpreter.status cimport REVERTED, STOPPED
 from fastevm.primitives.bloom cimport BLOOM_SIZE
 from fastevm.primitives.hashes cimport Hash
+from fastevm.primitives.intrinsics cimport atomic_load_int
 from fastevm.primitives.word cimport word_store
 from fastevm.simulate.engine.chain cimport ChainBlock
 from fastevm.simulate.engine.executor cimport ChainExecutor
@@ -271,7 +272,7 @@ cdef int put_block(
     put_body(t, run, at, hashes)
     json_put(t, b',"calls":[')
     for i in range(block.call_count):
-        if run.cancelled:
+        if atomic_load_int(<const int*>&run.cancelled):
             return 0
         if i:
             json_put(t, b",")
@@ -347,7 +348,7 @@ def run_to_text(
         with WATCHDOG.watch(run, options.timeout):
             run.run(view, plan, options)
             text = text_of(run, &style, head)
-            if run.cancelled:
+            if atomic_load_int(<const int*>&run.cancelled):
                 raise out_of_time(options.timeout)
             return text
     finally:

@@ -407,7 +407,7 @@ cdef class Chain:
         return self.note_call(call, capped)
 
     cdef Halt refused_call(self, TxError error) noexcept nogil:
-        if error == TX_CANCELLED and not self.cancelled:
+        if error == TX_CANCELLED and not atomic_load_int(<const int*>&self.cancelled):
             refuse(&self.refusal, TRACE_LIMIT_REACHED, 0, 0)
             return CHAIN_REFUSED
         if error == TX_CANCELLED:

@@ -15,7 +15,7 @@ from fastevm.execution.block_executor cimport executor_open
 from fastevm.execution.receipts cimport ReceiptRecord, log_value
 from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.hashes cimport address_eq
-from fastevm.primitives.intrinsics cimport atomic_store_int
+from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 from fastevm.primitives.word cimport word_from_int, word_to_int
 from fastevm.simulate.engine.account_changes cimport looked_at, warm_entries
 from fastevm.simulate.engine.body cimport body_clear
@@ -137,7 +137,7 @@ cdef class ChainExecutor(Chain):
     cdef object failure(self, Halt halt):
         if halt == CHAIN_OUT_OF_MEMORY:
             return MemoryError()
-        if halt == CHAIN_CANCELLED or self.cancelled:
+        if halt == CHAIN_CANCELLED or atomic_load_int(<const int*>&self.cancelled):
             return out_of_time(self.options.timeout)
         if self.refusal.code == OUTPUT_CAP_REACHED:
             cap = self.options.output_cap

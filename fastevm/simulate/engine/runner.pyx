@@ -22,7 +22,7 @@ from fastevm.execution.transaction_result cimport (
 from fastevm.interpreter.machine cimport BlockContext
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.intrinsics cimport atomic_store_int
+from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 from fastevm.primitives.word cimport word_from_int, word_store
 from fastevm.simulate.engine.chain cimport simulation_options
 from fastevm.simulate.engine.overrides cimport (
@@ -139,7 +139,7 @@ cdef class Runner(BlockBuilder):
     @property
     def is_cancelled(self) -> bool:
         """Whether it was told to stop since the last ``rearm``."""
-        return self.cancelled
+        return bool(atomic_load_int(<const int*>&self.cancelled))
 
     # --- overrides ---
 
