@@ -143,7 +143,9 @@ guard: build
 # way that the address sanitizer refuses, unless it is told not to.
 MEMORY_CHECKS := address,undefined
 OFFICIAL := tests/conformance/test_official.py::test_
-CHECKED_TESTS ?= tests/unit tests/fuzz tests/metamorphic tests/conformance/test_vm.py \
+# Payments are Python over what other tests check, and the database server that their tests start
+# stands still with a sanitizer loaded before it.
+CHECKED_TESTS ?= tests/unit --ignore=tests/unit/payments tests/fuzz tests/metamorphic tests/conformance/test_vm.py \
 	'$(OFFICIAL)every_case_of_a_small_suite_holds[precompile_vectors]' \
 	'$(OFFICIAL)every_case_of_a_small_suite_holds[transaction_tests]' \
 	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[fusaka_devnet5_state_tests]' \
