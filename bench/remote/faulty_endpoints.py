@@ -393,3 +393,13 @@ def of_wrong_type(answer: Any) -> bytes:
         if "result" in each:
             each["result"] = 7
     return json.dumps(answer).encode()
+
+
+@dataclass
+class NumbersOnly(Endpoint):
+    """Takes blocks by number and tag only, not as an object with a hash (EIP-1898)."""
+
+    def refusal(self, call: Call) -> dict[str, Any] | None:
+        if any(isinstance(each, dict) and "blockHash" in each for each in call.get("params") or []):
+            return {"code": -32602, "message": "invalid argument: cannot unmarshal object"}
+        return None

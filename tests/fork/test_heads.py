@@ -1,0 +1,139 @@
+"""Endpoints that lag, reorganise or turn out to be others: the values of one block, or an error."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastevm.bench.remote import faulty_endpoints as faulty
+from fastevm.bench.remote import market, market_nodes
+from fastevm.bench.remote.market_nodes import Upstream
+from fastevm.bench.remote.proxy import Endpoint, Proxy
+from fastevm.errors import ForkError
+from fastevm.fork.remote_source import RemoteSource
+from fastevm.state.source import Wanted
+from tests.fork import truth
+from tests.fork.test_endpoints import HURRIED, check_text
+
+WAYS: dict[str, type[Endpoint]] = {"by hash": Endpoint, "by number": faulty.NumbersOnly}
+TOKEN = market.TOKEN_PLACES[1]
+SLOT = market.token_slot_of(3)
+
+
+@pytest.fixture
+def proxy(own: Upstream) -> Iterator[Proxy]:
+    with Proxy(own.url, key="k3y-of-a-customer") as found:
+        yield found
+
+
+def opened(proxy: Proxy, tmp_path: Path, block: Any = "latest", **options: Any) -> RemoteSource:
+    return RemoteSource.open(proxy.url, block, **{"cache": tmp_path, **HURRIED, **options})
+
+
+def set_slot(node: Upstream, value: int) -> None:
+    place = ("0x" + TOKEN.hex(), f"0x{SLOT:064x}", f"0x{value:064x}")
+    node.ask("anvil_setStorageAt", *place)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_all_values_are_of_one_block(own: Upstream, proxy: Proxy, tmp_path: Path, way: str) -> None:
+    proxy.endpoint = WAYS[way]()
+    with opened(proxy, tmp_path) as source:
+        number = source.block_number
+        before = own.ask("eth_getStorageAt", "0x" + TOKEN.hex(), hex(SLOT), hex(number))
+        own.ask("evm_mine")
+        set_slot(own, 123)
+        own.ask("evm_mine")
+        found = source.fetch(Wanted(slots={(TOKEN, SLOT)}))
+    assert found.slots[TOKEN, SLOT] == int(before, 16)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_block_that_was_reorganised_away_is_an_error_or_still_itself(
+    own: Upstream, proxy: Proxy, tmp_path: Path, way: str
+) -> None:
+    proxy.endpoint = WAYS[way]()
+    snapshot = own.ask("evm_snapshot")
+    set_slot(own, 1_001)
+    own.ask("evm_mine")
+    with opened(proxy, tmp_path) as source:
+        source.fetch(Wanted({truth.NOBODY}))
+        own.ask("evm_revert", snapshot)
+        set_slot(own, 2_002)
+        own.ask("evm_mine")
+        try:
+            found = source.fetch(Wanted(slots={(TOKEN, SLOT)}))
+        except ForkError as error:
+            check_text(error, proxy)
+            assert "newe" in str(error) or "again" in str(error)
+        else:
+            assert found.slots[TOKEN, SLOT] == 1_001
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_another_chain_behind_the_same_address_is_an_error(
+    own: Upstream, proxy: Proxy, tmp_path: Path, way: str
+) -> None:
+    proxy.endpoint = WAYS[way]()
+    document = market.empty_genesis() | {"timestamp": hex(market.GENESIS_TIME - 1)}
+    with market_nodes.start_own(document) as other, opened(proxy, tmp_path) as source:
+        source.fetch(Wanted({truth.NOBODY}))
+        other.ask("anvil_mine", hex(own.head + 1))
+        proxy.target = other.url
+        with pytest.raises(ForkError) as caught:
+            source.fetch(Wanted(slots={(TOKEN, SLOT)}))
+    check_text(caught.value, proxy)
+
+
+def test_a_chain_id_that_is_not_expected_is_an_error(proxy: Proxy, tmp_path: Path) -> None:
+    proxy.endpoint = faulty.OtherChain(999)
+    with pytest.raises(ForkError, match=r"31337.*999") as caught:
+        opened(proxy, tmp_path, chain_id=31_337)
+    check_text(caught.value, proxy)
+
+
+def test_caches_of_two_chains_do_not_mix(own: Upstream, proxy: Proxy, tmp_path: Path) -> None:
+    """Both have the same chain id, and the same number of the block."""
+    document = market.empty_genesis() | {"timestamp": hex(market.GENESIS_TIME - 1)}
+    wanted = Wanted({TOKEN}, {(TOKEN, SLOT)})
+    with opened(proxy, tmp_path, own.head - 2) as source:
+        assert source.fetch(wanted).accounts[TOKEN].code
+    with market_nodes.start_own(document) as other:
+        other.ask("anvil_mine", hex(own.head))
+        proxy.target = other.url
+        with opened(proxy, tmp_path, own.head - 2) as source:
+            found = source.fetch(wanted)
+    assert not found.accounts[TOKEN].code and found.slots[TOKEN, SLOT] == 0
+
+
+@pytest.mark.parametrize("every", [2, 3])
+def test_one_of_several_nodes_lags(own: Upstream, proxy: Proxy, tmp_path: Path, every: int) -> None:
+    own.ask("anvil_mine", "0x3")
+    head = own.ask("eth_getBlockByNumber", "latest", False)
+    old = own.ask("eth_getBlockByNumber", hex(own.head - 2), False)
+    newer = [own.ask("eth_getBlockByNumber", hex(own.head - back), False) for back in (0, 1)]
+    names = [each[name] for each in newer for name in ("hash", "number")]
+    wanted = truth.wide(tokens=10)
+    with opened(proxy, tmp_path, head["hash"], retries=6) as source:
+        proxy.endpoint = faulty.OldHead(own.head - 2, old["hash"], names, every=every)
+        found = source.fetch(wanted)
+    assert not truth.differences(own, found, int(head["number"], 16))
+
+
+def test_a_lie_in_a_trace_alone_is_not_believed(
+    own: Upstream, proxy: Proxy, tmp_path: Path
+) -> None:
+    """What a trace says is compared with a read before it is taken."""
+
+    class LyingTraces(faulty.Lies):
+        def _changed(self, method: str, params: list[Any], result: Any) -> Any:
+            return super()._changed(method, params, result) if "trace" in method else result
+
+    lie = proxy.endpoint = LyingTraces(TOKEN, SLOT, 77)
+    wanted = Wanted({TOKEN}, {(TOKEN, SLOT)}, calls=[market.balance_call(1, 3)])
+    with opened(proxy, tmp_path) as source:
+        found = source.fetch(wanted)
+        found = source.fetch(wanted)
+    assert not truth.differences(own, found, own.head)
+    assert lie.told > 0
