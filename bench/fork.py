@@ -37,6 +37,7 @@ QUICK_BLOCKS: Final = 20
 WARM_RUNS: Final = 5
 MANY_WARM_RUNS: Final = 50
 SHORT: Final = 0.2  # seconds cold: what is that short is asked more often
+SIDES: Final = ("fastevm", "anvil", "pyrevm")
 BLOCK: Final = "block of 200"
 OPENING: Final = "open"
 AIM: Final = "multicall"
@@ -148,10 +149,12 @@ class Comparison:
         self.proxy.close()
 
 
-def sides_here(progress: Callable[[str], None]) -> list[Side]:
-    """The sides that can be had, ours first."""
-    found: list[Side] = [Fastevm()]
+def sides_here(names: Sequence[str], progress: Callable[[str], None]) -> list[Side]:
+    """The sides of these names that can be had, ours first."""
+    found: list[Side] = [Fastevm()] if Fastevm.name in names else []
     for make in (Anvil, Pyrevm):
+        if make.name not in names:
+            continue
         try:
             found.append(make())
         except LoadError as reason:
@@ -176,18 +179,24 @@ def start_upstream(quick: bool, progress: Callable[[str], None]) -> Upstream:
 
 
 def measure(
-    progress: Callable[[str], None], *, latencies: Sequence[int], rounds: int, quick: bool = False
+    progress: Callable[[str], None],
+    *,
+    latencies: Sequence[int],
+    rounds: int,
+    quick: bool = False,
+    names: Sequence[str] = SIDES,
 ) -> dict[str, Any]:
     """All figures: ``rounds`` at the first latency, and one of the peers' at each other one."""
     asked = questions(QUICK_BUNDLES if quick else BUNDLES)
     with start_upstream(quick, progress) as upstream:
-        comparison = Comparison(upstream, sides_here(progress), progress)
+        comparison = Comparison(upstream, sides_here(names, progress), progress)
         try:
             for latency in latencies:
                 for number in range(rounds):
                     slow = number > 0 and latency > 0  # their round trips alone take minutes
                     comparison.one_round(latency, comparison.sides[: 1 if slow else None], asked)
-                    comparison.from_disk(latency, asked)
+                    if Fastevm.name in names:
+                        comparison.from_disk(latency, asked)
             local = Local(len(comparison.busy.transactions))
             comparison.one_round(0, [local], asked)
         finally:
@@ -250,13 +259,17 @@ def main() -> int:
         "--latencies", default=",".join(map(str, LATENCIES)), metavar="MS,...",
         help="of a round trip (default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument(
+        "--sides", default=",".join(SIDES), metavar="NAMES", help="(default: %(default)s)"
+    )
     parser.add_argument("--quick", action="store_true", help="few blocks and bundles")
     arguments = parser.parse_args()
     latencies = [int(each) for each in arguments.latencies.split(",")]
     try:
         found = measure(
-            progress, latencies=latencies, rounds=arguments.rounds, quick=arguments.quick
-        )
+            progress, latencies=latencies, rounds=arguments.rounds, quick=arguments.quick,
+            names=arguments.sides.split(","),
+        )  # fmt: skip
     except (LoadError, PeerError, FastevmError, OSError) as error:
         print(f"fastevm.bench.fork: {error}", file=sys.stderr)
         return 2
