@@ -389,13 +389,14 @@ def forked(arguments: argparse.Namespace, fork: Any) -> Any:
     options = nodes.node_options(arguments, nodes.Mining.CADENCE)
     node = nodes.forked_node(
         fork,
-        accounts=arguments.accounts,
+        accounts=0 if arguments.follow else arguments.accounts,
         chain_id=arguments.chain_id,
         block_time_ms=arguments.block_time,
         slice_interval_ms=arguments.slice_interval,
         timestamp=arguments.genesis_time,
         **options,
     )
+    nodes.follow_upstream(node, arguments)
     nodes.configure_feed(node, arguments)
     return node
 

@@ -322,6 +322,11 @@ class Chain:
         self._put_state(block_hash, layer)
         self.amendments += 1
 
+    def replace_state(self, block_hash: bytes, layer: Layer) -> None:
+        """Take another state after a block, where values of a part turned out to be wrong."""
+        self._put_state(block_hash, layer)
+        self.amendments += 1
+
     def restart(
         self,
         config: ChainConfig,
@@ -412,9 +417,18 @@ class Chain:
             deposit_contract=self.config.deposit_contract,
             ancestors=self.ancestors(header.parent_hash),
         )
-        validate_result(header, result)
+        validate_result(self.comparable(header, schedule, result), result)
         difficulty = parent.total_difficulty + header.difficulty
         return BlockEntry(block, schedule, difficulty, result.receipts, result), result
+
+    def comparable(self, header: Header, schedule: ForkSchedule, result: BlockResult) -> Header:
+        """The header with the roots of the result where the state is known in part."""
+        if not self.partial:
+            return header
+        roots: dict[str, Any] = {"state_root": result.state_root}
+        if schedule.parameters["commits_to_withdrawals"]:  # which is a root of the state too
+            roots["withdrawals_root"] = result.withdrawals_root
+        return replace(header, **roots)
 
     def _validate_ommers(self, block: Block, schedule: ForkSchedule) -> None:
         depth = int(schedule.parameters["max_uncle_depth"]) + 1

@@ -28,6 +28,7 @@ from fastevm.errors import (
     InvalidTransaction,
     TransactionDecodeError,
 )
+from fastevm.execution.block_decoding import decode_block
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import DEPOSIT_TX
@@ -35,6 +36,7 @@ from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development
 from fastevm.node.forked.chain_reset import ChainReset
 from fastevm.node.forked.fork_history import ForkHistory
+from fastevm.node.forked.partial_follower import PartialFollower
 from fastevm.node.forked.transaction_state import TransactionState
 from fastevm.node.l1_charges import L1Charges
 from fastevm.primitives.processor import IN_USE, REPLACED
@@ -123,6 +125,7 @@ class Node:
         self.development = None if mining is Mining.NEVER else self._new_development()
         self.state_of = self._new_fetcher()
         self.resets: ChainReset | None = None
+        self.partial = self._new_partial()
         if directory is not None:
             directory.report_to(metrics)
             self._restore(directory)
@@ -138,6 +141,16 @@ class Node:
         made = None if self.fork is None else TransactionState(self.chain, self._newest)
         self.producer.missing_state = made
         return made
+
+    def _new_partial(self) -> PartialFollower | None:
+        """What executes the blocks of the upstream on state that is known in part."""
+        if self.fork is None or self.mining is not Mining.NEVER:
+            return None
+
+        def moved(history: ForkHistory) -> None:
+            self.fork = history
+
+        return PartialFollower(self.chain, self.fork, self.metrics_registry, moved=moved)
 
     def _newest(self) -> tuple[Layer, Header]:
         """The newest state, and the header that transactions on it run under."""
@@ -188,7 +201,12 @@ class Node:
 
     @property
     def building_fails(self) -> bool:
-        """Whether the last slice that this node should have built ended with an error."""
+        """Whether the last slice that this node should have built ended with an error.
+
+        Of a node that follows with partial state: whether the newest block did not match.
+        """
+        if self.partial is not None:
+            return self.partial.doubts
         return self.builder is not None and self.builder.fails
 
     def pending(self) -> PendingBlock | None:
@@ -321,7 +339,11 @@ class Node:
     def add_block(self, block: Block | bytes) -> BlockResult:
         """Import a block, as :meth:`Chain.add`, between two slices."""
         with self.producer.lock:
-            return self.chain.add(block)
+            if self.partial is None:
+                return self.chain.add(block)
+            if self.partial.is_full():
+                self.partial.begin_anew()
+            return self.partial.add(block if isinstance(block, Block) else decode_block(block))
 
     def begin_anew(
         self, config: ChainConfig, block: Block, layer: Layer, fork: ForkHistory | None
@@ -388,6 +410,7 @@ class Node:
             raise ValueError("a node that makes blocks cannot follow another")
         lock = self.producer.lock
         follower = FeedFollower(self.chain, self.followed, lock=lock, metrics=self.metrics_registry)
+        follower.missing_state = self.state_of
         self.sync = SyncService(
             self.chain,
             follower,

@@ -133,9 +133,11 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
     ``mining``: unless an option says otherwise. ValueError or OSError for options that cannot be
     met.
     """
-    if arguments.preconf_url and not arguments.upstream_url:
-        raise ValueError("--preconf-url needs --upstream-url")
-    if arguments.upstream_url:
+    if arguments.follow and not arguments.fork_url:
+        raise ValueError("--follow needs --fork-url")
+    if arguments.preconf_url and not (arguments.upstream_url or arguments.follow):
+        raise ValueError("--preconf-url needs --upstream-url, or --fork-url with --follow")
+    if arguments.upstream_url or arguments.follow:
         if arguments.instant or arguments.no_mining:
             raise ValueError("a node that follows another makes no blocks")
         mining = Mining.NEVER
@@ -186,5 +188,8 @@ def genesis_time(
 
 def follow_upstream(node: Node, arguments: argparse.Namespace) -> None:
     """Configure the node to follow the upstream of the options."""
-    if arguments.upstream_url:
-        node.follow(arguments.upstream_url, arguments.preconf_url, poll_ms=arguments.poll_interval)
+    url = arguments.upstream_url
+    if arguments.follow and node.fork is not None:
+        url = node.fork.options.plain_url
+    if url:
+        node.follow(url, arguments.preconf_url, poll_ms=arguments.poll_interval)

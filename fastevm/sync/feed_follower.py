@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import RLock
 
+from fastevm.builder.missing_state import NEEDS_STATE, MissingState
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.builder.sliced_block import SlicedBlock
 from fastevm.chain.chain import Chain
@@ -22,6 +23,7 @@ from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeEr
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
+from fastevm.state.remote import settled
 from fastevm.sync.feed_checks import (
     Divergence,
     check_attributes,
@@ -80,6 +82,7 @@ class FeedFollower:
         self._received: FeedSlice | None = None
         self._doubted: dict[int, PendingBlock] = {}  # that the block after them did not fit
         self._accepted_at = time.monotonic()
+        self.missing_state: MissingState | None = None
         chain.on_head(self._head_moved)
 
     @property
@@ -208,14 +211,17 @@ class FeedFollower:
         transactions = self._decoded(message)
         before_fork = self._schedule_at(parent.number, parent.timestamp)
         check_attributes(transactions, base.block_number, schedule, before_fork)
-        sliced = SlicedBlock(
-            chain,
-            state_before(chain.config.activations, layer, parent, base.timestamp),
-            draft,
-            schedule,
-            ancestors=ancestors,
-            payload_id=message.payload_id,
-            previous=previous,
+        sliced = settled(
+            layer,
+            lambda: SlicedBlock(
+                chain,
+                state_before(chain.config.activations, layer, parent, base.timestamp),
+                draft,
+                schedule,
+                ancestors=ancestors,
+                payload_id=message.payload_id,
+                previous=previous,
+            ),
         )
         pending = self._executed(sliced, message, transactions)
         return _FollowedBlock(base, ancestors, sliced, [message], pending)
@@ -240,7 +246,7 @@ class FeedFollower:
             raise Divergence(f"slice {message.id}: refunds after execution are not known here")
         for transaction in self._decoded(message) if transactions is None else transactions:
             try:
-                sliced.add(transaction)
+                self._add(sliced, transaction)
             except InvalidTransaction as error:
                 raise Divergence(f"slice {message.id}: {error}") from error
         pending = with_withdrawals(sliced.close_slice(), message)
@@ -250,6 +256,18 @@ class FeedFollower:
         if is_provisional and message.block_hash != pending.header.hash:
             self.metrics.count("feed_provisional_hash_mismatch_total")
         return pending
+
+    def _add(self, sliced: SlicedBlock, transaction: Transaction) -> None:
+        """Execute a transaction, after its state was fetched where that is missing."""
+        while True:
+            try:
+                sliced.add(transaction)
+            except InvalidTransaction as error:
+                if error.code != NEEDS_STATE or self.missing_state is None:
+                    raise
+                self.missing_state.fetch(transaction)
+            else:
+                return
 
     # --- canonical blocks -------------------------------------------------------------------------
 

@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from fastevm.fork import RemoteSource
 from fastevm.node.forked.options import ForkOptions
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+from fastevm.state.remote import RemoteState
 from fastevm.state.source import Found, Wanted
 from fastevm.wire.client.messages import RpcRefusal
 
@@ -39,6 +42,7 @@ class ForkSource(Protocol):
     def header(self) -> Mapping[str, Any]: ...
     @property
     def counters(self) -> ForkCounters: ...
+    def at(self, block: Mapping[str, Any]) -> ForkSource: ...
     def fetch(self, wanted: Wanted) -> Found: ...
     def request(self, method: str, params: Sequence[Any]) -> Any: ...
     def batch(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]: ...
@@ -50,14 +54,24 @@ def open_source(options: ForkOptions) -> RemoteSource:
     return RemoteSource.open(options.urls, options.block, **options.of_source())
 
 
+class Prepared(Protocol):
+    """Makes the first state of a chain of what is known of a block's; see `start.prepared`."""
+
+    def __call__(self, state: RemoteState, schedule: ForkSchedule) -> Layer: ...
+
+
 class ForkHistory:
     """The node that a chain was forked from, at the block where that happened.
 
-    It is the `StateSource` of the state there, so that another address may take over.
+    It is the `StateSource` of the state there, so that another address may take over. ``newest``
+    answers for that state: the same source, or that of a later block which is executed here, since
+    what is not known has not changed in between.
     """
 
-    def __init__(self, source: ForkSource, options: ForkOptions) -> None:
-        self.source, self.options = source, options
+    def __init__(self, source: ForkSource, options: ForkOptions, prepared: Prepared) -> None:
+        """``prepared``: what makes the first state of what is known of a block's."""
+        self.source, self.options, self.prepared = source, options, prepared
+        self.newest: ForkSource = source
         self.chain_id, self.block_number = source.chain_id, source.block_number
         self.block_hash = source.block_hash
 
@@ -73,13 +87,13 @@ class ForkHistory:
 
     def fetch(self, wanted: Wanted) -> Found:
         """Values of the state at the fork. ForkError."""
-        return self.source.fetch(wanted)
+        return self.newest.fetch(wanted)
 
     def move(self, url: str) -> None:
         """Ask another address from now on. ForkError unless it has the block of the fork too."""
         options = replace(self.options, urls=(url,), block=self.block_hash, transaction=None)
         old, self.source = self.source, open_source(options)
-        self.options = options
+        self.options, self.newest = options, self.source
         old.close()
 
     def request(self, method: str, params: Sequence[Any]) -> Any:

@@ -45,5 +45,7 @@ def forked_node(
     node = Node(chain, accounts=funded, mining=mining, fork=begin.history, **more)
     offset = clock_offset(begin)
     node.producer.clock.offset = offset if timestamp is None else timestamp - int(time.time())
+    if mining is Mining.NEVER:
+        return node
     node.resets = ChainReset(node, start, lambda: dev_start(funded, chain_id=chain_id))
     return node

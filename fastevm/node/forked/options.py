@@ -38,6 +38,11 @@ class ForkOptions:
     cache: bool | Path = True
     offline: bool = False
 
+    @property
+    def plain_url(self) -> str:
+        """The first address, without the block that may stand behind it."""
+        return split_block(self.urls[0])[0]
+
     def of_source(self) -> dict[str, Any]:
         """The keyword arguments of ``RemoteSource.open``."""
         names = ("headers", "chain_id", "backoff", "retries", "timeout", "rate_limit", "cache")
@@ -49,6 +54,7 @@ def add_fork_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of a chain that is forked from another node's."""
     group = parser.add_argument_group("fork of another node's chain")
     _add_place(group)
+    _add_following(group)
     _add_requests(group)
     _add_cache(group)
 
@@ -71,6 +77,14 @@ def _add_place(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--fork-chain-id", type=int, metavar="N", help="chain id that the upstream must have"
     )
+
+
+def _add_following(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--follow", action="store_true",
+        help="build no blocks, but execute each new block of the upstream on state that is fetched"
+        " as it is read, and compare gas, receipts and logs with its header",
+    )  # fmt: skip
 
 
 def _add_requests(group: argparse._ArgumentGroup) -> None:
@@ -127,6 +141,7 @@ def fork_options(arguments: argparse.Namespace) -> ForkOptions | None:
     transaction = arguments.fork_transaction_hash
     if blocks and transaction is not None:
         raise ValueError("--fork-transaction-hash says already at which block to begin")
+    kept = not (arguments.no_storage_caching or arguments.follow)  # no block is a base for long
     return ForkOptions(
         urls=tuple(arguments.fork_url),
         block="latest" if stated is None else stated,
@@ -138,7 +153,7 @@ def fork_options(arguments: argparse.Namespace) -> ForkOptions | None:
         timeout=arguments.timeout / MILLISECONDS,
         compute_units_per_second=arguments.compute_units_per_second,
         rate_limit=not arguments.no_rate_limit,
-        cache=not arguments.no_storage_caching and (arguments.cache_path or True),
+        cache=kept and (arguments.cache_path or True),
         offline=arguments.fork_offline,
     )
 

@@ -47,7 +47,7 @@ def forked_chain(
     )
     block = _first_block(source, config)
     schedule = config.activations.at(block.number, block.header.timestamp)
-    history = ForkHistory(source, options)
+    history = ForkHistory(source, options, prepared)
     layer = prepared(RemoteState(history), schedule, accounts)
     return ChainStart(config, block, layer, history)
 

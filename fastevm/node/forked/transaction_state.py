@@ -76,7 +76,9 @@ class TransactionState:
             raise
         except FastevmError as error:  # it fails in the block as well, and says so there
             log.debug("transaction 0x%s: %s", transaction.hash.hex(), error)
-        remote(layer).fetch(Wanted(accounts={header.coinbase}))
+        state = remote(layer)
+        state.fetch(Wanted(accounts={header.coinbase}))
+        state.fetch_missing()  # what a suspended run noted and this call did not read
 
     def _fetch_logged(self, transaction: Transaction) -> None:
         try:

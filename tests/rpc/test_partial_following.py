@@ -1,0 +1,174 @@
+"""A node that follows with state that is known in part: every block is executed and compared."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fastevm.bench.node.launch import ServerThread, wait_for
+from fastevm.fork import RemoteSource
+from fastevm.node import Mining, Node, dev_node, forked_node
+from fastevm.node.forked.options import ForkOptions
+from fastevm.state.source import Found, Wanted
+from fastevm.wire.text.hex import hex_bytes, hex_word
+
+from .test_forked_node import COUNTER, COUNTER_CODE, SECONDS, accounts, counting
+
+POLL_MS = 20
+
+
+@pytest.fixture
+def upstream() -> Iterator[ServerThread]:
+    """A contract that has counted to 36."""
+    with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as server, server.client() as it:
+        it.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
+        it.call("anvil_setStorageAt", hex_bytes(COUNTER), "0x7", "0x24")
+        it.call("anvil_mine", 7)
+        yield server
+
+
+def follower_of(upstream: ServerThread) -> Node:
+    options = ForkOptions(urls=(upstream.url(),), cache=False)
+    node = forked_node(options, accounts=0, mining=Mining.NEVER)
+    node.follow(upstream.url(), poll_ms=POLL_MS)
+    return node
+
+
+def count_up(upstream: ServerThread, nonce: int) -> None:
+    with upstream.client() as there:
+        there.call("eth_sendRawTransaction", hex_bytes(counting(accounts()[2], nonce)))
+        there.call("evm_mine")
+
+
+def in_step(upstream: ServerThread, follower: Node) -> None:
+    head = upstream.server.node.chain.head
+    wait_for(lambda: follower.chain.head.hash == head.hash, SECONDS, "it did not follow")
+
+
+class Liar:
+    """Gives a wrong value of the counter's slot to one node, so many times."""
+
+    def __init__(self, node: Node, patch: pytest.MonkeyPatch, times: int) -> None:
+        assert node.fork is not None
+        self.times, session = times, node.fork.source.session
+        honest = RemoteSource.fetch
+
+        def fetch(source: RemoteSource, wanted: Wanted) -> Found:
+            found = honest(source, wanted)
+            if (COUNTER, 7) in found.slots and self.times and source.session is session:
+                self.times -= 1
+                found.slots[COUNTER, 7] += 1_000
+            return found
+
+        patch.setattr(RemoteSource, "fetch", fetch)
+
+
+def test_every_block_is_executed_here(upstream: ServerThread) -> None:
+    node = follower_of(upstream)
+    with ServerThread(node) as server, server.client() as here:
+        for nonce in range(5):
+            count_up(upstream, nonce)
+            in_step(upstream, node)
+            slot = here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")
+            assert slot == hex_word(0x24 + nonce + 1)
+        head = here.call("eth_getBlockByNumber", "latest", True)
+        with upstream.client() as there:
+            assert head == there.call("eth_getBlockByNumber", "latest", True)
+            for tx in head["transactions"]:
+                receipt = here.call("eth_getTransactionReceipt", tx["hash"])
+                assert receipt == there.call("eth_getTransactionReceipt", tx["hash"])
+        metrics = node.metrics()
+        assert metrics["fork_mismatches_total"] == 0
+        assert metrics["upstream_blocks_total"] == 5
+
+
+def test_a_wrong_value_is_found_and_replaced(
+    upstream: ServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = follower_of(upstream)
+    Liar(node, monkeypatch, times=1)
+    with ServerThread(node) as server, server.client() as here:
+        count_up(upstream, 0)
+        in_step(upstream, node)
+        slot = here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")
+        assert slot == hex_word(0x25)
+        metrics = node.metrics()
+        assert metrics["fork_mismatches_total"] == 1
+        assert metrics["fork_wrong_values_total"] == 1
+        assert metrics["fork_unverified_blocks_total"] == 0
+        assert server.server.freshness.ready()
+
+
+def test_an_upstream_that_keeps_lying_is_told_by_readyz(
+    upstream: ServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = follower_of(upstream)
+    liar = Liar(node, monkeypatch, times=1_000_000)
+    with ServerThread(node) as server:
+        assert wait_for(server.server.freshness.ready, SECONDS, "it was never ready")
+        count_up(upstream, 0)
+        unverified = "fork_unverified_blocks_total"
+        wait_for(lambda: node.metrics()[unverified] > 0, SECONDS, "no lie was found")
+        assert not server.server.freshness.ready()
+        liar.times = 0
+        in_step(upstream, node)
+        assert wait_for(server.server.freshness.ready, SECONDS, "it stays in doubt")
+
+
+def test_a_reorganisation_is_followed(upstream: ServerThread) -> None:
+    node = follower_of(upstream)
+    with ServerThread(node) as server, server.client() as here, upstream.client() as there:
+        count_up(upstream, 0)
+        snapshot = there.call("evm_snapshot")
+        count_up(upstream, 1)
+        in_step(upstream, node)
+        there.call("evm_revert", snapshot)
+        there.call("evm_increaseTime", 100)
+        there.call("anvil_mine", 2)
+        in_step(upstream, node)
+        slot = here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")
+        assert slot == hex_word(0x25)
+        assert node.metrics()["fork_mismatches_total"] == 0
+
+
+def test_a_base_moves_to_the_head_when_much_is_known(upstream: ServerThread) -> None:
+    node = follower_of(upstream)
+    assert node.partial is not None
+    first = node.chain.genesis
+    with ServerThread(node) as server, server.client() as here, upstream.client() as there:
+        count_up(upstream, 0)
+        in_step(upstream, node)
+        node.partial.limit = 1
+        count_up(upstream, 1)
+        in_step(upstream, node)
+        assert node.metrics()["fork_bases_total"] >= 1
+        assert node.chain.genesis.number == first.number + 1
+        slot = here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")
+        assert slot == hex_word(0x26)
+        old = hex(first.number + 1)
+        expected = there.call("eth_getBlockByNumber", old, False)
+        assert here.call("eth_getBlockByNumber", old, False) == expected
+
+
+def test_slices_of_the_feed_are_pending_here() -> None:
+    building = dev_node(accounts=3, block_time_ms=1_000, slice_interval_ms=100)
+    with ServerThread(building) as upstream, upstream.client() as there:
+        there.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
+        options = ForkOptions(urls=(upstream.url(),), cache=False)
+        node = forked_node(
+            options, accounts=0, mining=Mining.NEVER, block_time_ms=1_000, slice_interval_ms=100
+        )
+        feed = upstream.url().replace("http", "ws") + "/feed"
+        node.follow(upstream.url(), feed, poll_ms=POLL_MS)
+        with ServerThread(node) as server, server.client() as here:
+            wait_for(node.pending, SECONDS, "nothing is pending")
+            for nonce in range(3):
+                raw = hex_bytes(counting(accounts()[2], nonce))
+                tx_hash = here.call("eth_sendRawTransaction", raw)
+                found = ("eth_getTransactionReceipt", tx_hash)
+                receipt = wait_for(lambda f=found: here.call(*f), SECONDS, "it is not pending")
+                assert receipt["status"] == "0x1"
+                call = {"to": hex_bytes(COUNTER), "from": hex_bytes(accounts()[0].address)}
+                payload = {"blockStateCalls": [{"calls": [call]}]}
+                block = here.call("eth_simulateV1", payload, "pending")[0]
+                assert int(block["calls"][0]["logs"][0]["data"], 16) == nonce + 2
+        assert node.metrics()["fork_mismatches_total"] == 0
