@@ -49,7 +49,7 @@ cdef class LoopBudget:
     cdef int turn             # odd while something runs
     cdef clockid_t clock      # of the thread that runs
     cdef bint awake
-    cdef bint closed
+    cdef int closed           # another thread reads it without the GIL
     cdef object cancellation
     cdef object wake
     cdef object thread
@@ -78,7 +78,7 @@ cdef class LoopBudget:
 
     def close(self) -> None:
         """End the watcher."""
-        self.closed = True
+        atomic_store_int(&self.closed, True)
         self.wake.set()
 
     def awaken(self) -> None:
@@ -95,7 +95,7 @@ cdef class LoopBudget:
     def watch(self) -> None:
         """The watcher's life."""
         cdef int overdue
-        while not self.closed:
+        while not atomic_load_int(&self.closed):
             with nogil:
                 overdue = self.look()
             if overdue:
@@ -104,7 +104,7 @@ cdef class LoopBudget:
                 continue
             self.awake = False
             self.wake.clear()
-            if not self.awake and not self.closed:
+            if not self.awake and not atomic_load_int(&self.closed):
                 self.wake.wait()
 
     cdef void next_turn(self) noexcept nogil:
@@ -116,7 +116,7 @@ cdef class LoopBudget:
         cdef int before = 0, turn, idle = 0
         cdef int64_t since = 0, now
         pause.tv_sec, pause.tv_nsec = 0, LOOK_NANOSECONDS
-        while idle < IDLE_LOOKS and not self.closed:
+        while idle < IDLE_LOOKS and not atomic_load_int(&self.closed):
             nanosleep(&pause, NULL)
             turn = atomic_load_int(&self.turn)
             idle = idle + 1 if turn == before and turn & 1 == 0 else 0
