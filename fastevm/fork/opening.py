@@ -72,7 +72,7 @@ def find_block(session: Session, chosen: BlockChoice) -> Opened:
 
 def _is_volatile(session: Session, chosen: BlockChoice) -> bool:
     newest = chosen.tag == "latest" or chosen.below == 0
-    return newest and session.is_development and not session.keeps_newest
+    return newest and session.newest_is_volatile
 
 
 def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) -> Opened:

@@ -129,7 +129,8 @@ class RemoteSource:
         One round trip; none for a block's JSON object.
         """
         if isinstance(block, Mapping):
-            return RemoteSource(self.session, Opened(PinnedBlock.read(block)))
+            volatile = self.session.newest_is_volatile  # it may be the newest
+            return RemoteSource(self.session, Opened(PinnedBlock.read(block), volatile))
         return RemoteSource(self.session, find_block(self.session, read_block(block)))
 
     def fetch(self, wanted: Wanted) -> Found:

@@ -77,6 +77,11 @@ class Session:
         return known or self.chain_id in DEVELOPMENT_CHAINS
 
     @property
+    def newest_is_volatile(self) -> bool:
+        """Whether the state of the newest block is not kept, since it can change."""
+        return self.is_development and not self.keeps_newest
+
+    @property
     def key(self) -> str:
         """The endpoint's name in the cache, from which nobody learns its address."""
         return hashlib.sha256("\n".join(sorted(self.endpoints.urls)).encode()).hexdigest()[:32]

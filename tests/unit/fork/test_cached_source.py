@@ -9,7 +9,7 @@ from fastevm.errors import ForkError
 from fastevm.fork import RemoteSource
 from fastevm.state.source import RemoteAccount, Wanted
 
-from .fake_endpoint import FakeEndpoint, RpcError, Ways, block_hash
+from .fake_endpoint import HEAD, FakeEndpoint, RpcError, Ways, block, block_hash
 
 ALICE, TOKEN = b"\xa1" * 20, b"\x70" * 20
 WANTED = Wanted({ALICE, TOKEN}, {(TOKEN, 1), (TOKEN, 2)}, {3})
@@ -55,8 +55,10 @@ def test_the_newest_state_of_a_development_chain_is_not_kept(
 ) -> None:
     endpoint.chain_id = 31337
     source_of("latest", cache=True).fetch(WANTED)
+    source_of(10, cache=True).at(block(HEAD)).fetch(WANTED)
     endpoint.slots[(TOKEN, 1)] = 12  # as anvil_setStorageAt does, without a block
     assert source_of("latest", cache=True).fetch(WANTED).slots[(TOKEN, 1)] == 12
+    assert source_of(10, cache=True).at(block(HEAD)).fetch(WANTED).slots[(TOKEN, 1)] == 12
     source_of("latest", cache=tmp_path / "own").fetch(WANTED)
     endpoint.forget()
     source_of("latest", cache=tmp_path / "own").fetch(WANTED)
