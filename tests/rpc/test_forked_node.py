@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread, wait_for
+from fastevm.errors import ForkError
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node, forked_node
 from fastevm.node.dev_accounts import DevAccount, dev_accounts
@@ -306,3 +307,29 @@ def test_a_reset_that_fails_changes_nothing(still: ServerThread) -> None:
                 client.call("anvil_reset", {"forking": wanted})
         assert client.call("eth_getBlockByNumber", "latest", False) == head
         assert client.call("evm_mine") == "0x0"
+
+
+def test_a_chain_begins_in_front_of_a_transaction() -> None:
+    with ServerThread(dev_node(mining=Mining.MANUAL, accounts=3)) as there, there.client() as it:
+        it.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
+        it.call("anvil_mine", 3)
+        raws = [counting(one, 0) for one in accounts()]
+        hashes = [it.call("eth_sendRawTransaction", hex_bytes(raw)) for raw in raws]
+        it.call("evm_mine")
+        block = it.call("eth_getBlockByNumber", "latest", False)
+        assert set(block["transactions"]) == set(hashes)
+        third = bytes.fromhex(block["transactions"][2][2:])
+        node = fork_of(there, Mining.MANUAL, transaction=third)
+        with ServerThread(node) as server, server.client() as here:
+            head = here.call("eth_getBlockByNumber", "latest", False)
+            assert head["number"] == block["number"]
+            assert head["parentHash"] == block["parentHash"]
+            assert head["timestamp"] == block["timestamp"]
+            assert head["transactions"] == block["transactions"][:2]
+            slot = ("eth_getStorageAt", hex_bytes(COUNTER), "0x7")
+            assert here.call(*slot, "latest") == hex_word(2)
+            for known in block["transactions"][:2]:
+                mine = here.call("eth_getTransactionReceipt", known)
+                assert mine["gasUsed"] == it.call("eth_getTransactionReceipt", known)["gasUsed"]
+        with pytest.raises(ForkError, match="no block has the transaction"):
+            fork_of(there, Mining.MANUAL, transaction=b"\x01" * 32)

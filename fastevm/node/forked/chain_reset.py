@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -86,8 +85,3 @@ class ChainReset:
         )
         self.node.begin_anew(config, start.block, start.layer, start.history)
         self.instance = secrets.token_bytes(INSTANCE_SIZE)
-
-
-def clock_offset(start: ChainStart) -> int:
-    """Seconds from the system's clock to that of a chain that goes on from its start."""
-    return start.block.header.timestamp - int(time.time())

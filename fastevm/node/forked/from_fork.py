@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.retention import ChainLimits
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.node.forked.chain_reset import ChainReset, ChainStart, clock_offset
+from fastevm.node.forked.chain_reset import ChainReset, ChainStart
+from fastevm.node.forked.fork_history import open_source
 from fastevm.node.forked.options import ForkOptions
+from fastevm.node.forked.replayed_block import append_replayed, block_of
 from fastevm.node.forked.start import forked_chain
 from fastevm.node.from_genesis import dev_start
 from fastevm.node.node import Mining, Node
@@ -39,11 +42,18 @@ def forked_node(
     def start(options: ForkOptions) -> ChainStart:
         return forked_chain(options, funded, chain_id=chain_id, **pace)
 
+    replayed = None
+    if options.transaction is not None:
+        with open_source(options) as newest:
+            replayed = block_of(newest, options.transaction)
+        options = replace(options, block=replayed[0].header.parent_hash, transaction=None)
     begin = start(options)
     chain = Chain(begin.config, begin.block, begin.layer, limits=limits, partial=True)
     chain.archive = Archive(ScratchBlocks())
+    if replayed is not None:
+        append_replayed(chain, *replayed)
     node = Node(chain, accounts=funded, mining=mining, fork=begin.history, **more)
-    offset = clock_offset(begin)
+    offset = chain.head.header.timestamp - int(time.time())
     node.producer.clock.offset = offset if timestamp is None else timestamp - int(time.time())
     if mining is Mining.NEVER:
         return node

@@ -1,0 +1,160 @@
+"""Follows a busy node with partial state: `python -m fastevm.bench.follow --upstream anvil`.
+
+A node with the market of `bench/remote` gets transactions and makes a block a second. A follower
+in a process of its own starts with nothing, executes every block on state that it fetches, and
+answers eth_simulateV1 on ``pending`` meanwhile. Reported are blocks, how many did not match, what
+was fetched, and the latency of simulations.
+"""
+
+import argparse
+import itertools
+import json
+import sys
+import threading
+import time
+from typing import Any
+
+from fastevm.bench.node.content import signed
+from fastevm.bench.node.launch import NodeProcess, fastevm_node, wait_for
+from fastevm.bench.programs.loops import transfer
+from fastevm.bench.remote import market
+from fastevm.bench.remote.market_nodes import Upstream, start_anvil, start_own
+from fastevm.wire.client.messages import RpcRefusal
+
+BLOCK_SECONDS = 1.0
+FIRST_BLOCKS = 3  # anvil repeats the base fee of its genesis once
+SIMULATION_PAUSE = 0.02
+CATCH_UP_SECONDS = 20.0
+COUNTERS = (
+    "fork_mismatches_total", "fork_unverified_blocks_total", "fork_wrong_values_total",
+    "fork_bases_total", "fork_requests", "fork_round_trips", "fork_accounts", "fork_slots",
+    "fork_bytes", "fork_seconds_waited", "upstream_blocks_total", "upstream_invalid_blocks_total",
+)  # fmt: skip
+
+
+class Load:
+    """Sends transactions of all holders in turn, and lets a block be made each second."""
+
+    def __init__(self, upstream: Upstream, rate: int) -> None:
+        self.upstream, self.rate = upstream, rate
+        self.sent = self.refused = 0
+        self._nonces = [0] * market.HOLDERS
+        self._numbers = itertools.count()
+
+    def run(self, seconds: float) -> None:
+        """Load the upstream for so long."""
+        until = time.monotonic() + seconds
+        with self.upstream.node.client() as client:
+            while (started := time.monotonic()) < until:
+                calls = [
+                    ("eth_sendRawTransaction", ["0x" + self._next().hex()])
+                    for _ in range(int(self.rate * BLOCK_SECONDS))
+                ]
+                answers = client.batch(calls)
+                self.refused += sum(isinstance(one, RpcRefusal) for one in answers)
+                self.sent += len(answers)
+                client.call("evm_mine")
+                time.sleep(max(0.0, started + BLOCK_SECONDS - time.monotonic()))
+
+    def _next(self) -> bytes:
+        number = next(self._numbers)
+        holder = number % market.HOLDERS
+        nonce, self._nonces[holder] = self._nonces[holder], self._nonces[holder] + 1
+        if number % market.SWAPS_EACH == 0:
+            to, gas = market.ROUTER_PLACE, market.SWAP_GAS
+            data = market.swap_data(10**15 + number)
+        else:
+            to, gas = market.TOKEN_PLACES[number % market.WIDELY_HELD], market.TRANSFER_GAS
+            other = market.holders()[(number * 7 + 1) % market.HOLDERS]
+            data = transfer(other.address, 10**12 + number)
+        key = market.holders()[holder].key
+        return bytes(signed(key, nonce, to=to, data=data, gas_limit=gas).raw)
+
+
+class Simulations:
+    """Bundles on ``pending`` of the follower, one after the other, with the seconds of each."""
+
+    def __init__(self, follower: NodeProcess) -> None:
+        self.follower = follower
+        self.seconds: list[float] = []
+        self.failed = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Simulations":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with self.follower.client() as client:
+            for number in itertools.count():
+                payload = {"blockStateCalls": [{"calls": market.bundle(number)}]}
+                started = time.perf_counter()
+                try:
+                    block = client.call("eth_simulateV1", payload, "pending")[0]
+                    self.failed += any(call["status"] != "0x1" for call in block["calls"])
+                except RpcRefusal:
+                    self.failed += 1
+                self.seconds.append(time.perf_counter() - started)
+                if self._stop.wait(SIMULATION_PAUSE):
+                    return
+
+
+def measured(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
+    """What following the upstream for so long gave."""
+    load = Load(upstream, rate)
+    upstream.ask("anvil_mine", hex(FIRST_BLOCKS))
+    options = ("--fork-url", upstream.url, "--follow", "--poll-interval", "50")
+    with fastevm_node(*options) as follower:
+        first = int(follower.ask("eth_blockNumber"), 16)
+        with Simulations(follower) as simulations:
+            load.run(seconds)
+            head = upstream.ask("eth_getBlockByNumber", "latest", False)["hash"]
+
+            def caught_up() -> bool:
+                found = follower.ask("eth_getBlockByNumber", "latest", False)
+                return bool(found["hash"] == head)
+
+            wait_for(caught_up, CATCH_UP_SECONDS, "the follower did not catch up")
+        metrics = follower.metrics()
+        blocks = int(follower.ask("eth_blockNumber"), 16) - first
+        memory = follower.memory()
+    warm = sorted(simulations.seconds[len(simulations.seconds) // 10 :])
+    return {
+        "upstream": upstream.name,
+        "seconds": seconds,
+        "transactions": load.sent,
+        "refused": load.refused,
+        "blocks": blocks,
+        "memory_megabytes": memory >> 20,
+        "simulations": len(simulations.seconds),
+        "simulations_failed": simulations.failed,
+        "first_simulation_ms": round(simulations.seconds[0] * 1000, 2),
+        **{
+            f"simulation_ms_p{percent}": round(warm[len(warm) * percent // 100] * 1000, 2)
+            for percent in (50, 90, 99)
+        },
+        **{name: metrics.get(name, 0) for name in COUNTERS},
+    }
+
+
+def main() -> int:
+    """Measure; 1 when a block did not match."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--upstream", choices=("anvil", "own"), default="own")
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--rate", type=int, default=50, help="transactions a second (%(default)s)")
+    arguments = parser.parse_args()
+    start = start_anvil if arguments.upstream == "anvil" else start_own
+    with start() as upstream:
+        found = measured(upstream, arguments.seconds, arguments.rate)
+    print(json.dumps(found, indent=1))
+    return int(found["fork_mismatches_total"] > 0 or found["upstream_invalid_blocks_total"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
