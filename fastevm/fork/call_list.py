@@ -11,11 +11,15 @@ MAX_SHOWN: Final = 200  # characters of the parameters
 
 @dataclass(frozen=True, slots=True)
 class RpcCall:
-    """A call; an ``optional`` one may be refused, and is left out when a batch as such is."""
+    """A call; an ``optional`` one may be refused, and is left out when a batch as such is.
+
+    ``exists``: what it asks for was seen, so that null is the answer of a machine that lags.
+    """
 
     method: str
     params: Sequence[Any] = ()
     optional: bool = False
+    exists: bool = False
 
     def __str__(self) -> str:
         return f"{self.method}({', '.join(map(str, self.params))[:MAX_SHOWN]})"

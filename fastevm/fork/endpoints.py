@@ -34,7 +34,7 @@ DEFAULT_BATCH_SIZE: Final = 250  # calls in one body
 MAX_BACKOFF: Final = 30.0
 TIMEOUTS_IN_ALL: Final = 4  # timeouts of one request that all retries together may take
 MAX_IN_FLIGHT: Final = 16  # requests side by side
-BLOCK_RETRIES: Final = 2  # of calls about a block or a state that one of many machines lacks
+BLOCK_RETRIES: Final = 3  # of calls about a block or a state that one of many machines lacks
 BLOCK_RETRY_SECONDS: Final = 0.2
 MAX_HEDGED_SHARE: Final = 0.1  # of all requests
 TICK_SECONDS: Final = 0.2  # between two looks at the progress
@@ -272,6 +272,8 @@ class Endpoints:
         """Whether another machine of the endpoint may know the block that this one does not."""
         if call.optional or part.attempt >= min(BLOCK_RETRIES, self.options.retries):
             return False
+        if answer is None and call.exists:
+            return True
         return means_no_block(answer) or (part.attempt == 0 and means_no_state(answer))
 
     def _limited(

@@ -51,10 +51,16 @@ class StateTrip:
         return self.block.by_number if by_number else self.block.by_hash
 
     def add(
-        self, method: str, params: Sequence[Any], handler: Handler, *, optional: bool = False
+        self,
+        method: str,
+        params: Sequence[Any],
+        handler: Handler,
+        *,
+        optional: bool = False,
+        exists: bool = False,
     ) -> None:
         """Add a call; ``handler`` is given its result, or the refusal too if ``optional``."""
-        self.calls.append(RpcCall(method, params, optional))
+        self.calls.append(RpcCall(method, params, optional, exists))
         self._handlers.append(handler)
 
     def read_block_hash(self, number: int) -> None:
@@ -65,7 +71,7 @@ class StateTrip:
                 raise BadValue(f"no block {number}")
             self.collector.block_hash(number, bytes_of(answer.get("hash"), "hash", 32))
 
-        self.add("eth_getBlockByNumber", (quantity(number), False), take)
+        self.add("eth_getBlockByNumber", (quantity(number), False), take, exists=True)
 
     def compare(self, comparison: Callable[[], None]) -> None:
         """Do this when all answers are there."""
@@ -78,6 +84,11 @@ class StateTrip:
         self._checks_canonical = True
 
         def take(answer: Any) -> None:
+            if answer is None:
+                raise ForkError(
+                    f"{self.endpoints.name}: it does not know {self.block}, of which it told:"
+                    " ask again later, or fork from a finalized block"
+                )
             found = answer.get("hash") if isinstance(answer, Mapping) else None
             if found != "0x" + self.block.hash.hex():
                 raise ForkError(
@@ -85,7 +96,8 @@ class StateTrip:
                     "fork from the newest block again, or from a finalized one"
                 )
 
-        self.add("eth_getBlockByNumber", (self.block.by_number, False), take)
+        params = (self.block.by_number, False)
+        self.add("eth_getBlockByNumber", params, take, exists=True)
 
     def send(self, after_part: Callable[[], None] | None = None) -> None:
         """Ask, and give every answer to its handler; ``after_part`` is called in between.

@@ -253,6 +253,16 @@ def test_a_block_that_one_machine_lacks_is_asked_for_again(
     assert asking().ask(BALANCES[:1]) == ["0x7"]
 
 
+def test_null_for_a_block_that_was_seen_is_asked_again(
+    endpoint: FakeEndpoint, asking: Make
+) -> None:
+    answers = iter([None, None, {"hash": "0x"}, None])
+    endpoint.methods["eth_getBlockByNumber"] = lambda *_: next(answers)
+    seen = RpcCall("eth_getBlockByNumber", ("0x1", False), exists=True)
+    assert asking().ask([seen]) == [{"hash": "0x"}]
+    assert asking().ask([RpcCall("eth_getBlockByNumber", ("0x1", False))]) == [None]
+
+
 def test_an_error_of_execution_is_an_answer(endpoint: FakeEndpoint, asking: Make) -> None:
     def reverts(*_: Any) -> str:
         raise RpcError(3, "execution reverted: ERC20: transfer amount exceeded its limit")
