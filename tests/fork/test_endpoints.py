@@ -90,9 +90,6 @@ def opened(url: str, tmp_path: Path, **options: Any) -> RemoteSource:
     return RemoteSource.open(url, chosen.pop("block"), **chosen)
 
 
-NOT_YET = pytest.mark.xfail(reason="the endpoint's words are not understood yet", strict=False)
-
-
 def check_text(error: ForkError, proxy: Proxy) -> None:
     """It names the endpoint and no key."""
     text = str(error)
@@ -100,13 +97,7 @@ def check_text(error: ForkError, proxy: Proxy) -> None:
     assert re.search(r"127\.0\.0\.1:\d+", text), text
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=NOT_YET) if name == "batches of 10 for each" else name
-        for name in SURMOUNTABLE
-    ],
-)
+@pytest.mark.parametrize("name", SURMOUNTABLE)
 def test_everything_is_found(own: Upstream, proxy: Proxy, tmp_path: Path, name: str) -> None:
     proxy.endpoint = SURMOUNTABLE[name]()
     wanted = truth.small() if name.startswith("no batches") else truth.wide()
@@ -140,7 +131,6 @@ def test_nobody_there_is_told(tmp_path: Path) -> None:
     check_text(caught.value, gone)
 
 
-@NOT_YET
 def test_a_wrong_key_is_told(proxy: Proxy, tmp_path: Path) -> None:
     with pytest.raises(ForkError, match="401") as caught:
         opened(proxy.url.replace(KEY, "another-key-of-ours"), tmp_path)

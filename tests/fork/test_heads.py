@@ -107,7 +107,6 @@ def test_caches_of_two_chains_do_not_mix(own: Upstream, proxy: Proxy, tmp_path: 
     assert not found.accounts[TOKEN].code and found.slots[TOKEN, SLOT] == 0
 
 
-@pytest.mark.xfail(reason="a null of a node that lags is taken for a reorganisation", strict=False)
 @pytest.mark.parametrize("every", [2, 3])
 def test_one_of_several_nodes_lags(own: Upstream, proxy: Proxy, tmp_path: Path, every: int) -> None:
     own.ask("anvil_mine", "0x3")
