@@ -1,8 +1,9 @@
 """``EVM``: an in-memory Ethereum machine to call from Python."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import final
+from typing import Any, Self, final
 
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.schedule import ForkSchedule
@@ -60,6 +61,29 @@ class EVM:
         prev_randao: int = 0,
         block_hashes: Sequence[bytes] = (),
     ) -> None: ...
+    @classmethod
+    def fork(
+        cls,
+        url: str | Sequence[str],
+        block: str | int | bytes = "latest",
+        *,
+        tx_index: int | None = None,
+        hardfork: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        cache: bool | Path = True,
+        offline: bool = False,
+        **options: Any,
+    ) -> Self:
+        """A machine on the state that another node holds, fetched as it is read.
+
+        ``url``: of a JSON-RPC endpoint, or of several of one chain. ``block``: whose state, and
+        whose environment; a number, a hash, "latest", "safe", "finalized", or how many below the
+        newest (negative). ``tx_index``: the state in front of that transaction of the block.
+        ``hardfork``: rules for a chain that is not known by its id. ``headers``, ``cache``,
+        ``offline`` and other ``options``: see `fastevm.fork.RemoteSource.open`. What it has cost is
+        in ``state.remote_state.source.counters``. ForkError where the endpoint does not answer.
+        """
+
     @property
     def chain_id(self) -> int: ...
     def set_block(

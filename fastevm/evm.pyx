@@ -44,6 +44,7 @@ from fastevm.state.world cimport (
 )
 
 from collections.abc import Mapping
+from importlib import import_module
 
 from fastevm.errors import FastevmError
 from fastevm.execution.senders import recover_senders
@@ -215,6 +216,18 @@ cdef class EVM:
         self.schedule = schedule
         self.state = EMPTY if state is None else state
         self.layers = []
+
+    @classmethod
+    def fork(
+        cls, url: object, block: object = "latest", *, tx_index: object = None,
+        hardfork: object = None, **options: object,
+    ) -> EVM:
+        """A machine on the state that another node holds, fetched as it is read. See the stub."""
+        # The floor of the network lies above this one.
+        fork = import_module("fastevm.fork")
+        return fork.forked_evm(
+            cls, url, block, tx_index=tx_index, hardfork=hardfork, **options
+        )
 
     cdef int check_idle(self) except -1:
         """RuntimeError while code runs: nothing may change under it."""

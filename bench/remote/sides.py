@@ -217,7 +217,7 @@ class Local(Fastevm):
 def fork(url: str, block: int, cache: Path | bool) -> EVM:
     """A machine on the state after a block."""
     source = RemoteSource.open(url, block, cache=cache, progress=False)
-    state = Layer.remote(source)  # type: ignore[arg-type]
+    state = Layer.remote(source)
     return EVM("prague", state=state, chain_id=source.chain_id)
 
 

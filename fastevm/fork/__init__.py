@@ -1,8 +1,20 @@
 """The state of a chain that another node holds: fetched in few round trips, kept on disk."""
 
 from fastevm.fork.counters import ForkCounters
+from fastevm.fork.forked_evm import forked_evm
 from fastevm.fork.masking import masked
+from fastevm.fork.remote_block import RemoteBlock
 from fastevm.fork.remote_source import RemoteSource
+from fastevm.fork.replay import Replay, replay
 from fastevm.fork.rules import rules_of
 
-__all__ = ["ForkCounters", "RemoteSource", "masked", "rules_of"]
+__all__ = [
+    "ForkCounters",
+    "RemoteBlock",
+    "RemoteSource",
+    "Replay",
+    "forked_evm",
+    "masked",
+    "replay",
+    "rules_of",
+]

@@ -64,9 +64,12 @@ class Found:
 class StateSource(Protocol):
     """Reads the state of one block from wherever it is held; safe to use from several threads."""
 
-    chain_id: int
-    block_number: int
-    block_hash: bytes
+    @property
+    def chain_id(self) -> int: ...
+    @property
+    def block_number(self) -> int: ...
+    @property
+    def block_hash(self) -> bytes: ...
 
     def fetch(self, wanted: Wanted) -> Found:
         """All wanted values, in as few round trips as the endpoint allows.

@@ -3,24 +3,29 @@
 import os
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, Generic, TypeVar
 
+from fastevm.errors import FastevmError
 from fastevm.simulate.batch.base_block import BaseBlock
 from fastevm.simulate.batch.columns import Columns, columns_of
 from fastevm.simulate.batch.results import BundleResult, Results
 from fastevm.simulate.batch.shipping import Shipment, run_shipped
 from fastevm.simulate.values import DEFAULT_GAS_CAP, DEFAULT_TIMEOUT, SimulateOptions
 from fastevm.simulate.views import as_view, spacing_of
-from fastevm.state.source import Wanted
+from fastevm.state.source import Wanted, call_object
+from fastevm.wire.simulate_values import payload_from
 
 FIRST_CHUNK: Final = 16  # bundles; later chunks are as large as fits the time of one
 LARGEST_CHUNK: Final = 1024
 CHUNK_SECONDS: Final = 0.005
 CHUNKS_PER_WORKER: Final = 4  # submitted ahead, so that no worker waits for the consumer
 REMOTE_CHUNK: Final = 256
+LOOKED_AHEAD: Final = 256  # bundles of a window in which calls for the source are looked for
+ASKED_AHEAD: Final = 32  # calls that the source gets
 WINDOW_CHUNKS: Final = 256  # that share their fetches of a remote state: 4,096 bundles
 
 Progress = Callable[[int, int | None], None]
@@ -165,6 +170,24 @@ def on_executor(
     yield from flow(submit, slicer, count, workers * CHUNKS_PER_WORKER, ordered, answered)
 
 
+def asked_ahead(chunks: list[tuple[int, list[Any]]]) -> list[Mapping[str, Any]]:
+    """A call of each kind in the first bundles, for the source of a remote state.
+
+    A kind: the same recipient and function. What one call of it reads, the others read as well, or
+    the next of its kind in another account.
+    """
+    found: dict[tuple[bytes | None, bytes], Mapping[str, Any]] = {}
+    payloads = (payload for _, some in chunks for payload in some)
+    for payload in islice(payloads, LOOKED_AHEAD):
+        with suppress(FastevmError, ValueError, TypeError, OverflowError):  # refused when it runs
+            calls = (call for block in payload_from(payload).blocks for call in block.calls)
+            for call in calls:
+                kind = (call.to, call.data[:4])
+                if kind not in found and len(found) < ASKED_AHEAD:
+                    found[kind] = call_object(call.sender, call.to, call.data, call.value)
+    return list(found.values())
+
+
 def over_remote(
     base_block: BaseBlock, slicer: Slicer, count: Count, threads: int, executor: Executor | None
 ) -> Generator[Results, None, None]:
@@ -179,7 +202,7 @@ def over_remote(
     try:
         while window := list(islice(iter(slicer.take, None), WINDOW_CHUNKS)):
             done: dict[int, Results] = {}
-            waiting = window
+            waiting, ahead = window, asked_ahead(window)
             while waiting:
                 shipment = None if executor is None else Shipment(base_block)
                 futures = [
@@ -188,7 +211,7 @@ def over_remote(
                     else pool.submit(run_shipped, shipment.key, shipment.data, *chunk)
                     for chunk in waiting
                 ]
-                missed = Wanted()
+                missed, ahead = Wanted(calls=ahead), []
                 for (first, _), future in zip(waiting, futures, strict=True):
                     found = future.result()
                     if isinstance(found, Results):

@@ -1,0 +1,57 @@
+"""An EVM on a remote state: after a block, or in front of one of its transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from fastevm.evm import EVM
+from fastevm.execution.fees import blob_base_fee
+from fastevm.fork.block_choice import BlockLike
+from fastevm.fork.remote_block import RemoteBlock
+from fastevm.fork.remote_source import RemoteSource
+from fastevm.fork.rules import rules_of
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+from fastevm.types import Header
+from fastevm.wire.blocks import header_from_json
+
+Machine = TypeVar("Machine", bound=EVM)
+
+
+def forked_evm(
+    kind: type[Machine],
+    url: str | Sequence[str],
+    block: BlockLike = "latest",
+    *,
+    tx_index: int | None = None,
+    hardfork: str | None = None,
+    **options: Any,
+) -> Machine:
+    """See ``EVM.fork``; ``kind``: the class of the machine."""
+    source = RemoteSource.open(url, block, **options)
+    config = rules_of(source, hardfork)
+    header = header_from_json(source.header)
+    schedule = config.activations.at(header.number, header.timestamp, after_merge=None)
+    if tx_index is None:
+        layer = Layer.remote(source)
+    else:
+        layer = RemoteBlock(source, config, source.block_hash).state_before(tx_index)
+    return kind(schedule, state=layer, **environment_of_header(header, schedule, config.chain_id))
+
+
+def environment_of_header(header: Header, schedule: ForkSchedule, chain_id: int) -> dict[str, Any]:
+    """What code sees of a block, as `EVM` takes it."""
+    environment: dict[str, Any] = {
+        "chain_id": chain_id,
+        "number": header.number,
+        "timestamp": header.timestamp,
+        "gas_limit": header.gas_limit,
+        "coinbase": header.coinbase,
+        "base_fee": header.base_fee_per_gas or 0,
+        "difficulty": header.difficulty,
+        "prev_randao": int.from_bytes(header.mix_hash, "big"),
+    }
+    if schedule.parameters["has_blobs"]:
+        environment["blob_base_fee"] = blob_base_fee(header.excess_blob_gas or 0, schedule)
+    return environment

@@ -1,0 +1,90 @@
+"""A block of a remote chain, to be executed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastevm.chain.config import ChainConfig
+from fastevm.errors import ForkError
+from fastevm.execution.block import BlockBuilder
+from fastevm.execution.transaction import Transaction
+from fastevm.fork.remote_source import RemoteSource
+from fastevm.state.layer import Layer
+from fastevm.state.remote import RemoteState, settled
+from fastevm.state.source import Found, Wanted
+from fastevm.wire.blocks import header_from_json
+from fastevm.wire.text.members import read_bytes
+from fastevm.wire.transactions import transaction_from_json
+
+
+class RemoteBlock:
+    """A block of a remote chain, to be executed here.
+
+    ``layer``: the state in front of it; what its transactions read is known there if the endpoint
+    traces blocks. ForkError for a block that the endpoint does not have.
+    """
+
+    def __init__(self, source: RemoteSource, config: ChainConfig, block: int | bytes) -> None:
+        found = source.block_with_transactions(block)
+        if found is None:
+            raise ForkError(f"{source.endpoint}: there is no block {_named(block)}")
+        self.source, self.config, self.found = source, config, found
+        self.header = header_from_json(found)
+        self.hash = read_bytes(found.get("hash"), "hash", 32)
+        if self.header.number == 0:
+            raise ForkError("the first block of a chain has no transactions to stand in front of")
+        self.transactions = tuple(transaction_from_json(one) for one in found["transactions"])
+        self.schedule = config.activations.at(
+            self.header.number, self.header.timestamp, after_merge=None
+        )
+        remote = RemoteState(source.at(self.header.parent_hash))
+        remote.fetch(reads_of(source.prestates(self.hash) or (), self.transactions))
+        self.layer = Layer.remote(remote)
+
+    def builder(self, layer: Layer | None = None) -> BlockBuilder:
+        """The block in the making, on its own state or a layer above that."""
+        return BlockBuilder(
+            self.layer if layer is None else layer,
+            self.header,
+            self.schedule,
+            chain_id=self.config.chain_id,
+            deposit_contract=self.config.deposit_contract,
+            withdrawals=None,
+        )
+
+    def state_before(self, index: int) -> Layer:
+        """The state in front of transaction ``index``; the number of them is allowed too."""
+        if not 0 <= index <= len(self.transactions):
+            raise ForkError(
+                f"block {self.header.number} has {len(self.transactions)} transactions: "
+                f"there is no number {index}"
+            )
+        before: Sequence[Transaction] = self.transactions[:index]
+
+        def run() -> Layer:
+            builder = self.builder()
+            builder.begin()
+            builder.add_all(before)
+            return builder.snapshot()
+
+        return settled(self.layer, run)
+
+
+def reads_of(prestates: Sequence[Found], transactions: Sequence[Transaction]) -> Wanted:
+    """What the transactions of a block read in front of it.
+
+    The values of a prestate are those in front of its transaction, and it may leave out what was
+    empty: so they say what to ask for, and no more.
+    """
+    wanted = Wanted()
+    for one in transactions:
+        wanted.accounts.update(address for address in (one.sender, one.to) if address is not None)
+    for found in prestates:
+        wanted.accounts |= found.accounts.keys()
+        wanted.slots |= found.slots.keys()
+    return wanted
+
+
+def _named(block: int | bytes | Mapping[str, Any]) -> str:
+    return "0x" + block.hex() if isinstance(block, bytes) else str(block)

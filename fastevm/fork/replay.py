@@ -1,0 +1,129 @@
+"""A transaction of a remote chain run again: what it did, and whether the chain says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from fastevm.errors import ForkError
+from fastevm.fork.remote_block import RemoteBlock
+from fastevm.fork.remote_source import RemoteSource
+from fastevm.fork.rules import rules_of
+from fastevm.simulate.values import StateView
+from fastevm.state.remote import settled
+from fastevm.tracing import TraceRequest, trace_transaction
+from fastevm.types import Log, Receipt
+from fastevm.wire.client.messages import RpcRefusal
+from fastevm.wire.text.members import read_bytes, read_number
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a transaction did here.
+
+    In the JSON form of debug_traceTransaction: ``trace``, its tree of calls, and
+    ``state_difference``, ``pre`` and ``post`` of what it changed. ``differences``: where the
+    chain's receipt says something else, in words.
+    """
+
+    transaction_hash: bytes
+    block_number: int
+    index: int
+    receipt: Receipt
+    trace: Mapping[str, Any]
+    state_difference: Mapping[str, Any]
+    differences: tuple[str, ...]
+
+    @property
+    def matches(self) -> bool:
+        """Whether status, gas and logs are the chain's."""
+        return not self.differences
+
+
+def replay(
+    url: str | Sequence[str],
+    transaction_hash: bytes | str,
+    *,
+    hardfork: str | None = None,
+    **options: Any,
+) -> Replay:
+    """Run a transaction of a remote chain again, after those before it in its block.
+
+    ``options``: see `RemoteSource.open`. ForkError for a transaction that the endpoint does not
+    know, or that waits; InvalidBlock when the block does not execute here.
+    """
+    name = transaction_hash if isinstance(transaction_hash, str) else "0x" + transaction_hash.hex()
+    with RemoteSource.open(url, "latest", **options) as source:
+        receipt = source.batch([("eth_getTransactionReceipt", (name,))])[0]
+        if isinstance(receipt, RpcRefusal):
+            raise ForkError(f"{source.endpoint}: {receipt}")
+        if receipt is None:
+            raise ForkError(f"{source.endpoint}: there is no mined transaction {name}")
+        block_hash = read_bytes(receipt.get("blockHash"), "blockHash", 32)
+        block = RemoteBlock(source, rules_of(source, hardfork), block_hash)
+        return replay_in(block, read_number(receipt["transactionIndex"], "index"), receipt)
+
+
+def replay_in(block: RemoteBlock, index: int, expected: Mapping[str, Any]) -> Replay:
+    """Replay a transaction of a block; ``expected``: its receipt's JSON object."""
+    transactions = block.transactions[: index + 1]
+
+    def run() -> Receipt:
+        builder = block.builder()
+        builder.begin()
+        builder.add_all(transactions)
+        return builder.receipts[index]
+
+    receipt = settled(block.layer, run)
+    view = StateView(
+        header=block.header,
+        block_hash=block.hash,
+        layer=block.layer,
+        ancestors=(block.header.parent_hash,),
+        schedule=block.schedule,
+        config=block.config,
+    )
+
+    def traced(tracer: str, **config: Any) -> Any:
+        request = TraceRequest(tracer=tracer, config=config or None)
+        found = trace_transaction(view, transactions, index, request)
+        return msgspec.json.decode(found) if isinstance(found, msgspec.Raw) else found
+
+    return Replay(
+        transaction_hash=transactions[index].hash,
+        block_number=block.header.number,
+        index=index,
+        receipt=receipt,
+        trace=traced("callTracer", withLog=True),
+        state_difference=traced("prestateTracer", diffMode=True),
+        differences=tuple(differences(receipt, expected)),
+    )
+
+
+def differences(receipt: Receipt, expected: Mapping[str, Any]) -> list[str]:
+    """Where a receipt of here and one of the chain differ, in words: status, gas, logs."""
+    found = []
+    status = None if expected.get("status") is None else read_number(expected["status"], "status")
+    if status != receipt.status:
+        found.append(f"status: {receipt.status} here, {status} on the chain")
+    gas_used = read_number(expected.get("gasUsed"), "gasUsed")
+    if gas_used != receipt.gas_used:
+        found.append(f"gas used: {receipt.gas_used} here, {gas_used} on the chain")
+    logs = [_log(one) for one in expected.get("logs") or ()]
+    if len(logs) != len(receipt.logs):
+        found.append(f"logs: {len(receipt.logs)} here, {len(logs)} on the chain")
+    for index, (own, other) in enumerate(zip(receipt.logs, logs, strict=False)):
+        if own != other:
+            found.append(f"log {index}: {own} here, {other} on the chain")
+    return found
+
+
+def _log(found: Mapping[str, Any]) -> Log:
+    return Log(
+        read_bytes(found.get("address"), "address", 20),
+        tuple(read_bytes(topic, "topics", 32) for topic in found.get("topics") or ()),
+        read_bytes(found.get("data"), "data"),
+    )
