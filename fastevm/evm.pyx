@@ -453,11 +453,7 @@ cdef class EVM:
         """Run a message over a remote state until the run guesses nothing."""
         cdef RemoteState remote = self.layer.remote_state
         cdef uint64_t before
-        cdef tuple calls = (
-            call_object(
-                message.sender.b[:20], message.recipient.b[:20], data, word_to_int(&message.value)
-            ),
-        )
+        cdef bint is_first = True
         while True:
             before = misses_of_thread()
             try:
@@ -468,8 +464,10 @@ cdef class EVM:
             else:
                 if misses_of_thread() == before:
                     return result
-            remote.fetch_missing(calls)
-            calls = ()
+            remote.fetch_missing((call_object(
+                message.sender.b[:20], message.recipient.b[:20], data, word_to_int(&message.value)
+            ),) if is_first else ())
+            is_first = False
 
     cdef ExecutionResult run(self, const Message* message, object gas_price):
         """Run a message in a transaction of its own that is never ended."""

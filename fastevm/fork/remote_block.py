@@ -13,6 +13,7 @@ from fastevm.fork.remote_source import RemoteSource
 from fastevm.state.layer import Layer
 from fastevm.state.remote import RemoteState, settled
 from fastevm.state.source import Found, Wanted
+from fastevm.types import Receipt
 from fastevm.wire.blocks import header_from_json
 from fastevm.wire.text.members import read_bytes
 from fastevm.wire.transactions import transaction_from_json
@@ -52,6 +53,17 @@ class RemoteBlock:
             deposit_contract=self.config.deposit_contract,
             withdrawals=None,
         )
+
+    def receipts(self) -> tuple[Receipt, ...]:
+        """What all its transactions give when they are executed here, in their order."""
+
+        def run() -> tuple[Receipt, ...]:
+            builder = self.builder()
+            builder.begin()
+            builder.add_all(self.transactions)
+            return builder.receipts
+
+        return settled(self.layer, run)
 
     def state_before(self, index: int) -> Layer:
         """The state in front of transaction ``index``; the number of them is allowed too."""

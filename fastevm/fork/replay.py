@@ -75,7 +75,7 @@ def replay_in(block: RemoteBlock, index: int, expected: Mapping[str, Any]) -> Re
         builder = block.builder()
         builder.begin()
         builder.add_all(transactions)
-        return builder.receipts[index]
+        return builder.receipt(index)
 
     receipt = settled(block.layer, run)
     view = StateView(

@@ -8,7 +8,7 @@ from fastevm import EVM
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.errors import ForkError
-from fastevm.fork import RemoteSource, replay
+from fastevm.fork import RemoteBlock, RemoteSource, replay, rules_of
 from fastevm.fork.replay import differences
 from fastevm.types import Receipt
 
@@ -86,6 +86,20 @@ def test_a_replay_gives_what_the_chain_says(either: Upstream, index: int) -> Non
             {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}},
         ))  # fmt: skip
     assert found.state_difference["post"].keys() == said["post"].keys()
+
+
+def test_a_block_gives_the_receipts_of_the_chain(either: Upstream) -> None:
+    assert either.busy is not None
+    with RemoteSource.open(either.url, cache=False) as source:
+        block = RemoteBlock(source, rules_of(source), either.busy.number)
+        receipts = block.receipts()
+        said = source.receipts(block.found)
+    assert len(receipts) == len(said) == len(either.busy.transactions)
+    for own, other in zip(receipts, said, strict=True):
+        assert differences(own, other) == []
+    remote = block.layer.remote_state
+    assert remote is not None
+    assert remote.rounds <= 5
 
 
 def test_a_replay_tells_what_differs() -> None:
