@@ -191,6 +191,7 @@ cdef class ChainExecutor(Chain):
             return 0
         self.last_header = self.last_hash = self.last_ancestors = None
         self.read_fields(header)
+        exactly(block_hash, sizeof(Hash), "block_hash")
         self.read_hashes(b"".join((block_hash, *ancestors)))
         if type(header) is Header and type(block_hash) is bytes and type(ancestors) is tuple:
             self.last_header, self.last_hash = header, block_hash
@@ -206,18 +207,20 @@ cdef class ChainExecutor(Chain):
         self.base.gas_used = header.gas_used
         self.base.blob_gas_used = header.blob_gas_used or 0
         self.base.excess_blob_gas = header.excess_blob_gas or 0
+        cdef bytes extra_data = header.extra_data
         self.base.extra_data_size = 0
-        if 0 < len(header.extra_data) <= FEE_PARAMETERS_SIZE:
-            self.base.extra_data_size = <uint32_t>len(header.extra_data)
+        if 0 < len(extra_data) <= FEE_PARAMETERS_SIZE:
+            self.base.extra_data_size = <uint32_t>len(extra_data)
             memcpy(
-                self.base.extra_data, PyBytes_AS_STRING(header.extra_data),
-                self.base.extra_data_size,
+                self.base.extra_data, PyBytes_AS_STRING(extra_data), self.base.extra_data_size
             )
         return 0
 
     cdef int read_hashes(self, bytes known) except -1:
         """Put the hashes of known blocks behind room for those of the blocks to come."""
         cdef size_t size = PyBytes_GET_SIZE(known)
+        if size % sizeof(Hash) != 0:
+            raise ValueError("ancestors: each must have 32 bytes")
         PyMem_RawFree(self.hash_memory)
         self.hash_memory = <Hash*>PyMem_RawMalloc(MOST_BLOCKS * sizeof(Hash) + size)
         if self.hash_memory == NULL:

@@ -178,3 +178,25 @@ def test_changes_are_told_against_the_state_before_the_call() -> None:
         text = simulate_text(view, Plan.of(payload_from(payload)), OPTIONS, FORM)
         for block in json.loads(text)[1:]:
             assert [set(call["stateDiff"]) for call in block["calls"]] == [{A}, {A}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"block_hash": bytes(20)}, "block_hash: expected 32 bytes, found 20"),
+        ({"block_hash": b""}, "block_hash: expected 32 bytes, found 0"),
+        ({"block_hash": bytearray(32)}, "block_hash: expected 32 bytes, found bytearray"),
+        ({"ancestors": (bytes(32), bytes(20))}, "ancestors: each must have 32 bytes"),
+        ({"ancestors": (b"\x01",)}, "ancestors: each must have 32 bytes"),
+    ],
+)
+def test_hashes_of_another_size_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        simulate(replace(VIEW, **changes), [{"to": B}])
+
+
+@pytest.mark.parametrize("extra_data", [9, "a", bytearray(8), None])
+def test_extra_data_that_is_no_bytes_is_refused(extra_data: Any) -> None:
+    view = replace(VIEW, header=replace(VIEW.header, extra_data=extra_data))
+    with pytest.raises(TypeError):
+        simulate(view, [{"to": B}])
