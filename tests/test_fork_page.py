@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import pytest
 
-from fastevm import EVM
 from fastevm.bench.node.launch import NodeProcess
 
 from .shared_data import ROOT
@@ -28,8 +27,6 @@ PROGRAMS = [text for kind, text in BLOCKS if kind == "python"]
 FASTEVM = [sys.executable, "-m", "fastevm"]
 LIMIT = 30.0  # seconds
 OUTPUTS = ("ether", "1000 bundles succeeded")
-
-pytestmark = pytest.mark.skipif(not hasattr(EVM, "fork"), reason="EVM.fork is not here yet")
 
 
 class Pair(NamedTuple):
@@ -70,7 +67,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         upstream.stop()
 
 
-@pytest.mark.parametrize(("program", "words"), zip(PROGRAMS, OUTPUTS, strict=True))
+@pytest.mark.parametrize(("program", "words"), list(zip(PROGRAMS, OUTPUTS, strict=True)))
 def test_the_programs_run(pair: Pair, program: str, words: str) -> None:
     assert words in pair.run([sys.executable, "-c", pair.here(program)])
 

@@ -25,6 +25,7 @@ BUSY_TRANSACTIONS: Final = 200
 LAST_BLOCKS: Final = 3  # behind the busy one
 ANVIL_OPTIONS: Final = ("--silent", "--no-mining", "--order", "fifo", "--hardfork", "prague")
 MAX_BATCH: Final = 100
+ANSWER_SECONDS: Final = 300.0  # anvil copies its state for each of 500 blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,12 @@ class Upstream:
                 calls.append(("anvil_setNonce", [at, "0x1"]))
             for slot, value in slots.items():
                 calls.append(("anvil_setStorageAt", [at, shown(word(slot)), shown(word(value))]))
-        with self.node.client() as client:
+        with JsonRpcClient(self.url, timeout=ANSWER_SECONDS) as client:
             send(client, calls)
 
     def make_blocks(self, empty: int = EMPTY_BLOCKS, transactions: int = BUSY_TRANSACTIONS) -> Busy:
         """Empty blocks, one full of transactions, and a few more."""
-        with self.node.client() as client:
+        with JsonRpcClient(self.url, timeout=ANSWER_SECONDS) as client:
             for at in range(0, empty, MINED_AT_ONCE):
                 client.call("anvil_mine", hex(min(MINED_AT_ONCE, empty - at)))
             if not self.holds_market:

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from fastevm import EVM, Layer, simulate_many
+from fastevm import EVM, simulate_many
 from fastevm.bench.remote import faulty_endpoints as faulty
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Proxy
-from fastevm.fork.remote_source import RemoteSource
 
 STANDARD_TRIPS = 3  # of a cold call where only the standard methods are served
 TRACED_TRIPS = 1  # where prestate traces are, once that is known
@@ -46,11 +45,7 @@ def proxy(either: Upstream) -> Iterator[Proxy]:
 
 def forked(proxy: Proxy, upstream: Upstream, **options: Any) -> EVM:
     chosen: dict[str, Any] = {"block": upstream.head, "cache": False, "progress": False, **options}
-    source = RemoteSource.open(proxy.url, chosen.pop("block"), **chosen)
-    machine = EVM("prague", state=Layer.remote(source), chain_id=source.chain_id)
-    timestamp = int(source.header["timestamp"], 16)  # else a pair counts the time since its swap
-    machine.set_block(number=source.block_number, timestamp=timestamp)
-    return machine
+    return EVM.fork(proxy.url, **chosen)
 
 
 def call(machine: EVM, message: dict[str, str]) -> bytes:
@@ -102,7 +97,6 @@ def test_one_round_trip_where_traces_are_served(
     assert proxy.count_anew().round_trips <= TRACED_TRIPS
 
 
-@pytest.mark.xfail(reason="bundles do not say ahead what they call", strict=False)
 @pytest.mark.parametrize("served", ["everything", "lists only"])
 def test_a_thousand_bundles_share_their_round_trips(
     either: Upstream, proxy: Proxy, served: str
@@ -154,6 +148,7 @@ def test_local_changes_never_reach_another_fork(
         market.TOKEN_PLACES[1],
         market.transfer(market.holders()[4].address, 5),
         sender=holder.address,
+        gas_price=10**10,
     )
     assert result.success
     assert int.from_bytes(call(first, message), "big") == int.from_bytes(before, "big") - 5
@@ -165,7 +160,10 @@ def test_snapshots_go_back(either: Upstream, proxy: Proxy) -> None:
     before = call(machine, CALLS["swap"])
     with machine.snapshot():
         machine.transact(
-            market.ROUTER_PLACE, market.swap_data(), sender=market.holders()[0].address
+            market.ROUTER_PLACE,
+            market.swap_data(),
+            sender=market.holders()[0].address,
+            gas_price=10**10,
         )
         assert call(machine, CALLS["swap"]) != before
     assert call(machine, CALLS["swap"]) == before
