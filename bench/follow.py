@@ -44,6 +44,8 @@ class Load:
     def run(self, seconds: float) -> None:
         """Load the upstream for so long."""
         until = time.monotonic() + seconds
+        head = self.upstream.ask("eth_getBlockByNumber", "latest", False)
+        times = itertools.count(int(head["timestamp"], 16) + 1)  # anvil may repeat one
         with self.upstream.node.client() as client:
             while (started := time.monotonic()) < until:
                 calls = [
@@ -53,7 +55,7 @@ class Load:
                 answers = client.batch(calls)
                 self.refused += sum(isinstance(one, RpcRefusal) for one in answers)
                 self.sent += len(answers)
-                client.call("evm_mine")
+                client.call("evm_mine", {"timestamp": next(times)})
                 time.sleep(max(0.0, started + BLOCK_SECONDS - time.monotonic()))
 
     def _next(self) -> bytes:
