@@ -102,9 +102,7 @@ class Node:
         fork: ForkHistory | None = None,
     ) -> None:
         """``directory``: claimed for the chain; ``stop`` closes it. OP stacks fix ``coinbase``.
-
-        ``fork``: whose chain this one was forked from.
-        """
+        ``fork``: whose chain this one was forked from."""
         self.chain, self.accounts, self.mining = chain, tuple(accounts), mining
         self.fee_cap, self.trusted_setup, self.fork = fee_cap, trusted_setup, fork
         self.metrics_registry = metrics = MetricsRegistry()

@@ -190,6 +190,6 @@ def follow_upstream(node: Node, arguments: argparse.Namespace) -> None:
     """Configure the node to follow the upstream of the options."""
     url = arguments.upstream_url
     if arguments.follow and node.fork is not None:
-        url = node.fork.options.plain_url
+        url = node.fork.options.first_url
     if url:
         node.follow(url, arguments.preconf_url, poll_ms=arguments.poll_interval)

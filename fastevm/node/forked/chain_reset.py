@@ -45,16 +45,16 @@ class Restartable(Protocol):
 class ChainReset:
     """What lets ``node`` begin anew.
 
-    ``forked`` fetches the start of a fork, ``plain`` makes that of a development chain.
+    ``forked`` fetches the start of a fork, ``unforked`` makes that of a development chain.
     """
 
     def __init__(
         self,
         node: Restartable,
         forked: Callable[[ForkOptions], ChainStart],
-        plain: Callable[[], ChainStart],
+        unforked: Callable[[], ChainStart],
     ) -> None:
-        self.node, self._forked, self._plain = node, forked, plain
+        self.node, self._forked, self._unforked = node, forked, unforked
         self.instance = secrets.token_bytes(INSTANCE_SIZE)
 
     def to_fork(self, url: str | None = None, block: BlockLike | None = None) -> None:
@@ -74,7 +74,7 @@ class ChainReset:
 
     def to_development(self) -> None:
         """Begin anew with the genesis of a development chain."""
-        self._begin(self._plain())
+        self._begin(self._unforked())
 
     def _begin(self, start: ChainStart) -> None:
         pace = self.node.config  # that of the builder's thread

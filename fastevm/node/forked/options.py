@@ -39,7 +39,7 @@ class ForkOptions:
     offline: bool = False
 
     @property
-    def plain_url(self) -> str:
+    def first_url(self) -> str:
         """The first address, without the block that may stand behind it."""
         return split_block(self.urls[0])[0]
 
