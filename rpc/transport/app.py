@@ -9,6 +9,7 @@ from aiohttp import WSCloseCode, web
 
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.long_answer import PIECE, Answer, pieces_of
+from fastevm.rpc.dispatch.workers import released
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.connection import connection_of
 from fastevm.rpc.transport.feed_socket import FeedRoute
@@ -187,6 +188,9 @@ class Endpoint:
             if session.cut_off and request.transport is not None:
                 request.transport.abort()
             await socket.close(drain=False)
+            error = socket.exception()
+            if error is not None:  # the socket keeps it, and with its frames itself and a message
+                released(error)
         return socket
 
     async def hang_up(self, app: web.Application) -> None:

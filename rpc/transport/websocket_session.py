@@ -11,6 +11,7 @@ from aiohttp import WSMsgType, web
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.envelope import encode, encode_error
 from fastevm.rpc.dispatch.long_answer import LongAnswer
+from fastevm.rpc.dispatch.workers import released
 from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.subscriptions.topics import Topic
@@ -216,7 +217,8 @@ class Session:
                 self.hub.metrics.add("sockets_cut_off_total")
                 self.cut_off = True
                 return
-            except ConnectionError:
+            except ConnectionError as error:  # a future keeps it, and with its frames the answer
+                released(error)
                 return
             sent += 1
             if sent % FRAMES_IN_A_ROW == 0:

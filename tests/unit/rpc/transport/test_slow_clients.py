@@ -1,6 +1,7 @@
 """Clients that are silent, send too slowly or do not read: each ends, on every path."""
 
 import asyncio
+import gc
 import threading
 import time
 import tracemalloc
@@ -19,6 +20,7 @@ from fastevm.rpc.transport import connection as connections
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
 from fastevm.rpc.transport.server import Listener, Server
+from fastevm.rpc.transport.websocket_session import Session
 from fastevm.sync.feed_hub import FeedHub
 
 from ..fakes import FakeNode, FakeSimulator, chain_of
@@ -433,6 +435,24 @@ async def test_what_was_answered_takes_no_memory(make: Make) -> None:
     await reader.readuntil(b"}")
     (connection,) = server._open[0].http.connections
     assert not connection.data
+
+
+async def test_a_socket_whose_client_left_is_gone_before_the_collector_comes(make: Make) -> None:
+    server = await make()
+    gc.collect()
+    gc.disable()
+    try:
+        async with aiohttp.ClientSession() as session:
+            socket = await session.ws_connect(server.urls[0])
+            await socket.send_bytes(BODY)
+            assert await socket.receive_json()
+            assert sum(type(one) is Session for one in gc.get_objects()) == 1
+            socket._response.connection.transport.abort()
+            async with asyncio.timeout(20):
+                while any(type(one) is Session for one in gc.get_objects()):
+                    await asyncio.sleep(0.02)
+    finally:
+        gc.enable()
 
 
 async def test_connections_are_bounded_for_an_address_and_for_all(make: Make) -> None:
