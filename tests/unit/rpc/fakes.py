@@ -113,10 +113,10 @@ class FakeChain:
             listener(HeadChange(removed, added))
 
     def schedule_of(self, block_hash: bytes) -> Any:
-        return SimpleNamespace(parameters=self.rules)
+        return SimpleNamespace(parameters=self.rules, fork=SimpleNamespace(name="Osaka"))
 
     def schedule_for_child(self, parent: Block, timestamp: int) -> Any:
-        return SimpleNamespace(parameters=self.rules)
+        return SimpleNamespace(parameters=self.rules, fork=SimpleNamespace(name="Osaka"))
 
 
 @dataclass
