@@ -45,27 +45,27 @@ class RemoteBlock:
         remote.fetch(reads_of(self.transactions))
         self.layer = Layer.remote(remote)
 
-    def builder(self, layer: Layer | None = None) -> BlockBuilder:
-        """The block in the making, on its own state or a layer above that."""
-        return BlockBuilder(
-            self.layer if layer is None else layer,
-            self.header,
-            self.schedule,
-            chain_id=self.config.chain_id,
-            deposit_contract=self.config.deposit_contract,
-            withdrawals=None,
-        )
+    def executed(self, count: int) -> BlockBuilder:
+        """The block in the making, behind its first ``count`` transactions."""
+
+        def run() -> BlockBuilder:
+            builder = BlockBuilder(
+                self.layer,
+                self.header,
+                self.schedule,
+                chain_id=self.config.chain_id,
+                deposit_contract=self.config.deposit_contract,
+                withdrawals=None,
+            )
+            builder.begin()
+            builder.add_all(self.transactions[:count])
+            return builder
+
+        return settled(self.layer, run)
 
     def receipts(self) -> tuple[Receipt, ...]:
         """What all its transactions give when they are executed here, in their order."""
-
-        def run() -> tuple[Receipt, ...]:
-            builder = self.builder()
-            builder.begin()
-            builder.add_all(self.transactions)
-            return builder.receipts
-
-        return settled(self.layer, run)
+        return self.executed(len(self.transactions)).receipts
 
     def state_before(self, index: int) -> Layer:
         """The state in front of transaction ``index``; the number of them is allowed too."""
@@ -74,15 +74,7 @@ class RemoteBlock:
                 f"block {self.header.number} has {len(self.transactions)} transactions: "
                 f"there is no number {index}"
             )
-        before: Sequence[Transaction] = self.transactions[:index]
-
-        def run() -> Layer:
-            builder = self.builder()
-            builder.begin()
-            builder.add_all(before)
-            return builder.snapshot()
-
-        return settled(self.layer, run)
+        return self.executed(index).snapshot()
 
 
 def reads_of(transactions: Sequence[Transaction]) -> Wanted:

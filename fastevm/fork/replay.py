@@ -13,7 +13,6 @@ from fastevm.fork.remote_block import RemoteBlock
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.rules import rules_of
 from fastevm.simulate.values import StateView
-from fastevm.state.remote import settled
 from fastevm.tracing import TraceRequest, trace_transaction
 from fastevm.types import Log, Receipt
 from fastevm.wire.client.messages import RpcRefusal
@@ -70,14 +69,7 @@ def replay(
 def replay_in(block: RemoteBlock, index: int, expected: Mapping[str, Any]) -> Replay:
     """Replay a transaction of a block; ``expected``: its receipt's JSON object."""
     transactions = block.transactions[: index + 1]
-
-    def run() -> Receipt:
-        builder = block.builder()
-        builder.begin()
-        builder.add_all(transactions)
-        return builder.receipt(index)
-
-    receipt = settled(block.layer, run)
+    receipt = block.executed(index + 1).receipt(index)
     view = StateView(
         header=block.header,
         block_hash=block.hash,
