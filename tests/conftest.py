@@ -21,3 +21,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests import forked_states
 
         forked_states.begin()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--forked"):
+        from tests import forked_states
+
+        forked_states.leave_out(items)

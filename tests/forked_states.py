@@ -5,12 +5,36 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+import pytest
 
 import fastevm
 import fastevm.evm
 import fastevm.state.layer
 from fastevm.conformance.pre_states import Recorded
+from fastevm.execution.transaction import Transaction
+from fastevm.node.forked.transaction_state import TransactionState
+from fastevm.node.node import Node
+from fastevm.types import Header
+
+ALONE: Final = "its builder has no node, which would fetch what transactions read"
+LEFT_OUT: Final = {
+    "unit/builder/test_slice_builder.py": ALONE,
+    "unit/builder/test_simulated_l1.py::test_a_transaction_beyond_the_da_footprint_waits_for_the_"
+    "next_block": ALONE,
+    "unit/wire/test_feed_formats.py": ALONE,
+    "unit/storage": "it is about chains in directories and about files, where no fork lies",
+    "unit/simulate/test_many.py::test_payloads_are_read_only_as_far_ahead_as_needed":
+        "bundles on a fork are read ahead, so that they share what they miss",
+    "unit/simulate/test_many.py::test_the_state_is_sent_once_and_then_only_payloads":
+        "workers of a fork get what was fetched since the last bundle",
+    "unit/state/test_rebase.py::test_a_whole_state_has_no_base_to_move":
+        "it is about a state without a remote one",
+    "unit/node/test_op_stack.py::test_published_deposits_are_sealed_after_the_end_of_the_process":
+        "it keeps its chain in a directory, which no fork does",
+}  # fmt: skip
+"""Tests (by the beginning of their names) that mean nothing above a remote state, and why."""
 
 OwnEVM, OwnLayer = fastevm.evm.EVM, fastevm.state.layer.Layer
 
@@ -20,7 +44,14 @@ def nothing() -> OwnLayer:
     return OwnLayer.remote(Recorded({}))
 
 
-class ForkedLayer(OwnLayer):
+class KindOfOwn(type):
+    """What is an instance of a class here is one of the class it stands for, too."""
+
+    def __instancecheck__(cls, one: object) -> bool:
+        return isinstance(one, cls.__mro__[1])
+
+
+class ForkedLayer(OwnLayer, metaclass=KindOfOwn):
     """The class of layers, whose first ones are forks."""
 
     @staticmethod
@@ -34,11 +65,31 @@ class ForkedLayer(OwnLayer):
         return nothing().with_accounts(accounts)
 
 
-class ForkedEVM(OwnEVM):
+class ForkedEVM(OwnEVM, metaclass=KindOfOwn):
     """A machine that begins with a fork where it would begin with nothing."""
 
     def __init__(self, *rules: Any, state: OwnLayer | None = None, **block: Any) -> None:
         super().__init__(*rules, state=nothing() if state is None else state, **block)
+
+
+class FetchedState(TransactionState):
+    """Fetches what transactions of a node read, where its state lies on a remote one."""
+
+    def fetch(self, transaction: Transaction) -> None:
+        """Fetch what the transaction reads."""
+        if self.newest()[0].remote_state is not None:
+            super().fetch(transaction)
+
+    def prepare_block(self, parent: Header, timestamp: int) -> None:
+        """Fetch what a block reads by itself."""
+        if self.newest()[0].remote_state is not None:
+            super().prepare_block(parent, timestamp)
+
+
+def fetcher_of(node: Any) -> FetchedState:
+    """What fetches for the blocks of a node, which was not forked by its options."""
+    made = node.producer.missing_state = FetchedState(node.chain, node._newest)
+    return made
 
 
 def begin() -> None:
@@ -54,3 +105,12 @@ def begin() -> None:
                 if id(value) in replaced:
                     setattr(loaded, word, replaced[id(value)])
     fastevm.Layer, fastevm.EVM = ForkedLayer, ForkedEVM
+    Node._new_fetcher = fetcher_of
+
+
+def leave_out(items: list[pytest.Item]) -> None:
+    """Skip the tests that mean nothing there."""
+    for item in items:
+        for beginning, reason in LEFT_OUT.items():
+            if item.nodeid.startswith(f"tests/{beginning}"):
+                item.add_marker(pytest.mark.skip(reason=reason))
