@@ -18,6 +18,7 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import FAULTS, MetricsRegistry
 from fastevm.errors import ForkError, InvalidTransaction
+from fastevm.execution.transaction import Transaction
 from fastevm.state.remote import settled
 from fastevm.txpool.pool import TransactionPool
 from fastevm.txpool.pooled_transaction import PooledTransaction
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 
 NEVER = math.inf
 MIN_TRANSACTION_GAS = 21_000
+MAX_FETCHES = 16  # of state that one transaction lacks, before it waits for the next block
 
 # Refusals after which a transaction stays in the pool: a later block may include it.
 RETRYABLE = {
@@ -124,7 +126,8 @@ class BlockProducer:
                 if self._is_awaited(pooled, deadline):
                     pool.set_aside(pooled)
                     continue
-                if self._include(pooled, NEVER if added else cpu_limit):
+                waits = deadline == NEVER
+                if self._include(pooled, NEVER if added else cpu_limit, waits=waits):
                     added += 1
                     gas_used = block.gas_used
         self.exhausted = time.monotonic() >= deadline
@@ -235,11 +238,15 @@ class BlockProducer:
             return True
         return False
 
-    def _include(self, pooled: PooledTransaction, cpu_limit: float) -> bool:
+    def _include(self, pooled: PooledTransaction, cpu_limit: float, *, waits: bool) -> bool:
         transaction = pooled.transaction
         started = 0.0 if cpu_limit == NEVER else time.thread_time()
         try:
-            self._current_block().add(transaction)
+            self._add(transaction, waits=waits)
+        except ForkError as error:
+            log.warning("transaction 0x%s stays: %s", transaction.hash.hex(), error)
+            self.pool.set_aside(pooled)
+            return False
         except InvalidTransaction as error:
             if cpu_limit != NEVER:
                 pooled.cpu_seconds += time.thread_time() - started
@@ -259,6 +266,20 @@ class BlockProducer:
             return False
         self.pool.confirm(pooled)
         return True
+
+    def _add(self, transaction: Transaction, *, waits: bool) -> None:
+        """Add a transaction to the block; where nobody ``waits`` for time, fetch what it reads."""
+        block, state = self._current_block(), self.missing_state
+        for _ in range(MAX_FETCHES if waits and state is not None else 0):
+            try:
+                block.add(transaction)
+            except InvalidTransaction as error:
+                if error.code != NEEDS_STATE or state is None:
+                    raise
+                state.fetch(transaction)
+            else:
+                return
+        block.add(transaction)
 
     @contextmanager
     def _stopped_at(self, deadline: float) -> Iterator[None]:

@@ -3,7 +3,7 @@
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.forked_evm import forked_evm
 from fastevm.fork.masking import masked
-from fastevm.fork.remote_block import RemoteBlock
+from fastevm.fork.remote_block import RemoteBlock, place_of, receipt_of
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.replay import Replay, replay
 from fastevm.fork.rules import rules_of
@@ -15,6 +15,8 @@ __all__ = [
     "Replay",
     "forked_evm",
     "masked",
+    "place_of",
+    "receipt_of",
     "replay",
     "rules_of",
 ]

@@ -24,7 +24,6 @@ class Ability(StrEnum):
     ACCOUNT = "account"  # eth_getAccount: balance, nonce, hash of the code
     PROOF = "proof"  # eth_getProof: the same, with a proof
     PRESTATE_CHECKED = "prestate_checked"  # slots of a trace were held against reads
-    BLOCK_PRESTATE = "block_prestate"  # debug_traceBlockByHash with the prestateTracer
     BLOCK_RECEIPTS = "block_receipts"  # eth_getBlockReceipts
 
 

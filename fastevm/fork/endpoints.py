@@ -78,6 +78,24 @@ class _Part:
 
 
 @dataclass(slots=True)
+class _TimeLimit:
+    """When the attempts of one ``ask`` end (monotonic); a hold by our own rate limit delays it."""
+
+    seconds: float
+    ends: float
+
+    def held(self, seconds: float) -> None:
+        """A request goes after ``seconds`` only; from then on the whole time is left."""
+        if seconds > 0:
+            self.ends = max(self.ends, monotonic() + seconds + self.seconds)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is waited for."""
+        return monotonic() > self.ends
+
+
+@dataclass(slots=True)
 class _Outcome:
     answers: dict[int, Answer] = field(default_factory=dict)
     again: list[_Part] = field(default_factory=list)
@@ -165,54 +183,59 @@ class Endpoints:
 
     def _settle(self, calls: Sequence[RpcCall], began: float, progress: Progress) -> Any:
         """Yield each part with its outcome until every call has an answer."""
-        ends = began + TIMEOUTS_IN_ALL * self.options.timeout
+        seconds = TIMEOUTS_IN_ALL * self.options.timeout
+        limit = _TimeLimit(seconds, began + seconds)
         todo = deque(_parts_of(range(len(calls)), _Part(()), self.batch_limit))
         running: dict[Future[_Outcome], _Part] = {}
         while todo or running:
             while todo and len(running) < MAX_IN_FLIGHT:
                 part = todo.popleft()
-                running[_in_thread(partial(self._attempt, part, calls))] = part
+                running[_in_thread(partial(self._attempt, part, calls, limit))] = part
             done, _ = wait(running, timeout=TICK_SECONDS, return_when=FIRST_COMPLETED)
             progress.tick()
-            if not done and (self._closed.is_set() or monotonic() > ends):
-                raise ForkError(f"{self.name}: {self._why_ended(ends)}")
+            if not done and (self._closed.is_set() or limit.is_over):
+                raise ForkError(f"{self.name}: {self._why_ended(limit)}")
             for future in done:
                 part = running.pop(future)
                 outcome = future.result()
                 for one in outcome.again:
                     todo.extend(_parts_of(one.places, one, self.batch_limit))
-                    self._check(one, ends)
+                    self._check(one, limit)
                 yield part, outcome
 
-    def _why_ended(self, ends: float) -> str:
-        if monotonic() > ends:
-            return f"no answer within {TIMEOUTS_IN_ALL * self.options.timeout:g} seconds"
+    def _why_ended(self, limit: _TimeLimit) -> str:
+        if limit.is_over:
+            return f"no answer within {limit.seconds:g} seconds"
         return "the fork was closed"
 
-    def _check(self, part: _Part, ends: float) -> None:
+    def _check(self, part: _Part, limit: _TimeLimit) -> None:
         """ForkError for a part that was tried often enough."""
         if part.attempt > self.options.retries:
             raise ForkError(f"{part.reason} (after {part.attempt} attempts)")
-        if part.not_before > ends:
+        if part.not_before > limit.ends:
             wait_seconds = part.not_before - monotonic()
-            raise ForkError(f"{part.reason}: it asks to wait for {wait_seconds:.0f} seconds")
+            raise ForkError(
+                f"{part.reason}: the next attempt would come in {wait_seconds:.0f} seconds, and all"
+                f" of them have {limit.seconds:g}"
+            )
 
-    def _attempt(self, part: _Part, calls: Sequence[RpcCall]) -> _Outcome:
+    def _attempt(self, part: _Part, calls: Sequence[RpcCall], limit: _TimeLimit) -> _Outcome:
         """Send a part once and say what came of it."""
         endpoint = self._choose(part)
         mine = [calls[place] for place in part.places]
-        delay = max(part.not_before - monotonic(), 0.0) + endpoint.seconds_to_wait(mine)
-        if self._closed.wait(delay):
+        held = endpoint.seconds_to_wait(mine)
+        limit.held(held)
+        if self._closed.wait(max(part.not_before - monotonic(), held)):
             raise ForkError(f"{endpoint.name}: the fork was closed")
         if part.attempt:
             self.counters.add(retries=1)
         try:
             found = self._hedged(endpoint, mine)
-        except Limited as limit:
+        except Limited as refusal:
             endpoint.bucket.limited()
-            return self._limited(part, mine, endpoint, limit)
-        except BatchRefused as refusal:
-            return self._refused_batch(part, calls, endpoint, refusal)
+            return self._limited(part, mine, endpoint, refusal)
+        except BatchRefused as found_too_large:
+            return self._refused_batch(part, calls, endpoint, found_too_large)
         except RpcUnreachable as error:
             return self._unreachable(part, calls, endpoint, error)
         return self._answered(part, mine, endpoint, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fastevm.errors import ForkError
 from fastevm.fork.block_choice import BlockChoice, split_block
@@ -18,6 +18,12 @@ from fastevm.wire.client.messages import RpcRefusal
 from fastevm.wire.text.hex import quantity
 
 log = logging.getLogger(__name__)
+
+# What a development node says of its rules; `rules_of` reads it.
+RULES_CALLS: Final = (
+    RpcCall("anvil_nodeInfo", optional=True),
+    RpcCall("eth_config", optional=True),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +87,10 @@ def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) ->
         RpcCall("eth_chainId"),
         chosen.call,
         RpcCall("web3_clientVersion", optional=True),
-        *([RpcCall("eth_getBlockByNumber", ("0x0", False), True)] if session.loopback else []),
     ]
-    id_answer, block_answer, client, *genesis = endpoints.ask(calls)
+    if session.loopback:  # there development nodes are
+        calls += [RpcCall("eth_getBlockByNumber", ("0x0", False), True), *RULES_CALLS]
+    id_answer, block_answer, client, *more = endpoints.ask(calls)
     if isinstance(id_answer, RpcRefusal):
         raise ForkError(f"{endpoints.name}: {id_answer.message} ({id_answer.code})")
     try:
@@ -92,8 +99,9 @@ def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) ->
         raise ForkError(f"{endpoints.name}: {error}") from None
     if chain_id is not None and found_id != chain_id:
         raise ForkError(f"{endpoints.name}: expected chain {chain_id}, found {found_id}")
-    first = _hash_in(genesis[0]) if genesis else None
+    first = _hash_in(more[0]) if more else None
     session.identify(found_id, client if isinstance(client, str) else "", first)
+    session.told = more[1:]
     pinned = _block_in(endpoints, block_answer, chosen)
     if chosen.below:
         pinned = _below(endpoints, pinned, chosen)

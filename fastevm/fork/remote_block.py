@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, cast
 
 from fastevm.chain.config import ChainConfig
 from fastevm.errors import ForkError
 from fastevm.execution.block import BlockBuilder
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.state.layer import Layer
 from fastevm.state.remote import RemoteState, settled
 from fastevm.state.source import Wanted, call_object
-from fastevm.types import Receipt
+from fastevm.types import Block, Receipt
 from fastevm.wire.blocks import header_from_json
-from fastevm.wire.text.members import read_bytes
+from fastevm.wire.client.messages import RpcRefusal
+from fastevm.wire.text.members import read_bytes, read_number
 from fastevm.wire.transactions import transaction_from_json
 
 ASKED_AHEAD: Final = 32  # calls that the source gets
@@ -24,8 +27,7 @@ ASKED_AHEAD: Final = 32  # calls that the source gets
 class RemoteBlock:
     """A block of a remote chain, to be executed here.
 
-    ``layer``: the state in front of it; what its transactions read is known there as far as the
-    endpoint says it ahead. ForkError for a block that the endpoint does not have.
+    ``layer``: the state in front of it. ForkError for a block that the endpoint does not have.
     """
 
     def __init__(self, source: RemoteSource, config: ChainConfig, block: int | bytes) -> None:
@@ -41,31 +43,43 @@ class RemoteBlock:
         self.schedule = config.activations.at(
             self.header.number, self.header.timestamp, after_merge=None
         )
-        remote = RemoteState(source.at(self.header.parent_hash))
+
+    @cached_property
+    def layer(self) -> Layer:
+        """The state in front of it; the reads of its transactions that hints tell are known."""
+        remote = RemoteState(self.source.at(self.header.parent_hash))
         remote.fetch(reads_of(self.transactions))
-        self.layer = Layer.remote(remote)
+        return Layer.remote(remote)
 
     def executed(self, count: int) -> BlockBuilder:
         """The block in the making, behind its first ``count`` transactions."""
+        return settled(self.layer, lambda: self._built(count, self.layer))
 
-        def run() -> BlockBuilder:
-            builder = BlockBuilder(
-                self.layer,
-                self.header,
-                self.schedule,
-                chain_id=self.config.chain_id,
-                deposit_contract=self.config.deposit_contract,
-                withdrawals=None,
-            )
-            builder.begin()
-            builder.add_all(self.transactions[:count])
-            return builder
+    def sealed(self, count: int, layer: Layer) -> tuple[Block, BlockResult]:
+        """A block like this one with its first ``count`` transactions, and what it did.
 
-        return settled(self.layer, run)
+        ``layer``: a remote state in front of it, with changes of one's own.
+        """
+        if layer.remote_state is not None:
+            layer.remote_state.fetch(reads_of(self.transactions[:count]))
+        return settled(layer, lambda: self._built(count, layer).seal())
 
     def receipts(self) -> tuple[Receipt, ...]:
         """What all its transactions give when they are executed here, in their order."""
         return self.executed(len(self.transactions)).receipts
+
+    def _built(self, count: int, layer: Layer) -> BlockBuilder:
+        builder = BlockBuilder(
+            layer,
+            self.header,
+            self.schedule,
+            chain_id=self.config.chain_id,
+            deposit_contract=self.config.deposit_contract,
+            withdrawals=() if self.header.withdrawals_root is not None else None,
+        )
+        builder.begin()
+        builder.add_all(self.transactions[:count])
+        return builder
 
     def state_before(self, index: int) -> Layer:
         """The state in front of transaction ``index``; the number of them is allowed too."""
@@ -75,6 +89,23 @@ class RemoteBlock:
                 f"there is no number {index}"
             )
         return self.executed(index).snapshot()
+
+
+def receipt_of(source: RemoteSource, tx_hash: bytes | str) -> Mapping[str, Any]:
+    """The receipt of a mined transaction as a JSON object. ForkError where there is none."""
+    name = tx_hash if isinstance(tx_hash, str) else "0x" + tx_hash.hex()
+    receipt = source.batch([("eth_getTransactionReceipt", (name,))])[0]
+    if isinstance(receipt, RpcRefusal):
+        raise ForkError(f"{source.endpoint}: {receipt}")
+    if receipt is None:
+        raise ForkError(f"{source.endpoint}: there is no mined transaction {name}")
+    return cast(Mapping[str, Any], receipt)
+
+
+def place_of(receipt: Mapping[str, Any]) -> tuple[bytes, int]:
+    """The hash of a transaction's block, and its index there."""
+    block_hash = read_bytes(receipt.get("blockHash"), "blockHash", 32)
+    return block_hash, read_number(receipt.get("transactionIndex"), "transactionIndex")
 
 
 def reads_of(transactions: Sequence[Transaction]) -> Wanted:

@@ -11,8 +11,6 @@ from fastevm.errors import ForkError
 from fastevm.fork.abilities import Ability
 from fastevm.fork.anvil_storage import AnvilValues, anvil_values
 from fastevm.fork.block_choice import BlockLike, read_block
-from fastevm.fork.call_hints import prestate_of
-from fastevm.fork.collector import BadValue
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.disk_cache import DiskCache, cache_folder
 from fastevm.fork.endpoints import (
@@ -31,7 +29,7 @@ from fastevm.fork.refusals import is_unsupported
 from fastevm.fork.session import MAX_CHECKS, Check, Session
 from fastevm.fork.upstream_history import History
 from fastevm.state.source import Found, Wanted
-from fastevm.wire.client.messages import RpcRefusal, result_of
+from fastevm.wire.client.messages import result_of
 from fastevm.wire.text.hex import quantity
 
 ANVIL: Final = "anvil's storage.json in ~/.foundry/cache"
@@ -198,25 +196,6 @@ class RemoteSource:
             if not isinstance(answer, Mapping) or answer.get("blockHash") != block["hash"]:
                 raise ForkError(f"{self.endpoint}: no receipts of block {block['number']}")
         return answers
-
-    def prestates(self, block: bytes) -> list[Found] | None:
-        """What each transaction of a block (by its hash) read, in front of that transaction.
-
-        One round trip; None where the endpoint does not trace blocks. ForkError.
-        """
-        abilities = self.session.abilities
-        if abilities.get(Ability.BLOCK_PRESTATE) is False:
-            return None
-        params = ("0x" + block.hex(), {"tracer": "prestateTracer"})
-        found = self.batch([("debug_traceBlockByHash", params)])[0]
-        if isinstance(found, RpcRefusal):
-            if is_unsupported(found):
-                abilities.set(Ability.BLOCK_PRESTATE, False)
-            return None
-        try:
-            return [prestate_of(one["result"]) for one in found]
-        except (BadValue, KeyError, TypeError):
-            return None
 
     def close(self) -> None:
         """Close the connections and the cache, for all siblings."""

@@ -8,14 +8,12 @@ from typing import Any
 
 import msgspec
 
-from fastevm.errors import ForkError
-from fastevm.fork.remote_block import RemoteBlock
+from fastevm.fork.remote_block import RemoteBlock, place_of, receipt_of
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.rules import rules_of
 from fastevm.simulate.values import StateView
 from fastevm.tracing import TraceRequest, trace_transaction
 from fastevm.types import Log, Receipt
-from fastevm.wire.client.messages import RpcRefusal
 from fastevm.wire.text.members import read_bytes, read_number
 
 
@@ -54,16 +52,11 @@ def replay(
     ``options``: see `RemoteSource.open`. ForkError for a transaction that the endpoint does not
     know, or that waits; InvalidBlock when the block does not execute here.
     """
-    name = transaction_hash if isinstance(transaction_hash, str) else "0x" + transaction_hash.hex()
     with RemoteSource.open(url, "latest", **options) as source:
-        receipt = source.batch([("eth_getTransactionReceipt", (name,))])[0]
-        if isinstance(receipt, RpcRefusal):
-            raise ForkError(f"{source.endpoint}: {receipt}")
-        if receipt is None:
-            raise ForkError(f"{source.endpoint}: there is no mined transaction {name}")
-        block_hash = read_bytes(receipt.get("blockHash"), "blockHash", 32)
+        receipt = receipt_of(source, transaction_hash)
+        block_hash, index = place_of(receipt)
         block = RemoteBlock(source, rules_of(source, hardfork), block_hash)
-        return replay_in(block, read_number(receipt["transactionIndex"], "index"), receipt)
+        return replay_in(block, index, receipt)
 
 
 def replay_in(block: RemoteBlock, index: int, expected: Mapping[str, Any]) -> Replay:

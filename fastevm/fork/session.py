@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from fastevm.fork.endpoint import is_loopback
 from fastevm.fork.endpoints import Endpoints
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.state.source import Found
+from fastevm.wire.client.messages import Answer
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class Session:
     ``chain_id`` and ``client``: as it says. ``identity``: the key of its chain in the cache: the
     chain id, on this machine also the hash of the first block; None = nothing is kept.
     ``keeps_newest``: the newest state of a development chain is kept as well, though it can change.
+    ``told``: answers to `opening.RULES_CALLS`, none where they were not asked with the first call.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Session:
         self.chain_id = 0
         self.client = ""
         self.identity: str | None = None
+        self.told: Sequence[Answer] = ()
         self.loopback = any(map(is_loopback, endpoints.urls))
         self.checks: list[Check] = []
         self._codes: dict[bytes, bytes] = {}

@@ -332,5 +332,5 @@ def test_a_chain_begins_in_front_of_a_transaction() -> None:
             for known in block["transactions"][:2]:
                 mine = here.call("eth_getTransactionReceipt", known)
                 assert mine["gasUsed"] == it.call("eth_getTransactionReceipt", known)["gasUsed"]
-        with pytest.raises(ForkError, match="no block has the transaction"):
+        with pytest.raises(ForkError, match="no mined transaction"):
             fork_of(there, Mining.MANUAL, transaction=b"\x01" * 32)

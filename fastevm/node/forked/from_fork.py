@@ -8,11 +8,11 @@ from typing import Any
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.retention import ChainLimits
+from fastevm.fork import RemoteBlock, place_of, receipt_of, rules_of
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.forked.chain_reset import ChainReset, ChainStart
 from fastevm.node.forked.fork_history import open_source
 from fastevm.node.forked.options import ForkOptions
-from fastevm.node.forked.replayed_block import append_replayed, block_of
 from fastevm.node.forked.start import forked_chain
 from fastevm.node.from_genesis import dev_start
 from fastevm.node.node import Mining, Node
@@ -42,16 +42,15 @@ def forked_node(
     def start(options: ForkOptions) -> ChainStart:
         return forked_chain(options, funded, chain_id=chain_id, **pace)
 
-    replayed = None
+    replayed, count = None, 0
     if options.transaction is not None:
-        with open_source(options) as newest:
-            replayed = block_of(newest, options.transaction)
-        options = replace(options, block=replayed[0].header.parent_hash, transaction=None)
+        replayed, count = _block_of(options, options.transaction)
+        options = replace(options, block=replayed.header.parent_hash, transaction=None)
     begin = start(options)
     chain = Chain(begin.config, begin.block, begin.layer, limits=limits, partial=True)
     chain.archive = Archive(ScratchBlocks())
-    if replayed is not None:
-        append_replayed(chain, *replayed)
+    if replayed is not None and count:
+        chain.append(*replayed.sealed(count, begin.layer))
     node = Node(chain, accounts=funded, mining=mining, fork=begin.history, **more)
     offset = chain.head.header.timestamp - int(time.time())
     node.producer.clock.offset = offset if timestamp is None else timestamp - int(time.time())
@@ -59,3 +58,10 @@ def forked_node(
         return node
     node.resets = ChainReset(node, start, lambda: dev_start(funded, chain_id=chain_id))
     return node
+
+
+def _block_of(options: ForkOptions, transaction: bytes) -> tuple[RemoteBlock, int]:
+    """The block of a transaction of the upstream, and how many are in front of it. ForkError."""
+    with open_source(options) as newest:
+        block_hash, index = place_of(receipt_of(newest, transaction))
+        return RemoteBlock(newest, rules_of(newest, options.hardfork), block_hash), index

@@ -22,6 +22,7 @@ class ForkOptions:
     """Where a forked chain begins, and how its upstream is asked.
 
     ``transaction``: 32 bytes, begin in front of it. ``chain_id``: that the upstream must have.
+    ``hardfork``: the name of the fork whose rules hold, where the chain's own are not known.
     ``backoff`` and ``timeout`` in seconds. ``cache``: False for none, or its directory.
     """
 
@@ -30,6 +31,7 @@ class ForkOptions:
     transaction: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     chain_id: int | None = None
+    hardfork: str | None = None
     backoff: float = DEFAULT_BACKOFF
     retries: int = DEFAULT_RETRIES
     timeout: float = DEFAULT_TIMEOUT
@@ -77,6 +79,10 @@ def _add_place(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--fork-chain-id", type=int, metavar="N", help="chain id that the upstream must have"
     )
+    group.add_argument(
+        "--hardfork", metavar="NAME",
+        help="rules of every block (those of the chain as far as they are known)",
+    )  # fmt: skip
 
 
 def _add_following(group: argparse._ArgumentGroup) -> None:
@@ -148,6 +154,7 @@ def fork_options(arguments: argparse.Namespace) -> ForkOptions | None:
         transaction=transaction,
         headers=dict(arguments.fork_header),
         chain_id=arguments.fork_chain_id,
+        hardfork=arguments.hardfork,
         backoff=arguments.fork_retry_backoff / MILLISECONDS,
         retries=arguments.retries,
         timeout=arguments.timeout / MILLISECONDS,
@@ -163,6 +170,8 @@ def _refuse_alone(arguments: argparse.Namespace) -> None:
     for name in ("block_number", "transaction_hash", "chain_id", "header", "offline"):
         if getattr(arguments, f"fork_{name}") not in (None, [], False):
             raise ValueError(f"--fork-{name.replace('_', '-')} needs --fork-url")
+    if arguments.hardfork is not None:
+        raise ValueError("--hardfork needs --fork-url")
 
 
 def _hash(text: str) -> bytes:

@@ -35,10 +35,10 @@ def forked_chain(
     """The beginning of a chain that goes on from the block that the options name.
 
     ``accounts`` have 10,000 ether and no code there, above the fork. ``chain_id``: another one than
-    the upstream's. ForkError; ValueError for rules that cannot be.
+    the upstream's. ForkError; ValueError for rules that cannot be, UnknownForkError.
     """
     source = open_source(options)
-    config = rules_of(source)
+    config = rules_of(source, options.hardfork)
     config = replace(
         config,
         chain_id=config.chain_id if chain_id is None else chain_id,

@@ -11,6 +11,7 @@ from typing import Final
 
 from fastevm.chain.chain import Chain
 from fastevm.errors import FastevmError, ForkError
+from fastevm.execution.predeploys import FEE_VAULTS
 from fastevm.execution.transaction import Transaction
 from fastevm.simulate import CallRequest, StateView, call
 from fastevm.state.layer import Layer
@@ -116,6 +117,8 @@ class TransactionState:
             first = not self._numbers
             self._numbers = range(parent.number, parent.number + AHEAD)
             self._add_ring(known, contracts.get("HISTORY_STORAGE_ADDRESS"), self._numbers, 1)
+            if first and schedule.parameters["has_fee_vaults"]:
+                known.accounts.update(FEE_VAULTS)
             if first and schedule.parameters["collects_requests"]:
                 for name in QUEUES:
                     known.accounts.add(contracts[name])

@@ -9,7 +9,7 @@ from fastevm.errors import ForkError
 from fastevm.fork import RemoteSource
 from fastevm.state.source import RemoteAccount, Wanted
 
-from .fake_endpoint import HEAD, FakeEndpoint, RpcError, Ways, block, block_hash
+from .fake_endpoint import HEAD, FakeEndpoint, RpcError, block, block_hash
 
 ALICE, TOKEN = b"\xa1" * 20, b"\x70" * 20
 WANTED = Wanted({ALICE, TOKEN}, {(TOKEN, 1), (TOKEN, 2)}, {3})
@@ -186,25 +186,6 @@ def test_history_of_another_branch_is_not_kept(endpoint: FakeEndpoint, source_of
     endpoint.forget()
     source.batch([call])
     assert len(endpoint.bodies) == 1
-
-
-def test_prestates_of_a_block_come_in_one_round_trip(
-    endpoint: FakeEndpoint, source_of: Open
-) -> None:
-    ways = Ways(endpoint)
-    ways.touched = {TOKEN: [1]}
-    endpoint.methods["debug_traceBlockByHash"] = lambda digest, options: [
-        {"txHash": "0x", "result": ways.debug_traceCall({}, digest, options)} for _ in range(3)
-    ]
-    source = source_of(10)
-    found = source.prestates(block_hash(9))
-    assert found is not None
-    assert [one.slots for one in found] == [{(TOKEN, 1): 11}] * 3
-    endpoint.refused.add("debug_traceBlockByHash")
-    assert source.prestates(block_hash(9)) is None
-    endpoint.forget()
-    assert source.prestates(block_hash(9)) is None
-    assert not endpoint.bodies
 
 
 def test_receipts_come_together_or_one_by_one(endpoint: FakeEndpoint, source_of: Open) -> None:

@@ -8,10 +8,12 @@ import pytest
 
 from fastevm.chains import chains
 from fastevm.errors import UnknownForkError
+from fastevm.execution.predeploys import L1_BLOCK
 from fastevm.fork import RemoteSource, rules_of
 from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.source import RemoteAccount
 
-from .fake_endpoint import FakeEndpoint
+from .fake_endpoint import HEAD, FakeEndpoint, block
 
 Open = Callable[..., RemoteSource]
 NOW = 1_790_000_000
@@ -37,6 +39,48 @@ def test_an_unknown_chain_has_the_newest_fork_and_a_warning(
         assert schedule(source_of()).name == "BPO2"
     assert "chain 4242 is unknown" in caplog.text
     assert "hardfork=" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("header", "fork"),
+    [
+        ({"extraData": "0x01" + "00" * 16, "requestsHash": "0x"}, "Karst"),
+        ({"extraData": "0x00" + "00" * 8, "requestsHash": "0x"}, "Isthmus"),
+        ({"extraData": "0x00" + "00" * 8}, "Holocene"),
+        ({"extraData": "0x", "parentBeaconBlockRoot": "0x"}, "Granite"),
+        ({"extraData": "0x", "withdrawalsRoot": "0x"}, "Canyon"),
+        ({"extraData": "0x"}, "Regolith"),
+    ],
+)
+def test_an_unknown_chain_with_the_predeploys_of_the_op_stack_has_its_rules(
+    endpoint: FakeEndpoint,
+    source_of: Open,
+    caplog: pytest.LogCaptureFixture,
+    header: dict[str, str],
+    fork: str,
+) -> None:
+    endpoint.accounts[L1_BLOCK] = RemoteAccount(0, 1, b"\x60")
+    endpoint.methods["eth_getBlockByNumber"] = lambda number, full: {**block(HEAD), **header}
+    with caplog.at_level(logging.WARNING):
+        assert schedule(source_of()).name == fork
+    assert f"rules of {fork} (OP stack)" in caplog.text
+
+
+def test_rules_come_with_the_first_round_trip(endpoint: FakeEndpoint, source_of: Open) -> None:
+    endpoint.chain_id = 31_337
+    endpoint.methods["eth_config"] = lambda: {"current": {"precompiles": {"BLS12_G1ADD": "0xb"}}}
+    source = source_of()
+    assert schedule(source).name == "Prague"
+    assert source.counters.round_trips == len(endpoint.bodies) == 1
+
+
+def test_rules_are_asked_for_apart_where_batches_are_refused(
+    endpoint: FakeEndpoint, source_of: Open
+) -> None:
+    endpoint.chain_id = 31_337
+    endpoint.batch_limit = 1
+    endpoint.methods["eth_config"] = lambda: {"current": {"precompiles": {"BLS12_G1ADD": "0xb"}}}
+    assert schedule(source_of()).name == "Prague"
 
 
 def test_a_name_has_precedence(source_of: Open) -> None:
