@@ -25,6 +25,7 @@ LEFT_OUT: Final = {
     "next_block": ALONE,
     "unit/wire/test_feed_formats.py": ALONE,
     "unit/storage": "it is about chains in directories and about files, where no fork lies",
+    "unit/sync": "its followers hold the whole state; one on a fork executes what it fetches",
     "unit/simulate/test_many.py::test_payloads_are_read_only_as_far_ahead_as_needed":
         "bundles on a fork are read ahead, so that they share what they miss",
     "unit/simulate/test_many.py::test_the_state_is_sent_once_and_then_only_payloads":

@@ -45,10 +45,13 @@ VIEM = {
 }
 
 
-def told(client: str, url: str, payer: int) -> dict[str, Any]:
-    """What each program of a client had to say: its value, or the error's text."""
+def told(client: str, url: str, payer: int, *more: str) -> dict[str, Any]:
+    """What each program of a client had to say: its value, or the error's text.
+
+    ``more``: further words for the programs.
+    """
     key = "0x" + dev_accounts(payer + 1)[payer].private_key.hex()
-    command = ["node", str(HERE / f"with_{client}.mjs"), url, key]
+    command = ["node", str(HERE / f"with_{client}.mjs"), url, key, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
