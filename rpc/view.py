@@ -141,13 +141,15 @@ class View:
 
     def receipt_text(self, index: int) -> bytes:
         """Return the receipt of transaction ``index`` as JSON text."""
-        return self._receipt(index, self.receipts[index], self.first_log(index))
+        fees = self.l1_fees if self.has_deposits else None
+        return self._receipt(index, self.receipts[index], self.first_log(index), fees)
 
     def receipts_text(self) -> bytes:
         """Return the receipts of all transactions as the JSON text of an array."""
         answer, first_log = [], 0
+        fees = self.l1_fees if self.has_deposits else None
         for index, receipt in enumerate(self.receipts):
-            answer.append(self._receipt(index, receipt, first_log))
+            answer.append(self._receipt(index, receipt, first_log, fees))
             first_log += len(receipt.logs)
         return b"[%b]" % b",".join(answer)
 
@@ -188,8 +190,9 @@ class View:
             return () if self.node.history is None else tuple(hashes)
         return (*hashes[:-1], *chain.ancestors(hashes[-1]))[:ANCESTORS]
 
-    def _receipt(self, index: int, receipt: Receipt, first_log: int) -> bytes:
-        transaction, more = self.block.transactions[index], b""
-        if self.has_deposits:
-            more = self.l1_fees.text(transaction)
+    def _receipt(
+        self, index: int, receipt: Receipt, first_log: int, fees: L1FeeMembers | None
+    ) -> bytes:
+        transaction = self.block.transactions[index]
+        more = b"" if fees is None else fees.text(transaction)
         return self.writer.receipt(receipt, transaction, index, first_log, more)

@@ -41,7 +41,11 @@ LIGHT_SIZE: Final = 4_096
 # Bytes of the params of a method that only the loop can serve. The largest filter has two thirds.
 SOCKET_PARAMS_SIZE: Final = 524_288
 
+# A name of a module is read in a tenth of the time that a member of an enumeration takes.
 LOOP: Final = Place.LOOP
+SMALL: Final = Place.SMALL
+LIGHT: Final = Place.LIGHT
+SOCKET: Final = Place.SOCKET
 
 Outcome = tuple[Answer | RpcError, float]  # the answer to a call and the seconds that it took
 
@@ -84,20 +88,21 @@ class CallRunner:
             if method is None:
                 raise RpcError("method_not_found", method=message.method)
             place = method.place
-            if place is Place.WORKER or place is Place.TASK:
-                return None
-            if place is Place.SOCKET:
+            if place is LOOP or place is SMALL or place is LIGHT:
+                if type(message.params) is bytes and len(message.params) > EAGER_SIZE:
+                    return None  # reading them takes too long
+                if place is not LIGHT:
+                    result = self._run(method, message)
+                else:
+                    result = self._try(method, message, started) if is_small else None
+            elif place is SOCKET:
                 if request is None:
                     raise RpcError("notifications_not_supported")
                 if len(message.params) > SOCKET_PARAMS_SIZE:
                     raise RpcError("invalid_params", f"params above {SOCKET_PARAMS_SIZE} bytes")
                 result = self._run(method, message, request)
-            elif type(message.params) is bytes and len(message.params) > EAGER_SIZE:
-                return None  # reading them takes too long
-            elif place is Place.LIGHT:
-                result = self._try(method, message, started) if is_small else None
             else:
-                result = self._run(method, message)
+                return None
         except RpcError as error:
             result = error
         except NeedsWorker as need:
@@ -124,7 +129,7 @@ class CallRunner:
                         method,
                         call,
                         long=method.is_long_running or call.is_long,
-                        limited=method.place is Place.LIGHT,
+                        limited=method.place is LIGHT,
                     )
         except TimeoutError:
             result = RpcError("timed_out")
@@ -167,7 +172,7 @@ class CallRunner:
     def place_of(self, call: Call) -> Place:
         """Where a call is made; one of no method is refused on the loop."""
         method = self.methods.get(call.method)
-        return Place.LOOP if method is None else method.place
+        return LOOP if method is None else method.place
 
     def any_is_long(self, calls: list[Call]) -> bool:
         """Whether any of the calls belongs into the lane of long jobs."""
@@ -177,19 +182,9 @@ class CallRunner:
 
     def _run(self, method: Method, call: Call, *request: SocketRequest) -> Answer:
         """Run a handler and encode its result, here or in a worker thread."""
-        need: NeedsWorker | RpcError
-        try:
-            return self._made(method, call, *request)
-        except NeedsWorker:
-            raise
-        except StateNotKnown:  # on the loop only
-            need = NeedsWorker(method.is_long_running)
-        except Exception as error:
-            need = refused(method, error)
-        raise need  # outside of the handler of the exception, whose frames are free by now
-
-    def _made(self, method: Method, call: Call, *request: SocketRequest) -> Answer:
-        context, params, history = self.context, call.params, self.context.node.history
+        context, params = self.context, call.params
+        need: NeedsWorker | RpcError | None = None
+        held = None
         try:
             if not isinstance(params, list):
                 if method.direct is not None:
@@ -198,10 +193,32 @@ class CallRunner:
                         return answer
                 params = parse_params(params)
             result = method.handler(context, *request, *method.bind(params, context.dialect))
-        except HeldUpstream as held:
-            assert history is not None
-            result = forwarded(history, method, parse_params(params), held)
-        return encode_result(call.id or b"null", result)
+            return encode_result(call.id or b"null", result)
+        except NeedsWorker:
+            raise
+        except HeldUpstream as error:
+            held = error
+        except StateNotKnown:  # on the loop only
+            need = NeedsWorker(method.is_long_running)
+        except Exception as error:
+            need = refused(method, error)
+        if held is not None:
+            return self._run_upstream(method, call, held)
+        assert need is not None
+        raise need  # outside of the handler of the exception, whose frames are free by now
+
+    def _run_upstream(self, method: Method, call: Call, held: HeldUpstream) -> Answer:
+        """Let the upstream of a fork answer a call, in a worker thread."""
+        history = self.context.node.history
+        assert history is not None
+        try:
+            found = forwarded(history, method, parse_params(call.params), held)
+            return encode_result(call.id or b"null", found)
+        except NeedsWorker:
+            raise
+        except Exception as error:
+            refusal = refused(method, error)
+        raise refusal
 
     async def _wait(self, method: Method, call: Call) -> Answer:
         """Run a handler that is a coroutine and encode its result."""
