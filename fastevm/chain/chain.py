@@ -416,6 +416,7 @@ class Chain:
             chain_id=self.config.chain_id,
             deposit_contract=self.config.deposit_contract,
             ancestors=self.ancestors(header.parent_hash),
+            state_root=not self.partial,
         )
         validate_result(self.comparable(header, schedule, result), result)
         difficulty = parent.total_difficulty + header.difficulty

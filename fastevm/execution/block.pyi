@@ -62,4 +62,5 @@ def execute_block(
     chain_id: int,
     deposit_contract: bytes,
     ancestors: Sequence[bytes] = (),
+    state_root: bool = True,
 ) -> BlockResult: ...

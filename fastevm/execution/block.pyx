@@ -501,13 +501,14 @@ cdef int raise_host_failure(SystemOutcome outcome) except -1:
 
 
 def execute_block(
-    layer, block, schedule, *, chain_id, deposit_contract, ancestors=(),
+    layer, block, schedule, *, chain_id, deposit_contract, ancestors=(), state_root=True,
 ):
     """Execute a block on its parent's state under ``schedule``; its `BlockResult`.
 
-    ``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count. Raises
-    `InvalidBlock` for a transaction or a system call that makes the block invalid. The claims of
-    the header are not compared: see `fastevm.execution.validation.validate_result`.
+    ``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count. Without
+    ``state_root`` 32 zero bytes stand for the roots of the state. Raises `InvalidBlock` for a
+    transaction or a system call that makes the block invalid. The claims of the header are not
+    compared: see `fastevm.execution.validation.validate_result`.
     """
     def run():
         builder = BlockBuilder(
@@ -522,6 +523,6 @@ def execute_block(
         )
         builder.begin()
         builder.add_all(block.transactions)
-        return builder.finish()
+        return builder.finish(state_root=state_root)
 
     return settled(layer, run)
