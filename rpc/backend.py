@@ -164,10 +164,10 @@ class Node(Protocol):
     ``forwards``: what is submitted goes to another node, by ``begin_to_forward``.
     ``mines_at_once``: ``submit`` builds a block, behind those that are under way.
     ``unverified``: the names of what a follower cannot check of its pending block, None without
-    one. ``building_fails``: the last slice ended with an error. ``development``: control over a
-    chain that builds its own blocks, as `fastevm.node` has it. ``history``: what lies before the
-    first block of a forked chain; None for other chains. ``resets``: what lets a development chain
-    begin anew.
+    one. ``pre_confirms``: who builds the pending block promises it. ``building_fails``: the last
+    slice ended with an error. ``development``: control over a chain that builds its own blocks, as
+    `fastevm.node` has it. ``history``: what lies before the first block of a forked chain; None for
+    other chains. ``resets``: what lets a development chain begin anew.
 
     Listeners of events are called on any thread and must only hand over; those of slices get the
     index of the first new transaction too.
@@ -191,6 +191,8 @@ class Node(Protocol):
     def upstream_age(self) -> float | None: ...
     @property
     def unverified(self) -> tuple[str, ...] | None: ...
+    @property
+    def pre_confirms(self) -> bool: ...
     @property
     def building_fails(self) -> bool: ...
     @property

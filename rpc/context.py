@@ -75,7 +75,9 @@ class Context:
         return () if pending is None else tuple(pending.chain())
 
     def pending_views(self) -> tuple[View, ...]:
-        """Return the same as views."""
+        """Return the same as views; none where nobody promises what is pending."""
+        if not self.node.pre_confirms:
+            return ()
         return tuple(View.of_pending(self.node, block) for block in self.pending_blocks())
 
     def find(self, selector: Selector) -> View | None:

@@ -27,6 +27,8 @@ PAYLOAD_ID_SIZE = 8
 class SlicedBlock:
     """Executes transactions on a state; each closed slice is an immutable pending block.
 
+    ``guesses``: over a remote state what is not known is guessed and noted there, for a block that
+    is run to find out what it reads; else a transaction that reads it is refused.
     ``begins_with``: how many of its transactions every block on this parent would begin with.
     ``cancel`` may be called from any thread, everything else from one.
     """
@@ -41,6 +43,7 @@ class SlicedBlock:
         ancestors: Sequence[bytes],
         payload_id: bytes,
         previous: PendingBlock | None = None,
+        guesses: bool = False,
     ) -> None:
         self.payload_id, self.previous = payload_id, previous
         self.begins_with = 0
@@ -54,7 +57,7 @@ class SlicedBlock:
             deposit_contract=chain.config.deposit_contract,
             ancestors=ancestors,
             withdrawals=() if draft.withdrawals_root is not None else None,
-            suspends=layer.remote_state is not None,
+            suspends=not guesses and layer.remote_state is not None,
         )
         self._builder.begin()
 
@@ -146,8 +149,10 @@ def payload_id(parent_hash: bytes, timestamp: int, attempt: int) -> bytes:
     return keccak256(seed)[:PAYLOAD_ID_SIZE]
 
 
-def open_child_block(chain: Chain, attributes: BlockAttributes, *, attempt: int) -> SlicedBlock:
-    """Begin a child of the head, with the transactions of its attributes.
+def open_child_block(
+    chain: Chain, attributes: BlockAttributes, *, attempt: int, guesses: bool = False
+) -> SlicedBlock:
+    """Begin a child of the head, with the transactions of its attributes; see `SlicedBlock`.
 
     InvalidTransaction where one of them cannot be included.
     """
@@ -169,6 +174,7 @@ def open_child_block(chain: Chain, attributes: BlockAttributes, *, attempt: int)
         schedule,
         ancestors=chain.ancestors(parent.hash),
         payload_id=payload_id(parent.hash, timestamp, attempt),
+        guesses=guesses,
     )
     for transaction in attributes.transactions:
         block.add(transaction)

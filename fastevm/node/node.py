@@ -36,6 +36,7 @@ from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development
 from fastevm.node.forked.chain_reset import ChainReset
 from fastevm.node.forked.fork_history import ForkHistory
+from fastevm.node.forked.local_pending import LocalPending
 from fastevm.node.forked.partial_follower import PartialFollower
 from fastevm.node.forked.transaction_state import TransactionState
 from fastevm.node.l1_charges import L1Charges
@@ -124,6 +125,7 @@ class Node:
         self.state_of = self._new_fetcher()
         self.resets: ChainReset | None = None
         self.partial = self._new_partial()
+        self.local_pending: LocalPending | None = None
         if directory is not None:
             directory.report_to(metrics)
             self._restore(directory)
@@ -206,6 +208,11 @@ class Node:
         if self.partial is not None:
             return self.partial.doubts
         return self.builder is not None and self.builder.fails
+
+    @property
+    def pre_confirms(self) -> bool:
+        """Whether who builds the pending block promises it; else it is a guess of this node."""
+        return self.local_pending is None
 
     def pending(self) -> PendingBlock | None:
         """The newest pre-confirmed block; None when there is none."""
@@ -339,8 +346,6 @@ class Node:
         with self.producer.lock:
             if self.partial is None:
                 return self.chain.add(block)
-            if self.partial.is_full():
-                self.partial.begin_anew()
             return self.partial.add(block if isinstance(block, Block) else decode_block(block))
 
     def begin_anew(
@@ -418,12 +423,36 @@ class Node:
             upstream_url=upstream_url,
             feed_url=feed_url,
             poll_seconds=poll_ms / 1000,
+            jump=None if self.partial is None else self._jump,
         )
+        if feed_url is None and self.partial is not None and self.state_of is not None:
+            self.local_pending = self._new_local_pending(self.state_of)
+
+    def _new_local_pending(self, state: TransactionState) -> LocalPending:
+        """What builds the pending block where no feed tells it."""
+
+        def upstream() -> ForkHistory:
+            assert self.fork is not None
+            return self.fork
+
+        made = LocalPending(
+            self.producer, state, upstream, lambda pending: self.publish(pending, notify=False)
+        )
+        self.on_transaction(made.wake)
+        return made
+
+    def _jump(self, block: Block) -> None:
+        """Begin anew at a block of the upstream that is too far ahead to be reached."""
+        assert self.partial is not None
+        with self.producer.lock:
+            self.partial.begin_at(block)
 
     async def start(self) -> None:
         """Begin to build blocks or to follow, if this node does that."""
         if self.sync is not None:
             await self.sync.start()
+        if self.local_pending is not None:
+            self.local_pending.start()
         if self.builder is not None:
             self.builder.start()
         if self.trusted_setup is not None and not self.trusted_setup.loaded:
@@ -436,6 +465,8 @@ class Node:
             self._preload.cancel()
         if self.sync is not None:
             await self.sync.stop()
+        if self.local_pending is not None:
+            await asyncio.to_thread(self.local_pending.stop)
         await asyncio.to_thread(self.producer.stop)
         if self.state_of is not None and self.fork is not None:
             self.state_of.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from threading import RLock
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ log = logging.getLogger(__name__)
 
 FETCH_AHEAD = 16  # blocks asked for at once
 MAX_BRANCH = 512  # blocks replaced at once; a longer branch is imported step by step
+JUMP_BLOCKS = 96  # behind the upstream's head; full nodes hold the states of 128 blocks
+LAG_SECONDS = 3.0  # an upstream that went back to a block of ours may be a machine that lags
 SYNCING_BLOCKS = 3  # behind the upstream's head; from here on the node reports syncing
 
 
@@ -40,7 +43,8 @@ class BlockImport:
     """Fetches blocks from the upstream and adds them.
 
     ``add_block`` verifies and keeps a block, ``lock`` guards additions to the chain. Both are used
-    in worker threads.
+    in worker threads. ``jump``: begins the chain anew at the upstream's head where that is too far
+    ahead for the states in between to be had; None where they are here.
     """
 
     def __init__(
@@ -51,9 +55,12 @@ class BlockImport:
         add_block: Callable[[Block], Any],
         lock: RLock,
         metrics: MetricsRegistry,
+        jump: Callable[[Block], None] | None = None,
     ) -> None:
         self.chain, self.upstream, self.metrics = chain, upstream, metrics
-        self.raw_blocks = True
+        self.raw_blocks, self.jump = True, jump
+        self._lags_since: float | None = None  # monotonic seconds
+        metrics.count("upstream_stale_heads_total", 0)
         self._add_block, self._lock = add_block, lock
         self._starting: int | None = None
         self._highest = 0
@@ -81,21 +88,47 @@ class BlockImport:
                 f"here it is 0x{genesis.hash.hex()}"
             )
 
-    async def follow_head(self) -> None:
-        """Import the upstream's head and the blocks before it, at most one branch at a time."""
+    async def follow_head(self) -> bool:
+        """Import the upstream's head and the blocks before it, at most one branch at a time.
+
+        False where the upstream seems to lag: its head is one of our blocks, since shortly.
+        """
         head = await self.upstream.call("eth_getBlockByNumber", "latest", False)
         number, block_hash = int(head["number"], 16), bytes.fromhex(head["hash"][2:])
         self.metrics.set("upstream_head_number", number)
+        if self._lags(number, block_hash):
+            self.metrics.count("upstream_stale_heads_total")
+            return False
         if block_hash == self.chain.head.hash:
-            return
+            return True
         self._note_distance(number)
         try:
-            await self._catch_up(number, block_hash)
+            if self.jump is not None and number > self.chain.head.number + JUMP_BLOCKS:
+                log.warning("block %d is %d blocks ahead: begun anew there", number, self._ahead)
+                await asyncio.to_thread(self.jump, await self._fetch(number))
+            else:
+                await self._catch_up(number, block_hash)
         except InvalidBlock:
             self.metrics.count("upstream_invalid_blocks_total")
             raise
         finally:
             self._starting = None
+        return True
+
+    def _lags(self, number: int, block_hash: bytes) -> bool:
+        """Whether this head is behind ours on our own branch, and has not been so for long."""
+        ours = self.chain.head.number
+        if number >= ours or self.chain.canonical_hash(number) != block_hash:
+            self._lags_since = None
+            return False
+        now = time.monotonic()
+        if self._lags_since is None:
+            self._lags_since = now
+        return now - self._lags_since < LAG_SECONDS
+
+    @property
+    def _ahead(self) -> int:
+        return self._highest - self.chain.head.number
 
     def _note_distance(self, number: int) -> None:
         behind = number - self.chain.head.number

@@ -72,13 +72,15 @@ class SyncService:
         feed_url: str | None = None,
         poll_seconds: float = 0.2,
         first_pause: float = FIRST_PAUSE,
+        jump: Callable[[Block], None] | None = None,
     ) -> None:
+        """``jump`` as of :class:`BlockImport`."""
         self.chain, self.follower, self.metrics = chain, follower, metrics
         self.feed_url, self.poll_seconds = feed_url, poll_seconds
         self.first_pause = first_pause
         self.upstream = Upstream(upstream_url, on_head=self._head_announced)
         self.block_import = BlockImport(
-            chain, self.upstream, add_block=add_block, lock=lock, metrics=metrics
+            chain, self.upstream, add_block=add_block, lock=lock, metrics=metrics, jump=jump
         )
         self.on_foreign: Callable[[str], None] | None = None
         self._in_sync_at = time.monotonic()
@@ -225,8 +227,8 @@ class SyncService:
             self.metrics.set("upstream_connected", 1)
             while True:
                 self._announced.clear()
-                await self.block_import.follow_head()
-                self._in_sync_at = time.monotonic()
+                if await self.block_import.follow_head():
+                    self._in_sync_at = time.monotonic()
                 self.metrics.set("upstream_foreign", 0)
                 backoff.reset()
                 with contextlib.suppress(TimeoutError):

@@ -1,5 +1,6 @@
 """A node that follows with state that is known in part: every block is executed and compared."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +9,9 @@ from fastevm.bench.node.launch import ServerThread, wait_for
 from fastevm.fork import RemoteSource
 from fastevm.node import Mining, Node, dev_node, forked_node
 from fastevm.node.forked.options import ForkOptions
+from fastevm.node.forked.transaction_state import remote
 from fastevm.state.source import Found, Wanted
+from fastevm.sync import block_import
 from fastevm.wire.text.hex import hex_bytes, hex_word
 
 from .test_forked_node import COUNTER, COUNTER_CODE, SECONDS, accounts, counting
@@ -130,23 +133,122 @@ def test_a_reorganisation_is_followed(upstream: ServerThread) -> None:
         assert node.metrics()["fork_mismatches_total"] == 0
 
 
-def test_a_base_moves_to_the_head_when_much_is_known(upstream: ServerThread) -> None:
+class Fetched:
+    """Counts how often the values of accounts came to one node from its upstream."""
+
+    def __init__(self, node: Node, patch: pytest.MonkeyPatch) -> None:
+        assert node.fork is not None
+        self.accounts: Counter[bytes] = Counter()
+        self.slots: Counter[tuple[bytes, int]] = Counter()
+        session, honest = node.fork.source.session, RemoteSource.fetch
+
+        def fetch(source: RemoteSource, wanted: Wanted) -> Found:
+            found = honest(source, wanted)
+            if source.session is session:
+                self.accounts.update(found.accounts.keys())
+                self.slots.update(found.slots.keys())
+            return found
+
+        patch.setattr(RemoteSource, "fetch", fetch)
+
+
+def test_hot_values_stay_known_while_the_base_moves(
+    upstream: ServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, cold = follower_of(upstream), b"\xcc" * 20
+    assert node.partial is not None
+    node.partial.blocks = 2
+    fetched, sender = Fetched(node, monkeypatch), accounts()[2].address
+    with ServerThread(node) as server, server.client() as here:
+        for nonce in range(14):
+            if nonce in (1, 12):
+                here.call("eth_getBalance", hex_bytes(cold), "latest")
+            count_up(upstream, nonce)
+            in_step(upstream, node)
+        slot = here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")
+        assert slot == hex_word(0x24 + 14)
+        metrics = node.metrics()
+    assert metrics["fork_bases_total"] >= 6
+    assert metrics["fork_mismatches_total"] == 0
+    assert fetched.slots[COUNTER, 7] == fetched.accounts[COUNTER] == fetched.accounts[sender] == 1
+    assert fetched.accounts[cold] == 2
+
+
+def test_what_is_known_stays_below_its_limit(upstream: ServerThread) -> None:
     node = follower_of(upstream)
     assert node.partial is not None
+    with ServerThread(node) as server, server.client() as here:
+        sizes = []
+        for nonce in range(12):
+            for account in range(200):
+                address = (1_000 * (nonce + 1) + account).to_bytes(20, "big")
+                here.call("eth_getBalance", hex_bytes(address), "latest")
+            count_up(upstream, nonce)
+            in_step(upstream, node)
+            sizes.append(remote(node.chain.layer_of(node.chain.head.hash)).size)
+            if nonce == 1:
+                node.partial.limit = limit = sizes[0] + 100_000
+        assert max(sizes[2:]) < limit + 100_000
+        assert node.metrics()["fork_bases_total"] >= 1
+
+
+def test_a_base_moves_and_older_blocks_are_still_here(upstream: ServerThread) -> None:
+    node = follower_of(upstream)
+    assert node.partial is not None
+    node.partial.limit = 1
     first = node.chain.genesis
     with ServerThread(node) as server, server.client() as here, upstream.client() as there:
-        count_up(upstream, 0)
-        in_step(upstream, node)
+        for nonce in range(4):
+            count_up(upstream, nonce)
+            in_step(upstream, node)
+        assert node.metrics()["fork_bases_total"] >= 3
+        assert node.chain.genesis.number == first.number
+        for back in range(4):
+            number = hex(node.chain.head.number - back)
+            slot = here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", number)
+            assert slot == hex_word(0x24 + 4 - back)
+            expected = there.call("eth_getBlockByNumber", number, False)
+            assert here.call("eth_getBlockByNumber", number, False) == expected
+
+
+@pytest.mark.parametrize("moves", [False, True], ids=["one base", "a base each block"])
+def test_a_reorganisation_goes_back_over_bases(upstream: ServerThread, moves: bool) -> None:
+    node = follower_of(upstream)
+    assert node.partial is not None
+    if moves:
         node.partial.limit = 1
+    with ServerThread(node) as server, server.client() as here, upstream.client() as there:
+        count_up(upstream, 0)
+        snapshot = there.call("evm_snapshot")
+        for nonce in (1, 2, 3):
+            count_up(upstream, nonce)
+        in_step(upstream, node)
+        there.call("evm_revert", snapshot)
+        there.call("evm_increaseTime", 100)
+        there.call("anvil_mine", 4)
         count_up(upstream, 1)
         in_step(upstream, node)
-        assert node.metrics()["fork_bases_total"] >= 1
-        assert node.chain.genesis.number == first.number + 1
         slot = here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")
         assert slot == hex_word(0x26)
-        old = hex(first.number + 1)
-        expected = there.call("eth_getBlockByNumber", old, False)
-        assert here.call("eth_getBlockByNumber", old, False) == expected
+        assert node.metrics()["fork_mismatches_total"] == 0
+        assert node.metrics()["fork_restarts_total"] == 0
+
+
+def test_a_node_that_fell_far_behind_begins_anew(
+    upstream: ServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block_import, "JUMP_BLOCKS", 3)
+    node = follower_of(upstream)
+    with upstream.client() as there:
+        there.call("anvil_mine", 5)
+    with ServerThread(node) as server, server.client() as here:
+        in_step(upstream, node)
+        assert node.metrics()["fork_restarts_total"] == 1
+        count_up(upstream, 0)
+        in_step(upstream, node)
+        slot = here.call("eth_getStorageAt", hex_bytes(COUNTER), "0x7", "latest")
+        assert slot == hex_word(0x25)
+        assert node.metrics()["fork_mismatches_total"] == 0
 
 
 def test_slices_of_the_feed_are_pending_here() -> None:

@@ -13,6 +13,7 @@ from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.forked.chain_reset import ChainReset, ChainStart
 from fastevm.node.forked.fork_history import open_source
 from fastevm.node.forked.options import ForkOptions
+from fastevm.node.forked.partial_follower import FOLLOWED_STATES
 from fastevm.node.forked.start import forked_chain
 from fastevm.node.from_genesis import dev_start
 from fastevm.node.node import Mining, Node
@@ -47,8 +48,7 @@ def forked_node(
         replayed, count = _block_of(options, options.transaction)
         options = replace(options, block=replayed.header.parent_hash, transaction=None)
     begin = start(options)
-    chain = Chain(begin.config, begin.block, begin.layer, limits=limits, partial=True)
-    chain.archive = Archive(ScratchBlocks())
+    chain = _chain_of(begin, limits or limits_of(mining))
     if replayed is not None and count:
         chain.append(*replayed.sealed(count, begin.layer))
     node = Node(chain, accounts=funded, mining=mining, fork=begin.history, **more)
@@ -65,3 +65,14 @@ def _block_of(options: ForkOptions, transaction: bytes) -> tuple[RemoteBlock, in
     with open_source(options) as newest:
         block_hash, index = place_of(receipt_of(newest, transaction))
         return RemoteBlock(newest, rules_of(newest, options.hardfork), block_hash), index
+
+
+def _chain_of(begin: ChainStart, limits: ChainLimits) -> Chain:
+    chain = Chain(begin.config, begin.block, begin.layer, limits=limits, partial=True)
+    chain.archive = Archive(ScratchBlocks())
+    return chain
+
+
+def limits_of(mining: Mining) -> ChainLimits:
+    """What a forked chain keeps; one that is followed keeps what is known below its states too."""
+    return ChainLimits(states=FOLLOWED_STATES) if mining is Mining.NEVER else ChainLimits()

@@ -4,6 +4,9 @@ A block is executed on fetched values; gas used, receipts root, bloom and reques
 its header, the state root cannot be compared. What blocks write is known from then on: they read it
 before. So a value that is not known has not changed since the base, and the newest block executed
 here is asked for it, whose state full nodes still hold.
+
+The base moves to the head after so many blocks or bytes: a new generation of known values begins,
+which takes over what runs read, and the one before it answers until the next move (`generation`).
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from fastevm.execution.block import execute_block
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.validation import validate_result
 from fastevm.node.forked.fork_history import ForkHistory, ForkSource
+from fastevm.node.forked.generation import Generation
+from fastevm.node.forked.transaction_state import remote
 from fastevm.state.layer import Layer
 from fastevm.state.remote import RemoteState
 from fastevm.state.source import Found
@@ -29,7 +34,9 @@ from fastevm.wire.blocks import header_json
 
 log = logging.getLogger(__name__)
 
-KNOWN_LIMIT: Final = 256 * 1024 * 1024  # bytes of known values from which on the base moves
+KNOWN_LIMIT: Final = 128 * 1024 * 1024  # bytes known in one generation; two or three are held
+GENERATION_BLOCKS: Final = 192  # the base is never older; below the layers without a state root
+FOLLOWED_STATES: Final = 256  # of canonical blocks are kept, with the generations they lie on
 ACCOUNT_BYTES: Final = 400  # of an account that a block changed, with a few slots, about
 
 # What an execution on a wrong value can get wrong; the rest of a header needs no state.
@@ -39,8 +46,9 @@ OUTCOMES: Final = ("gas_used", "logs_bloom", "receipts_root", "requests_hash", "
 class PartialFollower:
     """Adds the blocks of an upstream to a chain whose states are known in part.
 
-    ``limit``: bytes of known values from which on the chain begins anew at its head. ``moved``
-    is called with the new history then. ``doubts``: whether the newest block did not match.
+    ``limit``: bytes of known values, and ``blocks`` above the base, from which on the base moves to
+    the head. ``moved`` is called with the new history where the chain begins anew. ``doubts``:
+    whether the newest block did not match.
     """
 
     def __init__(
@@ -51,16 +59,25 @@ class PartialFollower:
         *,
         moved: Callable[[ForkHistory], None] = lambda history: None,
         limit: int = KNOWN_LIMIT,
+        blocks: int = GENERATION_BLOCKS,
     ) -> None:
         self.chain, self.history, self.metrics, self.limit = chain, history, metrics, limit
-        self.moved = moved
+        self.moved, self.blocks = moved, blocks
         self.doubts = False
-        for name in ("mismatches", "wrong_values", "unverified_blocks", "bases"):
+        for name in ("mismatches", "wrong_values", "unverified_blocks", "bases", "restarts"):
             metrics.count(f"fork_{name}_total", 0)
         chain.on_head(self._head_moved)
 
     def add(self, block: Block) -> BlockResult:
-        """Verify and execute a block. InvalidBlock, ForkError."""
+        """Verify and execute a block. InvalidBlock, ForkError.
+
+        The caller holds the lock of the chain.
+        """
+        if self.is_full():
+            self.move_base(self.chain.head)
+        parent = self.chain.block_by_hash(block.header.parent_hash)
+        if parent is not None and self.chain.has_state(parent.hash):
+            self._ask_at(parent)
         try:
             result = self.chain.add(block)
         except InvalidBlock as error:
@@ -95,7 +112,7 @@ class PartialFollower:
             log.warning(
                 "wrong values of account 0x%s, slots %s", address.hex(), list(fields["storage"])
             )
-        self.chain.replace_state(parent.hash, layer.with_accounts(wrong))
+        self.move_base(parent, truth)
         return self.chain.add(block)
 
     def _truth(self, block: Block, parent: Block) -> Found | None:
@@ -111,6 +128,7 @@ class PartialFollower:
                 chain_id=chain.config.chain_id,
                 deposit_contract=chain.config.deposit_contract,
                 ancestors=chain.ancestors(parent.hash),
+                state_root=False,
             )
             validate_result(chain.comparable(header, schedule, result), result)
         except InvalidBlock as error:
@@ -131,29 +149,59 @@ class PartialFollower:
     def _history_at(self, block: Block) -> ForkHistory:
         return ForkHistory(self._source_at(block), self.history.options, self.history.prepared)
 
+    def _ask_at(self, block: Block) -> None:
+        """Have values that its state lacks asked for at this block."""
+        source = _source_of(self.chain.layer_of(block.hash))
+        if source.newest.block_hash != block.hash:
+            source.newest = self._source_at(block)
+
     def _head_moved(self, change: HeadChange) -> None:
-        self.history.newest = self._source_at(self.chain.head)
+        self._ask_at(self.chain.head)
 
     def is_full(self) -> bool:
-        """Whether the known values are more than the limit."""
-        layer = self.chain.layer_of(self.chain.head.hash)
-        state = layer.remote_state
-        known = 0 if state is None else state.size
-        return known + layer.account_count * ACCOUNT_BYTES > self.limit
+        """Whether the base is too old, or too much is known above it."""
+        head = self.chain.head
+        layer = self.chain.layer_of(head.hash)
+        if head.number >= _source_of(layer).block_number + self.blocks:
+            return True
+        return remote(layer).size + layer.account_count * ACCOUNT_BYTES > self.limit
 
-    def begin_anew(self) -> None:
-        """Make the head the base: its state is fetched as it is read, what was known is forgotten.
+    def move_base(self, block: Block, truth: Found | None = None) -> None:
+        """Begin a generation at a block. What nothing read in the last one is forgotten.
+
+        ``truth``: values of its state that count more than those of the last generation. The states
+        of the blocks before keep theirs, so that a reorganisation may go back to them.
+        """
+        layer = self.chain.layer_of(block.hash)
+        old = _source_of(layer)
+        if isinstance(old, Generation):
+            old.before = None
+        fresh = RemoteState(Generation(self._source_at(block), layer))
+        if truth is not None:
+            fresh.put(truth)
+        self.metrics.count("fork_bases_total")
+        self.chain.replace_state(block.hash, Layer.remote(fresh))
+
+    def begin_at(self, block: Block) -> None:
+        """Begin the chain anew at a block of the upstream; all that was known is forgotten.
 
         The caller holds the lock of the chain. ForkError.
         """
-        head, config = self.chain.head, self.chain.config
-        schedule = self.chain.schedule_of(head.hash)
-        history = self._history_at(head)
+        config = self.chain.config
+        history = self._history_at(block)
+        schedule = config.activations.at(block.number, block.header.timestamp)
         layer = history.prepared(RemoteState(history), schedule)
         self.history = history
-        self.metrics.count("fork_bases_total")
+        self.metrics.count("fork_restarts_total")
         self.moved(history)
-        self.chain.restart(config, head, layer, partial=True, archive=Archive(ScratchBlocks()))
+        self.chain.restart(config, block, layer, partial=True, archive=Archive(ScratchBlocks()))
+
+
+def _source_of(layer: Layer) -> ForkHistory | Generation:
+    """Where the values come from that the state lacks."""
+    source = remote(layer).source
+    assert isinstance(source, (ForkHistory, Generation))
+    return source
 
 
 def differences(layer: Layer, truth: Found) -> dict[bytes, dict[str, Any]]:

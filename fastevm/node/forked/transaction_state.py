@@ -44,6 +44,11 @@ class TransactionState:
         """Begin nothing any more."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the state of a transaction is on its way."""
+        return bool(self._fetching)
+
     # --- transactions -----------------------------------------------------------------------------
 
     def is_fetching(self, tx_hash: bytes) -> bool:

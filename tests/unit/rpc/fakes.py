@@ -196,6 +196,7 @@ class FakeNode:
     sync_state: tuple[int, int, int] | None = None
     upstream_age: float | None = None
     unverified: tuple[str, ...] | None = None
+    pre_confirms: bool = True
     building_fails: bool = False
     history: Any | None = None
     resets: Any | None = None

@@ -120,11 +120,37 @@ async def test_a_branch_beyond_the_side_blocks_is_taken_step_by_step(
     assert heads == [2, *range(3, 23)]
 
 
-async def test_an_upstream_that_went_back_is_followed_back(pair: Pair) -> None:
+async def test_an_upstream_that_stays_behind_is_followed_back(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
     grow(pair.theirs, 10)
     await pair.follow()
+    monkeypatch.setattr(importing, "LAG_SECONDS", 0.0)
     pair.theirs.set_head(pair.theirs.canonical_hash(4))
     await pair.follow()
+
+
+async def test_an_upstream_that_lags_for_a_moment_is_not_followed_back(pair: Pair) -> None:
+    grow(pair.theirs, 10)
+    await pair.follow()
+    newest = pair.theirs.head.hash
+    pair.theirs.set_head(pair.theirs.canonical_hash(8))
+    assert not await pair.blocks.follow_head()
+    assert pair.ours.head.hash == newest
+    assert pair.metrics.get("upstream_stale_heads_total") == 1
+    pair.theirs.set_head(newest)
+    assert await pair.blocks.follow_head()
+
+
+async def test_a_head_far_ahead_is_jumped_to_where_states_cannot_be_had(pair: Pair) -> None:
+    jumps: list[int] = []
+    pair.blocks.jump = lambda block: jumps.append(block.number)
+    grow(pair.theirs, importing.JUMP_BLOCKS)
+    await pair.blocks.follow_head()
+    assert pair.ours.head == pair.theirs.head and not jumps
+    grow(pair.theirs, importing.JUMP_BLOCKS + 1)
+    await pair.blocks.follow_head()
+    assert jumps == [pair.theirs.head.number]
 
 
 async def test_an_upstream_that_moves_meanwhile_is_followed_in_the_next_round(pair: Pair) -> None:
