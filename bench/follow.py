@@ -24,16 +24,19 @@ from fastevm.wire.client.messages import RpcRefusal
 BLOCK_SECONDS = 1.0
 FIRST_BLOCKS = 3  # anvil repeats the base fee of its genesis once
 SIMULATION_PAUSE = 0.02
+FORWARDED_EACH = 5  # every fifth transaction goes through the follower
 CATCH_UP_SECONDS = 20.0
 COUNTERS = (
     "fork_mismatches_total", "fork_unverified_blocks_total", "fork_wrong_values_total",
     "fork_bases_total", "fork_requests", "fork_round_trips", "fork_accounts", "fork_slots",
     "fork_bytes", "fork_seconds_waited", "upstream_blocks_total", "upstream_invalid_blocks_total",
+    "fork_restarts_total", "upstream_stale_heads_total", "local_pending_blocks_total",
+    "local_pending_offered_total", "local_pending_failures_total",
 )  # fmt: skip
 
 
 class Load:
-    """Sends transactions of all holders in turn, and lets a block be made each second."""
+    """Sends transactions of all holders in turn, and lets a block be made a second later."""
 
     def __init__(self, upstream: Upstream, rate: int) -> None:
         self.upstream, self.rate = upstream, rate
@@ -41,22 +44,21 @@ class Load:
         self._nonces = [0] * market.HOLDERS
         self._numbers = itertools.count()
 
-    def run(self, seconds: float) -> None:
-        """Load the upstream for so long."""
+    def run(self, follower: NodeProcess, seconds: float) -> None:
+        """Load the upstream for so long; some transactions take the way through the follower."""
         until = time.monotonic() + seconds
         head = self.upstream.ask("eth_getBlockByNumber", "latest", False)
         times = itertools.count(int(head["timestamp"], 16) + 1)  # anvil may repeat one
-        with self.upstream.node.client() as client:
+        with self.upstream.node.client() as client, follower.client() as forwarding:
             while (started := time.monotonic()) < until:
-                calls = [
-                    ("eth_sendRawTransaction", ["0x" + self._next().hex()])
-                    for _ in range(int(self.rate * BLOCK_SECONDS))
-                ]
-                answers = client.batch(calls)
-                self.refused += sum(isinstance(one, RpcRefusal) for one in answers)
-                self.sent += len(answers)
-                client.call("evm_mine", {"timestamp": next(times)})
+                raws = ["0x" + self._next().hex() for _ in range(int(self.rate * BLOCK_SECONDS))]
+                through = len(raws) // FORWARDED_EACH
+                for way, some in ((client, raws[through:]), (forwarding, raws[:through])):
+                    answers = way.batch([("eth_sendRawTransaction", [raw]) for raw in some])
+                    self.refused += sum(isinstance(one, RpcRefusal) for one in answers)
+                    self.sent += len(answers)
                 time.sleep(max(0.0, started + BLOCK_SECONDS - time.monotonic()))
+                client.call("evm_mine", {"timestamp": next(times)})
 
     def _next(self) -> bytes:
         number = next(self._numbers)
@@ -114,7 +116,7 @@ def measured(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
     with fastevm_node(*options) as follower:
         first = int(follower.ask("eth_blockNumber"), 16)
         with Simulations(follower) as simulations:
-            load.run(seconds)
+            load.run(follower, seconds)
             head = upstream.ask("eth_getBlockByNumber", "latest", False)["hash"]
 
             def caught_up() -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fastevm.bench.remote.proxy import JSON_TYPE, Call, Cut, Endpoint, Reply, whole
+from fastevm.primitives.keccak import keccak256
 
 PREFETCH: Final = (
     "debug_traceCall", "debug_traceBlockByNumber", "debug_traceBlockByHash",
@@ -243,6 +244,45 @@ class Lies(Endpoint):
                     for slot in storage:
                         if int(slot, 16) == self.slot:
                             storage[slot] = self._lie(word)
+
+
+@dataclass
+class AccountLies(Lies):
+    """Another balance or code of one account, in every read that tells one."""
+
+    slot: int = -1
+    value: int = 0
+    balance: int | None = None
+    code: str | None = None  # hex
+
+    def _changed(self, method: str, params: list[Any], result: Any) -> Any:
+        here = str(params[0]).lower() == "0x" + self.address.hex() if params else False
+        if method == "eth_getBalance" and here and self.balance is not None:
+            return self._lie(hex(self.balance))
+        if method == "eth_getCode" and here and self.code is not None:
+            return self._lie(self.code)
+        if method in ("eth_getProof", "eth_getAccountInfo", "eth_getAccount") and here:
+            self._in_account(result)
+        elif method.startswith("debug_trace"):
+            self._in_prestates(result, "", "0x" + self.address.hex())
+        return result
+
+    def _in_account(self, account: Any) -> None:
+        if self.balance is not None and "balance" in account:
+            account["balance"] = self._lie(hex(self.balance))
+        if self.code is not None and "code" in account:
+            account["code"] = self._lie(self.code)
+        if self.code is not None and "codeHash" in account:
+            account["codeHash"] = "0x" + keccak256(bytes.fromhex(self.code[2:])).hex()
+
+    def _in_prestates(self, found: Any, word: str, at: str) -> None:
+        if isinstance(found, list):
+            for each in found:
+                self._in_prestates(each.get("result", each), word, at)
+        elif isinstance(found, dict):
+            for address, account in found.items():
+                if address.lower() == at and isinstance(account, dict):
+                    self._in_account(account)
 
 
 @dataclass
