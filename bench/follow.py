@@ -3,7 +3,8 @@
 A node with the market of `bench/remote` gets transactions and makes a block a second. A follower
 in a process of its own starts with nothing, executes every block on state that it fetches, and
 answers eth_simulateV1 on ``pending`` meanwhile. Reported are blocks, how many did not match, what
-was fetched, and the latency of simulations.
+was fetched, and the latency of simulations. With ``--in-process`` the follower is a part of this
+process, whose main thread simulates on its pending state from Python.
 """
 
 import argparse
@@ -15,10 +16,15 @@ import time
 from typing import Any
 
 from fastevm.bench.node.content import signed
-from fastevm.bench.node.launch import NodeProcess, fastevm_node, wait_for
+from fastevm.bench.node.launch import NodeProcess, ServerThread, fastevm_node, wait_for
+from fastevm.bench.node.load import LoadError
 from fastevm.bench.programs.loops import transfer
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import Upstream, start_anvil, start_own
+from fastevm.node import Mining, forked_node
+from fastevm.node.forked.options import ForkOptions
+from fastevm.simulate import simulate
+from fastevm.state.remote import guesses
 from fastevm.wire.client.messages import RpcRefusal
 
 BLOCK_SECONDS = 1.0
@@ -31,7 +37,7 @@ COUNTERS = (
     "fork_bases_total", "fork_requests", "fork_round_trips", "fork_accounts", "fork_slots",
     "fork_bytes", "fork_seconds_waited", "upstream_blocks_total", "upstream_invalid_blocks_total",
     "fork_restarts_total", "upstream_stale_heads_total", "local_pending_blocks_total",
-    "local_pending_offered_total", "local_pending_failures_total",
+    "local_pending_asked_total", "local_pending_offered_total", "local_pending_failures_total",
 )  # fmt: skip
 
 
@@ -44,7 +50,7 @@ class Load:
         self._nonces = [0] * market.HOLDERS
         self._numbers = itertools.count()
 
-    def run(self, follower: NodeProcess, seconds: float) -> None:
+    def run(self, follower: NodeProcess | ServerThread, seconds: float) -> None:
         """Load the upstream for so long; some transactions take the way through the follower."""
         until = time.monotonic() + seconds
         head = self.upstream.ask("eth_getBlockByNumber", "latest", False)
@@ -108,6 +114,48 @@ class Simulations:
                     return
 
 
+def in_process(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
+    """The latency of bundles from Python, on the pending state of a follower in this process."""
+    upstream.ask("anvil_mine", hex(FIRST_BLOCKS))
+    node = forked_node(
+        ForkOptions(urls=(upstream.url,), cache=False), accounts=0, mining=Mining.NEVER
+    )
+    node.follow(upstream.url, poll_ms=50)
+    load, wall, processor, missed = Load(upstream, rate), [], [], 0
+    with ServerThread(node) as server:
+        loading = threading.Thread(target=load.run, args=(server, seconds))
+        loading.start()
+        shown, view = None, node.newest_view()
+        for number in itertools.count():
+            if node.pending() is not shown:
+                shown, view = node.pending(), node.newest_view()
+            before, started, cpu = guesses(), time.perf_counter(), time.thread_time()
+            block = simulate(view, market.bundle(number), state_root=False)[0]
+            processor.append(time.thread_time() - cpu)
+            wall.append(time.perf_counter() - started)
+            missed += guesses() != before
+            if not all(call.success for call in block.calls):
+                raise LoadError("a call failed")
+            time.sleep(SIMULATION_PAUSE)
+            if not loading.is_alive():
+                break
+        metrics = node.metrics()
+    return {
+        "upstream": upstream.name, "seconds": seconds, "simulations": len(wall),
+        "blocks": metrics["upstream_blocks_total"], "waited_for_values": missed,
+        **percentiles("wall_ms", wall), **percentiles("cpu_ms", processor),
+    }  # fmt: skip
+
+
+def percentiles(name: str, seconds: list[float]) -> dict[str, float]:
+    """The median and the tail in milliseconds, without the first tenth."""
+    warm = sorted(seconds[len(seconds) // 10 :])
+    return {
+        f"{name}_p{percent}": round(warm[len(warm) * percent // 100] * 1000, 3)
+        for percent in (10, 50, 90, 99)
+    }
+
+
 def measured(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
     """What following the upstream for so long gave."""
     load = Load(upstream, rate)
@@ -127,7 +175,6 @@ def measured(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
         metrics = follower.metrics()
         blocks = int(follower.ask("eth_blockNumber"), 16) - first
         memory = follower.memory()
-    warm = sorted(simulations.seconds[len(simulations.seconds) // 10 :])
     return {
         "upstream": upstream.name,
         "seconds": seconds,
@@ -138,10 +185,7 @@ def measured(upstream: Upstream, seconds: float, rate: int) -> dict[str, Any]:
         "simulations": len(simulations.seconds),
         "simulations_failed": simulations.failed,
         "first_simulation_ms": round(simulations.seconds[0] * 1000, 2),
-        **{
-            f"simulation_ms_p{percent}": round(warm[len(warm) * percent // 100] * 1000, 2)
-            for percent in (50, 90, 99)
-        },
+        **percentiles("simulation_ms", simulations.seconds),
         **{name: metrics.get(name, 0) for name in COUNTERS},
     }
 
@@ -152,9 +196,13 @@ def main() -> int:
     parser.add_argument("--upstream", choices=("anvil", "own"), default="own")
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--rate", type=int, default=50, help="transactions a second (%(default)s)")
+    parser.add_argument("--in-process", action="store_true", help="simulate from Python")
     arguments = parser.parse_args()
     start = start_anvil if arguments.upstream == "anvil" else start_own
     with start() as upstream:
+        if arguments.in_process:
+            print(json.dumps(in_process(upstream, arguments.seconds, arguments.rate), indent=1))
+            return 0
         found = measured(upstream, arguments.seconds, arguments.rate)
     print(json.dumps(found, indent=1))
     return int(found["fork_mismatches_total"] > 0 or found["upstream_invalid_blocks_total"] > 0)

@@ -40,7 +40,9 @@ from fastevm.node.forked.local_pending import LocalPending
 from fastevm.node.forked.partial_follower import PartialFollower
 from fastevm.node.forked.transaction_state import TransactionState
 from fastevm.node.l1_charges import L1Charges
+from fastevm.node.newest_view import newest_view
 from fastevm.primitives.processor import IN_USE, REPLACED
+from fastevm.simulate import StateView
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.storage import Archive, DataDirectory, ScratchBlocks
@@ -217,6 +219,13 @@ class Node:
     def pending(self) -> PendingBlock | None:
         """The newest pre-confirmed block; None when there is none."""
         return self._pending
+
+    def newest_view(self) -> StateView:
+        """The newest state, pending where there is one, for `fastevm.simulate` in this process.
+
+        It stays as it is; ask again for newer ones, at most after each new `pending`.
+        """
+        return newest_view(self.chain, self._pending)
 
     def publish(self, pending: PendingBlock | None, notify: bool = True) -> None:
         """Replace the pending block; None withdraws it.

@@ -9,6 +9,7 @@ from fastevm.bench.node.launch import ServerThread, wait_for
 from fastevm.bench.remote.proxy import Endpoint, Proxy
 from fastevm.node import Mining, Node, dev_node, forked_node
 from fastevm.node.forked.options import ForkOptions
+from fastevm.simulate import simulate
 from fastevm.wire.client.blocking import JsonRpcClient
 from fastevm.wire.text.hex import hex_bytes, hex_word
 
@@ -175,3 +176,18 @@ def test_pending_is_built_again_when_the_head_moves(upstream: ServerThread) -> N
             lambda: node.chain.head.hash == upstream.server.node.chain.head.hash, SECONDS, "behind"
         )
         becomes(here, 0x27)
+
+
+def test_python_simulates_on_pending_in_the_same_process(upstream: ServerThread) -> None:
+    node = follower_of(upstream.url())
+    sender = hex_bytes(accounts()[2].address)
+    with ServerThread(node) as server, server.client() as here:
+        head = node.newest_view()
+        assert head.block_hash == node.chain.head.hash
+        here.call("eth_sendRawTransaction", hex_bytes(counting(accounts()[2], 0)))
+        becomes(here, 0x25)
+        view = node.newest_view()
+        assert view.header.number == node.chain.head.number + 1
+        assert view.ancestors[0] == node.chain.head.hash
+        (block,) = simulate(view, [{"to": hex_bytes(COUNTER), "from": sender}])
+        assert int.from_bytes(block.calls[0].logs[0].data, "big") == 0x26

@@ -62,7 +62,7 @@ class LocalPending:
         self._ask_at = 0.0  # monotonic seconds
         self._wake, self._stopping = threading.Event(), False
         self._thread: threading.Thread | None = None
-        for name in ("blocks", "failures", "offered"):
+        for name in ("asked", "blocks", "failures", "offered"):
             self.metrics.count(f"local_pending_{name}_total", 0)
         self.chain.on_head(self._head_moved)
 
@@ -192,6 +192,7 @@ class LocalPending:
     def _ask(self) -> None:
         """Ask the upstream for its pending block; one on another head says nothing."""
         self._ask_at = time.monotonic() + OFFER_SECONDS
+        self.metrics.count("local_pending_asked_total")
         try:
             found = self.history().request("eth_getBlockByNumber", ["pending", True])
         except RpcRefusal as error:
