@@ -96,6 +96,7 @@ cdef SystemOutcome system_call(
     transaction.origin = message.sender
     message.recipient = contract[0]
     word_zero(&message.value)
+    message.no_transfer = True  # so that nobody reads the caller's account
     message.data = data
     message.size = size
     message.gas = SYSTEM_CALL_GAS

@@ -3,6 +3,7 @@
 import pytest
 import rlp
 
+from fastevm.conformance.pre_states import Recorded
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction
 from fastevm.execution.block import BlockBuilder, execute_block
@@ -12,6 +13,7 @@ from fastevm.execution.transaction import Transaction
 from fastevm.primitives.keccak import keccak256
 from fastevm.spec.schedule import schedule_for
 from fastevm.state.layer import Layer
+from fastevm.state.remote import RemoteState
 from fastevm.types import Header, Withdrawal
 
 from ..trie.reference import root_of
@@ -236,6 +238,19 @@ def test_the_system_contracts_are_called_at_the_start():
     assert layer.storage(BEACON_ROOTS, 0) == int.from_bytes(b"\x0b" * 32, "big")
     assert layer.storage(HISTORY, 0) == int.from_bytes(made.header.parent_hash, "big")
     assert made.gas_used == 0
+
+
+def test_system_calls_do_not_read_the_account_that_they_come_from():
+    remote = RemoteState(Recorded({HISTORY: {"nonce": 1, "code": STORE}}))
+
+    def begin():
+        made = builder(Layer.remote(remote))
+        made.begin()
+        return made.snapshot()
+
+    layer = remote.settle(begin)
+    assert layer.storage(HISTORY, 0) == int.from_bytes(builder(state()).header.parent_hash, "big")
+    assert remote.known_values().accounts.keys() == {BEACON_ROOTS, HISTORY}
 
 
 def test_missing_or_failing_contracts_at_the_start_are_passed_over():
