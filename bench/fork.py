@@ -83,7 +83,7 @@ class Comparison:
         assert upstream.busy is not None
         self.upstream, self.sides, self.progress = upstream, sides, progress
         self.busy: Busy = upstream.busy
-        self.head = upstream.head
+        self.head = upstream.head - 1  # of its newest anvil is asked whether it still is
         self.proxy = ProxyProcess(upstream.url)
         self.found: Found = {}
         self.outputs: dict[str, list[bytes]] = {}

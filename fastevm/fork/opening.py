@@ -12,6 +12,7 @@ from fastevm.fork.block_choice import BlockChoice, split_block
 from fastevm.fork.call_list import RpcCall
 from fastevm.fork.collector import BadValue, bytes_of, word_of
 from fastevm.fork.endpoints import Endpoints
+from fastevm.fork.newest_block import NewestBlock, may_be_passed
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.session import Session
 from fastevm.wire.client.messages import RpcRefusal
@@ -28,10 +29,14 @@ RULES_CALLS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A block, and whether its state may still change: the newest of a development chain."""
+    """A block, and whether its state may still change: the newest of a development chain.
+
+    ``newest``: what watches it while the endpoint may give values of the next one.
+    """
 
     block: PinnedBlock
     volatile: bool = False
+    newest: NewestBlock | None = None
 
 
 def addresses_and_block(
@@ -73,7 +78,13 @@ def find_block(session: Session, chosen: BlockChoice) -> Opened:
     pinned = _block_in(session.endpoints, session.endpoints.ask([chosen.call])[0], chosen)
     if chosen.below:
         pinned = _below(session.endpoints, pinned, chosen)
-    return Opened(pinned, _is_volatile(session, chosen))
+    return Opened(pinned, _is_volatile(session, chosen), _watched(session, pinned))
+
+
+def _watched(session: Session, pinned: PinnedBlock) -> NewestBlock | None:
+    if pinned.number < session.head or not may_be_passed(session.client):
+        return None
+    return NewestBlock(session.endpoints, pinned.number)
 
 
 def _is_volatile(session: Session, chosen: BlockChoice) -> bool:
@@ -89,7 +100,11 @@ def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) ->
         RpcCall("web3_clientVersion", optional=True),
     ]
     if session.loopback:  # there development nodes are
-        calls += [RpcCall("eth_getBlockByNumber", ("0x0", False), True), *RULES_CALLS]
+        calls += [
+            RpcCall("eth_getBlockByNumber", ("0x0", False), optional=True),
+            RpcCall("eth_blockNumber", optional=True),
+            *RULES_CALLS,
+        ]
     id_answer, block_answer, client, *more = endpoints.ask(calls)
     if isinstance(id_answer, RpcRefusal):
         raise ForkError(f"{endpoints.name}: {id_answer.message} ({id_answer.code})")
@@ -101,11 +116,13 @@ def _open_online(session: Session, chosen: BlockChoice, chain_id: int | None) ->
         raise ForkError(f"{endpoints.name}: expected chain {chain_id}, found {found_id}")
     first = _hash_in(more[0]) if more else None
     session.identify(found_id, client if isinstance(client, str) else "", first)
-    session.told = more[1:]
+    if more:
+        session.head = _number_in(more[1])
+        session.told = more[2:]
     pinned = _block_in(endpoints, block_answer, chosen)
     if chosen.below:
         pinned = _below(endpoints, pinned, chosen)
-    return Opened(pinned, _is_volatile(session, chosen))
+    return Opened(pinned, _is_volatile(session, chosen), _watched(session, pinned))
 
 
 def _open_offline(session: Session, chosen: BlockChoice, chain_id: int | None) -> PinnedBlock:
@@ -164,6 +181,13 @@ def _hash_in(answer: Any) -> bytes | None:
         return bytes_of(answer.get("hash"), "hash", 32)
     except (AttributeError, BadValue):
         return None
+
+
+def _number_in(answer: Any) -> int:
+    try:
+        return word_of(answer, "eth_blockNumber")
+    except BadValue:
+        return 0
 
 
 def _id_in(identity: str) -> int:

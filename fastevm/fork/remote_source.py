@@ -44,6 +44,7 @@ class RemoteSource:
 
     def __init__(self, session: Session, opened: Opened) -> None:
         self.session, self._block = session, opened.block
+        self._newest = opened.newest
         self._cached = None if opened.volatile else session.cached_block(opened.block)
         self._history = History(session, opened.block, self._cached)
         self._given: set[bytes] = set()  # accounts whose slots in the cache were all given
@@ -135,6 +136,7 @@ class RemoteSource:
         """All wanted values and what else the calls touch.
 
         One round trip where prestate traces are served, else two. None for what is in the cache.
+        One more at the newest block of anvil, two if it made another one meanwhile.
         ForkError, which names the endpoint without its key, or the missing key when offline.
         """
         known = self._known(wanted)
@@ -148,12 +150,25 @@ class RemoteSource:
             return known
         if self.session.offline:
             raise ForkError(OFFLINE.format(next(iter(named(missing))), self._block))
-        found = Fetching(self.session, self._block, self._cached, missing, known).run()
+        found = self._fetched(missing, known)
         self.session.remember()
         known.accounts.update(found.accounts)
         known.slots.update(found.slots)
         known.block_hashes.update(found.block_hashes)
         return known
+
+    def _fetched(self, missing: Wanted, known: Found) -> Found:
+        """What the endpoint gives; of its newest block nothing that the next one changed."""
+        newest = self._newest
+        if newest is None or newest.is_passed:
+            return Fetching(self.session, self._block, self._cached, missing, known).run()
+        found = Fetching(self.session, self._block, None, missing, known).run()
+        if newest.was_passed():
+            again = Wanted({*found.accounts}, {*found.slots}, {*found.block_hashes})
+            return Fetching(self.session, self._block, self._cached, again, Found()).run()
+        if self.session.cache is not None and self._cached is not None:
+            self.session.cache.put(self._cached, found)
+        return found
 
     def request(self, method: str, params: Sequence[Any] = ()) -> Any:
         """The result of any call. RpcRefusal, ForkError."""

@@ -44,7 +44,8 @@ class Session:
     ``chain_id`` and ``client``: as it says. ``identity``: the key of its chain in the cache: the
     chain id, on this machine also the hash of the first block; None = nothing is kept.
     ``keeps_newest``: the newest state of a development chain is kept as well, though it can change.
-    ``told``: answers to `opening.RULES_CALLS`, none where they were not asked with the first call.
+    ``head``: the number of a block that it has. ``told``: answers to `opening.RULES_CALLS`, none
+    where they were not asked with the first call.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Session:
         self.chain_id = 0
         self.client = ""
         self.identity: str | None = None
+        self.head = 0
         self.told: Sequence[Answer] = ()
         self.loopback = any(map(is_loopback, endpoints.urls))
         self.checks: list[Check] = []

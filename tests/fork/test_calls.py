@@ -44,7 +44,8 @@ def proxy(either: Upstream) -> Iterator[Proxy]:
 
 
 def forked(proxy: Proxy, upstream: Upstream, **options: Any) -> EVM:
-    chosen: dict[str, Any] = {"block": upstream.head, "cache": False, "progress": False, **options}
+    block = upstream.head - 1  # of the newest of anvil it is asked whether it still is
+    chosen: dict[str, Any] = {"block": block, "cache": False, "progress": False, **options}
     return EVM.fork(proxy.url, **chosen)
 
 

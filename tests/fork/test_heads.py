@@ -1,8 +1,10 @@
 """Endpoints that lag, reorganise or turn out to be others: the values of one block, or an error."""
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -13,12 +15,16 @@ from fastevm.bench.remote.proxy import Endpoint, Proxy
 from fastevm.errors import ForkError
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.state.source import Wanted
+from fastevm.wire.client.messages import Call
 from tests.fork import truth
 from tests.fork.test_endpoints import HURRIED, check_text
 
 WAYS: dict[str, type[Endpoint]] = {"by hash": Endpoint, "by number": faulty.NumbersOnly}
 TOKEN = market.TOKEN_PLACES[1]
 SLOT = market.token_slot_of(3)
+COUNTER = "0x" + "c0" * 20
+COUNTING = "0x5f54600101805f555f52600760205fa160205ff3"  # adds one to slot 0
+ATTEMPTS = 40
 
 
 @pytest.fixture
@@ -137,3 +143,44 @@ def test_a_lie_in_a_trace_alone_is_not_believed(
         found = source.fetch(wanted)
     assert not truth.differences(own, found, own.head)
     assert lie.told > 0
+
+
+class Miner(threading.Thread):
+    """Lets anvil make one block after the other, in each of which every slot changes."""
+
+    def __init__(self, node: Upstream) -> None:
+        super().__init__()
+        self.node, self.stopped = node, threading.Event()
+        sender = "0x" + market.holders()[0].address.hex()
+        node.ask("anvil_impersonateAccount", sender)
+        node.ask("anvil_setCode", COUNTER, COUNTING)
+        self.calls: list[Call] = [
+            ("eth_sendTransaction", [{"from": sender, "to": COUNTER, "gas": "0x186a0"}])
+        ] * 20
+
+    def run(self) -> None:
+        with self.node.node.client() as client:
+            while not self.stopped.wait(0.02):
+                client.batch(self.calls)
+                client.call("evm_mine")
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stopped.set()
+        self.join()
+
+
+def test_the_newest_state_of_a_node_that_mines_is_that_of_one_block(anvil: Upstream) -> None:
+    """anvil gives values of the next block meanwhile, in about a third of these reads."""
+    wanted, differences = Wanted(slots={(bytes.fromhex(COUNTER[2:]), 0)}), []
+    with Proxy(anvil.url) as proxy, Miner(anvil):
+        for _ in range(ATTEMPTS):
+            with RemoteSource.open(proxy.url, cache=False, progress=False) as source:
+                found = source.fetch(wanted)
+                while anvil.head <= source.block_number:
+                    time.sleep(0.01)
+                differences += truth.differences(anvil, found, source.block_number)
+    assert not differences
