@@ -37,7 +37,15 @@ from fastevm.rpc.transport.server import run as run_loop
 
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
-NOT_FORKED = ("chain", "genesis", "op", "datadir", "upstream_url")
+NOT_FORKED = {
+    "chain": "the upstream's chain is taken",
+    "genesis": "the upstream's chain is taken",
+    "op": "the upstream's rules are taken (--hardfork names others)",
+    "datadir": "blocks that are built on a fork end with the process; what was fetched is kept"
+    " anyway, in --cache-path",
+    "upstream_url": "--follow goes on with the blocks of the upstream",
+}
+"""Options that a fork does not take, and what to do instead."""
 FORKED_THREADS = 16  # of a forked node, whose threads mostly wait for its upstream
 PROGRESS_BLOCKS = 1_000  # imported blocks from one line of progress to the next
 
@@ -286,9 +294,9 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--import needs --genesis or --chain")
     if arguments.op and (arguments.genesis or arguments.chain):
         arguments.usage_error("--op makes a chain of its own: not with --genesis or --chain")
-    for name in NOT_FORKED if arguments.fork_url else ():
+    for name, instead in NOT_FORKED.items() if arguments.fork_url else ():
         if getattr(arguments, name):
-            arguments.usage_error(f"not with --fork-url: --{name.replace('_', '-')}")
+            arguments.usage_error(f"not with --fork-url: --{name.replace('_', '-')}: {instead}")
     left: bytes | None = None
     try:
         access = access_of(arguments)

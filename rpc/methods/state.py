@@ -16,6 +16,10 @@ from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
 from fastevm.wire.transactions import Json
 
 FULL_KEY_SIZE: Final = 32
+NO_PROOFS: Final = (
+    "no proofs above block {number}, where this chain was forked: its state is known in part only;"
+    " ask for block {number} or one before it"
+)
 
 
 @method("eth_getBalance", ADDRESS, BLOCK_OR_LATEST, reads=Read.BALANCE)
@@ -100,7 +104,7 @@ def get_proof(context: Context, address: bytes, keys: list[str], block: Selector
     view, history = context.view(block), context.node.history
     if history is not None:
         if view.block is not context.node.chain.genesis:
-            raise RpcError("server_error", f"no proofs above block {history.number}, a fork")
+            raise RpcError("server_error", NO_PROOFS.format(number=history.number))
         raise HeldUpstream(quantity(history.number))
     proof = view.layer.proof(address, [slot for slot, _ in slots])
     account = proof.account

@@ -258,7 +258,7 @@ def test_proofs_of_blocks_that_were_built_here_are_refused(still: ServerThread) 
         assert proof["storageProof"][0]["proof"]
         here.call("evm_mine")
         assert here.call("eth_getProof", hex_bytes(COUNTER), ["0x7"], first) == proof
-        with pytest.raises(RpcRefusal, match="no proofs above block"):
+        with pytest.raises(RpcRefusal, match=r"no proofs above block (\d+), .* ask for block \1"):
             here.call("eth_getProof", hex_bytes(COUNTER), ["0x7"], "latest")
 
 

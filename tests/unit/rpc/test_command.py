@@ -105,6 +105,28 @@ def test_what_cannot_be_is_said(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--datadir", "somewhere"), "--datadir: blocks that are built on a fork end with the"),
+        (("--op",), "--hardfork names others"),
+        (("--chain", "sepolia"), "--chain: the upstream's chain is taken"),
+        (("--upstream-url", "http://127.0.0.1:1"), "--follow goes on with the blocks"),
+    ],
+)
+def test_what_a_fork_does_not_take_is_refused_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], option: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(SystemExit):
+        command.run(parsed("--fork-url", "http://127.0.0.1:1", *option))
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_hardfork_needs_a_fork(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.run(parsed("--hardfork", "london")) == 1
+    assert "--hardfork needs --fork-url" in capsys.readouterr().err
+
+
 def test_a_bad_time_of_the_disk_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parsed("--fsync", "sometimes")
