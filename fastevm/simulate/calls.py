@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -153,10 +154,8 @@ def call(
     remote: RemoteState | None = view.layer.remote_state
     if remote is None:
         return _call(view, request, state_overrides, block_overrides, gas_cap, timeout)
-    return remote.settle(
-        lambda: _call(view, request, state_overrides, block_overrides, gas_cap, timeout),
-        asked_ahead(request),
-    )
+    arguments = (view, request, state_overrides, block_overrides, gas_cap, timeout)
+    return remote.settle(partial(_call, *arguments), asked_ahead(request))
 
 
 def asked_ahead(request: CallRequest) -> tuple[Mapping[str, Any], ...]:

@@ -1,6 +1,7 @@
 """The least gas with which a call succeeds, or nearly."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from fastevm.errors import InvalidTransaction
@@ -40,10 +41,8 @@ def estimate_gas(
     remote: RemoteState | None = view.layer.remote_state
     if remote is None:
         return _estimate(view, request, state_overrides, block_overrides, gas_cap, timeout)
-    return remote.settle(
-        lambda: _estimate(view, request, state_overrides, block_overrides, gas_cap, timeout),
-        asked_ahead(request),
-    )
+    arguments = (view, request, state_overrides, block_overrides, gas_cap, timeout)
+    return remote.settle(partial(_estimate, *arguments), asked_ahead(request))
 
 
 def _estimate(

@@ -44,7 +44,8 @@ class Dispatcher:
         reads = {
             method.name: method.reads for method in methods.values() if method.reads is not None
         }
-        self.reads = StateReads(reads, context.limits.batch_items)
+        self.batch_items = context.limits.batch_items
+        self.reads = StateReads(reads, self.batch_items)
         self.coalescer = Coalescer(context, self._coalesced, methods)
 
     def close(self) -> None:
@@ -71,7 +72,7 @@ class Dispatcher:
             if answer is not None:
                 return answer
         CLIENT.set(client)
-        parsed = parse_body(body, self.context.limits.batch_items)
+        parsed = parse_body(body, self.batch_items)
         if isinstance(parsed, list):
             is_small = len(body) <= LIGHT_SIZE * len(parsed)
             return Batch(self.runner, parsed, request, is_small).begin()
