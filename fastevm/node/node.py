@@ -37,7 +37,7 @@ from fastevm.node.development import Development
 from fastevm.node.forked.chain_reset import ChainReset
 from fastevm.node.forked.fork_history import ForkHistory
 from fastevm.node.forked.local_pending import LocalPending
-from fastevm.node.forked.partial_follower import PartialFollower
+from fastevm.node.forked.partial_follower import LAG_SECONDS, PartialFollower
 from fastevm.node.forked.transaction_state import TransactionState
 from fastevm.node.l1_charges import L1Charges
 from fastevm.node.newest_view import newest_view
@@ -433,6 +433,7 @@ class Node:
             feed_url=feed_url,
             poll_seconds=poll_ms / 1000,
             jump=None if self.partial is None else self._jump,
+            lag_seconds=0.0 if self.partial is None else LAG_SECONDS,
         )
         if feed_url is None and self.partial is not None and self.state_of is not None:
             self.local_pending = self._new_local_pending(self.state_of)

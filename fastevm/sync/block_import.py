@@ -23,7 +23,6 @@ log = logging.getLogger(__name__)
 FETCH_AHEAD = 16  # blocks asked for at once
 MAX_BRANCH = 512  # blocks replaced at once; a longer branch is imported step by step
 JUMP_BLOCKS = 96  # behind the upstream's head; full nodes hold the states of 128 blocks
-LAG_SECONDS = 3.0  # an upstream that went back to a block of ours may be a machine that lags
 SYNCING_BLOCKS = 3  # behind the upstream's head; from here on the node reports syncing
 
 
@@ -44,7 +43,8 @@ class BlockImport:
 
     ``add_block`` verifies and keeps a block, ``lock`` guards additions to the chain. Both are used
     in worker threads. ``jump``: begins the chain anew at the upstream's head where that is too far
-    ahead for the states in between to be had; None where they are here.
+    ahead for the states in between to be had; None where they are here. ``lag_seconds``: for so
+    long an upstream that went back to a block of ours is taken for a machine that lags.
     """
 
     def __init__(
@@ -56,9 +56,10 @@ class BlockImport:
         lock: RLock,
         metrics: MetricsRegistry,
         jump: Callable[[Block], None] | None = None,
+        lag_seconds: float = 0.0,
     ) -> None:
         self.chain, self.upstream, self.metrics = chain, upstream, metrics
-        self.raw_blocks, self.jump = True, jump
+        self.raw_blocks, self.jump, self.lag_seconds = True, jump, lag_seconds
         self._lags_since: float | None = None  # monotonic seconds
         metrics.count("upstream_stale_heads_total", 0)
         self._add_block, self._lock = add_block, lock
@@ -124,7 +125,7 @@ class BlockImport:
         now = time.monotonic()
         if self._lags_since is None:
             self._lags_since = now
-        return now - self._lags_since < LAG_SECONDS
+        return now - self._lags_since < self.lag_seconds
 
     @property
     def _ahead(self) -> int:

@@ -73,14 +73,21 @@ class SyncService:
         poll_seconds: float = 0.2,
         first_pause: float = FIRST_PAUSE,
         jump: Callable[[Block], None] | None = None,
+        lag_seconds: float = 0.0,
     ) -> None:
-        """``jump`` as of :class:`BlockImport`."""
+        """``jump`` and ``lag_seconds`` as of :class:`BlockImport`."""
         self.chain, self.follower, self.metrics = chain, follower, metrics
         self.feed_url, self.poll_seconds = feed_url, poll_seconds
         self.first_pause = first_pause
         self.upstream = Upstream(upstream_url, on_head=self._head_announced)
         self.block_import = BlockImport(
-            chain, self.upstream, add_block=add_block, lock=lock, metrics=metrics, jump=jump
+            chain,
+            self.upstream,
+            add_block=add_block,
+            lock=lock,
+            metrics=metrics,
+            jump=jump,
+            lag_seconds=lag_seconds,
         )
         self.on_foreign: Callable[[str], None] | None = None
         self._in_sync_at = time.monotonic()

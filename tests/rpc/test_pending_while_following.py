@@ -8,6 +8,7 @@ import pytest
 from fastevm.bench.node.launch import ServerThread, wait_for
 from fastevm.bench.remote.proxy import Endpoint, Proxy
 from fastevm.node import Mining, Node, dev_node, forked_node
+from fastevm.node.forked import local_pending
 from fastevm.node.forked.options import ForkOptions
 from fastevm.simulate import simulate
 from fastevm.wire.client.blocking import JsonRpcClient
@@ -176,6 +177,41 @@ def test_pending_is_built_again_when_the_head_moves(upstream: ServerThread) -> N
             lambda: node.chain.head.hash == upstream.server.node.chain.head.hash, SECONDS, "behind"
         )
         becomes(here, 0x27)
+
+
+def test_a_block_of_many_slices_is_begun_again(
+    upstream: ServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_pending, "SLICES_LIMIT", 2)
+    node = follower_of(upstream.url())
+    with ServerThread(node) as server, server.client() as here:
+        for nonce in range(8):
+            here.call("eth_sendRawTransaction", hex_bytes(counting(accounts()[2], nonce)))
+            becomes(here, 0x25 + nonce)
+        assert node.metrics()["local_pending_blocks_total"] >= 3
+        pending = node.pending()
+        assert pending is not None and len(pending.transactions) == 8
+
+
+def test_pending_of_a_chain_of_the_op_stack() -> None:
+    building = dev_node(mining=Mining.MANUAL, accounts=3, op_fork="jovian")
+    with ServerThread(building) as theirs, theirs.client() as there:
+        there.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
+        there.call("anvil_mine", 3)
+        node = follower_of(theirs.url())
+        with ServerThread(node) as server, server.client() as here:
+            raw = counting(accounts()[2], 0, chain_id=building.config.chain_id)
+            here.call("eth_sendRawTransaction", hex_bytes(raw))
+            becomes(here, 1)
+            there.call("evm_mine")
+            wait_for(
+                lambda: node.chain.head.hash == building.chain.head.hash, SECONDS, "not followed"
+            )
+            raw = counting(accounts()[2], 1, chain_id=building.config.chain_id)
+            here.call("eth_sendRawTransaction", hex_bytes(raw))
+            becomes(here, 2)
+            assert node.metrics()["fork_mismatches_total"] == 0
+            assert node.metrics()["local_pending_failures_total"] == 0
 
 
 def test_python_simulates_on_pending_in_the_same_process(upstream: ServerThread) -> None:

@@ -36,6 +36,7 @@ REFUSED_SECONDS: Final = 60.0  # until it is asked again after it refused
 OFFERED_LIMIT: Final = 1_024  # transactions of it that are taken
 FETCHED_TOGETHER: Final = 256  # transactions whose state is fetched in the same round trips
 FILL_SECONDS: Final = 0.2  # of execution at a time, while no block is imported
+SLICES_LIMIT: Final = 64  # of a block, each a layer; then it is begun again
 AWAIT_SECONDS: Final = 0.02  # until transactions whose state is fetched are tried again
 LATEST_SECONDS: Final = 5.0  # for a thread to end
 
@@ -152,6 +153,8 @@ class LocalPending:
         """Add what is new to the block, or begin one; how many transactions were added."""
         producer = self.producer
         self._admit()
+        if producer.open_block is not None and producer.open_block.index >= SLICES_LIMIT:
+            producer.abandon()
         pending = None
         if producer.open_block is None:
             producer.clock.set_next(timestamp)

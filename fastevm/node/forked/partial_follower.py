@@ -35,7 +35,8 @@ from fastevm.wire.blocks import header_json
 log = logging.getLogger(__name__)
 
 KNOWN_LIMIT: Final = 128 * 1024 * 1024  # bytes known in one generation; two or three are held
-GENERATION_BLOCKS: Final = 192  # the base is never older; below the layers without a state root
+GENERATION_BLOCKS: Final = 128  # the base is never older, so that no chain of layers is hashed
+LAG_SECONDS: Final = 3.0  # an address has several machines, of which one may be behind
 FOLLOWED_STATES: Final = 256  # of canonical blocks are kept, with the generations they lie on
 ACCOUNT_BYTES: Final = 400  # of an account that a block changed, with a few slots, about
 

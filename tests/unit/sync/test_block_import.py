@@ -120,17 +120,15 @@ async def test_a_branch_beyond_the_side_blocks_is_taken_step_by_step(
     assert heads == [2, *range(3, 23)]
 
 
-async def test_an_upstream_that_stays_behind_is_followed_back(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_upstream_that_went_back_is_followed_back(pair: Pair) -> None:
     grow(pair.theirs, 10)
     await pair.follow()
-    monkeypatch.setattr(importing, "LAG_SECONDS", 0.0)
     pair.theirs.set_head(pair.theirs.canonical_hash(4))
     await pair.follow()
 
 
 async def test_an_upstream_that_lags_for_a_moment_is_not_followed_back(pair: Pair) -> None:
+    pair.blocks.lag_seconds = 60.0
     grow(pair.theirs, 10)
     await pair.follow()
     newest = pair.theirs.head.hash
@@ -140,6 +138,10 @@ async def test_an_upstream_that_lags_for_a_moment_is_not_followed_back(pair: Pai
     assert pair.metrics.get("upstream_stale_heads_total") == 1
     pair.theirs.set_head(newest)
     assert await pair.blocks.follow_head()
+    pair.theirs.set_head(pair.theirs.canonical_hash(8))
+    assert not await pair.blocks.follow_head()
+    pair.blocks.lag_seconds = 0.0
+    await pair.follow()
 
 
 async def test_a_head_far_ahead_is_jumped_to_where_states_cannot_be_had(pair: Pair) -> None:
