@@ -26,20 +26,22 @@ OTHERS = [line for line in SHELL if not line.startswith(("curl", "fastevm node")
 PROGRAMS = [text for kind, text in BLOCKS if kind == "python"]
 FASTEVM = [sys.executable, "-m", "fastevm"]
 LIMIT = 30.0  # seconds
-OUTPUTS = ("ether", "1000 bundles succeeded")
+OUTPUTS = ("ether", "1000 bundles succeeded", "followed: True True")
 
 
 class Pair(NamedTuple):
-    """The node that is forked, the fork, and where both keep what they fetched."""
+    """The node that is forked, the fork, one that follows, and the place of their cache."""
 
     upstream: NodeProcess
     fork: NodeProcess
+    follower: NodeProcess
     cache: Path
 
     def here(self, text: str) -> str:
         """Text of the page with the ports of these nodes."""
         text = text.replace("127.0.0.1:8545", f"127.0.0.1:{self.upstream.port}")
-        return text.replace("127.0.0.1:8546", f"127.0.0.1:{self.fork.port}")
+        text = text.replace("127.0.0.1:8546", f"127.0.0.1:{self.fork.port}")
+        return text.replace("127.0.0.1:8547", f"127.0.0.1:{self.follower.port}")
 
     def run(self, command: list[str]) -> str:
         """Standard output of a command that must succeed."""
@@ -53,18 +55,21 @@ class Pair(NamedTuple):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    first, second = NODES
+    first, *others = NODES
     upstream = NodeProcess([*FASTEVM, *first[1:], "-q"])
-    at = second.index("--port")
-    words = [*second[1:at], *second[at + 2 :]]
-    words = [word.replace("127.0.0.1:8545", f"127.0.0.1:{upstream.port}") for word in words]
-    fork = NodeProcess([*FASTEVM, *words, "-q", "--no-storage-caching"])
+    forks = []
+    for other in others:
+        at = other.index("--port")
+        words = [*other[1:at], *other[at + 2 :]]
+        words = [word.replace("127.0.0.1:8545", f"127.0.0.1:{upstream.port}") for word in words]
+        forks.append(NodeProcess([*FASTEVM, *words, "-q", "--no-storage-caching"]))
+    fork, follower = forks
     upstream.start()
     try:
-        yield Pair(upstream, fork, tmp_path_factory.mktemp("cache"))
+        yield Pair(upstream, fork, follower, tmp_path_factory.mktemp("cache"))
     finally:
-        fork.stop()
-        upstream.stop()
+        for node in (fork, follower, upstream):
+            node.stop()
 
 
 @pytest.mark.parametrize(("program", "words"), list(zip(PROGRAMS, OUTPUTS, strict=True)))
@@ -81,10 +86,18 @@ def test_the_commands_run(pair: Pair, line: str) -> None:
 def test_the_forked_node_answers(pair: Pair) -> None:
     pair.fork.start()
     balance, block = (
-        json.loads(pair.run(shlex.split(pair.here(line))))["result"] for line in REQUESTS
+        json.loads(pair.run(shlex.split(pair.here(line))))["result"] for line in REQUESTS[:2]
     )
     assert int(balance, 16) == 10_000 * 10**18
     assert block == pair.upstream.ask("eth_getBlockByNumber", "0x0", False)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_node_that_follows_answers(pair: Pair) -> None:
+    pair.follower.start()
+    pending = json.loads(pair.run(shlex.split(pair.here(REQUESTS[2]))))["result"]
+    head = int(pair.upstream.ask("eth_blockNumber"), 16)
+    assert head - 1 <= int(pending["number"], 16) <= head + 1
 
 
 def test_every_option_that_it_names_exists(pair: Pair) -> None:
