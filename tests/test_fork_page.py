@@ -94,10 +94,10 @@ def test_the_forked_node_answers(pair: Pair) -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_the_node_that_follows_answers(pair: Pair) -> None:
+    head = int(pair.upstream.ask("eth_blockNumber"), 16)
     pair.follower.start()
     pending = json.loads(pair.run(shlex.split(pair.here(REQUESTS[2]))))["result"]
-    head = int(pair.upstream.ask("eth_blockNumber"), 16)
-    assert head - 1 <= int(pending["number"], 16) <= head + 1
+    assert int(pending["number"], 16) >= head
 
 
 def test_every_option_that_it_names_exists(pair: Pair) -> None:
