@@ -91,7 +91,7 @@ cdef TxError measure_footprint(
     cdef L1Fees fees
     cdef uint64_t limit = b.context.gas_limit
     cdef uint64_t left = limit - b.blob_gas_used if b.blob_gas_used < limit else 0
-    if not l1_fees_read(b.world, &fees):
+    if not l1_fees_read(b.schedule, b.world, &fees):
         result.error = TX_NEEDS_STATE
         if b.world.need == WORLD_OUT_OF_MEMORY:
             result.error = TX_OUT_OF_MEMORY

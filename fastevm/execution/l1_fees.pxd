@@ -25,8 +25,8 @@ cdef Address BASE_FEE_VAULT
 cdef Address L1_FEE_VAULT
 cdef Address OPERATOR_FEE_VAULT
 
-# The parameters from the storage of L1Block. False: see world.need.
-cdef bint l1_fees_read(World* w, L1Fees* out) noexcept nogil
+# The parameters that the rules use, from the storage of L1Block. False: see world.need.
+cdef bint l1_fees_read(const Schedule* schedule, World* w, L1Fees* out) noexcept nogil
 # The L1 data fee in wei of an encoded transaction, and the L1 gas that clients show for it.
 # Amounts stop at 2^256 - 1.
 cdef void l1_data_fee(

@@ -71,21 +71,44 @@ cdef bint read_slot(World* w, Account* a, uint64_t number, Word* out) noexcept n
     return True
 
 
-cdef bint l1_fees_read(World* w, L1Fees* out) noexcept nogil:
+cdef bint l1_fees_read(const Schedule* schedule, World* w, L1Fees* out) noexcept nogil:
     cdef Account* contract = world_account(w, &L1_BLOCK)
-    cdef Word scalars, operator
-    if contract == NULL or not (
-        read_slot(w, contract, BASE_FEE_SLOT, &out.base_fee)
-        and read_slot(w, contract, SCALARS_SLOT, &scalars)
-        and read_slot(w, contract, OVERHEAD_SLOT, &out.overhead)
+    cdef bint old = schedule.l1_fee_version < ECOTONE_FEE
+    memset(out, 0, sizeof(L1Fees))
+    if contract == NULL or not read_slot(w, contract, BASE_FEE_SLOT, &out.base_fee):
+        return False
+    if not old:
+        if not read_ecotone(w, contract, out):
+            return False
+        old = lacks_ecotone(out)
+    if old and not (
+        read_slot(w, contract, OVERHEAD_SLOT, &out.overhead)
         and read_slot(w, contract, SCALAR_SLOT, &out.scalar)
-        and read_slot(w, contract, BLOB_BASE_FEE_SLOT, &out.blob_base_fee)
-        and read_slot(w, contract, OPERATOR_SLOT, &operator)
     ):
         return False
-    # Bytes 16 to 20 and 20 to 24 of the big-endian word; then 18, 20 and 24 of the other.
+    if schedule.operator_fee_version or schedule.has_da_footprint:
+        return read_operator(w, contract, out)
+    return True
+
+
+cdef bint read_ecotone(World* w, Account* contract, L1Fees* out) noexcept nogil:
+    cdef Word scalars
+    if not (
+        read_slot(w, contract, SCALARS_SLOT, &scalars)
+        and read_slot(w, contract, BLOB_BASE_FEE_SLOT, &out.blob_base_fee)
+    ):
+        return False
+    # Bytes 16 to 20 and 20 to 24 of the big-endian word.
     out.base_fee_scalar = scalars.d[1] >> 32
     out.blob_base_fee_scalar = scalars.d[1] & <uint64_t>0xffffffff
+    return True
+
+
+cdef bint read_operator(World* w, Account* contract, L1Fees* out) noexcept nogil:
+    cdef Word operator
+    if not read_slot(w, contract, OPERATOR_SLOT, &operator):
+        return False
+    # Bytes from 18, 20 and 24 on of the big-endian word.
     out.operator_constant = operator.d[0]
     out.operator_scalar = operator.d[1] & <uint64_t>0xffffffff
     out.footprint_scalar = (operator.d[1] >> 32) & <uint64_t>0xffff

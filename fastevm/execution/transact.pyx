@@ -34,9 +34,10 @@ from fastevm.primitives.word cimport (
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.account cimport Account, Slot
 from fastevm.state.world cimport (
-    WORLD_OUT_OF_MEMORY, World, world_account, world_add_balance, world_begin_transaction,
-    world_checkpoint, world_end_transaction, world_rollback, world_set_balance, world_set_nonce,
-    world_slot, world_sub_balance, world_warm_account, world_warm_slot,
+    WORLD_NEEDS_ACCOUNT, WORLD_OUT_OF_MEMORY, World, world_account, world_add_balance,
+    world_begin_transaction, world_checkpoint, world_end_transaction, world_rollback,
+    world_set_balance, world_set_nonce, world_slot, world_sub_balance, world_warm_account,
+    world_warm_slot,
 )
 
 
@@ -172,7 +173,7 @@ cdef TxError check_funds(
 cdef TxError price_l1(Machine* m, TxRun* run) noexcept nogil:
     cdef const Tx* tx = run.tx
     cdef Word gas
-    if not l1_fees_read(m.world, &run.l1_fees):
+    if not l1_fees_read(m.schedule, m.world, &run.l1_fees):
         return lacking(m)
     run.pays_l1_fee = not run.options.skip_balance
     l1_data_fee(m.schedule, &run.l1_fees, tx.raw, tx.raw_size, &run.l1_fee, &gas)
@@ -370,7 +371,9 @@ cdef TxError settle(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
         word_set(&result.want, run.options.post_exec_refund)
         return TX_POST_EXEC_REFUND
     result.gas_used -= run.options.post_exec_refund
-    return TX_VALID if pay(m, run, result) else TX_OUT_OF_MEMORY
+    if pay(m, run, result):
+        return TX_VALID
+    return TX_NEEDS_STATE if m.world.need == WORLD_NEEDS_ACCOUNT else TX_OUT_OF_MEMORY
 
 
 cdef bint pay(Machine* m, const TxRun* run, TxResult* result) noexcept nogil:

@@ -5,6 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from fastevm.conformance.pre_states import Recorded
+from fastevm.crypto.secp256k1 import public_key_address
+from fastevm.errors import InvalidTransaction, StateNotKnown
+from fastevm.execution.block import BlockBuilder
 from fastevm.execution.fees import FeeParameters, next_base_fee
 from fastevm.execution.l1_attributes import L1Attributes, attributes_of, read_l1_attributes
 from fastevm.execution.l1_fees import (
@@ -15,8 +19,13 @@ from fastevm.execution.l1_fees import (
 )
 from fastevm.execution.transaction import Transaction
 from fastevm.spec.schedule import schedule_for
+from fastevm.state.layer import Layer
+from fastevm.state.remote import RemoteState
 from fastevm.types import Header
 from tests.op_stack_data import hex_data, input_of, vectors_of
+
+KEY = b"\x11" * 32
+L1_BLOCK = bytes.fromhex("4200000000000000000000000000000000000015")
 
 
 def ids(kind):
@@ -58,6 +67,63 @@ def test_the_l1_fee_is_the_published_one(vector):
         fee, gas = l1_data_fee_of(raw, attributes(vector["params"]), schedule_for(fork))
         assert fee == vector["l1Fee"]
         assert gas == vector.get("l1GasUsed", gas)
+
+
+def until_known(remote, run):
+    """Run again and again until all that is read is known."""
+    while True:
+        try:
+            return run()
+        except StateNotKnown:
+            pass
+        except InvalidTransaction as error:
+            assert error.code == "needs_state"
+        remote.fetch_missing()
+
+
+@pytest.mark.parametrize(
+    ("fork", "unset", "slots"),
+    [
+        ("bedrock", (), {1, 5, 6}),
+        ("ecotone", (), {1, 3, 7}),
+        ("ecotone", (3, 7), {1, 3, 5, 6, 7}),  # its first block pays as before
+        ("isthmus", (), {1, 3, 7, 8}),
+        ("jovian", (), {1, 3, 7, 8}),
+    ],
+)
+def test_a_transaction_reads_the_parameters_that_its_fork_uses(fork, unset, slots):
+    storage = {slot: 2**160 + 2**128 + 1 for slot in (1, 3, 5, 6, 7, 8) if slot not in unset}
+    sender = public_key_address(KEY)
+    accounts = {sender: {"balance": 2**255}, L1_BLOCK: {"code": b"\0", "storage": storage}}
+    remote = RemoteState(Recorded(accounts))
+    tx = Transaction.build(
+        to=b"\x22" * 20, gas_limit=21_000, gas_price=1, chain_id=10, nonce=0
+    ).sign(KEY)
+    header = Header(
+        gas_limit=30_000_000,
+        timestamp=12,
+        number=1,
+        base_fee_per_gas=0,
+        excess_blob_gas=0,
+        parent_beacon_block_root=bytes(32),
+    )
+
+    def run():
+        made = BlockBuilder(
+            Layer.remote(remote),
+            header,
+            schedule_for(fork),
+            chain_id=10,
+            deposit_contract=bytes(20),
+            withdrawals=(),
+            suspends=True,  # nothing is guessed, so nothing else is asked for
+        )
+        made.begin()
+        return made.add(tx)
+
+    assert until_known(remote, run).status == 1
+    found = {slot for address, slot in remote.known_values().slots if address == L1_BLOCK}
+    assert found == slots
 
 
 def test_ethereum_has_no_l1_fee():
