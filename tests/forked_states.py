@@ -30,8 +30,6 @@ LEFT_OUT: Final = {
         "bundles on a fork are read ahead, so that they share what they miss",
     "unit/simulate/test_many.py::test_the_state_is_sent_once_and_then_only_payloads":
         "workers of a fork get what was fetched since the last bundle",
-    "unit/state/test_rebase.py::test_a_whole_state_has_no_base_to_move":
-        "it is about a state without a remote one",
     "unit/node/test_op_stack.py::test_published_deposits_are_sealed_after_the_end_of_the_process":
         "it keeps its chain in a directory, which no fork does",
 }  # fmt: skip
