@@ -23,21 +23,43 @@ cdef class ExecutionResult:
     cdef readonly str error
     cdef readonly bytes created_address
 
+    cdef tuple values(self)
+
 
 cdef class EVM:
     cdef World* world
     cdef Machine* machine
-    cdef BlockContext block
+    cdef BlockContext context
     cdef TransactionContext transaction
     cdef Hash* ancestors
     cdef Layer layer
     cdef readonly ForkSchedule schedule
     cdef list layers                  # snapshots to go back to
+    cdef object snapshot_count        # so far; also the number of the next one
+    cdef object time_limit            # of the run under way, in seconds; None: none
+    cdef bint pause                   # what the machine looks at where nobody else pauses it
+    cdef int* pause_request           # where a request of ``cancel`` goes; NULL: nowhere
+    cdef int overdue                  # the run under way is to end
     cdef bint running                 # a run holds `layer`, the block and the machine
 
     @cython.final
     cdef int check_idle(self) except -1
     cdef int put_ancestors(self, list hashes) except -1
+
+    @cython.final
+    cdef int restore_block(self, object block, object hashes) except -1
+
+    @cython.final
+    cdef int change(self, object address, dict fields) except -1
+
+    @cython.final
+    cdef int serve(self) except -1
+
+    @cython.final
+    cdef object limited(self, object timeout, object run, tuple args, dict options)
+
+    @cython.final
+    cdef int keep(self) except -1
 
     @cython.final
     cdef int begin(self, int64_t gas) except -1
@@ -52,10 +74,12 @@ cdef class EVM:
     cdef int warm(self, const Address* address) except -1
 
     @cython.final
-    cdef ExecutionResult run(self, const Message* message, object gas_price)
+    cdef ExecutionResult run(self, const Message* message, const TransactionContext* terms)
 
     @cython.final
-    cdef ExecutionResult run_settled(self, const Message* message, object gas_price, bytes data)
+    cdef ExecutionResult run_settled(
+        self, const Message* message, const TransactionContext* terms, bytes data
+    )
 
     @cython.final
     cdef ExecutionResult run_transaction(self, Transaction source, uint64_t misses)

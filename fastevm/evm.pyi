@@ -6,13 +6,17 @@ from types import TracebackType
 from typing import Any, Self, final
 
 from fastevm.execution.transaction import Transaction
+from fastevm.simulate.values import BlockEnvironment
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.types import Log
 
 @final
 class ExecutionResult:
-    """What a call or a transaction gave; immutable. ``error`` is None exactly on success."""
+    """What a call or a transaction gave; immutable. ``error`` is None exactly on success.
+
+    Results with the same values are equal.
+    """
 
     success: bool
     output: bytes
@@ -23,7 +27,10 @@ class ExecutionResult:
     created_address: bytes | None
 
 class Snapshot(int):
-    """The number of a snapshot, and a context manager that goes back to it at the end."""
+    """The number of a snapshot, and a context manager that goes back to it at the end.
+
+    No other snapshot of the machine ever has that number.
+    """
 
     evm: EVM
     def __enter__(self) -> Snapshot: ...
@@ -35,7 +42,11 @@ class Snapshot(int):
     ) -> None: ...
 
 class EVM:
-    """An Ethereum machine over a state in memory; one thread at a time."""
+    """An Ethereum machine over a state in memory; one thread at a time.
+
+    A copy, or what a pickle gives, shares nothing with it that changes. Over a remote state a
+    pickle holds what is known of that, not its source.
+    """
 
     @property
     def schedule(self) -> ForkSchedule: ...
@@ -45,6 +56,8 @@ class EVM:
     def state(self, layer: Layer) -> None: ...
     @property
     def snapshots(self) -> tuple[Layer, ...]: ...
+    @property
+    def snapshot_numbers(self) -> tuple[int, ...]: ...
     def __init__(
         self,
         fork: str | ForkSchedule = "osaka",
@@ -85,6 +98,12 @@ class EVM:
         """
 
     @property
+    def block(self) -> BlockEnvironment:
+        """The block environment that code sees."""
+
+    @property
+    def block_hashes(self) -> tuple[bytes, ...]: ...
+    @property
     def chain_id(self) -> int: ...
     def set_block(
         self,
@@ -108,12 +127,18 @@ class EVM:
         code: bytes | str = b"",
         storage: Mapping[int, int] | None = None,
     ) -> None: ...
+    def set_balance(self, address: bytes | str, balance: int) -> None: ...
+    def set_nonce(self, address: bytes | str, nonce: int) -> None: ...
+    def set_code(self, address: bytes | str, code: bytes | str) -> None: ...
+    def set_storage(self, address: bytes | str, slot: int, value: int) -> None: ...
     def balance(self, address: bytes | str) -> int: ...
     def nonce(self, address: bytes | str) -> int: ...
     def code(self, address: bytes | str) -> bytes: ...
     def storage(self, address: bytes | str, slot: int) -> int: ...
     def snapshot(self) -> Snapshot: ...
     def revert(self, snapshot: int) -> None: ...
+    def cancel(self) -> None: ...
+    def rearm(self) -> None: ...
     def call(
         self,
         to: bytes | str,
@@ -123,6 +148,11 @@ class EVM:
         value: int = 0,
         gas: int = 30_000_000,
         gas_price: int = 0,
+        origin: bytes | str | None = None,
+        static: bool = False,
+        commit: bool = False,
+        blob_hashes: Sequence[bytes | str] = (),
+        timeout: float | None = None,
     ) -> ExecutionResult: ...
     def transact(
         self,
@@ -134,6 +164,7 @@ class EVM:
         gas: int | None = None,
         gas_price: int = 0,
         nonce: int | None = None,
+        timeout: float | None = None,
         type: int | None = None,
         max_fee_per_gas: int | None = None,
         max_priority_fee_per_gas: int | None = None,
@@ -153,4 +184,12 @@ class EVM:
         gas: int | None = None,
         gas_price: int = 0,
         nonce: int | None = None,
+        timeout: float | None = None,
+        type: int | None = None,
+        max_fee_per_gas: int | None = None,
+        max_priority_fee_per_gas: int | None = None,
+        access_list: Iterable[tuple[bytes, Iterable[int | bytes]]] | None = None,
+        max_fee_per_blob_gas: int | None = None,
+        blob_versioned_hashes: Iterable[bytes] | None = None,
+        authorization_list: Iterable[tuple[int, bytes, int, int, int, int]] | None = None,
     ) -> ExecutionResult: ...

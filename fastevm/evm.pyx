@@ -1,20 +1,31 @@
 """``EVM``: an in-memory Ethereum machine to call from Python."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from fastevm.execution.arguments cimport (
+    ancestor_hashes,
+    as_bytes,
+    gas_of,
+    hash_run,
+    integer,
+    parse_address,
+    unknown_name,
+)
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport (
     TxRun, transact_abandon, transact_begin, transact_run,
 )
 from fastevm.execution.transaction cimport Transaction
 from fastevm.execution.transaction_result cimport TX_PAUSED, TX_VALID, TxError, TxResult
+from fastevm.interpreter.cancellation cimport NO_REQUEST, PAUSE_REQUEST
 from fastevm.interpreter.interrupts cimport begin_interruptible, serve_signals
 from fastevm.interpreter.machine cimport (
     CALL_MESSAGE,
     Message,
+    TransactionContext,
     machine_free,
     machine_new,
     machine_run,
@@ -26,8 +37,8 @@ from fastevm.interpreter.status cimport (
 )
 from fastevm.execution.packed_logs cimport pack_logs, unpack_logs
 from fastevm.primitives.hashes cimport Address, Hash
-from fastevm.wire.text.hex cimport hex_decode
-from fastevm.primitives.word cimport word_from_int, word_to_int, word_zero
+from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
+from fastevm.primitives.word cimport word_from_int, word_to_int
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.known cimport misses_of_thread
 from fastevm.state.layer cimport Layer
@@ -38,23 +49,30 @@ from fastevm.state.world cimport (
     world_account,
     world_begin,
     world_begin_transaction,
+    world_end_transaction,
     world_free,
     world_new,
     world_warm_account,
 )
 
+from collections import namedtuple
 from collections.abc import Mapping
+from copyreg import __newobj__
 from importlib import import_module
 
 from fastevm.errors import FastevmError
 from fastevm.execution.senders import recover_senders
 from fastevm.simulate.engine.revert import revert_message
+from fastevm.simulate.values import BlockEnvironment
 from fastevm.spec.schedule import schedule_for
 from fastevm.state.source import Wanted, call_object
 from fastevm.types import Log
 
 
 ANCESTOR_LIMIT = 256
+# Loaded with the first time limit.
+DEADLINES = "fastevm.simulate.engine.deadline"
+SHOWN_OUTPUT = 64  # bytes of an output that a repr shows
 # Runs with more gas can last seconds: they serve signals meanwhile.
 cdef int64_t SHORT_RUN_GAS = 30_000_000
 ZERO_ADDRESS = bytes(20)
@@ -69,54 +87,15 @@ FIRST_BLOCK = {
 }
 
 
+ENVIRONMENT = (
+    "number", "timestamp", "gas_limit", "chain_id", "coinbase", "base_fee", "blob_base_fee",
+    "difficulty", "prev_randao", "block_hashes",
+)
+
 cdef int64_t HIGHEST_GAS = 0x7fffffffffffffff
 cdef object FREE = 0              # the usual gas price: ints this small are one object each
 cdef Layer EMPTY = Layer.empty()
 cdef ForkSchedule DEFAULT_SCHEDULE = schedule_for("osaka")
-
-
-cdef int parse_address(object value, Address* out) except -1:
-    """20 bytes, or 40 hex digits with 0x before them; ValueError or TypeError otherwise."""
-    cdef bytes text
-    if PyBytes_CheckExact(value):
-        if PyBytes_GET_SIZE(value) != 20:
-            raise ValueError(f"an address has 20 bytes, not {len(value)}")
-        memcpy(out.b, PyBytes_AS_STRING(value), 20)
-        return 0
-    if isinstance(value, str):
-        text = (<str>value).encode("ascii", "replace")
-        if (
-            PyBytes_GET_SIZE(text) != 42 or text[:2] not in (b"0x", b"0X")
-            or not hex_decode(out.b, PyBytes_AS_STRING(text) + 2, 40)
-        ):
-            raise ValueError(f"not an address: {value!r}")
-        return 0
-    if isinstance(value, bytearray | memoryview):
-        return parse_address(bytes(value), out)
-    raise TypeError(f"an address is 20 bytes or a 0x-prefixed string, not {type(value).__name__}")
-
-
-cdef bytes as_bytes(object value):
-    """Bytes as they are, or of a 0x-prefixed string."""
-    if PyBytes_CheckExact(value):
-        return <bytes>value
-    if isinstance(value, str):
-        if value[:2] not in ("0x", "0X"):
-            raise ValueError(f"hex data must begin with 0x: {value[:20]!r}")
-        return bytes.fromhex(value[2:])
-    if isinstance(value, bytearray | memoryview):
-        return bytes(value)
-    raise TypeError(f"data is bytes or a 0x-prefixed string, not {type(value).__name__}")
-
-
-cdef list ancestor_hashes(object hashes):
-    """A list of its own, of at most 256 hashes of 32 bytes; ValueError otherwise."""
-    cdef list found = list(hashes)
-    if len(found) > ANCESTOR_LIMIT or any(
-        not PyBytes_CheckExact(item) or len(item) != 32 for item in found
-    ):
-        raise ValueError("block_hashes are at most 256 hashes of 32 bytes")
-    return found
 
 
 cdef class ExecutionResult:
@@ -133,14 +112,30 @@ cdef class ExecutionResult:
 
     def __repr__(self) -> str:
         outcome = "success" if self.success else f"error={self.error!r}"
-        output = (self.output or b"").hex()
-        return f"ExecutionResult({outcome}, gas_used={self.gas_used}, output=0x{output})"
+        output = self.output or b""
+        shown = f"0x{output.hex()}"
+        if len(output) > SHOWN_OUTPUT:
+            shown = f"0x{output[:SHOWN_OUTPUT].hex()}... ({len(output)} bytes)"
+        if self.created_address is not None:
+            outcome += f", created_address=0x{self.created_address.hex()}"
+        return f"ExecutionResult({outcome}, gas_used={self.gas_used}, output={shown})"
 
-    def __reduce__(self) -> object:
-        return restore_result, (
+    cdef tuple values(self):
+        return (
             self.success, self.output, self.gas_used, self.gas_refunded, self.logs, self.error,
             self.created_address,
         )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ExecutionResult):
+            return NotImplemented
+        return self.values() == (<ExecutionResult>other).values()
+
+    def __hash__(self) -> int:
+        return hash(self.values())
+
+    def __reduce__(self) -> object:
+        return restore_result, self.values()
 
 
 def restore_result(
@@ -158,8 +153,41 @@ def restore_result(
     return result
 
 
+cdef int read_message(
+    Message* out, object to, bytes data, object sender, object value, object gas
+) except -1:
+    """Who calls whom; ``data`` must outlive the run."""
+    out.kind = CALL_MESSAGE
+    parse_address(to, &out.recipient)
+    parse_address(sender, &out.sender)
+    if value is not FREE:
+        word_from_int(&out.value, integer(value, "value"))
+    out.data = <const uint8_t*>PyBytes_AS_STRING(data)
+    out.size = PyBytes_GET_SIZE(data)
+    out.gas = gas_of(gas)
+    return 0
+
+
+cdef int read_terms(
+    TransactionContext* out, const Address* sender, object origin, object price, bytes hashes
+) except -1:
+    """What code sees of the transaction; ``hashes`` must outlive the run."""
+    memset(out, 0, sizeof(TransactionContext))
+    out.origin = sender[0]
+    if origin is not None:
+        parse_address(origin, &out.origin)
+    if price is not FREE:
+        word_from_int(&out.gas_price, integer(price, "gas_price"))
+    out.blob_hashes = <const Hash*>PyBytes_AS_STRING(hashes)
+    out.blob_hash_count = <uint32_t>(PyBytes_GET_SIZE(hashes) // 32)
+    return 0
+
+
 class Snapshot(int):
-    """The number of a snapshot, and a context manager that goes back to it at the end."""
+    """The number of a snapshot, and a context manager that goes back to it at the end.
+
+    No other snapshot of the machine ever has that number.
+    """
 
     evm: EVM
 
@@ -172,12 +200,26 @@ class Snapshot(int):
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self < len(self.evm.snapshots):  # not yet gone back to by hand
+        if self in self.evm.snapshot_numbers:  # not yet gone back to by hand
             self.evm.revert(self)
+
+    def __reduce__(self) -> object:
+        return int, (int(self),)
+
+
+# What a snapshot holds.
+Remembered = namedtuple("Remembered", "number state block block_hashes", module=__name__)
 
 
 cdef class EVM:
-    """An Ethereum machine over a state in memory.
+    """EVM(fork='osaka', *, state=None, **environment)
+--
+
+An Ethereum machine over a state in memory.
+
+    ``fork``: a name or a schedule; ``state``: a Layer, else an empty one; ``environment``: the
+    block that code sees, as for ``set_block``. UnknownForkError with a suggestion, TypeError for an
+    unknown part of the environment.
 
     One object belongs to one thread at a time: while it runs code, other threads that run code on
     it or change it get a RuntimeError. The ``state`` is immutable and may be shared between any
@@ -190,10 +232,11 @@ cdef class EVM:
         self.ancestors = <Hash*>PyMem_RawCalloc(ANCESTOR_LIMIT, sizeof(Hash))
         if self.world == NULL or self.machine == NULL or self.ancestors == NULL:
             raise MemoryError
-        self.block.ancestors = self.ancestors
+        self.context.ancestors = self.ancestors
         self.layer = EMPTY
         self.schedule = DEFAULT_SCHEDULE
         self.layers = []
+        self.snapshot_count = 0
 
     def __dealloc__(self) -> None:
         machine_free(self.machine)
@@ -211,6 +254,8 @@ cdef class EVM:
 
         Raises UnknownForkError with a suggestion, TypeError for an unknown part of the environment.
         """
+        if not isinstance(fork, str | ForkSchedule):
+            raise TypeError(f"a fork is a name or a ForkSchedule, not {type(fork).__name__}")
         schedule = fork if isinstance(fork, ForkSchedule) else schedule_for(fork)
         self.set_block(**(FIRST_BLOCK | environment))
         self.schedule = schedule
@@ -254,7 +299,12 @@ cdef class EVM:
     @property
     def snapshots(self) -> tuple[Layer, ...]:
         """The states that ``revert`` can go back to, the oldest first."""
-        return tuple(self.layers)
+        return tuple([found.state for found in self.layers])
+
+    @property
+    def snapshot_numbers(self) -> tuple[int, ...]:
+        """Their numbers, in the same order."""
+        return tuple([found.number for found in self.layers])
 
     def set_block(self, **fields: object) -> None:
         """Change parts of the block environment; what is not named stays.
@@ -264,34 +314,34 @@ cdef class EVM:
         2**256. ``block_hashes``: up to 256 hashes of the blocks before, the parent's first.
         TypeError for another name; nothing has changed after an error.
         """
-        cdef BlockContext block = self.block
+        cdef BlockContext block = self.context
         cdef list hashes = ancestor_hashes(fields.get("block_hashes", ()))
         for name, value in fields.items():
             if name == "number":
-                block.number = value
+                block.number = integer(value, name)
             elif name == "timestamp":
-                block.timestamp = value
+                block.timestamp = integer(value, name)
             elif name == "gas_limit":
-                block.gas_limit = value
+                block.gas_limit = integer(value, name)
             elif name == "chain_id":
-                block.chain_id = value
+                block.chain_id = integer(value, name)
             elif name == "coinbase":
                 parse_address(value, &block.coinbase)
             elif name == "base_fee":
-                word_from_int(&block.base_fee, value)
+                word_from_int(&block.base_fee, integer(value, name))
             elif name == "blob_base_fee":
-                word_from_int(&block.blob_base_fee, value)
+                word_from_int(&block.blob_base_fee, integer(value, name))
             elif name == "difficulty":
-                word_from_int(&block.difficulty, value)
+                word_from_int(&block.difficulty, integer(value, name))
             elif name == "prev_randao":
-                word_from_int(&block.prev_randao, value)
+                word_from_int(&block.prev_randao, integer(value, name))
             elif name != "block_hashes":
-                raise TypeError(f"the block environment has no {name!r}")
+                raise unknown_name("the block environment", name, ENVIRONMENT)
         self.check_idle()
         if "block_hashes" in fields:
             self.put_ancestors(hashes)
             block.ancestor_count = <uint32_t>len(hashes)
-        self.block = block
+        self.context = block
 
     cdef int put_ancestors(self, list hashes) except -1:
         for i, item in enumerate(hashes):
@@ -299,26 +349,68 @@ cdef class EVM:
         return 0
 
     @property
+    def block(self) -> BlockEnvironment:
+        """The block environment that code sees; ``set_block`` changes it."""
+        return BlockEnvironment(
+            coinbase=self.context.coinbase.b[:20],
+            number=self.context.number,
+            timestamp=self.context.timestamp,
+            gas_limit=self.context.gas_limit,
+            chain_id=self.context.chain_id,
+            difficulty=word_to_int(&self.context.difficulty),
+            prev_randao=word_to_int(&self.context.prev_randao),
+            base_fee=word_to_int(&self.context.base_fee),
+            blob_base_fee=word_to_int(&self.context.blob_base_fee),
+        )
+
+    @property
+    def block_hashes(self) -> tuple[bytes, ...]:
+        """The hashes of the blocks before, the parent's first, as far as they were given."""
+        return tuple([self.ancestors[i].b[:32] for i in range(self.context.ancestor_count)])
+
+    @property
     def chain_id(self) -> int:
         """The chain id that CHAINID gives and signatures must name."""
-        return self.block.chain_id
+        return self.context.chain_id
 
     # --- state ---
 
     def set_account(
         self,
         address: bytes | str,
-        balance: int = 0,
-        nonce: int = 0,
+        balance: object = 0,
+        nonce: object = 0,
         code: bytes | str = b"",
         storage: Mapping[int, int] | None = None,
     ) -> None:
         """Put an account in place of whatever stood at the address, storage included."""
+        self.change(address, {
+            "balance": integer(balance, "balance"), "nonce": integer(nonce, "nonce"),
+            "code": as_bytes(code), "storage": storage or {}, "reset": True,
+        })
+
+    def set_balance(self, address: bytes | str, balance: object) -> None:
+        """Give an account this balance (wei); the rest of it stays."""
+        self.change(address, {"balance": integer(balance, "balance")})
+
+    def set_nonce(self, address: bytes | str, nonce: object) -> None:
+        """Give an account this nonce; the rest of it stays."""
+        self.change(address, {"nonce": integer(nonce, "nonce")})
+
+    def set_code(self, address: bytes | str, code: bytes | str) -> None:
+        """Give an account this code; the rest of it stays."""
+        self.change(address, {"code": as_bytes(code)})
+
+    def set_storage(self, address: bytes | str, slot: object, value: object) -> None:
+        """Write one storage slot; the rest of the account stays."""
+        self.change(address, {"storage": {integer(slot, "slot"): integer(value, "value")}})
+
+    cdef int change(self, object address, dict fields) except -1:
+        """Replace fields of an account."""
         cdef Address key
         parse_address(address, &key)
-        fields = {"balance": balance, "nonce": nonce, "code": as_bytes(code),
-                  "storage": storage or {}, "reset": True}
         self.state = self.layer.with_accounts({key.b[:20]: fields})
+        return 0
 
     def balance(self, address: bytes | str) -> int:
         """Balance in wei; 0 for an account that does not exist."""
@@ -338,25 +430,66 @@ cdef class EVM:
         parse_address(address, &key)
         return self.layer.code(key.b[:20])
 
-    def storage(self, address: bytes | str, slot: int) -> int:
+    def storage(self, address: bytes | str, slot: object) -> int:
         """The value of a storage slot; 0 where nothing was stored."""
         cdef Address key
         parse_address(address, &key)
-        return self.layer.storage(key.b[:20], slot)
+        return self.layer.storage(key.b[:20], integer(slot, "slot"))
 
     def snapshot(self) -> Snapshot:
-        """Remember the state, at no cost; ``revert`` goes back to it, and so does ``with``."""
+        """Remember state and block, at no cost; ``revert`` goes back to them, and so does ``with``.
+        """
         self.check_idle()
-        self.layers.append(self.layer)
-        return Snapshot(len(self.layers) - 1, self)
+        number = self.snapshot_count
+        self.snapshot_count = number + 1
+        self.layers.append(Remembered(number, self.layer, self.block, self.block_hashes))
+        return Snapshot(number, self)
 
-    def revert(self, snapshot: int) -> None:
-        """Go back to a snapshot; it and all later ones are used up. ValueError if it is no more."""
-        cdef Py_ssize_t at = snapshot
-        if not 0 <= at < len(self.layers):
-            raise ValueError(f"there is no snapshot {at}")
-        self.state = self.layers[at]
+    def revert(self, snapshot: object) -> None:
+        """Go back to the state and the block of a snapshot; it and all later ones are used up.
+
+        ValueError if it is no more.
+        """
+        wanted = integer(snapshot, "a snapshot")
+        numbers = self.snapshot_numbers
+        if wanted not in numbers:
+            raise ValueError(f"there is no snapshot {wanted}")
+        at = numbers.index(wanted)
+        found = self.layers[at]
+        self.state = found.state
+        self.restore_block(found.block, found.block_hashes)
         del self.layers[at:]
+
+    cdef int restore_block(self, object block, object hashes) except -1:
+        fields = {name: getattr(block, name) for name in ENVIRONMENT if name != "block_hashes"}
+        self.set_block(block_hashes=hashes, **fields)
+        return 0
+
+    def __reduce__(self) -> object:
+        self.check_idle()
+        state = (
+            self.schedule, self.layer, self.block, self.block_hashes, list(self.layers),
+            self.snapshot_count, getattr(self, "__dict__", None),
+        )
+        return __newobj__, (type(self),), state
+
+    def __setstate__(self, state: tuple[object, ...]) -> None:
+        schedule, layer, block, hashes, layers, count, attributes = state
+        if not isinstance(schedule, ForkSchedule):
+            raise TypeError("this is no pickled EVM")
+        self.state = layer
+        self.restore_block(block, hashes)
+        self.schedule = schedule
+        self.layers, self.snapshot_count = list(layers), count
+        if attributes:
+            self.__dict__.update(attributes)
+
+    def __repr__(self) -> str:
+        cdef object count = self.layer.account_count
+        accounts = "1 account" if count == 1 else f"{count} accounts"
+        place = f"chain {self.context.chain_id}, block {self.context.number}"
+        remote = "" if self.layer.remote_state is None else " here, above a remote state"
+        return f"<{type(self).__name__} {self.schedule.name}, {place}, {accounts}{remote}>"
 
     # --- execution ---
 
@@ -369,21 +502,59 @@ cdef class EVM:
         self.check_idle()
         self.running = True
         self.machine.cancel = NULL
-        if gas > SHORT_RUN_GAS:
+        if gas > SHORT_RUN_GAS or self.time_limit is not None:
             begin_interruptible(self.machine)
+        if self.machine.cancel == NULL and self.time_limit is not None:
+            self.machine.cancel = &self.pause
+        self.pause_request = <int*>self.machine.cancel
         self.layer.attach(&reader)
         world_begin(self.world, &reader)
         self.world.clears_empty_accounts = self.schedule.c.clears_empty_accounts
         self.machine.world = self.world
         self.machine.schedule = &self.schedule.c
-        self.machine.block = &self.block
+        self.machine.block = &self.context
         self.machine.transaction = &self.transaction
         return 0
 
     cdef int end(self) except -1:
+        self.pause_request = NULL
         self.running = False
         self.machine.cancel = NULL
         return 0
+
+    def cancel(self) -> None:
+        """Let the run under way end with its time limit's error; any thread may. See ``timeout``.
+        """
+        cdef int* request = self.pause_request
+        atomic_store_int(&self.overdue, True)
+        if request != NULL:
+            atomic_store_int(request, PAUSE_REQUEST)
+
+    def rearm(self) -> None:
+        """Forget that the last run was to end."""
+        atomic_store_int(&self.overdue, False)
+        atomic_store_int(<int*>&self.pause, NO_REQUEST)
+
+    cdef int serve(self) except -1:
+        """After a pause: end a run that is overdue, run Python's signal handlers."""
+        if self.machine.cancel == &self.pause:
+            atomic_store_int(<int*>&self.pause, NO_REQUEST)
+        else:
+            serve_signals()
+        if self.time_limit is not None and atomic_load_int(&self.overdue):
+            raise import_module(DEADLINES).out_of_time(self.time_limit)
+        return 0
+
+    cdef object limited(self, object timeout, object run, tuple args, dict options):
+        """``run(self, ...)``, which ends with SimulationError after ``timeout`` seconds."""
+        seconds = float(timeout)
+        self.check_idle()
+        self.time_limit = seconds
+        try:
+            with import_module(DEADLINES).WATCHDOG.watch(self, seconds):
+                return run(self, *args, **options)
+        finally:
+            self.time_limit = None
 
     cdef int warm(self, const Address* address) except -1:
         cdef Account* account = world_account(self.world, address)
@@ -414,41 +585,53 @@ cdef class EVM:
         return result
 
     def call(
-        self,
-        to: bytes | str,
-        data: bytes | str = b"",
-        *,
-        sender: bytes | str = ZERO_ADDRESS,
-        value: int = 0,
-        gas: int = 30_000_000,
-        gas_price: int = 0,
+        self, to: bytes | str, data: bytes | str = b"", *, sender: bytes | str = ZERO_ADDRESS,
+        value: object = 0, gas: object = 30_000_000, gas_price: object = 0,
+        origin: bytes | str | None = None, static: bool = False, commit: bool = False,
+        blob_hashes: object = (), timeout: object = None,
     ) -> ExecutionResult:
-        """Run a message call and forget what it changed.
+        """Run a message call and forget what it changed, or keep it with ``commit``.
 
-        No intrinsic gas is charged, no fee is paid and no nonce moves. ``gas_used`` is what the
-        frame used before refunds, ``gas_refunded`` the refund counter at the end. A failing call is
-        a result with ``success`` False and an ``error``; exceptions mean arguments that cannot be
-        run.
+        No intrinsic gas is charged, no fee is paid and no nonce moves. ``origin`` is what ORIGIN
+        gives, else the sender; ``static`` forbids changes of state as STATICCALL does;
+        ``blob_hashes``: what BLOBHASH gives, 32 bytes each. ``timeout``: seconds after which a
+        SimulationError ends the run. ``gas_used`` is what the frame used before refunds,
+        ``gas_refunded`` the refund counter at the end. A failing call is a result with ``success``
+        False and an ``error``; exceptions mean arguments that cannot be run.
         """
         cdef Message message
+        cdef TransactionContext terms
         cdef bytes payload = as_bytes(data)
+        cdef bytes hashes = hash_run(blob_hashes) if blob_hashes else b""
+        if timeout is not None:
+            return self.limited(timeout, EVM.call, (to, data), {
+                "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
+                "origin": origin, "static": static, "commit": commit, "blob_hashes": blob_hashes,
+            })
         memset(&message, 0, sizeof(Message))
-        message.kind = CALL_MESSAGE
-        parse_address(to, &message.recipient)
-        parse_address(sender, &message.sender)
-        if value:
-            word_from_int(&message.value, value)
-        message.data = <const uint8_t*>PyBytes_AS_STRING(payload)
-        message.size = PyBytes_GET_SIZE(payload)
-        message.gas = gas
-        if message.gas < 0:
-            raise ValueError(f"gas cannot be negative: {gas}")
+        message.is_static = static
+        read_message(&message, to, payload, sender, value, gas)
+        read_terms(&terms, &message.sender, origin, gas_price, hashes)
         if self.layer.remote_state is None:
-            return self.run(&message, gas_price)
-        return self.run_settled(&message, gas_price, payload)
+            result = self.run(&message, &terms)
+        else:
+            result = self.run_settled(&message, &terms, payload)
+        if commit and result.success:
+            self.keep()
+        return result
+
+    cdef int keep(self) except -1:
+        """End the transaction of the message run last, and keep what it changed."""
+        cdef bint ok
+        with nogil:
+            ok = world_end_transaction(self.world)
+        if not ok:
+            raise MemoryError
+        self.layer = self.layer.commit(self.world)
+        return 0
 
     cdef ExecutionResult run_settled(
-        self, const Message* message, object gas_price, bytes data
+        self, const Message* message, const TransactionContext* terms, bytes data
     ):
         """Run a message over a remote state until the run guesses nothing."""
         cdef RemoteState remote = self.layer.remote_state
@@ -457,7 +640,7 @@ cdef class EVM:
         while True:
             before = misses_of_thread()
             try:
-                result = self.run(message, gas_price)
+                result = self.run(message, terms)
             except Exception:
                 if misses_of_thread() == before:
                     raise
@@ -469,28 +652,24 @@ cdef class EVM:
             ),) if is_first else ())
             is_first = False
 
-    cdef ExecutionResult run(self, const Message* message, object gas_price):
+    cdef ExecutionResult run(self, const Message* message, const TransactionContext* terms):
         """Run a message in a transaction of its own that is never ended."""
         cdef Status status
         cdef ExecutionResult result
         self.begin(message.gas)
         try:
-            if gas_price is FREE:
-                word_zero(&self.transaction.gas_price)
-            else:
-                word_from_int(&self.transaction.gas_price, gas_price)
-            self.transaction.origin = message.sender
+            self.transaction = terms[0]
             world_begin_transaction(self.world)
             self.warm(&message.sender)
             self.warm(&message.recipient)
             if self.schedule.c.warm_coinbase:
-                self.warm(&self.block.coinbase)
+                self.warm(&self.context.coinbase)
             with nogil:
                 status = machine_start(self.machine, message)
                 if status == RUNNING:
                     status = machine_run(self.machine)
             while status == SUSPENDED:
-                serve_signals()
+                self.serve()
                 with nogil:
                     status = machine_run(self.machine)
             result = self.result_of(status)
@@ -498,19 +677,13 @@ cdef class EVM:
             result.gas_refunded = self.world.refund
             return result
         finally:
+            self.transaction.blob_hashes = NULL
             self.end()
 
     def transact(
-        self,
-        to: bytes | str | None = None,
-        data: bytes | str = b"",
-        *,
-        sender: bytes | str = ZERO_ADDRESS,
-        value: int = 0,
-        gas: int | None = None,
-        gas_price: int = 0,
-        nonce: int | None = None,
-        **fields: object,
+        self, to: bytes | str | None = None, data: bytes | str = b"", *,
+        sender: bytes | str = ZERO_ADDRESS, value: object = 0, gas: object = None,
+        gas_price: object = 0, nonce: object = None, timeout: object = None, **fields: object,
     ) -> ExecutionResult:
         """Run a whole transaction (``to`` None creates a contract) and keep what it changed.
 
@@ -518,30 +691,38 @@ cdef class EVM:
         needs no signature. Without ``gas`` the transaction gets the most that block and fork allow.
         ``fields`` are further fields of ``Transaction.build``, such as ``max_fee_per_gas``,
         ``access_list`` or ``authorization_list``. Raises InvalidTransaction, with the state as it
-        was, for a transaction that no block could hold.
+        was, for a transaction that no block could hold, and SimulationError after ``timeout``
+        seconds.
         """
         cdef Address from_, to_
+        if timeout is not None:
+            return self.limited(timeout, EVM.transact, (to, data), {
+                "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
+                "nonce": nonce, **fields,
+            })
         parse_address(sender, &from_)
         if to is not None:
             parse_address(to, &to_)
         address = from_.b[:20]
-        prices = {} if "max_fee_per_gas" in fields else {"gas_price": gas_price}
+        amount = integer(value, "value")
+        if "max_fee_per_gas" not in fields:
+            fields["gas_price"] = integer(gas_price, "gas_price")
         if gas is None:
             gas = self.most_gas()
         if self.layer.remote_state is not None:
-            self.ask_ahead(address, None if to is None else to_.b[:20], as_bytes(data), value)
+            self.ask_ahead(address, None if to is None else to_.b[:20], as_bytes(data), amount)
         if nonce is None:
             nonce = self.layer.nonce(address)
         transaction = Transaction.build(
-            sender=address, to=None if to is None else to_.b[:20], data=as_bytes(data), value=value,
-            gas_limit=gas, nonce=nonce, **prices, **fields,
+            sender=address, to=None if to is None else to_.b[:20], data=as_bytes(data),
+            value=amount, gas_limit=integer(gas, "gas"), nonce=integer(nonce, "nonce"), **fields,
         )
         return self.execute(transaction)
 
     def most_gas(self) -> int:
         """The highest gas limit of a transaction: the block's or the fork's, the lower one."""
         cdef uint64_t cap = <uint64_t>self.schedule.c.tx_gas_cap
-        return min(self.block.gas_limit, cap) if cap else self.block.gas_limit
+        return min(self.context.gas_limit, cap) if cap else self.context.gas_limit
 
     def execute(self, transaction: Transaction) -> ExecutionResult:
         """Run a transaction, signed or built, and keep what it changed; see ``transact``."""
@@ -567,7 +748,7 @@ cdef class EVM:
         try:
             with nogil:
                 error = transact_begin(
-                    self.machine, &source.c, NULL, self.block.gas_limit, &run, &outcome
+                    self.machine, &source.c, NULL, self.context.gas_limit, &run, &outcome
                 )
                 if error == TX_VALID:
                     error = transact_run(self.machine, &run, &outcome)
@@ -593,7 +774,7 @@ cdef class EVM:
     cdef int ask_ahead(self, bytes sender, object to, bytes data, object value) except -1:
         """Fetch what every transaction reads, and what the endpoint says that this one does."""
         cdef RemoteState remote = self.layer.remote_state
-        accounts = {sender, self.block.coinbase.b[:20]}
+        accounts = {sender, self.context.coinbase.b[:20]}
         if to is not None:
             accounts.add(to)
         remote.fetch(Wanted(accounts, calls=[call_object(sender, to, data, value)]))
@@ -602,7 +783,7 @@ cdef class EVM:
     cdef int serve_or_abandon(self, TxRun* run) except -1:
         """Run Python's signal handlers; if one raises, the transaction has changed nothing."""
         try:
-            serve_signals()
+            self.serve()
         except BaseException:
             transact_abandon(self.machine, run)
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fastevm.spec.schedule import ForkSchedule
+from fastevm.spec.schedule import ForkSchedule, schedule_for
 from fastevm.types import Header
 
 MAX_GAS_LIMIT = 2**63 - 1
@@ -135,13 +135,14 @@ def next_excess_blob_gas(parent: Header, schedule: ForkSchedule) -> int:
     return excess + used - target * per_blob
 
 
-def blob_base_fee(excess_blob_gas: int, schedule: ForkSchedule) -> int:
+def blob_base_fee(excess_blob_gas: int, schedule: ForkSchedule | str) -> int:
     """The price of blob gas in wei at this excess (EIP-4844, get_base_fee_per_blob_gas).
 
+    ``schedule``: the rules, or a fork's name.
     OverflowError if the price may exceed 256 bits: no chain reaches that, and the series would be
     very long.
     """
-    rules = schedule.parameters
+    rules = (schedule_for(schedule) if isinstance(schedule, str) else schedule).parameters
     fraction = int(rules["blob_base_fee_fraction"])
     if excess_blob_gas > fraction * _HIGHEST_EXPONENT:
         raise OverflowError(

@@ -3,6 +3,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from difflib import get_close_matches
+
 from fastevm.errors import TransactionDecodeError
 
 from fastevm.execution.transaction_data cimport (
@@ -48,9 +50,17 @@ cdef int put_int(Buffer* out, str name, object value) except -1:
 
 cdef int put_bytes(Buffer* out, str name, object value) except -1:
     cdef bytes data
-    if isinstance(value, int):
+    if isinstance(value, str):
+        try:
+            data = bytes.fromhex(value[2:])
+        except ValueError:
+            data = b""
+        if value[:2] not in ("0x", "0X") or 2 * len(data) + 2 != len(value):
+            raise TypeError(f"{name}: expected bytes or 0x-prefixed hex, found {value[:20]!r}")
+    elif isinstance(value, int):
         raise TypeError(f"{name}: expected bytes, found an int")
-    data = bytes(value)
+    else:
+        data = bytes(value)
     return must(rlp_append_bytes(out, <const uint8_t*><const char*>data, PyBytes_GET_SIZE(data)))
 
 
@@ -147,7 +157,9 @@ cdef int check_names(int tx_type, dict fields) except -1:
     for name in fields:
         if name not in known:
             kind = "deposit" if tx_type == DEPOSIT_TX else "transaction"
-            raise TypeError(f"a {kind} has no field {name!r}")
+            near = get_close_matches(str(name), sorted(known), n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"a {kind} has no field {name!r}{hint}")
     if DYNAMIC_FEE_TX <= tx_type <= SET_CODE_TX and fields.get("gas_price") is not None:
         raise TypeError("gas_price does not go with a transaction of two fee caps")
     return 0

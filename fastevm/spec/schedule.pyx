@@ -6,7 +6,7 @@ The values, such as the prices of SSTORE, stand under their EIP in ``eips.py``.
 from functools import lru_cache
 from types import MappingProxyType
 
-from .forks import default_blobs, fork_named, resolve
+from .forks import Fork, default_blobs, fork_named, resolve
 from .opcodes import BY_MNEMONIC, op_named
 from .parameters import sstore_rows
 
@@ -66,6 +66,9 @@ cdef class ForkSchedule:
         """A copy of the C struct as a dict, field by field."""
         return self.c
 
+    def __reduce__(self):
+        return _restored, (self.fork, self.blobs)
+
     def __repr__(self):
         return f"<ForkSchedule {self.name}>"
 
@@ -79,7 +82,13 @@ def schedule_for(fork, *, blobs=None):
     """
     if isinstance(fork, str):
         fork = fork_named(fork)
+    elif not isinstance(fork, Fork):
+        raise TypeError(f"a fork is a name or a Fork, not {type(fork).__name__}")
     return _packed(fork, None if blobs == default_blobs(fork) else blobs)
+
+
+def _restored(fork, blobs):
+    return schedule_for(fork, blobs=blobs)
 
 
 _packed = lru_cache(maxsize=256)(ForkSchedule)

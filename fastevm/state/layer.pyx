@@ -6,10 +6,12 @@ walks a chain of layers. The Merkle tries are updated when a root or a proof is 
 UNSETTLED_LIMIT layers without a root.
 """
 
+from cpython.number cimport PyNumber_Index
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -73,6 +75,7 @@ cdef enum:
     UNSETTLED_LIMIT = 256     # layers in a row without a commitment; each keeps its parent alive
 
 
+FIELDS = ("balance", "nonce", "code", "storage", "reset")
 LARGEST_CODE = 2**31  # bytes; a protocol's own limits are far below
 
 
@@ -122,6 +125,22 @@ cdef class Layer:
         trie_release(self.trie)
         map_release(self.storage_tries, &STORAGE_TRIE_MAP)
         map_release(self.masks, &MASK_MAP)
+
+    def __reduce__(self) -> object:
+        # Above a remote state: with what is known of it, and without its source.
+        shipping = import_module("fastevm.state.shipping")
+        return shipping.unship, (shipping.ship(self),)
+
+    def __copy__(self) -> Layer:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Layer:
+        return self
+
+    def __repr__(self) -> str:
+        count = map_count(self.accounts)
+        accounts = "1 account" if count == 1 else f"{count} accounts"
+        return f"<Layer: {accounts}{' above a remote state' if self.remote_state else ''}>"
 
     @staticmethod
     def empty() -> Layer:
@@ -330,7 +349,7 @@ cdef class Layer:
         known = self.remote_account(address)
         return b"" if known == NULL else code_bytes(known.code)
 
-    def storage(self, address: bytes, slot: int) -> int:
+    def storage(self, address: bytes, slot: object) -> int:
         """The value of a slot (0 <= slot < 2**256); 0 where nothing was stored."""
         cdef const AccountLeaf* leaf = self.leaf(address)
         cdef const Word* found
@@ -432,16 +451,21 @@ cdef Account* account_named(World* w, bytes address) except NULL:
 
 
 cdef int put_fields(World* w, bytes address, fields) except -1:
-    """Set the given fields of an account of the world."""
+    """Set the given fields of an account of the world. TypeError for others and for floats."""
     cdef Account* a = account_named(w, address)
     cdef Word balance, slot_key, slot_value
     cdef Code* code
     cdef bytes data
     cdef uint64_t nonce
+    for name in fields:
+        if name not in FIELDS:
+            near = get_close_matches(str(name), FIELDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(FIELDS)}"
+            raise TypeError(f"an account has no {name!r}: {hint}")
     word_copy(&balance, &a.balance)
     if "balance" in fields:
         word_from_int(&balance, fields["balance"])
-    nonce = fields.get("nonce", a.nonce)
+    nonce = PyNumber_Index(fields.get("nonce", a.nonce))
     code = a.code
     if "code" in fields:
         data = fields["code"]

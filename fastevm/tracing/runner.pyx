@@ -127,7 +127,7 @@ def execute_traced(
     try:
         with nogil:
             error = transact_observed(
-                machine.machine, &source.c, NULL, machine.block.gas_limit, &outcome, observer
+                machine.machine, &source.c, NULL, machine.context.gas_limit, &outcome, observer
             )
         if error != TX_VALID:
             raise fault(error, source, &outcome, observer)

@@ -1,6 +1,5 @@
 """Batches on other processes and machines: a worker gets the state once, then only payloads."""
 
-import copyreg
 import hashlib
 import pickle
 import threading
@@ -11,7 +10,6 @@ from typing import Any, Final
 from fastevm.simulate.batch.base_block import BaseBlock
 from fastevm.simulate.batch.results import Results
 from fastevm.simulate.values import SimulateOptions, StateView
-from fastevm.spec.schedule import ForkSchedule, schedule_for
 from fastevm.state.shipping import ship, unship
 from fastevm.state.source import Wanted
 
@@ -65,14 +63,3 @@ def _unpacked(data: bytes) -> BaseBlock:
     options: SimulateOptions
     state, view, options, balances = pickle.loads(data)
     return BaseBlock(replace(view, layer=unship(state)), options, balances=balances)
-
-
-def _reduce_schedule(schedule: ForkSchedule) -> tuple[Any, ...]:
-    return _schedule, (schedule.name, schedule.blobs)
-
-
-def _schedule(name: str, blobs: Any) -> ForkSchedule:
-    return schedule_for(name, blobs=blobs)
-
-
-copyreg.pickle(ForkSchedule, _reduce_schedule)

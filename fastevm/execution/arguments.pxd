@@ -1,0 +1,20 @@
+# Reads what Python programs pass to a machine. All raise TypeError or ValueError, which say why.
+from libc.stdint cimport int64_t
+
+from fastevm.primitives.hashes cimport Address
+
+
+# 20 bytes, or 40 hex digits with 0x before them.
+cdef int parse_address(object value, Address* out) except -1
+# Bytes as they are, or of a 0x-prefixed string.
+cdef bytes as_bytes(object value)
+# An int as it is, or what stands for one; a float, which would be cut, is refused.
+cdef object integer(object value, str name)
+# Gas of a message, not negative.
+cdef int64_t gas_of(object value) except? -1
+# The TypeError for a name that is none of those known, with the nearest one.
+cdef object unknown_name(str what, object name, object known)
+# Hashes of 32 bytes one behind the other.
+cdef bytes hash_run(object hashes)
+# A list of its own, of at most 256 hashes of 32 bytes.
+cdef list ancestor_hashes(object hashes)
