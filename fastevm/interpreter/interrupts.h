@@ -5,17 +5,35 @@
 #include <signal.h>
 
 /* The request that a signal writes: PAUSE_REQUEST of cancellation.pxd. */
-enum { FE_PAUSE_REQUEST = 2, FE_WATCHED = 2 };
+enum { FE_CANCEL_REQUEST = 1, FE_PAUSE_REQUEST = 2, FE_WATCHED = 2 };
 
 static int fe_pause_request;
+/* Where a run that cannot pause looks: it is cancelled, and begins again if no handler raises. */
+static int* fe_stop_request;
+static int fe_stopped;
 static const int fe_watched[FE_WATCHED] = {SIGINT, SIGTERM};
 static struct sigaction fe_replaced[FE_WATCHED];
 
 static void fe_on_signal(int number, siginfo_t* info, void* context) {
     int at = number == fe_watched[0] ? 0 : 1;
+    int* stop = __atomic_load_n(&fe_stop_request, __ATOMIC_RELAXED);
     __atomic_store_n(&fe_pause_request, FE_PAUSE_REQUEST, __ATOMIC_RELAXED);
+    if (stop) {
+        __atomic_store_n(&fe_stopped, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(stop, FE_CANCEL_REQUEST, __ATOMIC_RELAXED);
+    }
     if (fe_replaced[at].sa_flags & SA_SIGINFO) fe_replaced[at].sa_sigaction(number, info, context);
     else fe_replaced[at].sa_handler(number);
+}
+
+static void fe_watch_run(int* stop) {
+    __atomic_store_n(&fe_stopped, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&fe_stop_request, stop, __ATOMIC_RELAXED);
+}
+
+static int fe_run_was_stopped(void) {
+    __atomic_store_n(&fe_stop_request, (int*)0, __ATOMIC_RELAXED);
+    return __atomic_exchange_n(&fe_stopped, 0, __ATOMIC_RELAXED);
 }
 
 static int fe_is_ours(const struct sigaction* action) {

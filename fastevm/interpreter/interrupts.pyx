@@ -22,6 +22,8 @@ cdef extern from "pythread.h" nogil:
 cdef extern from "fastevm/interpreter/interrupts.h" nogil:
     int pause_request "fe_pause_request"
     void watch_signals "fe_watch_signals"()
+    void watch_run "fe_watch_run"(int* stop)
+    int run_was_stopped "fe_run_was_stopped"()
 
 
 cdef enum:
@@ -29,6 +31,7 @@ cdef enum:
 
 
 cdef unsigned int runs = 0    # of the main thread
+cdef bint is_watching = False  # a run of the main thread that cannot pause
 cdef unsigned long main_ident = main_thread().ident
 
 
@@ -42,14 +45,44 @@ os.register_at_fork(after_in_child=find_main_thread)
 
 
 cdef int begin_interruptible(Machine* m) except -1:
-    global runs
     m.cancel = NULL
     if PyThread_get_thread_ident() == main_ident:
         m.cancel = <const bint*>&pause_request
-        if runs % RUNS_BETWEEN_LOOKS == 0:
-            watch_signals()
-        runs += 1
+        look()
     return 0
+
+
+cdef void look() noexcept:
+    global runs
+    if runs % RUNS_BETWEEN_LOOKS == 0:
+        watch_signals()
+    runs += 1
+
+
+cdef bint begin_stoppable(bint* cancelled) except -1:
+    global is_watching
+    if is_watching or PyThread_get_thread_ident() != main_ident:
+        return False
+    look()
+    watch_run(<int*>cancelled)
+    is_watching = True
+    return True
+
+
+cdef bint end_stoppable(bint* cancelled) except -1:
+    global is_watching
+    is_watching = False
+    if not run_was_stopped():
+        return False
+    atomic_store_int(<int*>cancelled, NO_REQUEST)
+    serve_signals()
+    return True
+
+
+cdef void drop_stoppable() noexcept:
+    global is_watching
+    is_watching = False
+    run_was_stopped()
 
 
 cdef int serve_signals() except -1:

@@ -6,6 +6,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport transact
 from fastevm.execution.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID, TxError
+from fastevm.interpreter.interrupts cimport begin_stoppable, end_stoppable
 from fastevm.interpreter.machine cimport machine_free, machine_new, status_text
 from fastevm.interpreter.status cimport REVERTED, STOPPED
 from fastevm.primitives.hashes cimport Hash
@@ -127,17 +128,21 @@ cdef class SimpleCaller:
         """
         cdef uint64_t limit = gas
         cdef TxError error = TX_OUT_OF_MEMORY
-        cdef bint capped = False
+        cdef bint capped = False, watched
         if not self.is_open:
             raise RuntimeError("no request is open")
-        with nogil:
-            world_begin(self.world, &self.reader)
-            self.world.log_transfers = False
-            if call_defaults(
-                self.world, &self.tx, call_at(self.plan, 0), limit, limit, &capped
-            ):
-                self.tx.gas_limit = limit
-                error = transact(self.machine, &self.tx, &self.options, limit, &self.result)
+        while True:
+            watched = begin_stoppable(&self.cancelled)
+            with nogil:
+                world_begin(self.world, &self.reader)
+                self.world.log_transfers = False
+                if call_defaults(
+                    self.world, &self.tx, call_at(self.plan, 0), limit, limit, &capped
+                ):
+                    self.tx.gas_limit = limit
+                    error = transact(self.machine, &self.tx, &self.options, limit, &self.result)
+            if not (watched and end_stoppable(&self.cancelled) and error == TX_CANCELLED):
+                break
         if error == TX_OUT_OF_MEMORY:
             raise MemoryError
         if error == TX_CANCELLED:

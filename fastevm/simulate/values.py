@@ -81,7 +81,7 @@ class BlockStateCalls:
 
     calls: tuple[CallRequest, ...] = ()
     state_overrides: StateOverrides = field(default_factory=dict)
-    block_overrides: BlockOverrides = BlockOverrides()
+    block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +144,8 @@ class StateView:
     ``header``: the block whose state this is (the pending block's own header under ``pending``).
     ``block_hash``: its hash. ``ancestors``: hashes of the blocks before it, the parent first.
     ``schedule``: the rules of ``header``. ``config``: the chain's configuration, for later blocks.
+    ``next_block``: what simulated blocks have where a payload does not say; number and time are
+    those of the first one.
     """
 
     header: Any
@@ -152,6 +154,7 @@ class StateView:
     ancestors: Sequence[bytes]
     schedule: Any
     config: Any
+    next_block: BlockOverrides = NO_BLOCK_OVERRIDES
 
 
 class SimulationError(FastevmError):

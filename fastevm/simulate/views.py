@@ -1,19 +1,35 @@
 """From whatever a caller holds to the view that is simulated on: a layer, an EVM or a view."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fastevm.execution.fees import next_extra_data
-from fastevm.simulate.values import DEFAULT_GAS_CAP, StateView
+from fastevm.simulate.values import (
+    DEFAULT_GAS_CAP,
+    BlockEnvironment,
+    BlockOverrides,
+    StateView,
+)
 from fastevm.spec.activation import Activations
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Header
+from fastevm.wire.native_values import address_of, bytes_of, quantity_of, uint64_of, word_of
 
 DEFAULT_FORK: Final = "osaka"
-DEFAULT_CHAIN_ID: Final = 1
-DEFAULT_GAS_LIMIT: Final = DEFAULT_GAS_CAP  # no call is cut short then
 DEFAULT_BLOCK_TIME_MS: Final = 12_000
+# The block of a state alone. With this gas limit no call is cut short.
+BARE_BLOCK: Final = BlockEnvironment(
+    coinbase=ZERO_ADDRESS,
+    number=0,
+    timestamp=0,
+    gas_limit=DEFAULT_GAS_CAP,
+    chain_id=1,
+    difficulty=0,
+    prev_randao=0,
+    base_fee=0,
+    blob_base_fee=1,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +37,8 @@ class BareChain:
     """The constants of a chain that is nothing but a state.
 
     Without ``has_system_contracts`` the protocol's own contracts may be missing: blocks then have
-    no withdrawal and consolidation requests.
+    no withdrawal and consolidation requests. Without ``fills_gaps`` the first simulated block may
+    have any number: no empty blocks lead to it.
     """
 
     chain_id: int
@@ -29,36 +46,100 @@ class BareChain:
     deposit_contract: bytes = ZERO_ADDRESS
     block_time_ms: int = DEFAULT_BLOCK_TIME_MS
     has_system_contracts: bool = False
+    fills_gaps: bool = False
 
 
 def view_of(
     state: Any,
     *,
-    fork: str = DEFAULT_FORK,
-    chain_id: int = DEFAULT_CHAIN_ID,
-    number: int = 0,
-    timestamp: int = 0,
-    gas_limit: int = DEFAULT_GAS_LIMIT,
-    base_fee: int = 0,
+    fork: str | ForkSchedule | None = None,
+    chain_id: int | None = None,
+    number: int | None = None,
+    timestamp: int | None = None,
+    gas_limit: int | None = None,
+    base_fee: int | None = None,
+    coinbase: bytes | str | None = None,
+    prev_randao: int | None = None,
 ) -> StateView:
     """A view of a state alone: it stands for block ``number`` of a chain that knows one fork.
 
-    ``state``: a Layer, or anything whose ``state`` is one (an EVM); ``timestamp`` in seconds,
-    ``base_fee`` in wei. UnknownForkError for a fork that nobody knows, TypeError for no state.
+    ``state``: a Layer, or an EVM, whose block is taken where nothing is given; else the block is
+    number 0 of chain 1 under Osaka, with a gas limit of 50 million. ``timestamp`` in seconds,
+    ``base_fee`` in wei, ``coinbase`` 20 bytes or hex text. ``coinbase`` and ``prev_randao`` are
+    those of blocks simulated on top, too. UnknownForkError for a fork that nobody knows, TypeError
+    for no state.
     """
     layer = getattr(state, "state", state)
     if not isinstance(layer, Layer):
         raise TypeError(f"expected a Layer, an EVM or a StateView, found {type(state).__name__}")
-    activations = Activations.always(fork)
-    schedule = activations.at(number, timestamp, after_merge=None)
+    own = environment_of_machine(state)
+    given = BlockEnvironment(
+        coinbase=own.coinbase if coinbase is None else address_of(coinbase, "coinbase"),
+        number=own.number if number is None else uint64_of(number, "number"),
+        timestamp=own.timestamp if timestamp is None else uint64_of(timestamp, "timestamp"),
+        gas_limit=own.gas_limit if gas_limit is None else uint64_of(gas_limit, "gas_limit"),
+        chain_id=own.chain_id if chain_id is None else uint64_of(chain_id, "chain_id"),
+        difficulty=own.difficulty,
+        prev_randao=own.prev_randao if prev_randao is None else word_of(prev_randao, "prev_randao"),
+        base_fee=own.base_fee if base_fee is None else quantity_of(base_fee, "base_fee"),
+        blob_base_fee=own.blob_base_fee,
+    )
+    schedule = getattr(state, "schedule", DEFAULT_FORK) if fork is None else fork
+    view = _view(layer, schedule, given)
+    chosen = None if prev_randao is None else given.prev_randao.to_bytes(32, "big")
+    return replace(view, next_block=BlockOverrides(prev_randao=chosen)) if chosen else view
+
+
+def view_before(machine: Any) -> StateView:
+    """A view of an EVM's state on which the first simulated block is the EVM's own block."""
+    own: BlockEnvironment = machine.block
+    config = _view(machine.state, machine.schedule, own).config
+    spacing = config.block_time_ms // 1000
+    parent = replace(own, number=max(own.number - 1, 0), timestamp=max(own.timestamp - spacing, 0))
+    view = _view(machine.state, machine.schedule, parent)
+    hashes = machine.block_hashes or (_parent_hash(machine),)
+    return replace(
+        view,
+        block_hash=hashes[0],
+        ancestors=tuple(hashes[1:]),
+        next_block=BlockOverrides(
+            number=own.number or None,
+            time=own.timestamp or None,
+            gas_limit=own.gas_limit,
+            fee_recipient=own.coinbase,
+            prev_randao=own.prev_randao.to_bytes(32, "big"),
+            base_fee_per_gas=own.base_fee,
+            blob_base_fee=own.blob_base_fee,
+            difficulty=own.difficulty,
+        ),
+    )
+
+
+def environment_of_machine(state: Any) -> BlockEnvironment:
+    """The block of an EVM, or the one of a state alone."""
+    found = getattr(state, "block", None)
+    return found if isinstance(found, BlockEnvironment) else BARE_BLOCK
+
+
+def _view(layer: Layer, fork: str | ForkSchedule, block: BlockEnvironment) -> StateView:
+    """The view of a state after a block with this environment."""
+    if isinstance(fork, str):
+        activations = Activations.always(fork)
+    else:
+        activations = Activations.always(fork.fork, blobs=fork.blobs)
+    schedule = activations.at(block.number, block.timestamp, after_merge=None)
+    merged = schedule.parameters["difficulty_is_randomness"]
     header = Header(
-        number=number,
-        timestamp=timestamp,
-        gas_limit=gas_limit,
-        base_fee_per_gas=base_fee if schedule.parameters["has_base_fee"] else None,
+        number=block.number,
+        timestamp=block.timestamp,
+        gas_limit=block.gas_limit,
+        coinbase=block.coinbase,
+        difficulty=0 if merged else block.difficulty,
+        mix_hash=block.prev_randao.to_bytes(32, "big") if merged else ZERO_HASH,
+        base_fee_per_gas=block.base_fee if schedule.parameters["has_base_fee"] else None,
         **era_fields(schedule),
     )
-    config = BareChain(chain_id=chain_id, activations=activations)
+    config = BareChain(chain_id=block.chain_id, activations=activations)
     return StateView(
         header=header,
         block_hash=header.hash,
@@ -67,6 +148,15 @@ def view_of(
         schedule=schedule,
         config=config,
     )
+
+
+def _parent_hash(machine: Any) -> bytes:
+    """The hash before an EVM's block where its remote state knows it, else zeros."""
+    remote = machine.state.remote_state
+    header = getattr(remote.source, "header", None) if remote is not None else None
+    if header is None or int(header["number"], 16) != machine.block.number:
+        return ZERO_HASH
+    return bytes_of(header["parentHash"], "parentHash")
 
 
 def era_fields(schedule: ForkSchedule) -> dict[str, Any]:
@@ -84,15 +174,17 @@ def era_fields(schedule: ForkSchedule) -> dict[str, Any]:
 
 
 def as_view(state: Any, **block: Any) -> StateView:
-    """A StateView as it is, or one of a state alone; see ``view_of``.
+    """A StateView as it is; that before an EVM's block; or one of a state alone, see ``view_of``.
 
-    ``block`` must be empty for a StateView, which knows its block itself.
+    ``block`` must be empty for a StateView and an EVM, which know their block themselves.
     """
-    if not isinstance(state, StateView):
+    is_machine = isinstance(getattr(state, "block", None), BlockEnvironment)
+    if not is_machine and not isinstance(state, StateView):
         return view_of(state, **block)
     if block:
-        raise TypeError(f"a StateView knows its block: {', '.join(block)} cannot be given")
-    return state
+        owner = "an EVM" if is_machine else "a StateView"
+        raise TypeError(f"{owner} knows its block: {', '.join(block)} cannot be given")
+    return view_before(state) if is_machine else state
 
 
 def spacing_of(view: StateView) -> int:

@@ -5,7 +5,7 @@ Everything else, and every fault, is left to the reader of parsed JSON, which ha
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_GetItem
+from cpython.dict cimport PyDict_GetItem, PyDict_Size
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint64_t
 
@@ -32,7 +32,7 @@ from fastevm.wire.text.json_reader cimport (
 )
 
 from fastevm.simulate.values import CallRequest
-from fastevm.wire.simulate_values import call_from
+from fastevm.wire.simulate_values import CALL_MEMBERS, call_from, refuse_unknown
 
 LISTS = ("accessList", "blobVersionedHashes", "authorizationList")
 
@@ -144,38 +144,56 @@ cdef int read_call(Plan plan, object value) except -1:
 
 
 cdef int read_members(Plan plan, PlannedCall* item, dict call) except -1:
+    """The members; one that is not null and not known is refused."""
+    cdef Py_ssize_t found = read_message_members(plan, item, call) + read_fees(item, call)
+    if found != PyDict_Size(call):
+        refuse_unknown(call, CALL_MEMBERS, "calls")
+    return 0
+
+
+cdef Py_ssize_t read_message_members(Plan plan, PlannedCall* item, dict call) except -1:
+    """Who calls whom with what; how many members there are of that."""
     cdef Tx* tx = &item.tx
+    cdef Py_ssize_t found = 0
     given = member(call, "from")
     if given is not None:
+        found += 1
         read_address(&tx.sender, given, "from")
     given = member(call, "to")
     tx.is_create = given is None
     if given is not None:
+        found += 1
         read_address(&tx.to, given, "to")
     given = member(call, "gas")
     if given is not None:
+        found += 1
         read_uint64(&tx.gas_limit, given, "gas")
         item.default_gas = False
     given = member(call, "value")
     if given is not None:
+        found += 1
         read_word(&tx.value, given, "value")
     given = member(call, "nonce")
     if given is not None:
+        found += 1
         read_uint64(&tx.nonce, given, "nonce")
         item.default_nonce = False
     given = member(call, "input")
     if given is None:
         given = member(call, "data")
     if given is not None:
+        found += 1
         read_data(plan, tx, given)
     given = member(call, "chainId")
     if given is not None:
+        found += 1
         read_word(&item.chain_id, given, "chainId")
         item.names_chain = True
-    return read_fees(item, call)
+    return found
 
 
-cdef int read_fees(PlannedCall* item, dict call) except -1:
+cdef Py_ssize_t read_fees(PlannedCall* item, dict call) except -1:
+    """How many of them there are."""
     cdef Tx* tx = &item.tx
     price = member(call, "gasPrice")
     cap, tip = member(call, "maxFeePerGas"), member(call, "maxPriorityFeePerGas")
@@ -188,7 +206,7 @@ cdef int read_fees(PlannedCall* item, dict call) except -1:
         item.has_gas_price = True
         read_word(&tx.max_fee, price, "gasPrice")
         word_copy(&tx.max_priority_fee, &tx.max_fee)
-    return 0
+    return (price is not None) + (cap is not None) + (tip is not None)
 
 
 cdef int read_data(Plan plan, Tx* tx, object value) except -1:

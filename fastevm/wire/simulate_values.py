@@ -1,11 +1,13 @@
 """Call objects, overrides and payloads of eth_simulateV1 in parsed JSON, as typed values.
 
 There is one reader of each; a form (`fastevm.wire.value_forms`) says how strict it is and how it
-names a fault. Unknown members are ignored, and null is the same as absent. All raise ValueError
+names a fault. Null is the same as absent. Unknown members are ignored in the form of JSON-RPC, as
+clients expect, and refused in that of Python programs. All raise ValueError
 (`fastevm.wire.quantity.DecodeError` in the form of JSON-RPC) for what cannot be read.
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 from fastevm.execution.transaction_fields import AccessListEntry, Authorization
@@ -100,6 +102,17 @@ EXTENSIONS: Final = {
     "returnCallTree": "call_tree",
 }
 
+# All members of each kind of object.
+CALL_MEMBERS: Final = frozenset(
+    (*_CALL, "data", "input", "type", "blobVersionedHashes", "accessList", "authorizationList")
+)
+ACCOUNT_MEMBERS: Final = frozenset((*_ACCOUNT, "state", "stateDiff"))
+BLOCK_MEMBERS: Final = frozenset((*_BLOCK, "withdrawals"))
+ENTRY_MEMBERS: Final = frozenset(("calls", "stateOverrides", "blockOverrides"))
+PAYLOAD_MEMBERS: Final = frozenset(
+    ("blockStateCalls", "traceTransfers", "validation", "returnFullTransactions", *EXTENSIONS)
+)
+
 _CALL_OBJECT = Place("", "calls")
 _DATA = Place("TransactionArgs.data", "data")
 _INPUT = Place("TransactionArgs.input", "input")
@@ -120,7 +133,7 @@ def call_from(value: Any, form: Form = NATIVE) -> CallRequest:
     """A call object; ``input`` wins over ``data``."""
     if isinstance(value, CallRequest):
         return value
-    given = form.object(value, _CALL_OBJECT, "TransactionArgs")
+    given = _object(value, _CALL_OBJECT, "TransactionArgs", CALL_MEMBERS, form)
     fields = _members(given, _CALL, form)
     if given.get("input") is not None:
         fields["data"] = form.data(given["input"], _INPUT)
@@ -155,7 +168,7 @@ def account_from(value: Any, form: Form = NATIVE) -> AccountOverride:
         return value
     if value is None:
         return AccountOverride()
-    given = form.object(value, _STATE_OVERRIDES, "OverrideAccount")
+    given = _object(value, _STATE_OVERRIDES, "OverrideAccount", ACCOUNT_MEMBERS, form)
     fields = _members(given, _ACCOUNT, form)
     for name, member in (("state", "state"), ("state_diff", "stateDiff")):
         if given.get(member) is not None:
@@ -171,7 +184,7 @@ def block_overrides_from(value: Any, form: Form = NATIVE) -> BlockOverrides:
         return value
     if value is None:
         return BlockOverrides()
-    given = form.object(value, _BLOCK_OVERRIDES, "BlockOverrides")
+    given = _object(value, _BLOCK_OVERRIDES, "BlockOverrides", BLOCK_MEMBERS, form)
     fields = _members(given, _BLOCK, form)
     if given.get("withdrawals") is not None:
         entries = form.array(given["withdrawals"], _WITHDRAWALS)
@@ -185,7 +198,7 @@ def payload_from(value: Any, form: Form = NATIVE) -> SimulatePayload:
         return value
     if form is NATIVE and isinstance(value, list | tuple):
         return SimulatePayload(blocks=(BlockStateCalls(calls=_calls(value, form)),))
-    given = form.object(value, _PAYLOAD, "ethapi.simOpts")
+    given = _object(value, _PAYLOAD, "ethapi.simOpts", PAYLOAD_MEMBERS, form)
     blocks = given.get("blockStateCalls")
     entries = () if blocks is None else form.array(blocks, _BLOCKS)
     return SimulatePayload(
@@ -208,7 +221,7 @@ def block_from(value: Any, form: Form = NATIVE) -> BlockStateCalls:
         return value
     if value is None:
         return BlockStateCalls()
-    given = form.object(value, _BLOCKS, "ethapi.simBlock")
+    given = _object(value, _BLOCKS, "ethapi.simBlock", ENTRY_MEMBERS, form)
     return BlockStateCalls(
         calls=_calls(given.get("calls"), form),
         state_overrides=state_overrides_from(given.get("stateOverrides"), form),
@@ -251,6 +264,24 @@ def decode_payload(value: Any) -> SimulatePayload:
 def decode_withdrawal(value: Any, *, field: str) -> Withdrawal:
     """A withdrawal object of JSON-RPC."""
     return withdrawal_from(value, Place(field, field), GETH)
+
+
+def refuse_unknown(given: Mapping[str, Any], known: frozenset[str], name: str) -> None:
+    """ValueError for a member that is none of those known, with the nearest one."""
+    for member in given:
+        if member not in known:
+            near = get_close_matches(str(member), sorted(known), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
+            raise ValueError(f"{name}: there is no member {member!r}: {hint}")
+
+
+def _object(
+    value: Any, place: Place, struct: str, known: frozenset[str], form: Form
+) -> Mapping[str, Any]:
+    given = form.object(value, place, struct)
+    if form is NATIVE:
+        refuse_unknown(given, known, place.name)
+    return given
 
 
 def _calls(value: Any, form: Form) -> tuple[CallRequest, ...]:

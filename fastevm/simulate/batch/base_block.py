@@ -10,7 +10,7 @@ from fastevm.simulate.batch.results import Results
 from fastevm.simulate.engine.deadline import WATCHDOG
 from fastevm.simulate.engine.environment import environment_of
 from fastevm.simulate.engine.runner import Runner
-from fastevm.simulate.values import BlockOverrides, SimulateOptions, StateView
+from fastevm.simulate.values import SimulateOptions, StateView
 from fastevm.state.layer import Layer
 from fastevm.state.remote import settled
 
@@ -39,13 +39,15 @@ class BaseBlock:
     def __init__(self, view: StateView, options: SimulateOptions, *, balances: bool) -> None:
         self.view, self.options, self.balances = view, options, balances
         parent = view.header
-        number, time = parent.number + 1, parent.timestamp + options.block_spacing
+        own = view.next_block
+        number = parent.number + 1
+        time = parent.timestamp + options.block_spacing if own.time is None else own.time
         merged = bool(view.schedule.parameters["proof_of_stake"])
         schedule = view.config.activations.at(number, time, after_merge=merged)
-        draft = draft_of(parent, schedule, time, BlockOverrides(), validation=False)
+        draft = draft_of(parent, schedule, time, own, validation=False)
         ancestors = (view.block_hash, *view.ancestors)[:256]
         self.base = replace(view, schedule=schedule, ancestors=ancestors)
-        self.environment = environment_of(draft, schedule, view.config.chain_id, BlockOverrides())
+        self.environment = environment_of(draft, schedule, view.config.chain_id, own)
 
         def begun() -> Layer:
             runner = Runner()

@@ -13,6 +13,7 @@ from fastevm.execution.transaction_result cimport (
     TxError,
     TxResult,
 )
+from fastevm.interpreter.interrupts cimport begin_stoppable, end_stoppable
 from fastevm.interpreter.machine cimport BlockContext, machine_free, machine_new
 from fastevm.interpreter.status cimport STOPPED
 from fastevm.primitives.buffer cimport buffer_append
@@ -121,7 +122,7 @@ cdef class BundleRunner:
         """The results of these bundles, the first of which has the position ``first``."""
         cdef Results results = Results.__new__(Results)
         cdef size_t at = 0
-        cdef bint ok
+        cdef bint ok, watched, again
         faults = []
         results.first = first
         results.count = len(payloads)
@@ -129,9 +130,13 @@ cdef class BundleRunner:
         for payload in payloads:
             self.bundles.add(payload)
         while at < <size_t>results.count:
+            watched = begin_stoppable(&self.cancelled)
             with nogil:
                 ok = self.run_all(results, &at)
-            if not ok:
+            again = watched and end_stoppable(&self.cancelled)
+            if not ok and again and self.refusal.error == TX_CANCELLED:
+                bundle_at(self.bundles, self.stopped_at).route = RUN_AS_CHAIN
+            elif not ok:
                 fault = self.fault()
                 if fault is not None:
                     faults.append((self.stopped_at, fault))

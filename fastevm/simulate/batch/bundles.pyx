@@ -15,22 +15,22 @@ from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.wire.call_object cimport read_call
 
 from fastevm.simulate.batch.drafts import draft_of
-from fastevm.simulate.engine.environment import environment_of
+from fastevm.simulate.engine.environment import environment_of, overridden
 from fastevm.simulate.engine.limits import MAX_CALLS_PER_BLOCK
 from fastevm.simulate.values import (
-    BlockOverrides,
+    NO_BLOCK_OVERRIDES,
     BlockStateCalls,
     SimulatePayload,
     SimulationError,
 )
 from fastevm.wire.simulate_values import (
+    ENTRY_MEMBERS,
     EXTENSIONS,
+    PAYLOAD_MEMBERS,
     block_overrides_from,
+    refuse_unknown,
     state_overrides_from,
 )
-
-
-NO_OVERRIDES = BlockOverrides()
 
 
 cdef Bundle* bundle_at(Bundles bundles, size_t index) noexcept nogil:
@@ -91,7 +91,7 @@ cdef class Bundles:
     cdef int read(self, Bundle* bundle, object payload) except -1:
         if isinstance(payload, dict):
             blocks = member(payload, "blockStateCalls")
-            if len(payload) != 1:
+            if blocks is None or len(payload) != 1:
                 self.read_members(bundle, payload)
         elif isinstance(payload, list | tuple):
             return self.read_calls(block_at(self.plan, bundle.block), payload)
@@ -113,6 +113,7 @@ cdef class Bundles:
         return self.read_block(bundle, blocks[0])
 
     cdef int read_members(self, Bundle* bundle, dict payload) except -1:
+        refuse_unknown(payload, PAYLOAD_MEMBERS, "payload")
         bundle.validation = bool(member(payload, "validation"))
         bundle.trace_transfers = bool(member(payload, "traceTransfers"))
         if any([member(payload, name) for name in EXTENSIONS]):
@@ -126,9 +127,11 @@ cdef class Bundles:
         elif isinstance(entry, dict):
             calls = member(entry, "calls")
             states, block = member(entry, "stateOverrides"), member(entry, "blockOverrides")
+            if (calls is not None) + (states is not None) + (block is not None) != len(entry):
+                refuse_unknown(entry, ENTRY_MEMBERS, "blockStateCalls")
         else:
             raise ValueError("blockStateCalls: expected objects")
-        if block or bundle.validation:
+        if (block and block is not NO_BLOCK_OVERRIDES) or bundle.validation:
             self.read_context(bundle, block_overrides_from(block))
         if states and bundle.route == RUN_HERE:
             self.read_overrides(bundle, state_overrides_from(states))
@@ -140,7 +143,7 @@ cdef class Bundles:
         """The bundle's own block; one that makes other system calls than the common one runs as a
         chain."""
         cdef BlockContext* context
-        if overrides == NO_OVERRIDES and not bundle.validation:
+        if overrides == NO_BLOCK_OVERRIDES and not bundle.validation:
             return 0
         header = self.base.header
         differs = (
@@ -149,6 +152,7 @@ cdef class Bundles:
         if differs or overrides.number not in (None, header.number + 1):
             bundle.route = RUN_AS_CHAIN
             return 0
+        overrides = overridden(self.base.next_block, overrides)
         draft = draft_of(
             header, self.schedule, self.common.timestamp, overrides,
             validation=bundle.validation,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -48,6 +49,32 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.calls) - 1
+
+    def rows(self) -> dict[str, list[Any]]:
+        """One row for each call: what `pandas.DataFrame` and `polars.DataFrame` take.
+
+        ``bundle``: the position of its bundle; ``call``: its place in that; ``status``,
+        ``gas_used``, ``max_used_gas`` as here; ``output``: bytes.
+        """
+        bounds = [int(bound) for bound in self.calls]
+        counts = [end - begin for begin, end in pairwise(bounds)]
+        ends = [int(end) for end in self.offsets]
+        return {
+            "bundle": [self.first + at for at, count in enumerate(counts) for _ in range(count)],
+            "call": [place for count in counts for place in range(count)],
+            "status": [int(status) for status in self.status],
+            "gas_used": [int(gas) for gas in self.gas_used],
+            "max_used_gas": [int(gas) for gas in self.max_used_gas],
+            "output": [self.output[begin:end] for begin, end in pairwise(ends)],
+        }
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` of the rows; ImportError where pandas is not installed."""
+        return import_module("pandas").DataFrame(self.rows())
+
+    def to_polars(self) -> Any:
+        """A `polars.DataFrame` of the rows; ImportError where polars is not installed."""
+        return import_module("polars").DataFrame(self.rows())
 
 
 def columns_of(results: Results) -> Columns:

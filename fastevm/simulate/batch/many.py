@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar, overload
 
 from fastevm.errors import FastevmError
 from fastevm.simulate.batch.base_block import BaseBlock
@@ -257,6 +257,60 @@ def flow(
     finally:
         for future, _, _ in waiting:
             future.cancel()
+
+
+@overload
+def simulate_many(
+    state: Any,
+    payloads: Iterable[Any],
+    *,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    ordered: bool = True,
+    columns: Literal[False] = False,
+    balances: bool = False,
+    progress: Progress | None = None,
+    gas_cap: int = DEFAULT_GAS_CAP,
+    timeout: float = DEFAULT_TIMEOUT,
+    chunk_size: int | None = None,
+    **block: Any,
+) -> Simulations[BundleResult]: ...
+
+
+@overload
+def simulate_many(
+    state: Any,
+    payloads: Iterable[Any],
+    *,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    ordered: bool = True,
+    columns: Literal[True],
+    balances: bool = False,
+    progress: Progress | None = None,
+    gas_cap: int = DEFAULT_GAS_CAP,
+    timeout: float = DEFAULT_TIMEOUT,
+    chunk_size: int | None = None,
+    **block: Any,
+) -> Simulations[Columns]: ...
+
+
+@overload
+def simulate_many(
+    state: Any,
+    payloads: Iterable[Any],
+    *,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    ordered: bool = True,
+    columns: bool,
+    balances: bool = False,
+    progress: Progress | None = None,
+    gas_cap: int = DEFAULT_GAS_CAP,
+    timeout: float = DEFAULT_TIMEOUT,
+    chunk_size: int | None = None,
+    **block: Any,
+) -> Simulations[BundleResult] | Simulations[Columns]: ...
 
 
 def simulate_many(

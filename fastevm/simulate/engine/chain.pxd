@@ -84,6 +84,7 @@ cdef class Chain:
     cdef bint block_has_deposits
     cdef bint is_merged
     cdef bint optional_contracts
+    cdef bint fills_gaps       # between the view's block and the first one, with empty blocks
     cdef uint64_t spacing
     cdef uint64_t budget
     cdef bint has_budget

@@ -170,7 +170,7 @@ cdef class Chain:
     cdef Halt plan_blocks(self) noexcept nogil:
         """Numbers and times of all blocks, those that fill gaps included."""
         cdef uint64_t number = self.base.number, time = self.base.timestamp
-        cdef uint64_t wanted, due
+        cdef uint64_t base = number, wanted, due
         cdef const PlannedBlock* plan
         cdef size_t i
         if not self.count_calls():
@@ -181,8 +181,10 @@ cdef class Chain:
             if wanted <= number:
                 refuse(&self.refusal, BLOCK_NUMBERS_ORDER, wanted, number)
                 return CHAIN_REFUSED
-            if wanted - self.base.number > MOST_BLOCKS:
-                refuse(&self.refusal, TOO_MANY_BLOCKS, wanted - self.base.number, MOST_BLOCKS)
+            if i == 0 and not self.fills_gaps:
+                base = number = wanted - 1
+            if wanted - base > MOST_BLOCKS:
+                refuse(&self.refusal, TOO_MANY_BLOCKS, wanted - base, MOST_BLOCKS)
                 return CHAIN_REFUSED
             while number + 1 < wanted:
                 number += 1

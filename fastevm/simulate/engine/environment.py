@@ -1,9 +1,17 @@
 """What a simulated call sees of its block: the header's values with overrides put over them."""
 
+from dataclasses import fields, replace
 from typing import Any
 
 from fastevm.execution.fees import blob_base_fee
-from fastevm.simulate.values import BlockEnvironment, BlockOverrides, SimulationError
+from fastevm.simulate.values import (
+    NO_BLOCK_OVERRIDES,
+    BlockEnvironment,
+    BlockOverrides,
+    SimulatePayload,
+    SimulationError,
+    StateView,
+)
 from fastevm.spec.schedule import ForkSchedule
 
 
@@ -40,6 +48,34 @@ def environment_of(
         base_fee=0 if free_gas else base_fee,
         blob_base_fee=0 if free_blobs else blob_fee,
     )
+
+
+def overridden(defaults: BlockOverrides, overrides: BlockOverrides) -> BlockOverrides:
+    """What is overridden, and the defaults elsewhere."""
+    chosen = {
+        field.name: given
+        for field in fields(BlockOverrides)
+        if (given := getattr(overrides, field.name)) is not None
+    }
+    return replace(defaults, **chosen)
+
+
+def payload_on(view: StateView, payload: SimulatePayload) -> SimulatePayload:
+    """The payload with what the view says of the blocks on top of it.
+
+    With validation, base fees after the first follow from their parents.
+    """
+    first = view.next_block
+    if first is NO_BLOCK_OVERRIDES:
+        return payload
+    later = replace(first, number=None, time=None)
+    if payload.validation:
+        later = replace(later, base_fee_per_gas=None, blob_base_fee=None)
+    blocks = [
+        replace(entry, block_overrides=overridden(later if at else first, entry.block_overrides))
+        for at, entry in enumerate(payload.blocks)
+    ]
+    return replace(payload, blocks=tuple(blocks))
 
 
 def refuse_block_content(overrides: BlockOverrides) -> None:

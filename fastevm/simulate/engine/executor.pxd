@@ -17,6 +17,7 @@ cdef class ChainExecutor(Chain):
     cdef object last_ancestors
     cdef readonly dict touched  # address -> set of slots; None unless wanted
 
+    cdef int run_once(self, object view, Plan plan, object options) except -1
     cdef int begin(self, object view, Plan plan, object options) except -1
     cdef int read_parent(self) except -1
     cdef int read_fields(self, object header) except -1

@@ -17,6 +17,7 @@ from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.hashes cimport address_eq
 from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 from fastevm.primitives.word cimport word_from_int, word_to_int
+from fastevm.interpreter.interrupts cimport begin_stoppable, drop_stoppable, end_stoppable
 from fastevm.simulate.engine.account_changes cimport looked_at, warm_entries
 from fastevm.simulate.engine.body cimport body_clear
 from fastevm.simulate.engine.chain cimport (
@@ -113,17 +114,34 @@ cdef class ChainExecutor(Chain):
         for a call that breaks a rule.
         """
         cdef Halt halt
-        self.touched = {} if note_touched else None
-        halt = <Halt>self.begin(view, plan, options)
+        cdef bint watched
+        while True:
+            self.touched = {} if note_touched else None
+            watched = begin_stoppable(&self.cancelled)
+            try:
+                halt = <Halt>self.run_once(view, plan, options)
+            except BaseException:
+                if watched:
+                    drop_stoppable()
+                raise
+            if watched and end_stoppable(&self.cancelled) and halt != CHAIN_DONE:
+                continue
+            if halt == CHAIN_DONE:
+                return
+            raise self.failure(halt)
+
+    cdef int run_once(self, object view, Plan plan, object options) except -1:
+        """Run a plan until it ends or fails; a `Halt`."""
+        cdef Halt halt = <Halt>self.begin(view, plan, options)
         while halt == CHAIN_DONE:
             with nogil:
                 halt = self.advance()
             if halt == CHAIN_DONE:
-                return
+                return halt
             if halt < CHAIN_REFUSED:
                 self.provide(halt)
                 halt = CHAIN_DONE
-        raise self.failure(halt)
+        return halt
 
     def clear(self) -> None:
         """Let go of the plan, the state and large buffers."""
@@ -160,6 +178,7 @@ cdef class ChainExecutor(Chain):
         self.has_budget = options.gas_cap != 0
         self.budget = options.gas_cap if self.has_budget else UINT64_MAX
         self.output_left = UINT64_MAX if options.output_cap is None else options.output_cap
+        self.fills_gaps = getattr(view.config, "fills_gaps", True)
         self.is_merged = (<ForkSchedule?>view.schedule).c.proof_of_stake
         self.blocks.count = self.at = self.call_at = 0
         self.stage = DRAFTING

@@ -19,6 +19,7 @@ from fastevm.execution.transaction_result cimport (
     TxOptions,
     TxResult,
 )
+from fastevm.interpreter.interrupts cimport begin_stoppable, end_stoppable
 from fastevm.interpreter.machine cimport BlockContext
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.hashes cimport Address
@@ -197,15 +198,19 @@ cdef class Runner(BlockBuilder):
         cdef TxResult result
         cdef Tx tx
         cdef TxError error = TX_OUT_OF_MEMORY
-        cdef bint capped = False
+        cdef bint capped = False, watched
         if call.is_faulty:
             raise calls.faults[0]
         simulation_options(&options, False)
-        with nogil:
-            call_transaction(&tx, call, self.c.schedule, self.c.context.chain_id)
-            if call_defaults(self.c.world, &tx, call, limit, limit, &capped):
-                tx.gas_limit = limit
-                error = executor_transact(&self.c, &tx, &options, &result)
+        while True:
+            watched = begin_stoppable(&self.cancelled)
+            with nogil:
+                call_transaction(&tx, call, self.c.schedule, self.c.context.chain_id)
+                if call_defaults(self.c.world, &tx, call, limit, limit, &capped):
+                    tx.gas_limit = limit
+                    error = executor_transact(&self.c, &tx, &options, &result)
+            if not (watched and end_stoppable(&self.cancelled) and error == TX_CANCELLED):
+                break
         if error == TX_CANCELLED:
             raise SimulationError("timeout", "execution aborted")
         if error != TX_VALID:

@@ -13,6 +13,7 @@ from fastevm.simulate.engine.records cimport record_at, record_outcome
 from dataclasses import replace
 
 from fastevm.simulate.engine.deadline import WATCHDOG, thread_owned
+from fastevm.simulate.engine.environment import payload_on
 from fastevm.simulate.engine.executor import ChainExecutor as ChainExecutorClass
 from fastevm.simulate.values import (
     SimulatedBlock,
@@ -126,4 +127,4 @@ def simulate_v1(
     view: StateView, payload: SimulatePayload, options: SimulateOptions
 ) -> list[SimulatedBlock]:
     """Run the payload's blocks on ``view``; see ``simulate_plan``."""
-    return simulate_plan(view, Plan.of(payload), options)
+    return simulate_plan(view, Plan.of(payload_on(view, payload)), options)

@@ -63,7 +63,7 @@ def test_json_and_typed_payloads_give_the_same_blocks() -> None:
     )
     ours, theirs = fastevm.simulate(STATE, json_form), fastevm.simulate(STATE, typed)
     assert [b.block.hash for b in ours] == [b.block.hash for b in theirs]
-    assert [b.block.number for b in ours] == [1, 2, 3, 4, 5]
+    assert [b.block.number for b in ours] == [5]
     assert ours[-1].calls == theirs[-1].calls
 
 

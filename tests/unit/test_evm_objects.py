@@ -1,0 +1,322 @@
+"""Machines, states and results as Python objects: copies, pickles, words, help, limits of time."""
+
+import copy
+import inspect
+import os
+import pickle
+import pydoc
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import fastevm
+from fastevm import EVM, Layer, Transaction, blob_base_fee, simulate_many
+from fastevm.errors import FastevmError, UnknownForkError
+from fastevm.simulate import CallRequest, SimulationError, call, view_of
+
+A = "0x" + "a1" * 20
+C = "0x" + "c0" * 20
+LOOP = "0x5b5f56"  # JUMPDEST PUSH0 JUMP
+COUNTER = "0x5f54600101805f555f5260205ff3"  # SSTORE(0, SLOAD(0) + 1), RETURN of it
+ENDLESS = 2**50
+
+
+@pytest.fixture
+def evm() -> EVM:
+    machine = EVM("cancun", chain_id=1337, number=500, base_fee=0, block_hashes=[b"\1" * 32])
+    machine.set_account(A, balance=10**18)
+    machine.set_account(C, code=COUNTER, storage={0: 41})
+    return machine
+
+
+# --- numbers and names ---
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda evm: evm.transact(C, sender=A, value=1.9),
+        lambda evm: evm.transact(C, sender=A, gas=50_000.5),
+        lambda evm: evm.transact(C, sender=A, nonce=0.5),
+        lambda evm: evm.transact(C, sender=A, max_fee_per_gas=1.5),
+        lambda evm: evm.call(C, value=1.9),
+        lambda evm: evm.call(C, gas=1e6),
+        lambda evm: evm.call(C, gas_price=1.5),
+        lambda evm: evm.set_account(A, balance=1.5e18),
+        lambda evm: evm.set_account(A, nonce=1.5),
+        lambda evm: evm.set_account(A, storage={0: 1.5}),
+        lambda evm: evm.set_balance(A, 1.5),
+        lambda evm: evm.set_nonce(A, 1.5),
+        lambda evm: evm.set_storage(A, 1, 1.5),
+        lambda evm: evm.storage(C, 0.5),
+        lambda evm: evm.set_block(number=1.5),
+        lambda evm: evm.set_block(base_fee=1.5),
+        lambda evm: EVM(timestamp=1e9),
+    ],
+)
+def test_floats_are_refused(evm: EVM, use: Callable[[EVM], Any]) -> None:
+    before, block = evm.state, evm.block
+    with pytest.raises(TypeError, match="int"):
+        use(evm)
+    assert evm.state is before
+    assert evm.block == block
+
+
+@pytest.mark.parametrize(
+    "use, message",
+    [
+        (lambda evm: EVM(None), "a fork is a name or a ForkSchedule, not NoneType"),
+        (lambda evm: EVM(basefee=3), "no 'basefee': did you mean 'base_fee'"),
+        (lambda evm: evm.set_block(numbr=3), "no 'numbr': did you mean 'number'"),
+        (lambda evm: evm.transact(C, max_fee_per_gass=1), "did you mean 'max_fee_per_gas'"),
+        (lambda evm: Transaction.build(to="a1" * 20), "to: expected bytes or 0x-prefixed hex"),
+    ],
+)
+def test_mistakes_are_named(evm: EVM, use: Callable[[EVM], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        use(evm)
+
+
+def test_an_unknown_fork_is_no_other_one() -> None:
+    with pytest.raises(UnknownForkError, match="known are") as found:
+        EVM("amsterdam")
+    assert "did you mean" not in str(found.value)
+
+
+def test_names_of_forks_and_hex_addresses_are_understood() -> None:
+    assert blob_base_fee(0, "cancun") == 1
+    assert Transaction.build(to=A, data="0x1234").to == b"\xa1" * 20
+
+
+# --- single fields ---
+
+
+def test_one_field_changes_and_the_others_stay(evm: EVM) -> None:
+    evm.set_balance(C, 7)
+    evm.set_nonce(C, 8)
+    evm.set_storage(C, 5, 6)
+    assert (evm.balance(C), evm.nonce(C), evm.storage(C, 0), evm.storage(C, 5)) == (7, 8, 41, 6)
+    evm.set_code(C, "0x00")
+    assert (evm.code(C), evm.balance(C), evm.storage(C, 0)) == (b"\0", 7, 41)
+    assert (evm.block.number, evm.block.chain_id) == (500, 1337)
+    assert evm.block_hashes == (b"\1" * 32,)
+
+
+# --- calls that keep their changes, static, with an origin and blob hashes ---
+
+
+def test_a_call_keeps_its_changes_when_asked_to(evm: EVM) -> None:
+    assert int.from_bytes(evm.call(C, commit=True).output, "big") == 42
+    assert evm.storage(C, 0) == 42
+    assert evm.nonce(A) == 0
+    evm.call(C, commit=True, gas=3000)  # runs out of gas
+    assert evm.storage(C, 0) == 42
+
+
+def test_a_static_call_writes_nothing(evm: EVM) -> None:
+    result = evm.call(C, static=True)
+    assert not result.success
+    assert evm.call(A, static=True).success
+
+
+def test_origin_and_blob_hashes_are_what_code_sees(evm: EVM) -> None:
+    evm.set_account(C, code="0x325f525f496020526001496040525f60605260805ff3")
+    output = evm.call(C, sender=A, origin="0x" + "0f" * 20, blob_hashes=[b"\2" * 32]).output
+    assert output[12:32] == b"\x0f" * 20
+    assert output[32:64] == b"\2" * 32
+    assert output[64:96] == bytes(32)
+    assert evm.call(C, sender=A).output[12:64] == b"\xa1" * 20 + bytes(32)
+    with pytest.raises(ValueError, match="32 bytes"):
+        evm.call(C, blob_hashes=[b"\2"])
+
+
+# --- snapshots ---
+
+
+def test_the_number_of_a_snapshot_is_never_used_again(evm: EVM) -> None:
+    old = evm.snapshot()
+    evm.revert(old)
+    new = evm.snapshot()
+    assert new != old
+    with pytest.raises(ValueError, match="no snapshot"):
+        evm.revert(old)
+    assert evm.snapshot_numbers == (new,)
+
+
+def test_a_snapshot_brings_the_block_back(evm: EVM) -> None:
+    before = evm.block
+    with evm.snapshot():
+        evm.set_block(number=900, base_fee=5, block_hashes=[])
+        evm.set_balance(A, 0)
+    assert evm.block == before
+    assert evm.block_hashes == (b"\1" * 32,)
+    assert evm.balance(A) == 10**18
+
+
+# --- copies and pickles ---
+
+
+def test_layers_are_copied_and_pickled(evm: EVM) -> None:
+    assert copy.copy(evm.state) is evm.state
+    assert copy.deepcopy(evm.state) is evm.state
+    again = pickle.loads(pickle.dumps(evm.state))
+    assert again.state_root() == evm.state.state_root()
+
+
+class Named(EVM):
+    """A machine with an attribute."""
+
+    name = ""
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_machines_are_copied_and_pickled(again: Callable[[Any], Any]) -> None:
+    evm = Named("cancun", chain_id=1337, number=500, block_hashes=[b"\1" * 32])
+    evm.set_account(C, code=COUNTER)
+    evm.name = "first"
+    snapshot = evm.snapshot()
+    evm.set_balance(C, 3)
+    other = again(evm)
+    assert type(other) is Named
+    assert (other.name, other.block, other.block_hashes) == ("first", evm.block, evm.block_hashes)
+    assert other.schedule.name == "Cancun"
+    assert other.state.state_root() == evm.state.state_root()
+    other.set_balance(C, 4)
+    assert evm.balance(C) == 3
+    other.revert(snapshot)
+    assert other.balance(C) == 0
+
+
+def test_a_pickle_of_something_else_is_refused() -> None:
+    with pytest.raises(TypeError):
+        EVM.__new__(EVM).__setstate__((1, 2, 3, 4, 5, 6, 7))  # type: ignore[attr-defined]
+    with pytest.raises(ValueError):
+        EVM.__new__(EVM).__setstate__(())  # type: ignore[attr-defined]
+
+
+def test_results_are_equal_by_their_values(evm: EVM) -> None:
+    first, second = evm.call(C), evm.call(C)
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first == pickle.loads(pickle.dumps(first))
+    evm.call(C, commit=True)
+    assert first != evm.call(C)
+
+
+# --- words ---
+
+
+def test_reprs_are_short_and_say_what_there_is(evm: EVM) -> None:
+    assert repr(evm) == "<EVM Cancun, chain 1337, block 500, 2 accounts>"
+    assert repr(evm.state) == "<Layer: 2 accounts>"
+    size = 2000
+    deployed = evm.deploy(f"0x61{size:04x}5ff3", sender=A)
+    assert deployed.success, deployed.error
+    assert len(repr(deployed)) < 300
+    assert f"({size} bytes)" in repr(deployed)
+    assert deployed.created_address is not None
+    assert deployed.created_address.hex() in repr(deployed)
+
+
+def test_help_shows_how_a_machine_is_made() -> None:
+    assert list(inspect.signature(EVM).parameters) == ["fork", "state", "environment"]
+    text = pydoc.plain(pydoc.render_doc(EVM))
+    assert "class EVM(builtins.object)\n |  EVM(fork='osaka', *, state=None, **environment)" in text
+    assert EVM.__doc__ is not None
+    assert EVM.__doc__.startswith("An Ethereum machine")
+
+
+# --- time ---
+
+
+def interrupted_soon(run: Callable[[], Any], seconds: float = 0.1) -> float:
+    """Seconds from the signal to its exception."""
+    timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    timer.join()
+    return time.monotonic() - started - seconds
+
+
+@pytest.fixture
+def endless() -> EVM:
+    machine = EVM("osaka", gas_limit=ENDLESS * 2)
+    machine.set_account(A, balance=10**18)
+    machine.set_account(C, code=LOOP)
+    return machine
+
+
+CALL = {"from": A, "to": C, "gas": ENDLESS}
+UNBOUNDED: dict[str, Any] = {"gas_cap": 0, "timeout": 60}
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda evm: evm.call(C, gas=ENDLESS),
+        lambda evm: fastevm.simulate(evm, [CALL], **UNBOUNDED),
+        lambda evm: list(simulate_many(evm, [[CALL]], threads=1, **UNBOUNDED)),
+        lambda evm: list(simulate_many(evm, [[CALL]], threads=2, **UNBOUNDED)),
+        lambda evm: call(view_of(evm), CallRequest(to=b"\xc0" * 20, gas=ENDLESS), **UNBOUNDED),
+    ],
+)
+def test_ctrl_c_ends_what_runs(endless: EVM, run: Callable[[EVM], Any]) -> None:
+    assert interrupted_soon(lambda: run(endless)) < 5
+    assert fastevm.simulate(endless, [{"from": A, "to": A}])[0].calls[0].success
+
+
+def test_a_signal_that_raises_nothing_changes_no_result(endless: EVM) -> None:
+    seen: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        calls = [{"from": A, "to": C, "gas": 3 * 10**8}]
+        (block,) = fastevm.simulate(endless, calls, **UNBOUNDED)
+        assert block.calls[0].gas_used == 3 * 10**8
+        (bundle,) = simulate_many(endless, [calls], threads=1, **UNBOUNDED)
+        assert bundle.gas_used == 3 * 10**8
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIGINT]
+
+
+@pytest.mark.parametrize("on_main_thread", [True, False])
+def test_a_run_ends_with_its_time(endless: EVM, on_main_thread: bool) -> None:
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        for use in (
+            lambda: endless.call(C, gas=ENDLESS, timeout=0.1),
+            lambda: endless.deploy("0x5b5f56", gas=2**24, sender=A, timeout=1e-9, nonce=0),
+        ):
+            try:
+                use()
+            except FastevmError as error:
+                errors.append(error)
+
+    started = time.monotonic()
+    if on_main_thread:
+        run()
+    else:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert time.monotonic() - started < 10
+    assert isinstance(errors[0], SimulationError)
+    assert "timeout = 0.1s" in str(errors[0])
+    assert endless.nonce(A) in (0, 1)  # a short run may end before its time is looked at
+    assert endless.call(A, timeout=10).success
+
+
+def test_states_without_accounts_have_words_too() -> None:
+    assert repr(Layer.empty()) == "<Layer: 0 accounts>"
