@@ -1,6 +1,5 @@
 """The public names of fastevm."""
 
-from fastevm import simulate as simulate
 from fastevm.evm import EVM as EVM
 from fastevm.evm import ExecutionResult as ExecutionResult
 from fastevm.execution.fees import blob_base_fee as blob_base_fee
@@ -8,8 +7,9 @@ from fastevm.execution.fees import next_base_fee as next_base_fee
 from fastevm.execution.fees import next_excess_blob_gas as next_excess_blob_gas
 from fastevm.execution.transaction import Transaction as Transaction
 from fastevm.primitives.keccak import keccak256 as keccak256
-from fastevm.simulate import simulate_async as simulate_async
-from fastevm.simulate import simulate_many as simulate_many
+from fastevm.simulate.api import simulate as simulate
+from fastevm.simulate.api import simulate_async as simulate_async
+from fastevm.simulate.batch.many import simulate_many as simulate_many
 from fastevm.spec.fork_id import fork_id as fork_id
 from fastevm.state.layer import Layer as Layer
 

@@ -10,8 +10,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+import fastevm.simulate as simulate
 from fastevm import node as nodes
-from fastevm import simulate
 from fastevm.chains import CHAIN_HELP, ChosenChain, chosen_chain
 from fastevm.errors import ForkError
 from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS

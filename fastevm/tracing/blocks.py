@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from fastevm.errors import InvalidTransaction, ResourceLimitError
+from fastevm.evm import EVM
 from fastevm.execution.transaction import Transaction
 from fastevm.simulate.calls import Attempt, asked_ahead
 from fastevm.simulate.engine.deadline import WATCHDOG
@@ -16,6 +17,8 @@ from fastevm.simulate.values import (
     StateOverrides,
     StateView,
 )
+from fastevm.simulate.views import view_of
+from fastevm.state.layer import Layer
 from fastevm.state.remote import settled
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.spool import Spool
@@ -78,9 +81,9 @@ def trace_transaction(
 
 
 def trace_call(
-    view: StateView,
+    view: StateView | EVM | Layer,
     call: CallRequest,
-    request: TraceRequest,
+    request: TraceRequest = CALLS_ONLY,
     *,
     before: Sequence[Transaction] | None = None,
     state_overrides: StateOverrides | None = None,
@@ -90,9 +93,11 @@ def trace_call(
 ) -> Any:
     """A trace of a call on ``view``; see `fastevm.simulate.calls.call` for its arguments.
 
+    ``view``: also an EVM, in its own block, or a state alone. ``request``: default the call tree.
     ``before``: transactions that run first; ``view`` is then the state under their block. ``spool``
     as for ``trace_block``.
     """
+    view = view if isinstance(view, StateView) else view_of(view)
 
     def run(request: TraceRequest, spool: Spool | None) -> Any:
         tracer_for(request, 0)
