@@ -6,7 +6,8 @@ The values, such as the prices of SSTORE, stand under their EIP in ``eips.py``.
 from functools import lru_cache
 from types import MappingProxyType
 
-from .forks import Fork, default_blobs, fork_named, resolve
+from . import forks
+from .forks import default_blobs, fork_named, resolve
 from .opcodes import BY_MNEMONIC, op_named
 from .parameters import sstore_rows
 
@@ -82,7 +83,7 @@ def schedule_for(fork, *, blobs=None):
     """
     if isinstance(fork, str):
         fork = fork_named(fork)
-    elif not isinstance(fork, Fork):
+    elif not isinstance(fork, forks.Fork):
         raise TypeError(f"a fork is a name or a Fork, not {type(fork).__name__}")
     return _packed(fork, None if blobs == default_blobs(fork) else blobs)
 
