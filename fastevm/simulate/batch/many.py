@@ -202,7 +202,7 @@ def over_remote(
     try:
         while window := list(islice(iter(slicer.take, None), WINDOW_CHUNKS)):
             done: dict[int, Results] = {}
-            waiting, ahead = window, asked_ahead(window)
+            waiting, asked = window, False
             while waiting:
                 shipment = None if executor is None else Shipment(base_block)
                 futures = [
@@ -211,7 +211,7 @@ def over_remote(
                     else pool.submit(run_shipped, shipment.key, shipment.data, *chunk)
                     for chunk in waiting
                 ]
-                missed, ahead = Wanted(calls=ahead), []
+                missed = Wanted()
                 for (first, _), future in zip(waiting, futures, strict=True):
                     found = future.result()
                     if isinstance(found, Results):
@@ -220,6 +220,8 @@ def over_remote(
                         missed.join(found)
                 waiting = [chunk for chunk in waiting if chunk[0] not in done]
                 if waiting:
+                    if not asked:
+                        missed.calls, asked = asked_ahead(window), True
                     remote.fetch(missed)  # what the threads of this process missed is noted there
             for first, _ in window:
                 yield count.add(done[first])
