@@ -6,13 +6,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.execution.arguments cimport (
-    ancestor_hashes,
-    as_bytes,
-    gas_of,
-    hash_run,
-    integer,
-    parse_address,
-    unknown_name,
+    ancestor_hashes, as_bytes, gas_of, hash_run, integer, parse_address, unknown_name,
 )
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport (
@@ -63,7 +57,6 @@ from importlib import import_module
 from fastevm.errors import FastevmError
 from fastevm.execution.senders import recover_senders
 from fastevm.simulate.engine.revert import revert_message
-from fastevm.simulate.values import BlockEnvironment
 from fastevm.spec.schedule import schedule_for
 from fastevm.state.source import Wanted, call_object
 from fastevm.types import Log
@@ -181,6 +174,17 @@ cdef int read_terms(
     out.blob_hashes = <const Hash*>PyBytes_AS_STRING(hashes)
     out.blob_hash_count = <uint32_t>(PyBytes_GET_SIZE(hashes) // 32)
     return 0
+
+
+cdef object ENVIRONMENT_CLASS = None
+
+
+cdef object environment_class():
+    """`BlockEnvironment`, loaded when it is first asked for: its module takes 20 ms."""
+    global ENVIRONMENT_CLASS
+    if ENVIRONMENT_CLASS is None:
+        ENVIRONMENT_CLASS = import_module("fastevm.simulate.values").BlockEnvironment
+    return ENVIRONMENT_CLASS
 
 
 class Snapshot(int):
@@ -349,9 +353,9 @@ An Ethereum machine over a state in memory.
         return 0
 
     @property
-    def block(self) -> BlockEnvironment:
+    def block(self) -> object:
         """The block environment that code sees; ``set_block`` changes it."""
-        return BlockEnvironment(
+        return environment_class()(
             coinbase=self.context.coinbase.b[:20],
             number=self.context.number,
             timestamp=self.context.timestamp,
