@@ -24,7 +24,7 @@ TOKEN = market.TOKEN_PLACES[1]
 SLOT = market.token_slot_of(3)
 COUNTER = "0x" + "c0" * 20
 COUNTING = "0x5f54600101805f555f52600760205fa160205ff3"  # adds one to slot 0
-ATTEMPTS = 40
+ATTEMPTS = 12  # without the check one of them is wrong in 99 runs of 100
 
 
 @pytest.fixture
