@@ -32,7 +32,7 @@ from fastevm.interpreter.status cimport (
 from fastevm.execution.packed_logs cimport pack_logs, unpack_logs
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
-from fastevm.primitives.word cimport word_from_int, word_to_int
+from fastevm.primitives.word cimport word_from_int, word_to_int, word_zero
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.known cimport misses_of_thread
 from fastevm.state.layer cimport Layer
@@ -86,7 +86,9 @@ ENVIRONMENT = (
 )
 
 cdef int64_t HIGHEST_GAS = 0x7fffffffffffffff
-cdef object FREE = 0              # the usual gas price: ints this small are one object each
+# The usual values of arguments, each one object.
+cdef object FREE = 0
+cdef tuple NO_HASHES = ()
 cdef Layer EMPTY = Layer.empty()
 cdef ForkSchedule DEFAULT_SCHEDULE = schedule_for("osaka")
 
@@ -146,7 +148,7 @@ def restore_result(
     return result
 
 
-cdef int read_message(
+cdef inline int read_message(
     Message* out, object to, bytes data, object sender, object value, object gas
 ) except -1:
     """Who calls whom; ``data`` must outlive the run."""
@@ -161,15 +163,16 @@ cdef int read_message(
     return 0
 
 
-cdef int read_terms(
+cdef inline int read_terms(
     TransactionContext* out, const Address* sender, object origin, object price, bytes hashes
 ) except -1:
     """What code sees of the transaction; ``hashes`` must outlive the run."""
-    memset(out, 0, sizeof(TransactionContext))
     out.origin = sender[0]
     if origin is not None:
         parse_address(origin, &out.origin)
-    if price is not FREE:
+    if price is FREE:
+        word_zero(&out.gas_price)
+    else:
         word_from_int(&out.gas_price, integer(price, "gas_price"))
     out.blob_hashes = <const Hash*>PyBytes_AS_STRING(hashes)
     out.blob_hash_count = <uint32_t>(PyBytes_GET_SIZE(hashes) // 32)
@@ -606,7 +609,7 @@ An Ethereum machine over a state in memory.
         cdef Message message
         cdef TransactionContext terms
         cdef bytes payload = as_bytes(data)
-        cdef bytes hashes = hash_run(blob_hashes) if blob_hashes else b""
+        cdef bytes hashes = b"" if blob_hashes is NO_HASHES else hash_run(blob_hashes)
         if timeout is not None:
             return self.limited(timeout, EVM.call, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
@@ -620,7 +623,7 @@ An Ethereum machine over a state in memory.
             result = self.run(&message, &terms)
         else:
             result = self.run_settled(&message, &terms, payload)
-        if commit and result.success:
+        if commit is not False and commit and result.success:
             self.keep()
         return result
 

@@ -1,13 +1,28 @@
 # Reads what Python programs pass to a machine. All raise TypeError or ValueError, which say why.
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from fastevm.primitives.hashes cimport Address
 
 
-# 20 bytes, or 40 hex digits with 0x before them.
-cdef int parse_address(object value, Address* out) except -1
-# Bytes as they are, or of a 0x-prefixed string.
-cdef bytes as_bytes(object value)
+cdef int parse_other_address(object value, Address* out) except -1
+cdef bytes bytes_of_other(object value)
+
+
+cdef inline int parse_address(object value, Address* out) except -1:
+    """20 bytes, or 40 hex digits with 0x before them."""
+    if PyBytes_CheckExact(value) and PyBytes_GET_SIZE(value) == 20:
+        memcpy(out.b, PyBytes_AS_STRING(value), 20)
+        return 0
+    return parse_other_address(value, out)
+
+
+cdef inline bytes as_bytes(object value):
+    """Bytes as they are, or of a 0x-prefixed string."""
+    return <bytes>value if PyBytes_CheckExact(value) else bytes_of_other(value)
+
+
 # An int as it is, or what stands for one; a float, which would be cut, is refused.
 cdef object integer(object value, str name)
 # Gas of a message, not negative.

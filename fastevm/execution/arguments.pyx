@@ -4,7 +4,6 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SI
 from cpython.long cimport PyLong_Check
 from cpython.number cimport PyNumber_Index
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
 
 from fastevm.primitives.hashes cimport Address
 from fastevm.wire.text.hex cimport hex_decode
@@ -12,14 +11,12 @@ from fastevm.wire.text.hex cimport hex_decode
 from difflib import get_close_matches
 
 
-cdef int parse_address(object value, Address* out) except -1:
-    """20 bytes, or 40 hex digits with 0x before them; ValueError or TypeError otherwise."""
+cdef int parse_other_address(object value, Address* out) except -1:
     cdef bytes text
     if PyBytes_CheckExact(value):
         if PyBytes_GET_SIZE(value) != 20:
             raise ValueError(f"an address has 20 bytes, not {len(value)}")
-        memcpy(out.b, PyBytes_AS_STRING(value), 20)
-        return 0
+        return parse_address(value, out)
     if isinstance(value, str):
         text = (<str>value).encode("ascii", "replace")
         if (
@@ -29,14 +26,11 @@ cdef int parse_address(object value, Address* out) except -1:
             raise ValueError(f"not an address: {value!r}")
         return 0
     if isinstance(value, bytearray | memoryview):
-        return parse_address(bytes(value), out)
+        return parse_other_address(bytes(value), out)
     raise TypeError(f"an address is 20 bytes or a 0x-prefixed string, not {type(value).__name__}")
 
 
-cdef bytes as_bytes(object value):
-    """Bytes as they are, or of a 0x-prefixed string."""
-    if PyBytes_CheckExact(value):
-        return <bytes>value
+cdef bytes bytes_of_other(object value):
     if isinstance(value, str):
         if value[:2] not in ("0x", "0X"):
             raise ValueError(f"hex data must begin with 0x: {value[:20]!r}")
@@ -57,7 +51,7 @@ cdef object integer(object value, str name):
 
 
 cdef int64_t gas_of(object value) except? -1:
-    gas = integer(value, "gas")
+    cdef int64_t gas = value if PyLong_Check(value) else integer(value, "gas")
     if gas < 0:
         raise ValueError(f"gas cannot be negative: {gas}")
     return gas
