@@ -130,10 +130,15 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     if await context.hub.confirmed(
         tx_hash, lambda: locate(context, tx_hash) is not None, wait / MILLISECONDS
     ):
-        receipt = await context.workers.run(lambda: receipt_of(context, locate(context, tx_hash)))
+        receipt = await context.workers.run(_receipt, context, tx_hash)
     if receipt is None:
         raise RpcError("not_confirmed", hash=told, seconds=f"{wait / MILLISECONDS:g}", data=told)
     return receipt
+
+
+def _receipt(context: Context, tx_hash: bytes) -> bytes | None:
+    found = locate(context, tx_hash)
+    return None if found is None else receipt_of(*found)
 
 
 @method("base_transactionStatus", HASH)

@@ -20,11 +20,10 @@ def locate(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
     transactions, under a hash that is not the block's. It is asked again in the end, so that a
     transaction is found while its block is being sealed.
     """
-    return (
-        _locate_mined(context, tx_hash)
-        or _locate_pre_confirmed(context, tx_hash)
-        or _locate_mined(context, tx_hash)
-    )
+    found = context.node.chain.locate(tx_hash)
+    if found is not None:
+        return context.view_of(found[0]), found[1]
+    return _locate_pre_confirmed(context, tx_hash) or _locate_mined(context, tx_hash)
 
 
 def locate_or_ask(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
@@ -100,20 +99,15 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
 def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
     """Return a receipt; of a pre-confirmed transaction with a block hash of 32 zero bytes."""
     found = locate_or_ask(context, tx_hash)
-    if (
-        found is not None
-        and found[0].pending is not None
-        and not context.dialect.receipts_of_slices
-    ):
-        return None
-    return receipt_of(context, found)
-
-
-def receipt_of(context: Context, found: tuple[View, int] | None) -> bytes | None:
-    """Return the receipt of a transaction that was looked for, as text; None if it has no block."""
     if found is None:
         return None
-    view, index = found
+    if found[0].pending is not None and not context.dialect.receipts_of_slices:
+        return None
+    return receipt_of(*found)
+
+
+def receipt_of(view: View, index: int) -> bytes:
+    """Return the receipt of transaction ``index`` of a block, as text."""
     receipts = view.receipts
     require_worker_above_limit(len(receipts[index].logs) + len(receipts) // RECEIPTS_OF_AN_OBJECT)
     return view.receipt_text(index)
