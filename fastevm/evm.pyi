@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, final
 
+from fastevm.evm_snapshot import Snapshot
 from fastevm.execution.transaction import Transaction
 from fastevm.simulate.values import BlockEnvironment
 from fastevm.spec.schedule import ForkSchedule
@@ -25,21 +25,6 @@ class ExecutionResult:
     logs: tuple[Log, ...]
     error: str | None
     created_address: bytes | None
-
-class Snapshot(int):
-    """The number of a snapshot, and a context manager that goes back to it at the end.
-
-    No other snapshot of the machine ever has that number.
-    """
-
-    evm: EVM
-    def __enter__(self) -> Snapshot: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
 
 class EVM:
     """An Ethereum machine over a state in memory; one thread at a time.

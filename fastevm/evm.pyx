@@ -49,12 +49,12 @@ from fastevm.state.world cimport (
     world_warm_account,
 )
 
-from collections import namedtuple
 from collections.abc import Mapping
 from copyreg import __newobj__
 from importlib import import_module
 
 from fastevm.errors import FastevmError
+from fastevm.evm_snapshot import Remembered, Snapshot
 from fastevm.execution.senders import recover_senders
 from fastevm.simulate.engine.revert import revert_message
 from fastevm.spec.schedule import schedule_for
@@ -188,34 +188,6 @@ cdef object environment_class():
     if ENVIRONMENT_CLASS is None:
         ENVIRONMENT_CLASS = import_module("fastevm.simulate.values").BlockEnvironment
     return ENVIRONMENT_CLASS
-
-
-class Snapshot(int):
-    """The number of a snapshot, and a context manager that goes back to it at the end.
-
-    No other snapshot of the machine ever has that number.
-    """
-
-    evm: EVM
-
-    def __new__(cls, number: int, evm: EVM) -> Snapshot:
-        snapshot = super().__new__(cls, number)
-        snapshot.evm = evm
-        return snapshot
-
-    def __enter__(self) -> Snapshot:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self in self.evm.snapshot_numbers:  # not yet gone back to by hand
-            self.evm.revert(self)
-
-    def __reduce__(self) -> object:
-        return int, (int(self),)
-
-
-# What a snapshot holds.
-Remembered = namedtuple("Remembered", "number state block block_hashes", module=__name__)
 
 
 cdef class EVM:

@@ -188,6 +188,19 @@ def asked_ahead(chunks: list[tuple[int, list[Any]]]) -> list[Mapping[str, Any]]:
     return list(found.values())
 
 
+def attempts(
+    base_block: BaseBlock, chunks: list[tuple[int, list[Any]]], pool: Executor, *, shipped: bool
+) -> "list[Future[Any]]":
+    """Begin to run the chunks with what is known of a remote state now.
+
+    ``shipped``: the workers are other processes, which get what is known.
+    """
+    if not shipped:
+        return [pool.submit(base_block.attempt, *chunk) for chunk in chunks]
+    shipment = Shipment(base_block)
+    return [pool.submit(run_shipped, shipment.key, shipment.data, *chunk) for chunk in chunks]
+
+
 def over_remote(
     base_block: BaseBlock, slicer: Slicer, count: Count, threads: int, executor: Executor | None
 ) -> Generator[Results, None, None]:
@@ -204,13 +217,7 @@ def over_remote(
             done: dict[int, Results] = {}
             waiting, asked = window, False
             while waiting:
-                shipment = None if executor is None else Shipment(base_block)
-                futures = [
-                    pool.submit(base_block.attempt, *chunk)
-                    if shipment is None
-                    else pool.submit(run_shipped, shipment.key, shipment.data, *chunk)
-                    for chunk in waiting
-                ]
+                futures = attempts(base_block, waiting, pool, shipped=executor is not None)
                 missed = Wanted()
                 for (first, _), future in zip(waiting, futures, strict=True):
                     found = future.result()
