@@ -53,6 +53,7 @@ SAMPLES = 1_000  # of memory, over a long run
 SAMPLE_SECONDS = 1.0  # between them at least
 METRICS_EVERY = 10  # samples from one with the node's own numbers to the next
 KILLED_SHARE = 0.6  # of the run; then both live long enough to show what grows within a life
+KEPT_STATES = 256  # complete after minutes, so that growth by plan ends before it is looked for
 RECEIPTS_AT_ONCE = 100
 RECEIVER = b"\xb0" * 20
 DEPOSITOR = "0x" + "d0" * 20
@@ -422,7 +423,7 @@ class Soak:
 def _common_arguments(options: argparse.Namespace) -> list[str]:
     """What both nodes are told of their chain."""
     times = ["--block-time", str(options.block_time)]
-    times += ["--slice-interval", str(options.slice_interval)]
+    times += ["--slice-interval", str(options.slice_interval), "--states", str(KEPT_STATES)]
     return [*times, *(["--op", "--op-fork", options.op_fork] if options.op_fork else [])]
 
 

@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from fastevm.chain.retention import MIN_STATES, ChainLimits
 from fastevm.errors import FastevmError
 from fastevm.node.dev_accounts import ETHER
 from fastevm.node.forked.options import add_fork_arguments
@@ -70,6 +71,17 @@ def _add_storage(group: argparse._ArgumentGroup) -> None:
         help="execute every block of --datadir again at the start instead of going on from the"
         " newest snapshot, so that old states can be read",
     )  # fmt: skip
+    group.add_argument(
+        "--states", type=_state_count, default=ChainLimits().states, metavar="N",
+        help="states of the newest blocks that stay in memory, for reads and traces of old blocks;"
+        " fewer where these blocks used much gas (%(default)s)",
+    )  # fmt: skip
+
+
+def _state_count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < MIN_STATES:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least {MIN_STATES}")
+    return int(text)
 
 
 def _add_pool(group: argparse._ArgumentGroup) -> None:
@@ -149,6 +161,7 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
         "mining": mining,
         "fee_cap": int(arguments.tx_fee_cap * ETHER),
         "trusted_setup": find_trusted_setup(arguments.trusted_setup),
+        "limits": ChainLimits(states=arguments.states),
     }
 
 

@@ -50,6 +50,13 @@ def test_lives_of_other_ages_are_no_growth(starts: tuple[int, ...]) -> None:
     assert report(uses(warm_up, starts=starts))["wrong"] == []
 
 
+def test_memory_that_clients_make_a_node_use_for_minutes_is_no_growth() -> None:
+    def attacked(time: float, age: float) -> float:
+        return warm_up(time, age) + 150 * (time > HOURS / 2 and time % 200 > 60)
+
+    assert report(uses(attacked))["wrong"] == []
+
+
 def test_a_leak_that_outlives_processes_is_found() -> None:
     found = report(uses(lambda time, age: warm_up(time, age) + time / 60))
     assert "memory grew between lives" in kinds(found["wrong"])

@@ -48,7 +48,7 @@ def forked_node(
         replayed, count = _block_of(options, options.transaction)
         options = replace(options, block=replayed.header.parent_hash, transaction=None)
     begin = start(options)
-    chain = _chain_of(begin, limits or limits_of(mining))
+    chain = _chain_of(begin, limits_of(mining, limits or ChainLimits()))
     if replayed is not None and count:
         chain.append(*replayed.sealed(count, begin.layer))
     node = Node(chain, accounts=funded, mining=mining, fork=begin.history, **more)
@@ -73,6 +73,8 @@ def _chain_of(begin: ChainStart, limits: ChainLimits) -> Chain:
     return chain
 
 
-def limits_of(mining: Mining) -> ChainLimits:
+def limits_of(mining: Mining, limits: ChainLimits) -> ChainLimits:
     """What a forked chain keeps; one that is followed keeps what is known below its states too."""
-    return ChainLimits(states=FOLLOWED_STATES) if mining is Mining.NEVER else ChainLimits()
+    if mining is not Mining.NEVER:
+        return limits
+    return replace(limits, states=min(limits.states, FOLLOWED_STATES))
