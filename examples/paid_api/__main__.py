@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import logging
+import signal
 import sys
 import tempfile
 import time
@@ -123,7 +124,7 @@ async def bought(town: Town, url: str) -> list[dict[str, Any]]:
 
 
 async def serve(port: int, once: str | None) -> None:
-    """Serve until interrupted; or buy one answer, print its steps, and end."""
+    """Serve until SIGINT or SIGTERM; or buy one answer, print its steps, and end."""
     async with AsyncExitStack() as exit_:
         folder = exit_.enter_context(tempfile.TemporaryDirectory(prefix="paid-api-"))
         town = await build(exit_, folder)
@@ -138,7 +139,10 @@ async def serve(port: int, once: str | None) -> None:
         api.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         print(f"Paid API  {api.url}/", flush=True)
         if once is None:
-            await asyncio.Event().wait()
+            stop = asyncio.Event()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, stop.set)
+            await stop.wait()
             return
         for step in await bought(town, f"{api.url}/api/{once}"):
             print(f"{step['title']}\n    {step['text']}")

@@ -1,7 +1,6 @@
 """The paid API: its command buys an answer, its page buys, captures and gives back."""
 
 import asyncio
-import os
 import re
 import shutil
 import signal
@@ -40,7 +39,7 @@ def url() -> Iterator[str]:
         assert found is not None
         yield found[0]
     finally:
-        os.kill(program.pid, signal.SIGINT)
+        program.send_signal(signal.SIGTERM)
         program.wait(LIMIT)
 
 

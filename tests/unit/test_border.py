@@ -18,6 +18,7 @@ PRELUDE = """
 import gc, signal, threading, time
 import pytest
 from fastevm import EVM, Layer
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who started us may ignore it
 CONTRACT, OTHER = b"\\xc0" * 20, b"\\xa1" * 20
 LOOP = bytes.fromhex("5b600056")
 READER = bytes.fromhex("5f5b600101803150600156")  # reads one balance after another

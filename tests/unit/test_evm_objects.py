@@ -9,7 +9,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -248,11 +248,13 @@ def interrupted_soon(run: Callable[[], Any], seconds: float = 0.1) -> float:
 
 
 @pytest.fixture
-def endless() -> EVM:
+def endless() -> Iterator[EVM]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
     machine = EVM("osaka", gas_limit=ENDLESS * 2)
     machine.set_account(A, balance=10**18)
     machine.set_account(C, code=LOOP)
-    return machine
+    yield machine
+    signal.signal(signal.SIGINT, before)
 
 
 CALL = {"from": A, "to": C, "gas": ENDLESS}
