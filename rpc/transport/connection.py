@@ -364,7 +364,7 @@ class Connection(asyncio.Protocol):
 
     def go_on(self) -> None:
         """Answer the requests that have come, until one takes longer or others must be served."""
-        listener, until = self.listener, self.loop.time() + LOOP_TIME
+        listener, until = self.listener, 0.0
         self.is_due = False
         while self.position < len(self.data) and not self.paused and not self.closing:
             data, start = self.data, self.position
@@ -382,26 +382,35 @@ class Connection(asyncio.Protocol):
             self.missing = 0
             self.position = end
             request = bytes(data[body:end])
-            answer = listener.respond(request, listener.client(self.address, head.forwarded))
+            address = self.address
+            if head.forwarded is not None:
+                address = listener.client(address, head.forwarded)
+            answer = listener.respond(request, address)
             if not isinstance(answer, bytes):
-                self.began = None
-                self.task = asyncio.ensure_future(answer, loop=self.loop)
-                self.task.add_done_callback(self.answered)
                 del data
-                if self.position == len(self.data):
-                    self.data, self.position = b"", 0  # the worker has what it needs
-                self.working = memory_of(request)
-                self.hold()
+                self.wait_for(answer, request)
                 return
             self.send(answer)
             if self.position < len(self.data) and self.loop.time() > until:
-                self.is_due = True
-                self.loop.call_soon(self.go_on)
-                return
+                if until:
+                    self.is_due = True
+                    self.loop.call_soon(self.go_on)
+                    return
+                until = self.loop.time() + LOOP_TIME  # a single one needs no clock
         self.set_clocks()
         if self.is_ahead and not self.paused:
             self.is_ahead = False
             self.transport.resume_reading()
+
+    def wait_for(self, answer: Answering, request: bytes) -> None:
+        """Send the answer when it is there; meanwhile nothing else is answered."""
+        self.began = None
+        self.task = asyncio.ensure_future(answer, loop=self.loop)
+        self.task.add_done_callback(self.answered)
+        if self.position == len(self.data):
+            self.data, self.position = b"", 0  # the worker has what it needs
+        self.working = memory_of(request)
+        self.hold()
 
     def answered(self, task: "asyncio.Future[bytes]") -> None:
         """Send the answer of a request that took longer, and turn to the next one."""
@@ -425,14 +434,15 @@ class Connection(asyncio.Protocol):
     def send(self, body: Answer) -> None:
         """Send an answer; a large one is not copied behind its head, but handed over in pieces."""
         self.served = True
-        head = self.listener.head(len(body))
-        if len(body) > PIECE or not isinstance(body, bytes):
+        size = len(body)
+        head = self.listener.head(size)
+        if size < LARGE and type(body) is bytes:
+            self.transport.write(head + body)
+        elif size > PIECE or not isinstance(body, bytes):
             self.transport.write(head)
             self.rest = pieces_of(body)
             self.rest_size = answer_memory(body)
             self.send_rest()
-        elif len(body) < LARGE:
-            self.transport.write(head + body)
         else:
             self.transport.writelines((head, body))
 
