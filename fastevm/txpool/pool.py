@@ -143,11 +143,16 @@ class TransactionPool:
                 return pooled[tx_hash].sidecar
         return None
 
-    def next_nonce(self, address: bytes) -> int:
-        """The nonce after all included and all executable transactions of the account."""
+    def next_nonce(self, address: bytes, known: int | None = None) -> int:
+        """The nonce after all included and all executable transactions of the account.
+
+        ``known``: its nonce in the state where the caller has read it.
+        """
         with self._lock:
             sender = self._queues.get(address)
-            return self._accounts.nonce(address) if sender is None else sender.frontier
+            if sender is not None:
+                return sender.frontier
+            return self._accounts.nonce(address) if known is None else known
 
     def executable(self) -> Content:
         """The executable transactions, by sender and nonce."""

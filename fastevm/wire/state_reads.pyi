@@ -22,6 +22,8 @@ class StateReads:
     """
 
     wants_pending: bool
+    # A nonce of the pending block, which transactions that wait in the pool raise.
+    wants_next_nonce: bool
     def __init__(self, methods: Mapping[str, Read], limit: int) -> None: ...
     def read(self, body: bytes) -> bool:
         """Parse a body; False for any other form, and the body is not kept."""

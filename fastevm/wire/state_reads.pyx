@@ -185,6 +185,7 @@ cdef class StateReads:
     cdef bytes body              # which `calls` point into
     cdef bint is_batch
     cdef readonly bint wants_pending
+    cdef readonly bint wants_next_nonce
     cdef JsonText text
 
     def __cinit__(self, methods: object, limit: int) -> None:
@@ -212,7 +213,7 @@ cdef class StateReads:
             PyBytes_AS_STRING(body), PyBytes_AS_STRING(body) + PyBytes_GET_SIZE(body)
         )
         self.count = 0
-        self.wants_pending = False
+        self.wants_pending = self.wants_next_nonce = False
         memset(self.counts, 0, sizeof(self.counts))
         self.is_batch = take(&c, c'[')
         cdef bint found = self.take_batch(&c) if self.is_batch else self.take_call(&c)
@@ -256,7 +257,9 @@ cdef class StateReads:
                 return False
         self.count += 1
         self.counts[<int>call.kind] += 1
-        self.wants_pending = self.wants_pending or call.of_pending
+        if call.of_pending:
+            self.wants_pending = True
+            self.wants_next_nonce = self.wants_next_nonce or call.kind == NONCE
         return True
 
     cdef bint take_member(self, Cursor* c, Key* key, Call* call) noexcept:

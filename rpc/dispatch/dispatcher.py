@@ -95,6 +95,8 @@ class Dispatcher:
     def _read(self) -> bytes | None:
         """Answer the reads that have just been understood; None where a handler must be asked."""
         context, reads, started = self.context, self.reads, perf_counter()
+        if reads.wants_next_nonce and context.node.pool.executable_count:
+            return None
         latest = context.latest_view()
         pending = context.pending_view() if reads.wants_pending else None
         answer = reads.answer(

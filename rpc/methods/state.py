@@ -32,9 +32,13 @@ def get_balance(context: Context, address: bytes, block: Selector) -> str:
 def get_transaction_count(context: Context, address: bytes, block: Selector) -> str:
     """Return the nonce of the account in the state.
 
-    ``pending`` counts pre-confirmed transactions, and not those that only wait in the pool.
+    ``pending`` is the nonce to use next: it counts pre-confirmed transactions and, on top, those of
+    the account that wait in the pool and can be executed.
     """
-    return quantity(context.view(block).layer.nonce(address))
+    nonce = context.view(block).layer.nonce(address)
+    if block.is_pending:
+        nonce = max(nonce, context.node.pool.next_nonce(address, nonce))
+    return quantity(nonce)
 
 
 @method("eth_getCode", ADDRESS, BLOCK_OR_LATEST, reads=Read.CODE)

@@ -111,6 +111,15 @@ def test_pending_nonces_go_up_before_the_block_is_sealed(client: Client) -> None
         assert int(client.result("eth_getTransactionCount", SENDER, "pending"), 16) == start + step
 
 
+def test_transactions_sent_at_once_get_one_nonce_after_another(client: Client) -> None:
+    hashes = [client.send(to=RECEIVER, value=1, gas=21_000) for _ in range(20)]
+    assert len({int(client.receipt(one)["blockNumber"], 16) for one in hashes}) <= 2
+    sent = [client.result("eth_getTransactionByHash", one)["nonce"] for one in hashes]
+    first = int(sent[0], 16)
+    assert [int(nonce, 16) for nonce in sent] == list(range(first, first + 20))
+    assert int(client.result("eth_getTransactionCount", SENDER, "pending"), 16) == first + 20
+
+
 def test_pending_logs_become_canonical_logs(client: Client) -> None:
     created = client.sealed(client.send(data=LOGGER_INIT))["contractAddress"]
     assert client.result("eth_getCode", created, "latest") == LOGGER_CODE

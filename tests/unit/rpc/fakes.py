@@ -162,8 +162,8 @@ class FakePool:
     def queued_count(self) -> int:
         return sum(map(len, self.waiting.values()))
 
-    def next_nonce(self, address: bytes) -> int:
-        return max(self.ready.get(address, {}), default=-1) + 1
+    def next_nonce(self, address: bytes, known: int | None = None) -> int:
+        return max(self.ready.get(address, {}), default=(known or 0) - 1) + 1
 
     def find(self, tx_hash: bytes) -> Any | None:
         for content in (self.ready, self.waiting):

@@ -73,9 +73,17 @@ async def test_pending_sees_the_pre_confirmed_state(caller: Caller, node: FakeNo
     assert await caller.result("eth_getBalance", TEXT, "latest") == "0x3e8"
 
 
-async def test_the_pool_is_not_part_of_pending(caller: Caller, node: FakeNode) -> None:
-    node.pool.ready[A] = {5: SimpleNamespace(hash=bytes(32))}
+async def test_the_pending_nonce_counts_what_waits_and_can_be_executed(
+    caller: Caller, node: FakeNode
+) -> None:
+    waiting = SimpleNamespace(hash=bytes(32))
+    node.pool.waiting[A] = {9: waiting}  # behind a gap
     assert await caller.result("eth_getTransactionCount", TEXT, "pending") == "0x5"
+    node.pool.ready[A] = {5: waiting, 6: waiting}
+    assert await caller.result("eth_getTransactionCount", TEXT, "pending") == "0x7"
+    assert await caller.result("eth_getTransactionCount", TEXT, "latest") == "0x5"
+    pre_confirm(node, nonce=8)
+    assert await caller.result("eth_getTransactionCount", TEXT, "pending") == "0x8"
 
 
 async def test_unknown_blocks_are_errors(caller: Caller) -> None:
