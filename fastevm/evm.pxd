@@ -2,6 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
+from fastevm.execution.message_setup cimport MessageSetup
 from fastevm.execution.transact cimport TxRun
 from fastevm.execution.transaction cimport Transaction
 from fastevm.interpreter.status cimport Status
@@ -36,6 +37,8 @@ cdef class EVM:
     cdef readonly ForkSchedule schedule
     cdef list layers                  # snapshots to go back to
     cdef object snapshot_count        # so far; also the number of the next one
+    cdef MessageSetup setup           # what messages find besides the state; None: nothing
+    cdef object read_trace            # reads what a message has recorded; None: not traced
     cdef object time_limit            # of the run under way, in seconds; None: none
     cdef bint pause                   # what the machine looks at where nobody else pauses it
     cdef int* pause_request           # where a request of ``cancel`` goes; NULL: nowhere

@@ -120,6 +120,15 @@ class EVM:
     def nonce(self, address: bytes | str) -> int: ...
     def code(self, address: bytes | str) -> bytes: ...
     def storage(self, address: bytes | str, slot: int) -> int: ...
+    @property
+    def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
+        """What messages keep of transient storage, by (address, slot); None: nothing.
+
+        With a mapping set, ``{}`` for one, a call finds what the calls before it left there that
+        were kept (``commit``), as if all were of one transaction.
+        """
+    @transient_storage.setter
+    def transient_storage(self, values: Mapping[tuple[bytes, int], int] | None) -> None: ...
     def snapshot(self) -> Snapshot: ...
     def revert(self, snapshot: int) -> None: ...
     def cancel(self) -> None: ...
@@ -139,6 +148,27 @@ class EVM:
         blob_hashes: Sequence[bytes | str] = (),
         timeout: float | None = None,
     ) -> ExecutionResult: ...
+    def create(
+        self,
+        initcode: bytes | str,
+        *,
+        sender: bytes | str = ...,
+        value: int = 0,
+        gas: int = 30_000_000,
+        gas_price: int = 0,
+        address: bytes | str | None = None,
+        origin: bytes | str | None = None,
+        commit: bool = False,
+        blob_hashes: Sequence[bytes | str] = (),
+        timeout: float | None = None,
+    ) -> ExecutionResult:
+        """Run init code as a message and forget what it changed, or keep it with ``commit``.
+
+        ``created_address`` of the result is ``address``, or what follows from the sender and its
+        nonce, which moves by one. No intrinsic gas is charged, no fee is paid and the size of the
+        init code has no limit. The rest is as in ``call``.
+        """
+
     def transact(
         self,
         to: bytes | str | None = None,

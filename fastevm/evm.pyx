@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset
 from fastevm.execution.arguments cimport (
     ancestor_hashes, as_bytes, gas_of, hash_run, integer, parse_address, unknown_name,
 )
+from fastevm.execution.message_setup cimport MessageSetup
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport (
     TxRun, transact_abandon, transact_begin, transact_run,
@@ -27,7 +28,7 @@ from fastevm.interpreter.machine cimport (
     status_text,
 )
 from fastevm.interpreter.status cimport (
-    OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, SUSPENDED, Status,
+    OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, SUSPENDED, TRACE_FULL, Status,
 )
 from fastevm.execution.packed_logs cimport pack_logs, unpack_logs
 from fastevm.primitives.hashes cimport Address, Hash
@@ -65,6 +66,7 @@ from fastevm.types import Log
 ANCESTOR_LIMIT = 256
 # Loaded with the first time limit.
 DEADLINES = "fastevm.simulate.engine.deadline"
+CREATION = "fastevm.evm_creation"
 SHOWN_OUTPUT = 64  # bytes of an output that a repr shows
 # Runs with more gas can last seconds: they serve signals meanwhile.
 cdef int64_t SHORT_RUN_GAS = 30_000_000
@@ -78,7 +80,6 @@ FIRST_BLOCK = {
     "gas_limit": 30_000_000,
     "blob_base_fee": 1,
 }
-
 
 ENVIRONMENT = (
     "number", "timestamp", "gas_limit", "chain_id", "coinbase", "base_fee", "blob_base_fee",
@@ -229,10 +230,7 @@ An Ethereum machine over a state in memory.
         state: Layer | None = None,
         **environment: object,
     ) -> None:
-        """``fork`` by name or as a schedule; ``environment`` as for ``set_block``.
-
-        Raises UnknownForkError with a suggestion, TypeError for an unknown part of the environment.
-        """
+        """``fork`` by name or as a schedule; ``environment`` as for ``set_block``."""
         if not isinstance(fork, str | ForkSchedule):
             raise TypeError(f"a fork is a name or a ForkSchedule, not {type(fork).__name__}")
         schedule = fork if isinstance(fork, ForkSchedule) else schedule_for(fork)
@@ -416,8 +414,7 @@ An Ethereum machine over a state in memory.
         return self.layer.storage(key.b[:20], integer(slot, "slot"))
 
     def snapshot(self) -> Snapshot:
-        """Remember state and block, at no cost; ``revert`` goes back to them, and so does ``with``.
-        """
+        """Remember state and block, at no cost; ``revert`` and ``with`` go back to them."""
         self.check_idle()
         number = self.snapshot_count
         self.snapshot_count = number + 1
@@ -448,18 +445,19 @@ An Ethereum machine over a state in memory.
         self.check_idle()
         state = (
             self.schedule, self.layer, self.block, self.block_hashes, list(self.layers),
-            self.snapshot_count, getattr(self, "__dict__", None),
+            self.snapshot_count, getattr(self, "__dict__", None), self.transient_storage,
         )
         return __newobj__, (type(self),), state
 
     def __setstate__(self, state: tuple[object, ...]) -> None:
-        schedule, layer, block, hashes, layers, count, attributes = state
-        if not isinstance(schedule, ForkSchedule):
+        if len(state) != 8 or not isinstance(state[0], ForkSchedule):
             raise TypeError("this is no pickled EVM")
+        schedule, layer, block, hashes, layers, count, attributes, transient = state
         self.state = layer
         self.restore_block(block, hashes)
         self.schedule = schedule
         self.layers, self.snapshot_count = list(layers), count
+        self.transient_storage = transient
         if attributes:
             self.__dict__.update(attributes)
 
@@ -469,6 +467,16 @@ An Ethereum machine over a state in memory.
         place = f"chain {self.context.chain_id}, block {self.context.number}"
         remote = "" if self.layer.remote_state is None else " here, above a remote state"
         return f"<{type(self).__name__} {self.schedule.name}, {place}, {accounts}{remote}>"
+
+    @property
+    def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
+        """What messages keep of transient storage: values by (address, slot). None: nothing."""
+        return None if self.setup is None else dict(self.setup.transient)
+
+    @transient_storage.setter
+    def transient_storage(self, values: Mapping[tuple[bytes, int], int] | None) -> None:
+        self.check_idle()
+        self.setup = None if values is None else MessageSetup(values)
 
     # --- execution ---
 
@@ -483,8 +491,8 @@ An Ethereum machine over a state in memory.
         self.machine.cancel = NULL
         if gas > SHORT_RUN_GAS or self.time_limit is not None:
             begin_interruptible(self.machine)
-        if self.machine.cancel == NULL and self.time_limit is not None:
-            self.machine.cancel = &self.pause
+            if self.machine.cancel == NULL and self.time_limit is not None:
+                self.machine.cancel = &self.pause
         self.pause_request = <int*>self.machine.cancel
         self.layer.attach(&reader)
         world_begin(self.world, &reader)
@@ -502,8 +510,7 @@ An Ethereum machine over a state in memory.
         return 0
 
     def cancel(self) -> None:
-        """Let the run under way end with its time limit's error; any thread may. See ``timeout``.
-        """
+        """Let the run under way end with its time limit's error; any thread may."""
         cdef int* request = self.pause_request
         atomic_store_int(&self.overdue, True)
         if request != NULL:
@@ -515,7 +522,9 @@ An Ethereum machine over a state in memory.
         atomic_store_int(<int*>&self.pause, NO_REQUEST)
 
     cdef int serve(self) except -1:
-        """After a pause: end a run that is overdue, run Python's signal handlers."""
+        """After a pause: read a trace, run signal handlers, end a run that is overdue."""
+        if self.read_trace is not None:
+            self.read_trace()
         if self.machine.cancel == &self.pause:
             atomic_store_int(<int*>&self.pause, NO_REQUEST)
         else:
@@ -602,6 +611,8 @@ An Ethereum machine over a state in memory.
     cdef int keep(self) except -1:
         """End the transaction of the message run last, and keep what it changed."""
         cdef bint ok
+        if self.setup is not None:
+            self.setup.remember(self.world)
         with nogil:
             ok = world_end_transaction(self.world)
         if not ok:
@@ -628,7 +639,7 @@ An Ethereum machine over a state in memory.
                     return result
             remote.fetch_missing((call_object(
                 message.sender.b[:20], message.recipient.b[:20], data, word_to_int(&message.value)
-            ),) if is_first else ())
+            ),) if is_first and message.kind == CALL_MESSAGE else ())
             is_first = False
 
     cdef ExecutionResult run(self, const Message* message, const TransactionContext* terms):
@@ -643,11 +654,13 @@ An Ethereum machine over a state in memory.
             self.warm(&message.recipient)
             if self.schedule.c.warm_coinbase:
                 self.warm(&self.context.coinbase)
+            if self.setup is not None:
+                self.setup.apply(self.world, message)
             with nogil:
                 status = machine_start(self.machine, message)
                 if status == RUNNING:
                     status = machine_run(self.machine)
-            while status == SUSPENDED:
+            while status == SUSPENDED or status == TRACE_FULL:
                 self.serve()
                 with nogil:
                     status = machine_run(self.machine)
@@ -768,7 +781,10 @@ An Ethereum machine over a state in memory.
             raise
         return 0
 
+    def create(self, initcode: bytes | str, **terms: object) -> ExecutionResult:
+        """Run init code as a message, as ``call`` runs code. See the stub."""
+        return import_module(CREATION).create(self, initcode, **terms)
+
     def deploy(self, initcode: bytes | str, **fields: object) -> ExecutionResult:
-        """Run a creation transaction; ``created_address`` says where the contract is. See
-        ``transact``."""
+        """Run a creation transaction; ``created_address`` says where. See ``transact``."""
         return self.transact(None, initcode, **fields)

@@ -1,6 +1,6 @@
 """Runs transactions traced."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fastevm.evm import EVM, ExecutionResult
@@ -21,3 +21,14 @@ class TracedRunner(Runner):
     def add_traced(self, transaction: Transaction, observer: Observer) -> Any: ...
 
 def execute_traced(evm: EVM, transaction: Transaction, observer: Observer) -> ExecutionResult: ...
+def message_traced(
+    evm: EVM,
+    observer: Observer,
+    run: Callable[..., ExecutionResult],
+    *args: object,
+    **terms: object,
+) -> ExecutionResult:
+    """``run(...)``, ``evm.call`` or ``evm.create``, traced by ``observer``."""
+
+def halt_opcode(evm: EVM) -> int:
+    """The byte at which the last run of ``evm`` halted, if it did."""

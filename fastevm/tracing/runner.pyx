@@ -17,23 +17,32 @@ from fastevm.execution.transaction_result cimport (
 )
 from fastevm.simulate.engine.chain cimport simulation_options
 from fastevm.simulate.engine.runner cimport Runner
+from fastevm.interpreter.tracer cimport tracer_clear
 from fastevm.tracing.observer cimport Observer, transact_observed
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from fastevm.errors import ResourceLimitError
 from fastevm.simulate.values import CallOutcome
 from fastevm.tracing.values import TRACE_BYTES_LIMIT, TracingError
 
 
-cdef object fault(TxError error, Transaction source, const TxResult* result, Observer observer):
-    """The exception for a transaction that was not executed to its end."""
+cdef object observer_fault(Observer observer):
+    """The exception for what stopped an observer; None if nothing did."""
     if observer.error is not None:
         return observer.error
     if observer.starved:
         return MemoryError("no memory for a trace")
     if observer.overflowed:
         return ResourceLimitError("trace", f"trace exceeds {TRACE_BYTES_LIMIT} bytes")
+    return None
+
+
+cdef object fault(TxError error, Transaction source, const TxResult* result, Observer observer):
+    """The exception for a transaction that was not executed to its end."""
+    found = observer_fault(observer)
+    if found is not None:
+        return found
     if error == TX_CANCELLED:
         return TracingError("execution timeout")
     return refusal(error, &source.c, result)
@@ -138,3 +147,41 @@ def execute_traced(
         return result
     finally:
         machine.end()
+
+
+def message_traced(
+    EVM evm not None, Observer observer not None, run: Callable[..., ExecutionResult],
+    *args: object, **terms: object,
+) -> ExecutionResult:
+    """``run(...)``, ``evm.call`` or ``evm.create``, traced by ``observer``."""
+    cdef EVM machine = evm
+    cdef Observer reader = observer
+    cdef bint ok
+
+    def read_trace() -> None:
+        cdef bint went_on
+        with nogil:
+            went_on = reader.observe(machine.machine)
+        if not went_on:
+            raise observer_fault(reader)
+
+    machine.check_idle()
+    tracer_clear(reader.trace.c)
+    machine.machine.tracer = reader.trace.c
+    machine.read_trace = read_trace
+    try:
+        result = run(*args, **terms)
+        with nogil:
+            ok = reader.finish(machine.machine)
+        if not ok:
+            raise observer_fault(reader)
+        return result
+    finally:
+        machine.machine.tracer = NULL
+        machine.read_trace = None
+
+
+def halt_opcode(EVM evm not None) -> int:
+    """The byte at which the last run of ``evm`` halted, if it did."""
+    cdef EVM machine = evm
+    return machine.machine.halt_opcode

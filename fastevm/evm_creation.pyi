@@ -1,0 +1,20 @@
+"""Contracts created by a message: ``EVM.create``."""
+
+from collections.abc import Sequence
+
+from fastevm.evm import EVM, ExecutionResult
+
+def create(
+    evm: EVM,
+    initcode: bytes | str,
+    *,
+    sender: bytes | str = ...,
+    value: int = 0,
+    gas: int = 30_000_000,
+    gas_price: int = 0,
+    address: bytes | str | None = None,
+    origin: bytes | str | None = None,
+    commit: bool = False,
+    blob_hashes: Sequence[bytes | str] = (),
+    timeout: float | None = None,
+) -> ExecutionResult: ...

@@ -1,0 +1,59 @@
+"""What a message finds besides the state: transient storage of the messages before it."""
+
+from fastevm.execution.arguments cimport integer, parse_address
+from fastevm.interpreter.machine cimport CREATE_MESSAGE, Message
+from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.word cimport Word, word_from_int, word_is_zero, word_to_int
+from fastevm.state.account cimport Account
+from fastevm.state.world cimport (
+    TransientSlot, World, world_account, world_set_nonce, world_transient_set,
+)
+
+
+cdef int use_nonce(World* w, const Address* sender) except -1:
+    """The nonce that a creation uses up."""
+    cdef Account* account = world_account(w, sender)
+    if account == NULL or not world_set_nonce(w, account, account.nonce + 1):
+        raise MemoryError
+    return 0
+
+
+cdef class MessageSetup:
+    def __init__(self, values: object) -> None:
+        cdef Address key
+        cdef Word slot, word
+        self.transient = {}
+        for (address, number), value in dict(values).items():
+            parse_address(address, &key)
+            word_from_int(&slot, integer(number, "slot"))
+            word_from_int(&word, integer(value, "value"))
+            if not word_is_zero(&word):
+                self.transient[key.b[:20], word_to_int(&slot)] = word_to_int(&word)
+
+    cdef int apply(self, World* w, const Message* message) except -1:
+        cdef Account* account
+        cdef Address address
+        cdef Word slot, value
+        if message.kind == CREATE_MESSAGE:
+            use_nonce(w, &message.sender)
+        for (owner, number), amount in self.transient.items():
+            parse_address(owner, &address)
+            word_from_int(&slot, number)
+            word_from_int(&value, amount)
+            account = world_account(w, &address)
+            if account == NULL or not world_transient_set(w, account, &slot, &value):
+                raise MemoryError
+        return 0
+
+    cdef int remember(self, const World* w) except -1:
+        cdef const TransientSlot* found
+        cdef size_t i
+        self.transient = {}
+        if w.transient_count == 0:
+            return 0
+        for i in range(w.transient_mask + 1):
+            found = w.transient[i]
+            if found != NULL and found.tx == w.tx and not word_is_zero(&found.value):
+                owner = found.account.address.b[:20]
+                self.transient[owner, word_to_int(&found.key)] = word_to_int(&found.value)
+        return 0

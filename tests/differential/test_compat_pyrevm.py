@@ -1,0 +1,28 @@
+"""A program that uses pyrevm's names prints the same on pyrevm and on ``fastevm.compat.pyrevm``."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .peers import ROOT, WORKERS, python_of
+
+SECONDS = 60
+
+
+def printed(python: Path | str, module: str) -> list[str]:
+    """What the program prints, line by line."""
+    environ = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    done = subprocess.run(
+        [python, "-B", WORKERS / "revm_names.py", module], cwd=ROOT, capture_output=True,
+        text=True, timeout=SECONDS, env=environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_program_of_pyrevm_gives_the_same() -> None:
+    ours = printed(sys.executable, "fastevm.compat.pyrevm")
+    theirs = printed(python_of("pyrevm"), "pyrevm")
+    assert len(ours) > 150
+    assert [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]] == []

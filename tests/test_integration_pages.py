@@ -1,0 +1,27 @@
+"""Every Python program of the pages for those who come from another library runs as it stands."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .shared_data import ROOT
+
+PAGES = sorted((ROOT / "docs").glob("coming-from-*.md"))
+PROGRAMS = [
+    pytest.param(code, id=f"{page.stem} {number}")
+    for page in PAGES
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.S), 1)
+]
+SECONDS = 60
+
+
+@pytest.mark.parametrize("code", PROGRAMS)
+def test_a_program_runs_as_it_stands(code: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
+        timeout=SECONDS, env={"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

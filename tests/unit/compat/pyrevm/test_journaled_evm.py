@@ -1,0 +1,102 @@
+"""pyrevm's names: what a comparison with pyrevm itself does not show."""
+
+import json
+
+import pytest
+
+from fastevm.compat.pyrevm import EVM, AccountInfo, BlockEnv, CfgEnv, Env, TxEnv
+from fastevm.errors import UnknownForkError
+
+A, B, C = ("0x" + f"{n:02x}" * 20 for n in (0xA1, 0xB2, 0xC3))
+ADD = bytes.fromhex("6001600201" + "00")
+
+
+def test_addresses_are_strings_of_twenty_bytes() -> None:
+    evm = EVM()
+    for address in ("0x12", "0x" + "zz" * 20, bytes(20), None):
+        with pytest.raises(TypeError):
+            evm.get_balance(address)  # type: ignore[arg-type]
+    evm.set_balance(A[2:].upper(), 7)
+    assert evm.get_balance(A) == 7
+
+
+def test_numbers_that_do_not_fit_are_refused() -> None:
+    evm = EVM()
+    for value in (-1, 2**256):
+        with pytest.raises(OverflowError):
+            evm.set_balance(A, value)
+        with pytest.raises(OverflowError):
+            evm.message_call(A, B, value=value)
+    with pytest.raises(OverflowError):
+        evm.message_call(A, B, gas=2**64)
+
+
+def test_a_fork_is_any_that_is_known() -> None:
+    for name in ("london", "CANCUN", "osaka", "LATEST", "latest"):
+        assert EVM(spec_id=name).message_call(A, B) == b""
+    with pytest.raises(UnknownForkError):
+        EVM(spec_id="BANANA")
+
+
+def test_what_is_not_there_yet_says_so() -> None:
+    evm = EVM()
+    evm.set_tx_env(TxEnv(access_list=[(B, [1])]))
+    with pytest.raises(NotImplementedError):
+        evm.message_call(A, B)
+
+
+def test_parts_of_the_environment_are_copies() -> None:
+    evm = EVM(env=Env(CfgEnv(chain_id=5), BlockEnv(number=9)))
+    block = evm.env.block
+    block.number = 10
+    assert evm.env.block.number == 9
+    evm.set_block_env(block)
+    block.number = 11
+    assert evm.env.block.number == 10 and evm.env.cfg.chain_id == 5
+    assert "number=10" in repr(evm.env)
+
+
+def test_going_back_takes_back_every_kind_of_change() -> None:
+    evm = EVM()
+    checkpoint = evm.snapshot()
+    later = evm.snapshot()
+    evm.set_balance(A, 5)
+    evm.insert_account_info(B, AccountInfo(balance=3, nonce=2, code=b"\1"))
+    assert evm.insert_account_storage(C, 1, 2) == 0
+    assert evm.insert_account_storage(C, 1, 3) == 2
+    assert evm.checkpoint_ids == {checkpoint, later} and evm.journal_depth == 2
+    assert set(evm.db_accounts) >= set(evm.journal_state) - {"0x" + "00" * 20}
+    evm.revert(checkpoint)
+    assert (evm.get_balance(A), evm.basic(B).nonce, evm.storage(C, 1)) == (0, 0, 0)
+    with pytest.raises(OverflowError):
+        evm.revert(later)
+
+
+def test_a_commit_forgets_the_newest_checkpoint() -> None:
+    evm = EVM()
+    outer, inner = evm.snapshot(), evm.snapshot()
+    evm.set_balance(A, 5)
+    evm.commit()
+    with pytest.raises(KeyError):
+        evm.revert(inner)
+    evm.revert(outer)
+    assert evm.get_balance(A) == 0
+
+
+def test_tracing_prints_a_line_for_every_step(capsys: pytest.CaptureFixture[str]) -> None:
+    evm = EVM(tracing=True, spec_id="shanghai")
+    evm.insert_account_info(C, AccountInfo(code=ADD))
+    evm.message_call(A, C, gas=50_000)
+    *steps, summary = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert [step["opName"] for step in steps] == ["PUSH1", "PUSH1", "ADD", "STOP"]
+    assert steps[0]["gas"] == hex(29_000) and steps[2]["stack"] == ["0x1", "0x2"]
+    assert (summary["pass"], summary["gasUsed"], summary["fork"]) == (True, hex(21_009), "Shanghai")
+    evm.tracing = False
+    evm.message_call(A, C)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_deployment_may_be_traced(capsys: pytest.CaptureFixture[str]) -> None:
+    evm = EVM(tracing=True)
+    evm.deploy(A, ADD)
+    assert len(capsys.readouterr().out.splitlines()) == 5
