@@ -1,0 +1,1 @@
+"""fastevm behind the interfaces of other libraries, which each need that library."""

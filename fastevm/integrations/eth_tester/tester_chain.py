@@ -1,0 +1,185 @@
+"""A chain that mines when it is told to, and executes each transaction as it comes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fastevm.chain.genesis import read_accounts
+from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.execution.block import BlockBuilder
+from fastevm.execution.header_draft import draft_header
+from fastevm.execution.transaction import Transaction
+from fastevm.simulate.values import StateView
+from fastevm.simulate.views import view_of
+from fastevm.spec.schedule import ForkSchedule, schedule_for
+from fastevm.state.layer import Layer
+from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Block, Header, Receipt, Withdrawal
+
+CHAIN_ID: Final = 131277322940537  # of eth-tester
+GAS_LIMIT: Final = 30_029_122  # of eth-tester's genesis block
+ANCESTORS: Final = 256
+NO_DEPOSITS: Final = ZERO_ADDRESS  # a contract that never logs
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """A block with what its execution gave."""
+
+    block: Block
+    receipts: tuple[Receipt, ...]
+    layer: Layer
+    is_pending: bool = False
+
+    @property
+    def header(self) -> Header:
+        return self.block.header
+
+
+class TesterChain:
+    """Blocks in memory, and one in the making whose transactions have been executed."""
+
+    def __init__(
+        self, accounts: Mapping[bytes, Mapping[str, Any]], fork: str = "prague", **header: Any
+    ) -> None:
+        self.schedule: ForkSchedule = schedule_for(fork)
+        layer = Layer.of(self._system_accounts() | dict(accounts))
+        genesis = self._genesis(layer, header)
+        self.blocks = [Mined(genesis, (), layer)]
+        self.numbers = {genesis.hash: 0}
+        self.places: dict[bytes, tuple[int, int]] = {}
+        self.builder = self._open()
+
+    def _system_accounts(self) -> dict[bytes, Mapping[str, Any]]:
+        """The contracts that blocks of the fork call."""
+        used = set(self.schedule.system_contracts.values())
+        accounts = read_accounts(SYSTEM_CONTRACTS)
+        return {address: fields for address, fields in accounts.items() if address in used}
+
+    def _genesis(self, layer: Layer, header: Mapping[str, Any]) -> Block:
+        rules = self.schedule.parameters
+        fields: dict[str, Any] = {"gas_limit": GAS_LIMIT, "timestamp": int(time.time())}
+        if rules["has_base_fee"]:
+            fields["base_fee_per_gas"] = int(rules["initial_base_fee"])
+        if rules["has_withdrawals"]:
+            fields["withdrawals_root"] = EMPTY_ROOT
+        if rules["has_blobs"]:
+            fields |= {"blob_gas_used": 0, "excess_blob_gas": 0}
+        if rules["has_beacon_root"]:
+            fields["parent_beacon_block_root"] = ZERO_HASH
+        if rules["has_requests"]:
+            fields["requests_hash"] = ZERO_HASH
+        fields |= header
+        withdrawals = () if rules["has_withdrawals"] else None
+        return Block(Header(state_root=layer.state_root(), **fields), withdrawals=withdrawals)
+
+    # --- the block in the making ---
+
+    def _open(
+        self,
+        *,
+        timestamp: int | None = None,
+        coinbase: bytes = ZERO_ADDRESS,
+        withdrawals: Iterable[Withdrawal] = (),
+    ) -> BlockBuilder:
+        parent = self.blocks[-1]
+        draft = draft_header(
+            parent.header,
+            self.schedule,
+            timestamp=parent.header.timestamp + 1 if timestamp is None else timestamp,
+            coinbase=coinbase,
+            gas_limit=parent.header.gas_limit,
+            prev_randao=os.urandom(32) if self.schedule.parameters["proof_of_stake"] else ZERO_HASH,
+        )
+        builder = BlockBuilder(
+            parent.layer,
+            draft,
+            self.schedule,
+            chain_id=CHAIN_ID,
+            deposit_contract=NO_DEPOSITS,
+            ancestors=self._ancestors(parent.header.number),
+            withdrawals=withdrawals if draft.withdrawals_root is not None else None,
+        )
+        builder.begin()
+        return builder
+
+    def _ancestors(self, number: int) -> list[bytes]:
+        first = max(0, number - ANCESTORS + 1)
+        return [mined.block.hash for mined in reversed(self.blocks[first : number + 1])]
+
+    def add(self, transaction: Transaction) -> bytes:
+        """Execute a transaction in the block in the making; InvalidTransaction for a bad one."""
+        index = len(self.builder.transactions)
+        self.builder.add(transaction)
+        self.places[transaction.hash] = (len(self.blocks), index)
+        return transaction.hash
+
+    def mine(
+        self,
+        coinbase: bytes = ZERO_ADDRESS,
+        timestamp: int | None = None,
+        withdrawals: Iterable[Withdrawal] = (),
+    ) -> bytes:
+        """Seal the block in the making and begin the next one; its hash."""
+        withdrawals = tuple(withdrawals)
+        if coinbase != ZERO_ADDRESS or timestamp is not None or withdrawals:
+            self._begin_again(coinbase, timestamp, withdrawals)
+        block, result = self.builder.seal()
+        self.numbers[block.hash] = len(self.blocks)
+        self.blocks.append(Mined(block, tuple(self.builder.receipts), result.layer))
+        self.builder = self._open()
+        return block.hash
+
+    def _begin_again(
+        self, coinbase: bytes, timestamp: int | None, withdrawals: tuple[Withdrawal, ...]
+    ) -> None:
+        """The same transactions in a block with another header."""
+        transactions = self.builder.transactions
+        moment = self.builder.header.timestamp if timestamp is None else timestamp
+        self.builder = self._open(timestamp=moment, coinbase=coinbase, withdrawals=withdrawals)
+        self.builder.add_all(transactions)
+
+    def go_back(self, block_hash: bytes) -> None:
+        """Forget the blocks above one, and the block in the making. KeyError if it is unknown."""
+        last = self.numbers[block_hash]
+        for mined in self.blocks[last + 1 :]:
+            del self.numbers[mined.block.hash]
+        del self.blocks[last + 1 :]
+        self.places = {tx: place for tx, place in self.places.items() if place[0] <= last}
+        self.builder = self._open()
+
+    # --- reading ---
+
+    @property
+    def pending(self) -> Mined:
+        """The block in the making, sealed as far as it has come."""
+        builder = self.builder
+        header = replace(builder.header, gas_used=builder.gas_used, logs_bloom=builder.logs_bloom)
+        block = Block(header, builder.transactions, withdrawals=builder.withdrawals)
+        return Mined(block, tuple(builder.receipts), builder.snapshot(), is_pending=True)
+
+    def locate(self, tx_hash: bytes) -> tuple[Mined, int] | None:
+        """The block that holds a transaction, and its place there."""
+        place = self.places.get(tx_hash)
+        if place is None:
+            return None
+        number, index = place
+        return (self.pending if number == len(self.blocks) else self.blocks[number]), index
+
+    def view(self, mined: Mined) -> StateView:
+        """The state after a block, for calls."""
+        header = mined.header
+        return view_of(
+            mined.layer,
+            fork=self.schedule,
+            chain_id=CHAIN_ID,
+            number=header.number,
+            timestamp=header.timestamp,
+            gas_limit=header.gas_limit,
+            base_fee=header.base_fee_per_gas or 0,
+            coinbase=header.coinbase,
+            prev_randao=int.from_bytes(header.mix_hash, "big"),
+        )

@@ -1,0 +1,145 @@
+"""The backend of eth-tester: its own 101 cases, and what they do not ask."""
+
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from eth_tester import EthereumTester
+from eth_tester.backends import get_chain_backend
+from eth_tester.exceptions import TransactionFailed, ValidationError
+from eth_tester.utils.backend_testing import BaseTestBackendDirect
+
+from fastevm.execution.transaction import Transaction
+from fastevm.integrations.eth_tester import Backend
+from fastevm.integrations.eth_tester.tester_chain import CHAIN_ID
+
+MNEMONIC = "test test test test test test test test test test test junk"
+COUNTER = "6000546001018060005560005260206000f3"
+NEEDS_PY_EVM = "test_send_raw_transaction_invalid_rlp_transaction"
+
+
+class TestOwnCases(BaseTestBackendDirect):  # type: ignore[misc]
+    """The cases that eth-tester publishes for backends."""
+
+    @pytest.fixture
+    def eth_tester(
+        self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> EthereumTester:
+        if request.node.name == NEEDS_PY_EVM and find_spec("eth") is None:
+            pytest.skip("expects an exception of py-evm, which is not installed")
+        monkeypatch.setenv(
+            "ETHEREUM_TESTER_CHAIN_BACKEND", "fastevm.integrations.eth_tester.Backend"
+        )
+        return EthereumTester(get_chain_backend())
+
+
+@pytest.fixture
+def backend() -> Backend:
+    return Backend()
+
+
+def sent(backend: Backend, **fields: Any) -> bytes:
+    sender = backend.get_accounts()[0]
+    return backend.send_transaction({"from": sender, "gas": 200_000, **fields})
+
+
+def test_the_default_accounts_are_those_of_eth_tester(backend: Backend) -> None:
+    first = backend.get_accounts()[0]
+    assert first.hex() == "7e5f4552091a69125d5dfcb7b8c2659029395bdf"
+    assert len(backend.get_accounts()) == 10 and backend.get_balance(first) == 10**24
+
+
+def test_accounts_may_come_from_a_mnemonic() -> None:
+    pytest.importorskip("eth_account")
+    backend = Backend(mnemonic=MNEMONIC, hd_path="m/44'/60'/0'/0")
+    assert backend.get_accounts()[0].hex() == "f39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+
+
+def test_a_genesis_has_the_given_accounts_header_and_rules() -> None:
+    state = {b"\7" * 20: {"balance": 5, "code": bytes.fromhex(COUNTER), "storage": {0: 41}}}
+    backend = Backend({"gas_limit": 10_000_000, "timestamp": 77}, state, fork="london")
+    block = backend.get_block_by_number(0)
+    assert (block["gas_limit"], block["timestamp"]) == (10_000_000, 77)
+    assert "withdrawals" not in block and "base_fee_per_gas" in block
+    call = {"from": b"\1" * 20, "to": b"\7" * 20, "gas": 100_000}
+    assert int.from_bytes(backend.call(call), "big") == 42
+    assert len(backend.get_accounts()) == 1
+
+
+def test_what_waits_is_seen_by_pending_alone(backend: Backend) -> None:
+    tx_hash = sent(backend, to=b"\5" * 20, value=3)
+    assert backend.get_balance(b"\5" * 20, "pending") == 3
+    assert backend.get_balance(b"\5" * 20) == 0
+    assert backend.get_transaction_receipt(tx_hash)["block_number"] is None
+    (block_hash,) = backend.mine_blocks()
+    assert backend.get_balance(b"\5" * 20) == 3
+    block = backend.get_block_by_hash(block_hash)
+    assert block["transactions"][0]["hash"] == tx_hash and block["gas_used"] == 21_000
+
+
+def test_a_coinbase_is_paid_for_what_waited(backend: Backend) -> None:
+    sent(backend, to=b"\5" * 20, max_fee_per_gas=10**10, max_priority_fee_per_gas=7)
+    backend.mine_blocks(coinbase=b"\6" * 20)
+    assert backend.get_balance(b"\6" * 20) == 7 * 21_000
+
+
+def test_going_back_forgets_blocks_and_what_waits(backend: Backend) -> None:
+    snapshot = backend.take_snapshot()
+    tx_hash = sent(backend, to=b"\5" * 20, value=3)
+    backend.mine_blocks(2)
+    sent(backend, to=b"\5" * 20, value=4)
+    backend.revert_to_snapshot(snapshot)
+    assert backend.get_balance(b"\5" * 20, "pending") == 0 and len(backend.chain.blocks) == 1
+    assert backend.chain.locate(tx_hash) is None
+
+
+def test_a_block_after_time_travel_has_the_time(backend: Backend) -> None:
+    wanted = backend.get_block_by_number("pending")["timestamp"] + 1000
+    backend.time_travel(wanted)
+    assert backend.get_block_by_number("pending")["timestamp"] == wanted
+
+
+def test_withdrawals_are_paid(backend: Backend) -> None:
+    one = {"index": 0, "validator_index": 1, "address": "0x" + "09" * 20, "amount": 2}
+    backend.apply_withdrawals([one])
+    assert backend.get_balance(b"\x09" * 20) == 2 * 10**9
+    assert backend.get_block_by_number("latest")["withdrawals"][0]["amount"] == 2
+    with pytest.raises(ValidationError):
+        Backend(fork="london").apply_withdrawals([one])
+
+
+def test_a_raw_and_a_signed_transaction_are_executed(backend: Backend) -> None:
+    sender = backend.get_accounts()[0]
+    terms = {"nonce": 0, "gas_limit": 21_000, "to": b"\5" * 20, "value": 3}
+    built = Transaction.build(chain_id=CHAIN_ID, max_fee_per_gas=10**10, type=2, **terms)
+    raw = built.sign(backend.keys[sender], chain_id=CHAIN_ID).raw
+    backend.send_raw_transaction(raw)
+    backend.mine_blocks()
+    with pytest.raises(ValidationError):
+        backend.send_raw_transaction(raw)
+    second = Transaction.build(gas_price=10**10, **(terms | {"nonce": 1}))
+    signed = second.sign(backend.keys[sender])
+    fields = {name: getattr(signed, name) for name in ("nonce", "gas_price", "to", "value")}
+    signature = {"v": signed.v, "r": signed.r, "s": signed.s, "gas": 21_000, "data": b""}
+    assert backend.send_signed_transaction({"from": sender, **fields, **signature}) == signed.hash
+    assert backend.get_balance(b"\5" * 20, "pending") == 6
+
+
+def test_an_unknown_sender_and_bad_bytes_are_refused(backend: Backend) -> None:
+    with pytest.raises(ValidationError):
+        backend.send_transaction({"from": b"\1" * 20, "gas": 21_000})
+    for raw in (b"\x12\x34", b"\xff\xff"):
+        with pytest.raises(Exception):  # noqa: B017 (of another library where that is there)
+            backend.send_raw_transaction(raw)
+
+
+def test_a_failing_call_tells_its_reason(backend: Backend) -> None:
+    code = {"nothing": "5f5ffd", "panic": "634e487b715f526004601cfd", "halt": "fe"}
+    reasons = {}
+    for number, (name, runtime) in enumerate(code.items(), 1):
+        address = bytes([number]) * 20
+        state = {address: {"code": bytes.fromhex(runtime)}}
+        with pytest.raises(TransactionFailed) as caught:
+            Backend(genesis_state=state).call({"from": b"\1" * 20, "to": address, "gas": 50_000})
+        reasons[name] = str(caught.value)
+    assert reasons == {"nothing": "b''", "panic": "b'NH{q'", "halt": "invalid opcode: INVALID"}
