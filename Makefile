@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+SUITES ?=
 SHARED := $(or $(FASTEVM_SHARED),../shared)
 
 SECONDS ?= 600
@@ -19,7 +20,8 @@ help:
 	@echo "make bench        time everything beside the peers, write build/report/ (ARGS='--match op/*')"
 	@echo "                  ARGS=--node: the node over HTTP beside anvil, which npm brings"
 	@echo "make peers        environments for the engines that benchmarks and tests compare with"
-	@echo "make ecosystem    published clients that disagree with our pins, each in its environment, tried"
+	@echo "make ecosystem    published clients and suites of other libraries, each in its environment, tried"
+	@echo "                  (SUITES='eth-tester vyper-prague': these; all of them take hours)"
 	@echo "make fuzz         compare random programs with the peers (SECONDS=600, ARGS='--seed 1')"
 	@echo "make guard        count instructions under callgrind and compare with bench/baseline.json"
 	@echo "make sanitize     tests on a build that checks addresses and undefined behaviour"
@@ -114,6 +116,7 @@ $(VENV)/.ecosystem: $(PAYERS)/legacy/package.json | .venv-x402/bin/python .venv-
 
 ecosystem: $(VENV)/.test $(VENV)/.clients $(VENV)/.ecosystem build
 	$(BIN)/python -m pytest tests/ecosystem $(ARGS)
+	$(BIN)/python -m tests.ecosystem.suites $(SUITES)
 
 # Clients in JavaScript are tried where npm is installed; nothing else here needs it.
 $(VENV)/.clients: $(JAVASCRIPT)/package.json $(PAYERS)/package.json $(CIRCLE)/package.json \

@@ -1,0 +1,174 @@
+"""Test suites of other libraries, as published, on fastevm and on the engine they come with.
+
+``python -m tests.ecosystem.suites [NAME ...]``: each suite in an environment of its own, one engine
+after the other; a table of counts and CPU seconds, Markdown. Exit status 1 where fewer tests pass
+on fastevm than on the other engine. Environments, sources and logs stay in ``build/suites``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PLACE = ROOT / "build" / "suites"
+OURS = "fastevm"
+HOURS = 4.0  # that one run may take
+TESTER = "ETHEREUM_TESTER_CHAIN_BACKEND"
+BACKENDS = {
+    OURS: {TESTER: "fastevm.integrations.eth_tester.Backend"},
+    "py-evm": {TESTER: "eth_tester.backends.pyevm.PyEVMBackend"},
+}
+TESTER_PACKAGES = (
+    "eth-tester==0.14.0b1", "py-evm==0.12.1b1", "pytest==8.*", "pytest-asyncio>=0.18.1,<0.23",
+    "pytest-mock", "flaky", "hypothesis==6.*", "pyunormalize<17",
+)  # fmt: skip
+OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed)")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One suite.
+
+    ``engines``: name -> what it adds to the environment; ``source``: the distribution that holds
+    the tests; ``change``: a file there, a text and what stands in its place on fastevm.
+    """
+
+    packages: tuple[str, ...]
+    tests: tuple[str, ...]
+    engines: dict[str, dict[str, str]] = field(default_factory=lambda: BACKENDS)
+    source: str | None = None
+    change: tuple[str, str, str] | None = None
+
+
+VYPER = ("builtins", "codegen", "examples", "venom")
+
+
+def vyper(fork: str) -> Suite:
+    """vyper's functional tests under the rules of a fork."""
+    return Suite(
+        packages=(
+            "vyper==0.5.0b1", "pytest==8.*", "pytest-xdist<3.4", "eth-abi==5.*", "lark==1.1.9",
+            "py-evm==0.12.1b1", "hypothesis[lark]==6.*", "pyrevm==0.3.7", "eth-account==0.12.2",
+            "eth-stdlib==0.2.7", "hexbytes>=1.2", "setuptools",
+        ),
+        tests=(
+            "-m", "not fuzzing", "--evm-backend", "revm", "--evm-version", fork,
+            *(f"tests/functional/{name}" for name in VYPER),
+        ),
+        engines={"pyrevm": {}, OURS: {}},
+        source="vyper==0.5.0b1",
+        change=(
+            "tests/evm_backends/revm_env.py", "from pyrevm import",
+            "from fastevm.compat.pyrevm import",
+        ),
+    )  # fmt: skip
+
+
+SUITES = {
+    "eth-tester": Suite(TESTER_PACKAGES, (str(Path(__file__).parent / "eth_tester_cases.py"),)),
+    "web3-integration": Suite(
+        (*TESTER_PACKAGES, "web3==7.16.0"), ("tests/integration/test_ethereum_tester.py",),
+        source="web3==7.16.0",
+    ),
+    "web3-core": Suite(
+        (*TESTER_PACKAGES, "web3==7.16.0"), ("tests/core",), source="web3==7.16.0"
+    ),
+    **{f"vyper-{fork}": vyper(fork) for fork in ("prague", "cancun", "shanghai", "london")},
+}  # fmt: skip
+
+
+def environment(suite: Suite) -> Path:
+    """The interpreter of the suite's environment, made where it is not there."""
+    name = re.sub(r"\W+", "-", suite.source or suite.packages[0])
+    folder = PLACE / f"venv-{name}"
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+        needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+        install = [python, "-m", "pip", "install", "--quiet"]
+        subprocess.run([*install, *suite.packages], check=True)
+        # The suite's pins first: ours say what fastevm was tried with, and most of them agree.
+        names = [need for need in needs if not need.startswith("pycryptodome")]
+        subprocess.run([*install, *names], check=True)
+        (folder / "ready").touch()
+    return python
+
+
+def sources(suite: Suite, python: Path, engine: str) -> Path:
+    """The folder to run in: the unpacked distribution, changed for fastevm."""
+    if suite.source is None:
+        return ROOT
+    name = suite.source.replace("==", "-")
+    archive = PLACE / f"{name}.tar.gz"
+    if not archive.exists():
+        command = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", PLACE]
+        subprocess.run([python, "-m", "pip", *command, suite.source], check=True)
+    folder = PLACE / f"{name}-{engine}"
+    shutil.rmtree(folder, ignore_errors=True)
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    folder /= name
+    if suite.change is not None and engine == OURS:
+        file, before, after = suite.change
+        text = (folder / file).read_text()
+        if before not in text:
+            raise SystemExit(f"{file} of {suite.source} has no {before!r}")
+        (folder / file).write_text(text.replace(before, after))
+    return folder
+
+
+def run(name: str, engine: str) -> tuple[dict[str, int], float]:
+    """Counts by outcome and CPU seconds of one suite on one engine."""
+    suite = SUITES[name]
+    python = environment(suite)
+    folder = sources(suite, python, engine)
+    environ = os.environ | suite.engines[engine] | {"PYTHONPATH": f"{ROOT}"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    options = ["-o", "addopts=", "-q", "-p", "no:cacheprovider", "--tb=line"]
+    command = [python, "-m", "pytest", *options]
+    done = subprocess.run(
+        [*command, *suite.tests], cwd=folder, env=environ, capture_output=True, text=True,
+        timeout=HOURS * 3600,
+    )  # fmt: skip
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    (PLACE / f"{name}-{engine}.log").write_text(done.stdout + done.stderr)
+    last = next((line for line in reversed(done.stdout.splitlines()) if " in " in line), "")
+    counts = {kind.rstrip("s"): int(count) for count, kind in OUTCOME.findall(last)}
+    if not counts:
+        raise SystemExit(f"{name} on {engine} did not run: see {PLACE}/{name}-{engine}.log")
+    return counts, seconds
+
+
+def main() -> int:
+    """Run the suites and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.suites", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SUITES)}")
+    names = parser.parse_args().names or list(SUITES)
+    if unknown := [name for name in names if name not in SUITES]:
+        parser.error(f"no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
+    PLACE.mkdir(parents=True, exist_ok=True)
+    print("| suite | engine | passed | failed | errors | CPU s |\n|---|---|---|---|---|---|")
+    behind = False
+    for name in names:
+        passed = {}
+        for engine in SUITES[name].engines:
+            counts, seconds = run(name, engine)
+            passed[engine] = counts.get("passed", 0)
+            found = " | ".join(str(counts.get(kind, 0)) for kind in ("passed", "failed", "error"))
+            print(f"| {name} | {engine} | {found} | {seconds:.1f} |", flush=True)
+        behind |= passed[OURS] < max(passed.values())
+    return int(behind)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
