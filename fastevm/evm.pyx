@@ -16,7 +16,9 @@ from fastevm.execution.transact cimport (
 from fastevm.execution.transaction cimport Transaction
 from fastevm.execution.transaction_result cimport TX_PAUSED, TX_VALID, TxError, TxResult
 from fastevm.interpreter.cancellation cimport NO_REQUEST, PAUSE_REQUEST
-from fastevm.interpreter.interrupts cimport begin_interruptible, serve_signals
+from fastevm.interpreter.interrupts cimport (
+    LONG_RUN_GAS, begin_interruptible, serve_signals,
+)
 from fastevm.interpreter.machine cimport (
     CALL_MESSAGE,
     Message,
@@ -490,7 +492,7 @@ An Ethereum machine over a state in memory.
         self.running = True
         self.machine.cancel = NULL
         if gas > SHORT_RUN_GAS or self.time_limit is not None:
-            begin_interruptible(self.machine)
+            begin_interruptible(self.machine, gas > LONG_RUN_GAS)
             if self.machine.cancel == NULL and self.time_limit is not None:
                 self.machine.cancel = &self.pause
         self.pause_request = <int*>self.machine.cancel

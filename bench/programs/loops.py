@@ -17,6 +17,7 @@ HELPER = b"\xbb" * 20
 CALLER = b"\xcc" * 20
 FUNDS = 10**24
 GAS = 10**12
+LOOP_GAS = 10**8  # with more than 300,000,000 a run is prepared for signals first
 
 
 def word(number: int) -> bytes:
@@ -121,7 +122,7 @@ class Program:
 
     def call(self) -> Callable[[], fastevm.ExecutionResult]:
         """The program as something to call, always from the same state; it must succeed once."""
-        call = partial(self.machine().call, PROGRAM, self.data, sender=CALLER, gas=GAS)
+        call = partial(self.machine().call, PROGRAM, self.data, sender=CALLER, gas=LOOP_GAS)
         result = call()
         if not result.success:
             raise ValueError(f"{self.name} fails: {result.error}")

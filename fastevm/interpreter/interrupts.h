@@ -3,7 +3,6 @@
 #define FASTEVM_INTERRUPTS_H
 
 #include <signal.h>
-#include <time.h>
 
 /* The request that a signal writes: PAUSE_REQUEST of cancellation.pxd. */
 enum { FE_CANCEL_REQUEST = 1, FE_PAUSE_REQUEST = 2, FE_WATCHED = 2 };
@@ -52,21 +51,6 @@ static void fe_watch_signals(void) {
         found.sa_sigaction = fe_on_signal;
         sigaction(fe_watched[at], &found, NULL);
     }
-}
-
-#ifdef CLOCK_MONOTONIC_COARSE
-enum { FE_TICK_CLOCK = CLOCK_MONOTONIC_COARSE };  /* read without a system call */
-#else
-enum { FE_TICK_CLOCK = CLOCK_MONOTONIC };
-#endif
-enum { FE_TICK_NANOSECONDS = 4000000 };
-
-/* A number that changes every few milliseconds; never zero. */
-static unsigned long fe_tick(void) {
-    struct timespec now;
-    clock_gettime(FE_TICK_CLOCK, &now);
-    return 1 + (unsigned long)now.tv_sec * (1000000000 / FE_TICK_NANOSECONDS)
-        + (unsigned long)now.tv_nsec / FE_TICK_NANOSECONDS;
 }
 
 #endif

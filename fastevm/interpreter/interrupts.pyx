@@ -2,8 +2,8 @@
 
 Python runs the handlers of signals on the main thread, between two of its own instructions, and a
 run without the GIL has none of these. A C handler in front of Python's own writes the request that
-the machine looks for. `signal.signal` replaces it, which the next run notices. A run that cannot
-pause looks only every few milliseconds: a handler set since the last look waits for its end.
+the machine looks for. `signal.signal` replaces it, which the next long run notices; a short one, of
+a fraction of a second, does without the two system calls.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -22,12 +22,10 @@ cdef extern from "pythread.h" nogil:
 cdef extern from "fastevm/interpreter/interrupts.h" nogil:
     int pause_request "fe_pause_request"
     void watch_signals "fe_watch_signals"()
-    unsigned long tick "fe_tick"()
     void watch_run "fe_watch_run"(int* stop)
     int run_was_stopped "fe_run_was_stopped"()
 
 
-cdef unsigned long last_look = 0  # in ticks
 cdef bint is_watching = False  # a run of the main thread that cannot pause
 cdef unsigned long main_ident = main_thread().ident
 
@@ -41,28 +39,21 @@ def find_main_thread() -> None:
 os.register_at_fork(after_in_child=find_main_thread)
 
 
-cdef int begin_interruptible(Machine* m) except -1:
+cdef int begin_interruptible(Machine* m, bint is_long) except -1:
     m.cancel = NULL
     if PyThread_get_thread_ident() == main_ident:
         m.cancel = <const bint*>&pause_request
-        watch_signals()
+        if is_long:
+            watch_signals()
     return 0
 
 
-cdef void look() noexcept:
-    """Look for Python's handler once in a tick: a look costs two system calls."""
-    global last_look
-    cdef unsigned long now = tick()
-    if now != last_look:
-        last_look = now
-        watch_signals()
-
-
-cdef bint begin_stoppable(bint* cancelled) except -1:
+cdef bint begin_stoppable(bint* cancelled, bint is_long) except -1:
     global is_watching
     if is_watching or PyThread_get_thread_ident() != main_ident:
         return False
-    look()
+    if is_long:
+        watch_signals()
     watch_run(<int*>cancelled)
     is_watching = True
     return True

@@ -6,7 +6,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport transact
 from fastevm.execution.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID, TxError
-from fastevm.interpreter.interrupts cimport begin_stoppable, end_stoppable
+from fastevm.interpreter.interrupts cimport LONG_RUN_GAS, begin_stoppable, end_stoppable
 from fastevm.interpreter.machine cimport machine_free, machine_new, status_text
 from fastevm.interpreter.status cimport REVERTED, STOPPED
 from fastevm.primitives.hashes cimport Hash
@@ -132,7 +132,7 @@ cdef class SimpleCaller:
         if not self.is_open:
             raise RuntimeError("no request is open")
         while True:
-            watched = begin_stoppable(&self.cancelled)
+            watched = begin_stoppable(&self.cancelled, limit > LONG_RUN_GAS)
             with nogil:
                 world_begin(self.world, &self.reader)
                 self.world.log_transfers = False

@@ -281,7 +281,6 @@ def test_ctrl_c_ends_what_runs_after_its_handler_was_set_anew(endless: EVM) -> N
     assert interrupted_soon(lambda: endless.call(C, gas=ENDLESS)) < 5
     fastevm.simulate(endless, [{"from": A, "to": A}])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    time.sleep(0.01)
     assert interrupted_soon(lambda: fastevm.simulate(endless, [CALL], **UNBOUNDED)) < 5
 
 

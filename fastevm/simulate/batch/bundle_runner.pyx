@@ -130,7 +130,7 @@ cdef class BundleRunner:
         for payload in payloads:
             self.bundles.add(payload)
         while at < <size_t>results.count:
-            watched = begin_stoppable(&self.cancelled)
+            watched = begin_stoppable(&self.cancelled, True)
             with nogil:
                 ok = self.run_all(results, &at)
             again = watched and end_stoppable(&self.cancelled)

@@ -117,7 +117,7 @@ cdef class ChainExecutor(Chain):
         cdef bint watched
         while True:
             self.touched = {} if note_touched else None
-            watched = begin_stoppable(&self.cancelled)
+            watched = begin_stoppable(&self.cancelled, True)
             try:
                 halt = <Halt>self.run_once(view, plan, options)
             except BaseException:

@@ -19,7 +19,7 @@ from fastevm.execution.transaction_result cimport (
     TxOptions,
     TxResult,
 )
-from fastevm.interpreter.interrupts cimport begin_stoppable, end_stoppable
+from fastevm.interpreter.interrupts cimport LONG_RUN_GAS, begin_stoppable, end_stoppable
 from fastevm.interpreter.machine cimport BlockContext
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.hashes cimport Address
@@ -203,7 +203,7 @@ cdef class Runner(BlockBuilder):
             raise calls.faults[0]
         simulation_options(&options, False)
         while True:
-            watched = begin_stoppable(&self.cancelled)
+            watched = begin_stoppable(&self.cancelled, limit > LONG_RUN_GAS)
             with nogil:
                 call_transaction(&tx, call, self.c.schedule, self.c.context.chain_id)
                 if call_defaults(self.c.world, &tx, call, limit, limit, &capped):
