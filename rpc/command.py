@@ -28,12 +28,14 @@ from fastevm.rpc.transport.access import (
 from fastevm.rpc.transport.server import (
     DEFAULT_HOST,
     DEFAULT_PORT,
+    HIGHEST_PORT,
     Listener,
     Server,
     parse_listener,
     serve,
 )
 from fastevm.rpc.transport.server import run as run_loop
+from fastevm.storage import StorageError
 
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
@@ -64,7 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_listeners(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (%(default)s)")
-    group.add_argument("--port", type=int, default=DEFAULT_PORT, help="port (%(default)s; 0: any)")
+    group.add_argument(
+        "--port", type=port, default=DEFAULT_PORT, metavar="N", help="port (%(default)s; 0: any)"
+    )
     group.add_argument(
         "--dialect",
         choices=sorted(DIALECTS),
@@ -216,7 +220,12 @@ def _add_genesis(group: argparse._ArgumentGroup) -> None:
         dest="import_file",
         help="file of RLP blocks to add to the genesis block",
     )
-    group.add_argument("--chain-id", type=int, metavar="N", help="of the development chain (31337)")
+    group.add_argument(
+        "--chain-id",
+        type=chain_id,
+        metavar="N",
+        help="of the development chain, in decimal or as 0x and hex (31337)",
+    )
     group.add_argument(
         "--accounts",
         type=int,
@@ -266,6 +275,19 @@ def count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
     return int(text)
+
+
+def port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port (0 to {HIGHEST_PORT})")
+    return int(text)
+
+
+def chain_id(text: str) -> int:
+    try:
+        return int(text, 16 if text[:2].lower() == "0x" else 10)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no chain id, as 31337 or 0x7a69") from None
 
 
 def milliseconds(text: str) -> int:
@@ -414,12 +436,19 @@ def chain_of(
 ) -> Any:
     """The node on its chain: the development one, or the chosen one."""
     if chosen is not None:
-        return nodes.genesis_node(
-            chosen.genesis,
-            genesis_hash=chosen.genesis_hash,
-            fixed_block_time=chosen.fixed_block_time and arguments.block_time is None,
-            **options,
-        )
+        try:
+            return nodes.genesis_node(
+                chosen.genesis,
+                genesis_hash=chosen.genesis_hash,
+                fixed_block_time=chosen.fixed_block_time and arguments.block_time is None,
+                **options,
+            )
+        except StorageError:
+            raise
+        except ValueError as error:
+            if arguments.genesis is None:
+                raise
+            raise ValueError(f"{arguments.genesis}: {error}") from None
     if arguments.chain_id is not None:
         options["chain_id"] = arguments.chain_id
     return nodes.dev_node(

@@ -31,7 +31,6 @@ class Dialect:
     name: str
     block_parameter_required: bool
     block_hash_excludes_range: bool
-    call_needs_target: bool
     estimates_on_pending: bool
     receipts_of_slices: bool
     simulate_zero_state_root: bool
@@ -45,7 +44,6 @@ DIALECTS: Final = {
         name="preconf",
         block_parameter_required=True,
         block_hash_excludes_range=False,
-        call_needs_target=True,
         estimates_on_pending=True,
         receipts_of_slices=True,
         simulate_zero_state_root=True,
@@ -57,7 +55,6 @@ DIALECTS: Final = {
         name="geth",
         block_parameter_required=False,
         block_hash_excludes_range=True,
-        call_needs_target=False,
         estimates_on_pending=False,
         receipts_of_slices=False,
         simulate_zero_state_root=False,

@@ -100,14 +100,16 @@ class Node:
         coinbase: bytes = bytes(20),
         pool_limits: PoolLimits | None = None,
         fee_cap: int = DEFAULT_FEE_CAP,
+        allows_unprotected: bool = False,
         trusted_setup: TrustedSetup | None = None,
         directory: DataDirectory | None = None,
         fork: ForkHistory | None = None,
     ) -> None:
         """``directory``: claimed for the chain; ``stop`` closes it. OP stacks fix ``coinbase``.
-        ``fork``: whose chain this one was forked from."""
+        ``fork``: whose chain this one was forked from. ``allows_unprotected``: see EIP-155."""
         self.chain, self.accounts, self.mining = chain, tuple(accounts), mining
-        self.fee_cap, self.trusted_setup, self.fork = fee_cap, trusted_setup, fork
+        self.fee_cap, self.allows_unprotected = fee_cap, allows_unprotected
+        self.trusted_setup, self.fork, self.directory = trusted_setup, fork, directory
         self.metrics_registry = metrics = MetricsRegistry()
         layer = chain.layer_of(chain.head.hash)
         self.pool = TransactionPool(layer, pool_limits, L1Charges(chain).of)
@@ -118,11 +120,9 @@ class Node:
         self.l1 = simulated_l1(chain) if mining is not Mining.NEVER else None
         self._coinbase, self._preload = coinbase, None
         self.producer = self._new_producer()
-        self.feed = FeedHub(metrics)
-        self._slice_listeners = SliceListeners()
+        self.feed, self._slice_listeners = FeedHub(metrics), SliceListeners()
         self._slice_listeners.add(self.feed.publish)
         self.sync: SyncService | None = None
-        self.directory = directory
         self.development = None if mining is Mining.NEVER else self._new_development()
         self.state_of = self._new_fetcher()
         self.resets: ChainReset | None = None
@@ -572,6 +572,7 @@ class Node:
             chain_id=self.config.chain_id,
             gas_limit=parent.gas_limit,
             fee_cap=self.fee_cap,
+            allows_unprotected=self.allows_unprotected,
             setup=self.trusted_setup,
         )
         if self.fork is not None and transaction.sender is not None:

@@ -90,6 +90,10 @@ def _add_pool(group: argparse._ArgumentGroup) -> None:
         help="refuse transactions that offer more for their gas; 0: no cap (%(default)s)",
     )  # fmt: skip
     group.add_argument(
+        "--allow-unprotected-txs", action="store_true",
+        help="take legacy transactions without a chain id, which any chain could repeat (EIP-155)",
+    )  # fmt: skip
+    group.add_argument(
         "--trusted-setup", type=Path, metavar="FILE",
         help="KZG setup for blob transactions (FASTEVM_TRUSTED_SETUP, else of eth-account)",
     )  # fmt: skip
@@ -160,6 +164,7 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
     return {
         "mining": mining,
         "fee_cap": int(arguments.tx_fee_cap * ETHER),
+        "allows_unprotected": arguments.allow_unprotected_txs,
         "trusted_setup": find_trusted_setup(arguments.trusted_setup),
         "limits": ChainLimits(states=arguments.states),
     }

@@ -44,17 +44,19 @@ def check_pooled(
     chain_id: int,
     gas_limit: int,
     fee_cap: int = 0,
+    allows_unprotected: bool = False,
     setup: TrustedSetup | None = None,
 ) -> None:
     """Raise InvalidTransaction when no block under ``schedule`` could hold the transaction.
 
     The rules are checked in the order of go-ethereum, so that the same one is reported.
     ``gas_limit``: of the head block. ``fee_cap``: the most that a transaction may offer for its
-    gas, in wei; 0 for no cap. ``setup``: checks the proofs of blobs.
+    gas, in wei; 0 for no cap. ``allows_unprotected``: legacy transactions need no chain id
+    (EIP-155). ``setup``: checks the proofs of blobs.
     """
     rules = schedule.parameters
     _check_fee_cap(transaction, fee_cap)
-    if transaction.type == 0 and transaction.chain_id is None:
+    if transaction.type == 0 and transaction.chain_id is None and not allows_unprotected:
         refuse("unprotected", "only replay-protected (EIP-155) transactions allowed over RPC")
     _check_type(transaction.type, rules)
     _check_sizes(transaction, rules)

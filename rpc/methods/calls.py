@@ -50,10 +50,9 @@ def call(
 ) -> str:
     """Return the output of a call. Under ``pending`` the block context is the pending block's own.
 
-    Without ``gas`` the call gets the node's gas cap. A revert is an error with the revert data.
+    Without ``gas`` the call gets the node's gas cap. Without ``to`` it is a creation, whose output
+    is the code that it would leave. A revert is an error with the revert data.
     """
-    if context.dialect.call_needs_target and request.to is None:
-        raise RpcError("invalid_argument", position=0, fault="missing field to")
     try:
         result = context.simulator.call(
             context.view(block).state(),

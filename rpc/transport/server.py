@@ -33,6 +33,7 @@ from fastevm.wire.text.hex import checksum_address, hex_bytes
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8545
+HIGHEST_PORT: Final = 65_535
 KEEPALIVE: Final = 120.0  # seconds
 SHUTDOWN_TIME: Final = 5.0  # seconds that open requests get
 
@@ -56,7 +57,7 @@ def parse_listener(text: str) -> Listener:
     host, colon, port = place.rpartition(":")
     if not colon or place.endswith("]"):
         host, port = place, str(DEFAULT_PORT)
-    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+    if not port.isascii() or not port.isdigit() or int(port) > HIGHEST_PORT:
         raise ValueError(f"listener {text!r}: {port!r} is no port")
     return Listener(dialect, host.strip("[]") or DEFAULT_HOST, int(port))
 

@@ -8,7 +8,7 @@ import pytest
 from fastevm.builder import PendingBlock
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.execution.transaction import Transaction
-from fastevm.node import Node, dev_node
+from fastevm.node import Mining, Node, dev_node
 from fastevm.node.from_genesis import DEV_BALANCE, DEV_CHAIN_ID
 
 BOB = b"\xb0" * 20
@@ -101,6 +101,13 @@ def test_unprotected_and_undecodable_transactions_are_refused(node: Node) -> Non
         node.submit(legacy.sign(node.accounts[0].private_key).raw)
     with pytest.raises(TransactionDecodeError):
         node.submit(b"\x02\xc0")
+
+
+def test_an_unprotected_transaction_is_executed_where_it_is_allowed() -> None:
+    node = dev_node(mining=Mining.INSTANT, allows_unprotected=True)
+    legacy = Transaction.build(gas_price=10**11, gas_limit=21_000, to=BOB, value=1)
+    node.submit(legacy.sign(node.accounts[0].private_key).raw)
+    assert len(node.chain.head.transactions) == 1
 
 
 def test_a_nonce_already_pre_confirmed_is_too_low(node: Node) -> None:

@@ -159,6 +159,28 @@ def test_limits_of_logs_are_set_by_options() -> None:
     assert (found.log_blocks, found.logs, found.log_index_size) == (500, 7, 3 * 2**20)
 
 
+@pytest.mark.parametrize("text", ["65536", "-1", "http", "١"])
+def test_a_port_is_one_that_exists(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed(f"--port={text}")
+    assert f"{text!r} is no port (0 to 65535)" in capsys.readouterr().err
+    assert parsed("--port", "65535").port == 65_535
+
+
+def test_a_chain_id_is_decimal_or_hexadecimal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parsed("--chain-id", "10").chain_id == parsed("--chain-id", "0xa").chain_id == 10
+    with pytest.raises(SystemExit):
+        parsed("--chain-id", "ten")
+    assert "'ten' is no chain id, as 31337 or 0x7a69" in capsys.readouterr().err
+
+
+def test_a_fault_of_a_genesis_names_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.json"
+    file.write_text(json.dumps({"config": {"chainId": "x"}}))
+    with pytest.raises(ValueError, match=r"wrong\.json: config\.chainId: expected a number"):
+        node_of("--genesis", str(file))
+
+
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1.5"])
 def test_a_limit_is_a_number_of_at_least_one(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

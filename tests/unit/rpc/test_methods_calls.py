@@ -63,12 +63,15 @@ async def test_a_pending_call_runs_in_the_pending_block(make_caller: MakeCaller)
     assert view.ancestors[0] == node.chain.head.hash
 
 
-async def test_a_call_needs_a_target_in_the_default_dialect(make_caller: MakeCaller) -> None:
-    assert await make_caller().error("eth_call", {}, "latest") == (
-        -32602,
-        "invalid argument 0: missing field to",
-    )
-    assert await make_caller(dialect="geth").result("eth_call", {}, "latest") == "0x01"
+@pytest.mark.parametrize("dialect", ["preconf", "geth"])
+@pytest.mark.parametrize("request_", [{}, {"to": None}])
+async def test_a_call_without_a_target_is_a_creation(
+    make_caller: MakeCaller, dialect: str, request_: dict[str, None]
+) -> None:
+    simulator = FakeSimulator()
+    caller = make_caller(dialect=dialect, simulator=simulator)
+    assert await caller.result("eth_call", request_, "latest") == "0x01"
+    assert simulator.asked[0][1].to is None
 
 
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])

@@ -96,6 +96,7 @@ def test_unprotected_transactions_are_refused() -> None:
     legacy = Transaction.build(gas_price=100, gas_limit=21_000, to=bytes(20)).sign(KEY)
     text = "only replay-protected (EIP-155) transactions allowed over RPC"
     assert refused(legacy) == text
+    check(legacy, allows_unprotected=True)
 
 
 # --- blobs ----------------------------------------------------------------------------------------
