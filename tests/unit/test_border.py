@@ -259,7 +259,7 @@ INTERNAL = """
 import importlib, inspect, os, pkgutil
 import fastevm
 
-SKIPPED_PACKAGES = ("__main__", ".testing", ".bench", ".rpc", ".payments")
+SKIPPED_PACKAGES = ("__main__", ".testing", ".bench", ".rpc", ".payments", ".integrations")
 
 def classes():
     seen = set()

@@ -146,7 +146,7 @@ cdef class Watchdog:
             self.deadlines[id(runner)] = (deadline, runner)
             if self.thread is None:
                 self.thread = threading.Thread(
-                    target=self.run, name="fastevm-deadlines", daemon=True
+                    target=keep_deadlines, args=(self,), name="fastevm-deadlines", daemon=True
                 )
                 self.thread.start()
         if not self.wake.is_set():
@@ -157,7 +157,7 @@ cdef class Watchdog:
         with self.lock:
             self.deadlines.pop(id(runner), None)
 
-    def run(self) -> None:
+    cdef int keep(self) except -1:
         """The thread's life."""
         while True:
             self.wake.wait()
@@ -169,6 +169,11 @@ cdef class Watchdog:
                 if not self.deadlines:
                     self.wake.clear()
             time.sleep(TICK_SECONDS)
+
+
+def keep_deadlines(Watchdog watchdog not None) -> None:
+    """What the thread runs; it never ends."""
+    watchdog.keep()
 
 
 cdef class Watch:
