@@ -18,6 +18,7 @@ from fastevm.node.forked.transaction_state import TransactionState
 from fastevm.node.node import Node
 from fastevm.types import Header
 
+NOT_LOADED: Final = frozenset(("rpc", "bench", "payments", "integrations", "__main__"))
 ALONE: Final = "its builder has no node, which would fetch what transactions read"
 LEFT_OUT: Final = {
     "unit/builder/test_slice_builder.py": ALONE,
@@ -93,16 +94,19 @@ def fetcher_of(node: Any) -> FetchedState:
 
 def begin() -> None:
     """Give these classes to everybody, once all modules are loaded that need the others in C."""
-    for module in pkgutil.walk_packages(fastevm.__path__, "fastevm."):
-        if module.name.split(".")[1] not in ("rpc", "bench", "payments", "__main__"):
+    for part in pkgutil.iter_modules(fastevm.__path__, "fastevm."):
+        if part.name.removeprefix("fastevm.") in NOT_LOADED:
+            continue
+        loaded = importlib.import_module(part.name)
+        for module in pkgutil.walk_packages(getattr(loaded, "__path__", ()), f"{part.name}."):
             with contextlib.suppress(ImportError):
                 importlib.import_module(module.name)
     replaced = {id(OwnLayer): ForkedLayer, id(OwnEVM): ForkedEVM}
-    for name, loaded in list(sys.modules.items()):
+    for name, one in list(sys.modules.items()):
         if name.partition(".")[0] == "fastevm":
-            for word, value in list(vars(loaded).items()):
+            for word, value in list(vars(one).items()):
                 if id(value) in replaced:
-                    setattr(loaded, word, replaced[id(value)])
+                    setattr(one, word, replaced[id(value)])
     fastevm.Layer, fastevm.EVM = ForkedLayer, ForkedEVM
     Node._new_fetcher = fetcher_of
 
