@@ -23,6 +23,7 @@ from fastevm.rpc.methods import (
     testing,
     trace,
     transactions,
+    witness,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "testing",
     "trace",
     "transactions",
+    "witness",
 ]
