@@ -108,7 +108,15 @@ class StateTest:
             result = execute(evm, self.transaction(entry))
         except (InvalidTransaction, TransactionDecodeError) as error:
             rejection = str(error)
+        if rejection is not None and self.leaves_coinbase(entry):
+            return Played(evm.state, result, rejection)
         return Played(touched(evm.state, evm.schedule, self.coinbase), result, rejection)
+
+    def leaves_coinbase(self, entry: Mapping[str, Any]) -> bool:
+        """Whether the state after an entry shows that it was made without a reward of zero."""
+        if "state" not in entry or self.coinbase in self.accounts:
+            return False
+        return self.coinbase not in accounts_of(entry["state"])
 
     @cached_property
     def blobs(self) -> tuple[tuple[str, BlobParameters], ...]:

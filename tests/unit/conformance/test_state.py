@@ -61,6 +61,20 @@ def test_a_refused_transaction_still_touches_the_coinbase(
     assert not outcome(test)
 
 
+@pytest.mark.parametrize("fork", ["Frontier", "Homestead", "EIP158", "London"])
+@pytest.mark.parametrize("rewarded", [False, True])
+def test_a_test_that_was_made_without_a_reward_leaves_the_coinbase(
+    fork: str, rewarded: bool
+) -> None:
+    pre = {SENDER: account(balance=5)}
+    stays = rewarded and fork in ("Frontier", "Homestead")
+    post = pre | ({COINBASE: account()} if stays else {})
+    told = {"expectException": "TR_NoFunds", "state": state_test(fork, post, post)["pre"]}
+    assert not outcome(state_test(fork, pre, post, entry=told))
+    wrong = post | {TARGET: account(balance=1)}
+    assert outcome(state_test(fork, pre, wrong, entry=told)).startswith("state root")
+
+
 def test_a_transaction_that_should_be_refused_must_not_pass() -> None:
     test = state_test("Berlin", *counting(43_106, 43_106), entry={"expectException": "TR_NoFunds"})
     assert outcome(test) == "rejected with TR_NoFunds | accepted"
