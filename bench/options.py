@@ -11,7 +11,7 @@ import fastevm
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = Path(fastevm.__file__).parents[1]  # the folder that the package is imported from
-DEFAULT_CASES: Final = HERE / "programs" / "cases.json"
+DEFAULT_CASES: Final = HERE / "programs" / "cases.json.xz"
 PEER_NAMES: Final = ("pyrevm", "py-evm")
 
 

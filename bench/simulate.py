@@ -9,7 +9,6 @@ left out where that is missing; the output says so.
 
 import argparse
 import hashlib
-import json
 import statistics
 import sys
 import time
@@ -23,6 +22,7 @@ from typing import Any
 
 from fastevm import Layer, simulate_many
 from fastevm.bench.options import DEFAULT_CASES, ROOT, found_first
+from fastevm.bench.programs.cases import read
 from fastevm.bench.report.figures import aim
 
 PEER_ENVIRONMENT = found_first(Path(".venv-pyrevm"), ROOT / ".venv-pyrevm")
@@ -44,7 +44,7 @@ Contender = Callable[[], None]
 
 def transfers(path: Path, count: int) -> tuple[dict[str, Any], str, list[list[dict[str, str]]]]:
     """The accounts of the ERC-20 case, the token, and a transfer to a new address each."""
-    case = next(c for c in json.loads(path.read_text())["cases"] if c["name"] == TRANSFER)
+    case = next(c for c in read(path)["cases"] if c["name"] == TRANSFER)
     head, tail = case["calldata"][:10], case["calldata"][74:]
     payloads = [
         [{"from": case["caller"], "to": case["to"], "gas": hex(GAS),

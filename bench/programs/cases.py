@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -56,9 +57,18 @@ class Case:
         return self.expected(False).gas_used / short if short else 1.0
 
 
+def read(file: Path) -> dict[str, Any]:
+    """The document in a file of cases: JSON, packed with xz if its name ends so."""
+    content = file.read_bytes()
+    found: dict[str, Any] = json.loads(
+        lzma.decompress(content) if file.suffix == ".xz" else content
+    )
+    return found
+
+
 def load(file: Path, match: str = "*") -> list[Case]:
     """The cases of a file whose names match a pattern; ValueError when there is none."""
-    document = json.loads(file.read_text())
+    document = read(file)
     environment = document.get("env", {})
     found = [
         Case(entry["name"], entry["group"], environment, entry)

@@ -5,7 +5,6 @@ All of it lies in the genesis block, so that a node holds it as soon as it runs.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -14,6 +13,7 @@ from fastevm.bench.node.compared import CHAIN_ID
 from fastevm.bench.node.content import signed
 from fastevm.bench.options import DEFAULT_CASES
 from fastevm.bench.programs.assembler import assemble, push
+from fastevm.bench.programs.cases import read
 from fastevm.bench.programs.loops import BALANCE_OF, balance_slot, transfer, word
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
@@ -132,7 +132,7 @@ ROUTER_PLACE: Final = place("router")
 @cache
 def case_file() -> dict[str, Any]:
     """The case file of ``fastevm bench``, by name of the case."""
-    return {case["name"]: case for case in json.loads(DEFAULT_CASES.read_text())["cases"]}
+    return {case["name"]: case for case in read(DEFAULT_CASES)["cases"]}
 
 
 def code_of(case: str, address: str) -> bytes:

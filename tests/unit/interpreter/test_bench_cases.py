@@ -1,6 +1,5 @@
 """The benchmark programs give exactly the gas and output that five other machines agree on."""
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 
 from fastevm.bench.options import DEFAULT_CASES
+from fastevm.bench.programs.cases import read
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of
 from fastevm.testing.interpreter import BareMachine
 
@@ -17,7 +17,7 @@ STOPPED = 1
 
 @cache
 def data() -> dict[str, Any]:
-    return json.loads(DEFAULT_CASES.read_text())
+    return read(DEFAULT_CASES)
 
 
 def machine_of(case: Mapping[str, Any]) -> BareMachine:
