@@ -59,8 +59,6 @@ from fastevm.state.world cimport (
     world_account,
     world_checkpoint,
     world_create_contract,
-    world_knows_code,
-    world_open_code,
     world_rollback,
     world_set_code,
     world_touch,
@@ -210,9 +208,6 @@ cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
         return run_precompile(m, f, precompile)
     if f.analysed == NULL:
         return STOPPED
-    if unlikely(f.analysed.is_guarded):
-        if not world_open_code(m.world, &f.code_address, f.analysed):
-            return NEEDS_STATE
     set_registers(m, f)
     return RUNNING
 
@@ -353,8 +348,6 @@ cdef Status describe_top_call(Machine* m, Frame* f, const Message* message) noex
     if not message.no_transfer:
         f.touched = f.account
     if m.schedule.has_delegations and f.analysed != NULL and f.analysed.is_delegation:
-        if not world_knows_code(m.world, f.account):
-            return NEEDS_STATE
         delegate = world_account(m.world, &f.analysed.delegate)
         if delegate == NULL:
             return NEEDS_STATE
@@ -408,9 +401,7 @@ cdef Status machine_start(Machine* m, const Message* message) noexcept nogil:
         m.status = status
         return status
     status = open_frame(m, f)
-    if status == NEEDS_STATE:
-        give_up(m, status)
-    elif status != RUNNING:
+    if status != RUNNING:
         close_frame(m, status)
     return m.status
 

@@ -23,11 +23,8 @@ cdef struct AccountData:
 
 cdef struct Reader:
     const void* base      # the reader's own data, borrowed
-    bint reads_late       # what an access list names is read when code reads it, not before
     ReadStatus (*account)(const void* base, const Address* address, AccountData* out) noexcept nogil
     ReadStatus (*slot)(
         const void* base, const void* storage, const Address* address, const Word* key, Word* out
     ) noexcept nogil
-    # Whether the bytes of guarded code may be read; NULL: never.
-    bint (*code)(const void* base, const Address* address, const Code* code) noexcept nogil
     ReadStatus (*block_hash)(const void* base, uint64_t number, Hash* out) noexcept nogil

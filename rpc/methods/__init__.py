@@ -23,7 +23,6 @@ from fastevm.rpc.methods import (
     testing,
     trace,
     transactions,
-    witness,
 )
 
 __all__ = [
@@ -49,5 +48,4 @@ __all__ = [
     "testing",
     "trace",
     "transactions",
-    "witness",
 ]
