@@ -1,6 +1,5 @@
 """Calls and simulations on ``pending``: its own environment, its state once, the caller's last."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +7,7 @@ from eth_utils import to_checksum_address
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import dev_node
+from tests.block_times import UNHURRIED_MS
 
 from .test_dev_node import RECEIVER, SENDER, Client
 
@@ -21,11 +21,9 @@ COUNTER_INIT = f"0x70{COUNTER}5f526011600ff3"
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     """A node whose blocks take so long that none ends in between."""
-    server = ServerThread(dev_node(block_time_ms=60_000, slice_interval_ms=50))
+    server = ServerThread(dev_node(block_time_ms=UNHURRIED_MS, slice_interval_ms=50))
     server.start()
     client = Client(server.url("preconf"))
-    if time.time() % 60 > 40:  # blocks end with the minute
-        client.result("evm_mine")
     yield client
     server.stop()
 

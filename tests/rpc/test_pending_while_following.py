@@ -13,6 +13,7 @@ from fastevm.node.forked.options import ForkOptions
 from fastevm.simulate import simulate
 from fastevm.wire.client.blocking import JsonRpcClient
 from fastevm.wire.text.hex import hex_bytes, hex_word
+from tests.block_times import UNHURRIED_MS
 
 from .test_forked_node import COUNTER, COUNTER_CODE, SECONDS, accounts, counting
 
@@ -86,7 +87,7 @@ def test_what_was_sent_here_is_pending_and_not_promised(upstream: ServerThread) 
 
 
 def test_what_the_upstream_has_pending_is_pending_here() -> None:
-    building = dev_node(accounts=3, block_time_ms=60_000, slice_interval_ms=100)
+    building = dev_node(accounts=3, block_time_ms=UNHURRIED_MS, slice_interval_ms=100)
     with ServerThread(building) as theirs, theirs.client() as there:
         there.call("anvil_setCode", hex_bytes(COUNTER), hex_bytes(COUNTER_CODE))
         node = follower_of(theirs.url())

@@ -15,6 +15,7 @@ from fastevm.node import Mining, Node, dev_node
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server
 from fastevm.types import Block
+from tests.block_times import UNHURRIED_MS
 
 from .sockets import SocketClient
 
@@ -24,7 +25,6 @@ SENDER = Account.from_key(KEY).address
 RECEIVER = "0x" + "11" * 20
 ZERO = "0x" + "00" * 32
 BLOCK_MS, SLICE_MS = 600, 100
-UNHURRIED_MS = 10**9  # 11 days
 WAIT_SECONDS = 10.0  # seconds to wait for what should take a fraction of one
 # PUSH0 PUSH0 LOG0, then the number of calls so far into slot 0
 LOGGER_CODE = "5f5fa05f546001015f5500"

@@ -15,9 +15,9 @@ from fastevm.node import Mining, Node, dev_node
 from fastevm.node.from_genesis import DEV_CHAIN_ID, DEV_GAS_LIMIT
 from fastevm.types import Block, Receipt
 from fastevm.wire.feed import slice_of
+from tests.block_times import UNHURRIED_MS
 
 BOB = b"\xb0" * 20
-UNHURRIED_MS = 10**9  # 11 days
 WAIT_SECONDS = 10.0  # seconds to wait for what should take a fraction of one
 # JUMPDEST PUSH0 JUMP: runs until its gas is gone.
 ENDLESS = bytes.fromhex("5b5f56")

@@ -16,9 +16,9 @@ from fastevm.node.from_genesis import DEV_CHAIN_ID
 from fastevm.sync import service
 from fastevm.sync.service import Backoff
 from fastevm.wire.feed import decode
+from tests.block_times import UNHURRIED_MS
 
 WAIT_SECONDS = 15.0
-UNHURRIED_MS = 10**9  # 11 days
 BOB = b"\xb0" * 20
 
 
