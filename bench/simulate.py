@@ -22,7 +22,7 @@ from typing import Any
 
 from fastevm import Layer, simulate_many
 from fastevm.bench.options import DEFAULT_CASES, ROOT, found_first
-from fastevm.bench.programs.cases import read
+from fastevm.bench.programs.cases import named
 from fastevm.bench.report.figures import aim
 
 PEER_ENVIRONMENT = found_first(Path(".venv-pyrevm"), ROOT / ".venv-pyrevm")
@@ -44,7 +44,7 @@ Contender = Callable[[], None]
 
 def transfers(path: Path, count: int) -> tuple[dict[str, Any], str, list[list[dict[str, str]]]]:
     """The accounts of the ERC-20 case, the token, and a transfer to a new address each."""
-    case = next(c for c in read(path)["cases"] if c["name"] == TRANSFER)
+    case = named(path)[TRANSFER]
     head, tail = case["calldata"][:10], case["calldata"][74:]
     payloads = [
         [{"from": case["caller"], "to": case["to"], "gas": hex(GAS),

@@ -11,7 +11,7 @@ from fastevm.bench.node.compared import CHAIN_ID
 from fastevm.bench.node.load import LoadError
 from fastevm.bench.options import DEFAULT_CASES
 from fastevm.bench.programs.assembler import assemble, push
-from fastevm.bench.programs.cases import read
+from fastevm.bench.programs.cases import named
 from fastevm.bench.programs.loops import balance_slot, transfer, word
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
@@ -99,8 +99,7 @@ def receipt_of(client: JsonRpcClient, tx_hash: str) -> dict[str, Any]:
 
 def token_code() -> bytes:
     """The compiled ERC-20 of the case file: balances in the mapping at slot 0."""
-    cases = read(DEFAULT_CASES)["cases"]
-    case = next(case for case in cases if case["name"] == TOKEN_CASE)
+    case = named(DEFAULT_CASES)[TOKEN_CASE]
     return bytes.fromhex(case["pre"][case["to"]]["code"][2:])
 
 

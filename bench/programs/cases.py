@@ -1,4 +1,4 @@
-"""Programs to time, with the gas and the output they must give: the format of ``cases.json``."""
+"""Programs to time, with the gas and the output they must give: the format of ``cases.json.xz``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import lzma
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,12 @@ def read(file: Path) -> dict[str, Any]:
         lzma.decompress(content) if file.suffix == ".xz" else content
     )
     return found
+
+
+@cache
+def named(file: Path) -> dict[str, dict[str, Any]]:
+    """The entries of a file of cases by their names; the file is read once."""
+    return {entry["name"]: entry for entry in read(file)["cases"]}
 
 
 def load(file: Path, match: str = "*") -> list[Case]:

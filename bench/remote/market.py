@@ -13,7 +13,7 @@ from fastevm.bench.node.compared import CHAIN_ID
 from fastevm.bench.node.content import signed
 from fastevm.bench.options import DEFAULT_CASES
 from fastevm.bench.programs.assembler import assemble, push
-from fastevm.bench.programs.cases import read
+from fastevm.bench.programs.cases import named
 from fastevm.bench.programs.loops import BALANCE_OF, balance_slot, transfer, word
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
@@ -129,15 +129,9 @@ MULTICALL_PLACE: Final = place("multicall")
 ROUTER_PLACE: Final = place("router")
 
 
-@cache
-def case_file() -> dict[str, Any]:
-    """The case file of ``fastevm bench``, by name of the case."""
-    return {case["name"]: case for case in read(DEFAULT_CASES)["cases"]}
-
-
 def code_of(case: str, address: str) -> bytes:
     """Compiled code of the case file."""
-    account = case_file()[case]["pre"][f"0x{int(address, 16):040x}"]
+    account = named(DEFAULT_CASES)[case]["pre"][f"0x{int(address, 16):040x}"]
     return bytes.fromhex(account["code"][2:])
 
 
@@ -169,7 +163,7 @@ def pool_storage(number: int) -> dict[int, int]:
 def lone_cases() -> dict[str, tuple[bytes, dict[str, Any]]]:
     """Cases of one contract: name -> the address that it has here, and its account."""
     found = {}
-    for name, case in case_file().items():
+    for name, case in named(DEFAULT_CASES).items():
         accounts = [(at, one) for at, one in case["pre"].items() if len(one.get("code", "0x")) > 2]
         if len(accounts) == 1 and accounts[0][0] == case["to"]:
             found[name] = (place(name), accounts[0][1])

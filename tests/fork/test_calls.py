@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from fastevm import EVM, simulate_many
+from fastevm.bench.options import DEFAULT_CASES
+from fastevm.bench.programs.cases import named
 from fastevm.bench.remote import faulty_endpoints as faulty
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import Upstream
@@ -120,7 +122,7 @@ def test_a_thousand_bundles_share_their_round_trips(
 def test_the_cases_of_the_bench_cost_what_they_cost_in_memory(
     either: Upstream, proxy: Proxy
 ) -> None:
-    machine, files = forked(proxy, either), market.case_file()
+    machine, files = forked(proxy, either), named(DEFAULT_CASES)
     sampled = [name for name in market.lone_cases() if not name.startswith(("call/", "create/"))]
     for name in sampled[::4]:
         case, (place, account) = files[name], market.lone_cases()[name]
