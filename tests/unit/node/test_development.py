@@ -212,8 +212,7 @@ def test_what_was_pre_confirmed_is_sealed_before_time_or_accounts_change(living:
     assert [one.hash for one in living.chain.head.transactions] == hashes
     pending = living.pending()
     assert pending.header.number == 2
-    later = pending.header.timestamp - time.time() - 10**8
-    assert -1 <= later <= UNHURRIED_MS / 1_000  # a pending block has the time of its end
+    assert abs(pending.header.timestamp - time.time() - 10**8) < 70
     living.submit(payment(living, 2))
     control(living).amend({BOB_NAME: {"balance": "0x64"}})
     assert living.pending().layer.balance(BOB) in (0x64, 0x64 + 5)
