@@ -14,7 +14,7 @@ import fastevm.simulate as simulate
 from fastevm import node as nodes
 from fastevm.chains import CHAIN_HELP, ChosenChain, chosen_chain
 from fastevm.errors import ForkError
-from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS
+from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS, RECEIPTS
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.access import (
     DEFAULT_ACCESS,
@@ -76,11 +76,18 @@ def _add_listeners(group: argparse._ArgumentGroup) -> None:
         help="which answers to give where documents disagree (%(default)s)",
     )
     group.add_argument(
+        "--receipts",
+        choices=RECEIPTS,
+        help="when eth_getTransactionReceipt gives a receipt: as soon as the transaction is in a"
+        " slice, the receipt marked preconfirmed, or in a block (preconfirmed on preconf, canonical"
+        " on geth)",
+    )
+    group.add_argument(
         "--listen",
         action="append",
         type=listener,
-        metavar="DIALECT@HOST:PORT",
-        help="one more listener, with its own dialect; may be repeated",
+        metavar="DIALECT[/RECEIPTS]@HOST:PORT",
+        help="one more listener, with its own dialect and receipts; may be repeated",
     )
 
 
@@ -353,6 +360,8 @@ def serve_node(
 
     node.on_foreign_chain(leave)
     dialect = DIALECTS[arguments.dialect]
+    if arguments.receipts is not None:
+        dialect = dialect.with_receipts(arguments.receipts)
     listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
     listeners = [replace(one, access=access) for one in listeners]
     metrics = arguments.metrics_listen

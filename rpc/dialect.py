@@ -3,7 +3,7 @@
 The codes and messages of errors differ too: they are the two columns of `errors`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final
 
@@ -20,7 +20,8 @@ class Dialect:
     ``estimates_on_pending``: a gas estimate or access list without a block is made on ``pending``,
     where the transaction will run and where what was just pre-confirmed is; else on ``latest``.
     ``receipts_of_slices``: eth_getTransactionReceipt tells of pre-confirmed transactions, under a
-    block hash of zeros; else of mined ones only, so that ``latest`` shows what a receipt speaks of.
+    block hash of zeros and marked ``preconfirmed``; else of canonical ones only, so that ``latest``
+    shows what a receipt speaks of, and until then a transaction is told like one in the pool.
     ``simulated_block_spacing``: seconds, None for the chain's own block time.
     ``simulate_zero_state_root``: simulated headers have 32 zero bytes in place of the root.
     ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
@@ -38,7 +39,19 @@ class Dialect:
     unknown_subscription_is_error: bool
     simulated_block_spacing: int | None
 
+    def with_receipts(self, name: str) -> "Dialect":
+        """Return the dialect with receipts as one of ``RECEIPTS`` has them; ValueError for others.
 
+        ``preconfirmed``: as soon as a transaction is in a slice; ``canonical``: in a block.
+        """
+        if name not in RECEIPTS:
+            raise ValueError(f"unknown receipts {name!r}: there are {', '.join(RECEIPTS)}")
+        return replace(self, receipts_of_slices=name == PRECONFIRMED)
+
+
+CANONICAL: Final = "canonical"
+PRECONFIRMED: Final = "preconfirmed"
+RECEIPTS: Final = (CANONICAL, PRECONFIRMED)
 DIALECTS: Final = {
     "preconf": Dialect(
         name="preconf",

@@ -15,6 +15,7 @@ from fastevm.wire.transactions import DEPOSIT, mined_transaction_json
 
 ZERO_HASH = bytes(32)
 ANCESTORS = 256  # hashes that BLOCKHASH reaches back
+PRECONFIRMED = b'"preconfirmed":true'  # of receipts whose block has no hash yet
 
 Json = dict[str, Any]
 
@@ -195,4 +196,6 @@ class View:
     ) -> bytes:
         transaction = self.block.transactions[index]
         more = b"" if fees is None else fees.text(transaction)
+        if self.pending is not None:
+            more = b"%b,%b" % (more, PRECONFIRMED) if more else PRECONFIRMED
         return self.writer.receipt(receipt, transaction, index, first_log, more)

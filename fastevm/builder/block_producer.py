@@ -156,6 +156,8 @@ class BlockProducer:
         self.pool.sealed(sealed.transactions)
         if self.pool.confirmed_count:
             self.abandon()  # an injected fault left transactions out of the block
+        else:
+            self.pool.settle(self.chain.layer_of(sealed.hash))
         return sealed
 
     def mine(

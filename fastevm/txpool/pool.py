@@ -146,13 +146,20 @@ class TransactionPool:
     def next_nonce(self, address: bytes, known: int | None = None) -> int:
         """The nonce after all included and all executable transactions of the account.
 
-        ``known``: its nonce in the state where the caller has read it.
+        ``known``: its nonce in a state that the caller has read; the answer is not below it.
         """
         with self._lock:
             sender = self._queues.get(address)
-            if sender is not None:
-                return sender.frontier
-            return self._accounts.nonce(address) if known is None else known
+            nonce = self._accounts.nonce(address) if sender is None else sender.frontier
+        return nonce if known is None else max(nonce, known)
+
+    def is_ahead_of(self, accounts: Accounts) -> bool:
+        """Whether the pool may count a nonce as used that is not in this state.
+
+        It waits for no lock. A transaction that is included is executable, then its sender's nonce
+        is about to change, then the pool has the state with it: asked for in this order.
+        """
+        return bool(self._executable.count or self._changed) or self._accounts is not accounts
 
     def executable(self) -> Content:
         """The executable transactions, by sender and nonce."""

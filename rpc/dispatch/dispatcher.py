@@ -95,13 +95,14 @@ class Dispatcher:
     def _read(self) -> bytes | None:
         """Answer the reads that have just been understood; None where a handler must be asked."""
         context, reads, started = self.context, self.reads, perf_counter()
-        if reads.wants_next_nonce and context.node.pool.executable_count:
-            return None
         latest = context.latest_view()
         pending = context.pending_view() if reads.wants_pending else None
+        newest = latest.layer if pending is None else pending.layer
+        if reads.wants_next_nonce and context.node.pool.is_ahead_of(newest):
+            return None
         answer = reads.answer(
             latest.layer,
-            latest.layer if pending is None else pending.layer,
+            newest,
             latest.block.number,
             context.node.config.chain_id,
             context.limits.batch_response_size,

@@ -40,7 +40,10 @@ def get_block_by_hash(context: Context, block_hash: bytes, full: bool) -> Json |
 
 @method("eth_getBlockReceipts", BLOCK, place=Place.SMALL)
 def get_block_receipts(context: Context, block: Selector) -> bytes | None:
-    """Return the receipts of all transactions of a block."""
+    """Return the receipts of all transactions of a block; ``pending`` is that of the slices.
+
+    Who asks for ``pending`` gets it on every listener, each receipt marked ``preconfirmed``.
+    """
     view = context.find(block)
     if view is None:
         return None

@@ -19,7 +19,8 @@ from fastevm.rpc.dispatch.workers import (
     require_worker_above_limit,
 )
 from fastevm.rpc.errors import RpcError, family_reason
-from fastevm.rpc.methods.transactions import locate, receipt_of
+from fastevm.rpc.methods.transactions import gives_receipt, locate, receipt_of
+from fastevm.rpc.view import View
 from fastevm.wire.quantity import DecodeError, decode_bytes, decode_uint64
 from fastevm.wire.text.hex import checksum_address, hex_bytes, quantity
 from fastevm.wire.transactions import Json, transaction_json
@@ -109,7 +110,9 @@ def decode_wait(value: Any) -> int:
 
 @method("eth_sendRawTransactionSync", DATA, Param(decode_wait, optional=True), place=Place.TASK)
 async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | None) -> bytes:
-    """Submit a transaction and return its receipt once it is pre-confirmed or mined (EIP-7966).
+    """Submit a transaction and return its receipt as soon as there is one (EIP-7966).
+
+    That is once it is in a block, or in a slice where the listener gives receipts of slices.
 
     ``wait`` is in milliseconds, 6,000 at most and when left out. A transaction that is not seen in
     time stays in the pool; the error's data is its hash.
@@ -128,7 +131,7 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     tx_hash = bytes.fromhex(told[2:])
     receipt = None
     if await context.hub.confirmed(
-        tx_hash, lambda: locate(context, tx_hash) is not None, wait / MILLISECONDS
+        tx_hash, lambda: _found(context, tx_hash) is not None, wait / MILLISECONDS
     ):
         receipt = await context.workers.run(_receipt, context, tx_hash)
     if receipt is None:
@@ -137,8 +140,14 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
 
 
 def _receipt(context: Context, tx_hash: bytes) -> bytes | None:
-    found = locate(context, tx_hash)
+    found = _found(context, tx_hash)
     return None if found is None else receipt_of(*found)
+
+
+def _found(context: Context, tx_hash: bytes) -> tuple[View, int] | None:
+    """The place of a transaction whose receipt may be given."""
+    found = locate(context, tx_hash)
+    return found if found is not None and gives_receipt(context, found[0]) else None
 
 
 @method("base_transactionStatus", HASH)

@@ -37,7 +37,7 @@ def get_transaction_count(context: Context, address: bytes, block: Selector) -> 
     """
     nonce = context.view(block).layer.nonce(address)
     if block.is_pending:
-        nonce = max(nonce, context.node.pool.next_nonce(address, nonce))
+        nonce = context.node.pool.next_nonce(address, nonce)
     return quantity(nonce)
 
 

@@ -63,10 +63,15 @@ def _locate_pre_confirmed(context: Context, tx_hash: bytes) -> tuple[View, int] 
 
 @method("eth_getTransactionByHash", HASH)
 def get_transaction_by_hash(context: Context, tx_hash: bytes) -> Json | None:
-    """Return a transaction; without a block if it only waits in the pool."""
+    """Return a transaction; without a block if it only waits in the pool.
+
+    A pre-confirmed one has a block number and no block hash; with canonical receipts, neither.
+    """
     found = locate_or_ask(context, tx_hash)
     if found is not None:
         view, index = found
+        if not gives_receipt(context, view):
+            return transaction_json(view.block.transactions[index])
         return view.transaction_json(index)
     pooled = context.node.pool.find(tx_hash)
     return None if pooled is None else transaction_json(pooled)
@@ -97,13 +102,19 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
 
 @method("eth_getTransactionReceipt", HASH, place=Place.SMALL)
 def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
-    """Return a receipt; of a pre-confirmed transaction with a block hash of 32 zero bytes."""
+    """Return a receipt; of a pre-confirmed transaction where the listener gives such receipts.
+
+    Its block hash is 32 zero bytes then, and ``preconfirmed`` is true, which no other receipt has.
+    """
     found = locate_or_ask(context, tx_hash)
-    if found is None:
-        return None
-    if found[0].pending is not None and not context.dialect.receipts_of_slices:
+    if found is None or not gives_receipt(context, found[0]):
         return None
     return receipt_of(*found)
+
+
+def gives_receipt(context: Context, view: View) -> bool:
+    """Whether the listener gives the receipts of a block: canonical, or pre-confirmed as well."""
+    return view.pending is None or context.dialect.receipts_of_slices
 
 
 def receipt_of(view: View, index: int) -> bytes:

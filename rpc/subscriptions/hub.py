@@ -113,19 +113,19 @@ class Hub:
             raise RpcError("overloaded", limit=self.limits.sync_waiters)
 
     async def confirmed(self, tx_hash: bytes, seen: Callable[[], bool], timeout: float) -> bool:
-        """Wait until a transaction is in a slice or block; whether that came in time.
+        """Wait until a transaction is where ``seen`` wants it; whether that came in time.
 
-        ``seen`` says whether it is there already; it is asked after listening has begun.
+        ``seen`` is asked once listening has begun, and after every slice and block that has it.
         """
         self.check_room()
         arrived = asyncio.Event()
         self._waiters.setdefault(tx_hash, set()).add(arrived)
         self._waiting += 1
         try:
-            if seen():
-                return True
             async with asyncio.timeout(timeout):
-                await arrived.wait()
+                while not seen():
+                    await arrived.wait()
+                    arrived.clear()
             return True
         except TimeoutError:
             return False

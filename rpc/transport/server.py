@@ -51,9 +51,15 @@ class Listener:
 
 
 def parse_listener(text: str) -> Listener:
-    """Parse ``[dialect@]host:port``, ``host`` or ``:port``; ValueError says what is wrong."""
-    name, at, place = text.rpartition("@")
+    """Parse ``[dialect[/receipts]@]host:port``, ``host`` or ``:port``.
+
+    ``receipts``: one of ``RECEIPTS``. ValueError says what is wrong.
+    """
+    names, at, place = text.rpartition("@")
+    name, slash, receipts = names.partition("/")
     dialect = dialect_named(name if at else DEFAULT_DIALECT)
+    if slash:
+        dialect = dialect.with_receipts(receipts)
     host, colon, port = place.rpartition(":")
     if not colon or place.endswith("]"):
         host, port = place, str(DEFAULT_PORT)

@@ -8,7 +8,7 @@ import pytest
 
 from fastevm.logindex import LogIndex
 from fastevm.rpc.context import Context
-from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.dialect import DIALECTS, Dialect
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.long_answer import pieces_of
 from fastevm.rpc.dispatch.workers import Workers
@@ -25,7 +25,7 @@ class Caller:
     """Sends calls through a dispatcher and parses the answers."""
 
     def __init__(
-        self, node: FakeNode, dialect: str, limits: Limits, simulator: FakeSimulator
+        self, node: FakeNode, dialect: Dialect, limits: Limits, simulator: FakeSimulator
     ) -> None:
         self.node = node
         self.simulator = simulator
@@ -34,7 +34,7 @@ class Caller:
         freshness = Freshness(node, metrics, limit=limits.pending_age)
         context = Context(
             node=node,
-            dialect=DIALECTS[dialect],
+            dialect=dialect,
             limits=limits,
             simulator=simulator,
             client_version="fastevm/test",
@@ -83,11 +83,15 @@ def make_caller() -> Any:
         node: FakeNode | None = None,
         *,
         dialect: str = "preconf",
+        receipts: str | None = None,
         simulator: FakeSimulator | None = None,
         **limits: Any,
     ) -> Caller:
+        spoken = DIALECTS[dialect]
+        if receipts is not None:
+            spoken = spoken.with_receipts(receipts)
         caller = Caller(
-            node or FakeNode(chain_of(3)), dialect, Limits(**limits), simulator or FakeSimulator()
+            node or FakeNode(chain_of(3)), spoken, Limits(**limits), simulator or FakeSimulator()
         )
         made.append(caller)
         return caller

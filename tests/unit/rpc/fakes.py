@@ -163,7 +163,10 @@ class FakePool:
         return sum(map(len, self.waiting.values()))
 
     def next_nonce(self, address: bytes, known: int | None = None) -> int:
-        return max(self.ready.get(address, {}), default=(known or 0) - 1) + 1
+        return max(max(self.ready.get(address, {}), default=-1) + 1, known or 0)
+
+    def is_ahead_of(self, accounts: Any) -> bool:
+        return bool(self.ready)
 
     def find(self, tx_hash: bytes) -> Any | None:
         for content in (self.ready, self.waiting):

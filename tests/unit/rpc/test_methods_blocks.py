@@ -112,6 +112,7 @@ async def test_a_pre_confirmed_transaction_has_a_receipt(
     assert receipt["blockHash"] == "0x" + "00" * 32
     assert receipt["blockNumber"] == "0x3"
     assert receipt["status"] == "0x1"
+    assert receipt["preconfirmed"] is True
     assert await caller.result("eth_getBlockReceipts", "pending") == [receipt]
     assert await caller.result("eth_getBlockTransactionCountByNumber", "pending") == "0x1"
     found = await caller.result("eth_getTransactionByHash", tx_hash)
@@ -124,10 +125,29 @@ async def test_a_receipt_in_geths_dialect_is_of_a_mined_transaction(
     tx_hash = "0x" + TRANSACTION.hash.hex()
     caller = make_caller(node, dialect="geth")
     assert await caller.result("eth_getTransactionReceipt", tx_hash) is None
+    found = await caller.result("eth_getTransactionByHash", tx_hash)
+    assert (found["blockHash"], found["blockNumber"], found["transactionIndex"]) == (None,) * 3
+    (asked_for,) = await caller.result("eth_getBlockReceipts", "pending")
+    assert asked_for["preconfirmed"] is True
     block = node.chain.blocks[-1]
     node.chain.blocks.append(type(block)(header(3, parent_hash=block.hash), (TRANSACTION,)))
     node.chain.receipts[node.chain.head.hash] = (RECEIPT,)
-    assert (await caller.result("eth_getTransactionReceipt", tx_hash))["blockNumber"] == "0x3"
+    receipt = await caller.result("eth_getTransactionReceipt", tx_hash)
+    assert receipt["blockNumber"] == "0x3"
+    assert "preconfirmed" not in receipt
+
+
+@pytest.mark.parametrize("dialect", ["preconf", "geth"])
+async def test_a_listener_may_choose_which_receipts_it_gives(
+    make_caller: MakeCaller, node: FakeNode, dialect: str
+) -> None:
+    tx_hash = "0x" + TRANSACTION.hash.hex()
+    for receipts, given in (("canonical", False), ("preconfirmed", True)):
+        caller = make_caller(node, dialect=dialect, receipts=receipts)
+        found = await caller.result("eth_getTransactionReceipt", tx_hash)
+        assert (found is not None) is given
+        found = await caller.result("eth_getTransactionByHash", tx_hash)
+        assert found["blockNumber"] == ("0x3" if given else None)
 
 
 async def test_the_canonical_block_wins_over_the_pending_one(

@@ -262,6 +262,20 @@ def test_the_next_nonce_to_sign_follows_what_waits_and_what_is_being_included() 
     assert pool.next_nonce(address) == 5
 
 
+def test_no_nonce_is_offered_again_while_a_slice_is_built_and_published() -> None:
+    before, after = state(nonce=0), state(nonce=1)
+    pool = pool_on(before)
+    address = ACCOUNTS[0].address
+    assert not pool.is_ahead_of(before)
+    pool.add(signed(0))
+    for step in (lambda: None, lambda: taken(pool), lambda: pool.settle(after)):
+        step()
+        assert pool.is_ahead_of(before)
+        assert pool.next_nonce(address, known=0) == 1
+    assert not pool.is_ahead_of(after)
+    assert pool.next_nonce(address, known=2) == 2
+
+
 def test_a_block_given_up_brings_its_transactions_back() -> None:
     pool = pool_on()
     offers = [signed(nonce) for nonce in range(3)]

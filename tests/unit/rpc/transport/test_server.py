@@ -23,15 +23,18 @@ PRECONF, GETH = DIALECTS["preconf"], DIALECTS["geth"]
         (":0", Listener(PRECONF, "127.0.0.1", 0)),
         ("geth@[::1]:8546", Listener(GETH, "::1", 8546)),
         ("geth@[::1]", Listener(GETH, "::1", 8545)),
+        ("geth/preconfirmed@:1", Listener(GETH.with_receipts("preconfirmed"), "127.0.0.1", 1)),
+        ("preconf/canonical@h:2", Listener(PRECONF.with_receipts("canonical"), "h", 2)),
+        ("geth/canonical@h:2", Listener(GETH, "h", 2)),
     ],
 )
 def test_a_listener_is_parsed(text: str, listener: Listener) -> None:
     assert parse_listener(text) == listener
 
 
-@pytest.mark.parametrize("text", ["x@h:1", "h:port", "h:", "h:65536", "h:-1", "h:²"])
+@pytest.mark.parametrize("text", ["x@h:1", "h:port", "h:", "h:65536", "h:-1", "h:²", "geth/x@h:1"])
 def test_a_bad_listener_says_what_is_wrong(text: str) -> None:
-    with pytest.raises(ValueError, match=r"unknown dialect|is no port"):
+    with pytest.raises(ValueError, match=r"unknown dialect|is no port|unknown receipts"):
         parse_listener(text)
 
 

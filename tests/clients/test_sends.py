@@ -1,0 +1,102 @@
+"""Twenty payments one after another and twenty at once, with each client, on each kind of node."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from eth_account import Account
+from web3 import Web3
+
+from fastevm.node.dev_accounts import dev_accounts
+from fastevm.wire.client.blocking import JsonRpcClient
+
+from .conftest import running_node
+from .test_javascript import HERE, LIMIT, told
+
+COUNT = 20
+BOB = Web3.to_checksum_address("0x" + "b0" * 20)
+SECONDS = 20  # that a receipt may take
+KEYS = ["0x" + account.private_key.hex() for account in dev_accounts(6)]
+PROFILES = {
+    "preconf": (),
+    "geth": ("--dialect", "geth"),
+    "blocks of 200 ms": ("--block-time", "200"),
+}
+NPM = shutil.which("node") is not None and (HERE / "node_modules").is_dir()
+CAST = next(iter(HERE.glob("node_modules/@foundry-rs/cast-*/bin/cast")), None)
+
+
+@pytest.fixture(scope="module", params=PROFILES)
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a node of each profile."""
+    with running_node(*PROFILES[request.param]) as found:
+        yield found
+
+
+@pytest.mark.skipif(not NPM, reason="needs Node.js and npm, which `make test` uses where they are")
+def test_viem_and_ethers(url: str) -> None:
+    assert told("sends", url, 1, KEYS[2]) == {
+        "viem, one after another": COUNT,
+        "viem, at once": COUNT,
+        "ethers, one after another": COUNT,
+        "ethers, at once": COUNT,
+    }
+
+
+def test_web3(url: str) -> None:
+    w3 = Web3(Web3.HTTPProvider(url))
+    alice = Account.from_key(KEYS[3])
+
+    def signed(_: int) -> bytes:
+        fields = {
+            "to": BOB,
+            "value": 1,
+            "gas": 21_000,
+            "nonce": w3.eth.get_transaction_count(alice.address, "pending"),
+            "chainId": w3.eth.chain_id,
+            "maxFeePerGas": w3.eth.gas_price * 2,
+            "maxPriorityFeePerGas": w3.eth.max_priority_fee,
+        }
+        return w3.eth.send_raw_transaction(alice.sign_transaction(fields).raw_transaction)
+
+    def unlocked(_: int) -> bytes:
+        return w3.eth.send_transaction({"from": payer, "to": BOB, "value": 1})
+
+    payer = w3.eth.accounts[4]
+    sent = [signed(index) for index in range(COUNT)]
+    with ThreadPoolExecutor(COUNT) as pool:
+        sent += pool.map(unlocked, range(COUNT))
+    receipts = [w3.eth.wait_for_transaction_receipt(one, SECONDS, 0.05) for one in sent]
+    assert [receipt.status for receipt in receipts] == [1] * len(sent)
+    mined = [receipt for receipt in receipts if "preconfirmed" not in receipt]
+    assert all(w3.eth.get_block(one.blockHash).number == one.blockNumber for one in mined)
+
+
+@pytest.mark.skipif(CAST is None, reason="needs cast, which npm brings with `make test`")
+def test_cast(url: str) -> None:
+    def cast(*words: str) -> str:
+        command = [str(CAST), *words, "--rpc-url", url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def pay(nonce: int) -> str:
+        return cast(
+            *("send", BOB, "--value", "1", "--gas-limit", "21000", "--async"),
+            *("--private-key", KEYS[5], "--nonce", str(nonce)),
+        )
+
+    def next_nonce() -> int:
+        return int(cast("nonce", account.address, "--block", "pending"))
+
+    account = Account.from_key(KEYS[5])
+    sent = [pay(next_nonce()) for _ in range(COUNT)]
+    first = next_nonce()
+    with ThreadPoolExecutor(COUNT) as pool:
+        sent += pool.map(pay, range(first, first + COUNT))
+    cast("receipt", sent[-1])  # waits for it
+    with JsonRpcClient(url) as node:
+        receipts = [node.call("eth_getTransactionReceipt", one) for one in sent]
+    assert [receipt["status"] for receipt in receipts] == ["0x1"] * len(sent)
