@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fastevm import simulate
 from fastevm.node import genesis_node
+from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.dispatcher import METHODS
 from fastevm.rpc.limits import Limits
 
@@ -83,7 +84,7 @@ class Probe:
         self.loop = asyncio.new_event_loop()
         node: Any = genesis_node(GENESIS)
         simulator: Any = simulate
-        self.caller = Caller(node, "geth", Limits(), simulator)
+        self.caller = Caller(node, DIALECTS["geth"], Limits(), simulator)
 
     def answer(self, body: bytes) -> Any:
         raw = self.loop.run_until_complete(self.caller.dispatcher.answer(body))
