@@ -37,6 +37,7 @@ class Selector:
 _BY_TAG: Final = {tag: Selector(tag=tag) for tag in TAGS}
 LATEST_BLOCK: Final = _BY_TAG[LATEST]
 PENDING_BLOCK: Final = _BY_TAG[PENDING]
+EARLIEST_BLOCK: Final = _BY_TAG[EARLIEST]
 
 
 def decode_number_or_tag(value: Any) -> Selector:

@@ -2,18 +2,25 @@
 
 from fastevm.tracing.access_list import AccessListResult, create_access_list
 from fastevm.tracing.blocks import trace_block, trace_call, trace_transaction
+from fastevm.tracing.flat import FlatFrame
+from fastevm.tracing.frame_tracers import FlatTrace, FrameTracer
+from fastevm.tracing.list_text import list_text
 from fastevm.tracing.spool import Spool, SpooledText, SpoolRoom
 from fastevm.tracing.values import (
     DEFAULT_TIMEOUT,
     StepOptions,
     TraceRequest,
     TracingError,
+    is_program,
     seconds_of,
 )
 
 __all__ = [
     "DEFAULT_TIMEOUT",
     "AccessListResult",
+    "FlatFrame",
+    "FlatTrace",
+    "FrameTracer",
     "Spool",
     "SpoolRoom",
     "SpooledText",
@@ -21,6 +28,8 @@ __all__ = [
     "TraceRequest",
     "TracingError",
     "create_access_list",
+    "is_program",
+    "list_text",
     "seconds_of",
     "trace_block",
     "trace_call",

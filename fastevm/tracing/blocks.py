@@ -20,9 +20,11 @@ from fastevm.simulate.values import (
 from fastevm.simulate.views import view_of
 from fastevm.state.layer import Layer
 from fastevm.state.remote import settled
+from fastevm.tracing.flat import Place
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.spool import Spool
-from fastevm.tracing.tracers import CALL_TRACER, Finished, tracer_for
+from fastevm.tracing.tracer import Finished, precompiles_of
+from fastevm.tracing.tracers import CALL_TRACER, tracer_for
 from fastevm.tracing.values import (
     CALLS_BYTES_LIMIT,
     TRACE_BYTES_LIMIT,
@@ -45,10 +47,10 @@ def trace_block(
 ) -> list[Any]:
     """A trace of each transaction of a block.
 
-    ``view`` is the state under the block, with the block's own header and rules. With a ``spool``
-    long struct logs go there as they come, and stand in the trace as ``SpooledText``. Raises
-    TracingError for an unknown tracer, a reached limit, and a transaction that is invalid in the
-    block.
+    ``view`` is the state under the block, with the block's own header and rules; a ``block_hash``
+    of 32 zero bytes says that the block has none yet. With a ``spool`` long struct logs go there as
+    they come, and stand in the trace as ``SpooledText``. Raises TracingError for an unknown tracer,
+    a reached limit, and a transaction that is invalid in the block.
     """
 
     def run(request: TraceRequest, spool: Spool | None) -> list[Any]:
@@ -56,7 +58,10 @@ def trace_block(
         runner.open(view)
         runner.begin()
         budget = Budget(request, spool)
-        return [_traced(runner, transaction, request, budget) for transaction in transactions]
+        return [
+            _traced(runner, transaction, request, budget, place=_place(view, transaction, index))
+            for index, transaction in enumerate(transactions)
+        ]
 
     return _on_known_state(view, run, request, spool)
 
@@ -75,7 +80,8 @@ def trace_transaction(
         runner, budget = TracedRunner(), Budget(request, spool)
         tracer_for(request, 0)  # raises for an unknown name before anything runs
         _replay(runner, view, transactions[:index], budget)
-        return _traced(runner, transactions[index], request, budget)
+        place = _place(view, transactions[index], index)
+        return _traced(runner, transactions[index], request, budget, place=place)
 
     return _on_known_state(view, run, request, spool)
 
@@ -154,7 +160,8 @@ class Budget:
     def __init__(self, request: TraceRequest, spool: Spool | None) -> None:
         self.spool = spool
         self.ends = time.monotonic() + BLOCK_TIME_LIMIT
-        self.limit = CALLS_BYTES_LIMIT if request.tracer == CALL_TRACER else TRACE_BYTES_LIMIT
+        steps = not request.tracer and request.make is None
+        self.limit = TRACE_BYTES_LIMIT if steps else CALLS_BYTES_LIMIT
         self.size = self.limit
 
     def seconds(self) -> float:
@@ -163,6 +170,11 @@ class Budget:
         if left <= 0:
             raise TracingError("execution timeout")
         return left
+
+
+def _place(view: StateView, transaction: Transaction, index: int) -> Place:
+    block_hash = view.block_hash if any(view.block_hash) else None
+    return Place(block_hash, view.header.number, transaction.hash, index)
 
 
 def _replay(
@@ -182,6 +194,7 @@ def _traced(
     budget: Budget,
     *,
     as_call: bool = False,
+    place: Place | None = None,
 ) -> Any:
     tracer = tracer_for(request, budget.size, budget.spool)
     before = runner.snapshot() if tracer.needs_states else None
@@ -203,5 +216,7 @@ def _traced(
         coinbase=runner.coinbase,
         before=before,
         after=runner.snapshot() if tracer.needs_states else None,
+        precompiles=precompiles_of(runner.schedule),
+        place=place,
     )
     return tracer.result(finished)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from fastevm.simulate.values import SimulatedLog
+from fastevm.tracing.frames import CallFrame
 from fastevm.tracing.spool import Spool, SpooledText
 from fastevm.tracing.text_observer import TextObserver
 
@@ -15,3 +16,4 @@ class CallTree(TextObserver):
     def text(
         self, *, gas_limit: int, gas_used: int, logs: Sequence[SimulatedLog]
     ) -> bytes | SpooledText: ...
+    def frames(self) -> list[CallFrame]: ...

@@ -25,6 +25,7 @@ from fastevm.interpreter.tracer cimport (
 )
 from fastevm.primitives.buffer cimport buffer_append, buffer_free
 from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.word cimport word_to_int
 from fastevm.spec.constants cimport CALL_DEPTH_LIMIT
 from fastevm.tracing.step_loggers cimport frame_end_message
 from fastevm.tracing.text_observer cimport SPILL_AT, TextObserver
@@ -45,6 +46,7 @@ import msgspec
 from fastevm.interpreter.tracer import MESSAGE_KINDS
 from fastevm.simulate.engine.revert import revert_reason
 from fastevm.simulate.values import SimulatedLog
+from fastevm.tracing.frames import CallFrame
 from fastevm.tracing.spool import Spool, SpooledText
 from fastevm.tracing.values import TRACE_BYTES_LIMIT
 from fastevm.wire.text.hex import hex_bytes, quantity
@@ -92,6 +94,24 @@ def log_text(log: SimulatedLog, index: int, position: int) -> bytes:
         "index": quantity(index),
         "position": quantity(position),
     })
+
+
+cdef object frame_of(const CallNode* node):
+    cdef const EnterRecord* entered = node.entered
+    cdef const LeaveRecord* left = node.left
+    return CallFrame(
+        kind=MESSAGE_KINDS[entered.message_kind],
+        depth=entered.head.depth - 1,
+        caller=node.caller.b[:sizeof(Address)],
+        target=entered.recipient.b[:sizeof(Address)],
+        value=word_to_int(&entered.value),
+        gas=entered.gas,
+        gas_used=left.gas_used,
+        input=(<const char*>input_of(entered))[:entered.data_size],
+        output=(<const char*>output_of(left))[:left.data_size],
+        error=frame_end_message(left).decode() if has_failed(left) else None,
+        reverted=left.status == REVERTED,
+    )
 
 
 cdef class CallTree(TextObserver):
@@ -146,6 +166,22 @@ cdef class CallTree(TextObserver):
             return self.writer.out.bytes[:size]
         self.spill_now()
         return SpooledText(self.spool, self.start, self.spilled)
+
+    def frames(self) -> list[CallFrame]:
+        """The frames in the order in which they were entered, with the gas of each alone. Once
+        only."""
+        cdef bint done
+        cdef size_t i
+        with nogil:
+            done = self.link()
+        if not done:
+            raise MemoryError("no memory for a trace")
+        nodes = <const CallNode*>self.nodes.bytes
+        found = [frame_of(&nodes[i]) for i in range(self.nodes.size // sizeof(CallNode))]
+        buffer_free(&self.trace.c.records)
+        buffer_free(&self.nodes)
+        buffer_free(&self.owners)
+        return found
 
     # ----------------------------------------------------------------------------------------------
     # frames and logs

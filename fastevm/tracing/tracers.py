@@ -1,47 +1,24 @@
 """The tracers by name: the observer of each, and its result."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
-from fastevm.execution.transaction import Transaction
-from fastevm.simulate.values import CallOutcome
-from fastevm.state.layer import Layer
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.call_tree import CallTree
+from fastevm.tracing.frame_tracers import FlatCallTracer, FourByteTracer
 from fastevm.tracing.observer import Observer
 from fastevm.tracing.prestate import PrestateOptions, accessed_slots, prestate_json
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.step_loggers import StructLogger
+from fastevm.tracing.tracer import Finished, Tracer, flag
 from fastevm.tracing.values import StepOptions, TraceRequest, TracingError
 from fastevm.wire.text.hex import hex_bytes
 
 CALL_TRACER: Final = "callTracer"
 SHOWN_NAME: Final = 64  # characters of a caller's text that an error repeats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """A transaction after its traced run; the two states only if the tracer needs them."""
-
-    transaction: Transaction
-    outcome: CallOutcome
-    coinbase: bytes
-    before: Layer | None
-    after: Layer | None
-
-
-class Tracer(Protocol):
-    """Traces one transaction; ``result`` is a JSON value, raw JSON, or ``SpooledText`` of it."""
-
-    @property
-    def observer(self) -> Observer: ...
-    @property
-    def needs_states(self) -> bool: ...
-    def result(self, finished: Finished) -> Any: ...
 
 
 class StructLogTracer:
@@ -70,8 +47,8 @@ class CallTracer:
     needs_states = False
 
     def __init__(self, config: Mapping[str, Any], budget: int, spool: Spool | None) -> None:
-        self.with_log = _flag(config, "withLog", "callTracerConfig")
-        only_top = _flag(config, "onlyTopCall", "callTracerConfig")
+        self.with_log = flag(config, "withLog", "callTracerConfig")
+        only_top = flag(config, "onlyTopCall", "callTracerConfig")
         self.observer: CallTree = CallTree(budget=budget, only_top=only_top, spool=spool)
 
     def result(self, finished: Finished) -> Any:
@@ -91,10 +68,10 @@ class PrestateTracer:
     def __init__(self, config: Mapping[str, Any], budget: int, _: Spool | None) -> None:
         struct = "prestateTracerConfig"
         self.options = PrestateOptions(
-            diff=_flag(config, "diffMode", struct),
-            code=not _flag(config, "disableCode", struct),
-            storage=not _flag(config, "disableStorage", struct),
-            include_empty=_flag(config, "includeEmpty", struct),
+            diff=flag(config, "diffMode", struct),
+            code=not flag(config, "disableCode", struct),
+            storage=not flag(config, "disableStorage", struct),
+            include_empty=flag(config, "includeEmpty", struct),
         )
         if self.options.diff and self.options.include_empty:
             raise TracingError("cannot use diffMode with includeEmpty")
@@ -118,9 +95,24 @@ def _always_accessed(finished: Finished) -> Iterable[bytes]:
         yield target
 
 
+class NoopTracer:
+    """Nothing."""
+
+    needs_states = False
+
+    def __init__(self, config: Mapping[str, Any], budget: int, _: Spool | None) -> None:
+        self.observer: Observer = Observer()
+
+    def result(self, finished: Finished) -> Any:
+        return {}
+
+
 _TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int, Spool | None], Tracer]]] = {
     CALL_TRACER: CallTracer,
+    "flatCallTracer": FlatCallTracer,
     "prestateTracer": PrestateTracer,
+    "4byteTracer": FourByteTracer,
+    "noopTracer": NoopTracer,
 }
 
 
@@ -129,6 +121,9 @@ def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -
 
     TracingError for an unknown name, with the nearest known one, and for an option of a wrong type.
     """
+    if request.make is not None:
+        own: Tracer = request.make(budget)
+        return own
     if not request.tracer:
         return StructLogTracer(request.steps, budget, spool)
     make = _TRACERS.get(request.tracer)
@@ -140,17 +135,5 @@ def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -
 def unknown_tracer(name: str) -> str:
     """The message for a tracer that does not exist."""
     near = get_close_matches(name, _TRACERS, n=1, cutoff=0.4)
-    hint = f'did you mean "{near[0]}"?' if near else f"there are {' and '.join(_TRACERS)}"
+    hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(_TRACERS)}"
     return f'unknown tracer "{name[:SHOWN_NAME]}": {hint}'
-
-
-def _flag(config: Mapping[str, Any], name: str, struct: str) -> bool:
-    """An option that is true or false; missing and null are false, others are ignored."""
-    value = config.get(name)
-    if value is None or isinstance(value, bool):
-        return bool(value)
-    kinds: dict[type, str] = {str: "string", list: "array", dict: "object"}
-    kind = kinds.get(type(value), "number")
-    raise TracingError(
-        f"json: cannot unmarshal {kind} into Go struct field {struct}.{name} of type bool"
-    )

@@ -1,7 +1,7 @@
 """Requests for traces, and the limits of time and memory."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,9 +40,13 @@ class StepOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRequest:
-    """Which tracer (None: struct logs), its own configuration, and how long it may run."""
+    """Which tracer (None: struct logs), its own configuration, and how long it may run.
+
+    ``make``: the tracer itself, for callers that want values; of the bytes that it may keep.
+    """
 
     tracer: str | None = None
+    make: Callable[[int], Any] | None = None
     config: Mapping[str, Any] | None = None
     steps: StepOptions = StepOptions()
     timeout: float = DEFAULT_TIMEOUT
@@ -58,3 +62,8 @@ def seconds_of(text: str) -> float:
         raise TracingError(f'time: invalid duration "{text[:64]}"')
     total = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(found[2]))
     return 0.0 if found[1] == "-" else min(total, MAX_TIMEOUT)
+
+
+def is_program(tracer: str) -> bool:
+    """Whether the name of a tracer is a program in JavaScript in its place."""
+    return any(mark in tracer for mark in "{(;=")

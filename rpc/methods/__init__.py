@@ -22,6 +22,7 @@ from fastevm.rpc.methods import (
     subscriptions,
     testing,
     trace,
+    trace_parity,
     transactions,
 )
 
@@ -47,5 +48,6 @@ __all__ = [
     "subscriptions",
     "testing",
     "trace",
+    "trace_parity",
     "transactions",
 ]

@@ -21,6 +21,7 @@ from fastevm.tracing import (
     StepOptions,
     TraceRequest,
     TracingError,
+    is_program,
     seconds_of,
     trace_block,
     trace_call,
@@ -32,6 +33,7 @@ from fastevm.wire.text.hex import hex_bytes
 
 LARGEST_LIMIT = 2**63
 STEPS = "structLogs"
+NO_PROGRAMS = "TraceConfig.tracer: tracers in JavaScript are not supported; give the name of one"
 
 STEP_FLAGS: Mapping[str, tuple[str, bool]] = {
     "enableMemory": ("memory", True),
@@ -59,6 +61,8 @@ def decode_trace_config(value: Any) -> TraceRequest:
     if config is not None and not isinstance(config, dict):
         raise object_fault(config, "map", "TraceConfig.tracerConfig")
     tracer, timeout = value.get("tracer"), value.get("timeout")
+    if isinstance(tracer, str) and is_program(tracer):
+        raise DecodeError(NO_PROGRAMS)
     request = TraceRequest(
         tracer=None if tracer is None else decode_text(tracer),
         config=config,
@@ -113,8 +117,8 @@ def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Answer
         raise RpcError("server_error", "transaction not found")
     view, index = found
     spool = Spool(context.trace_room)
-    return _text_of(
-        trace_transaction(_base(view), view.block.transactions, index, request, spool=spool)
+    return text_of(
+        trace_transaction(base_of(view), view.block.transactions, index, request, spool=spool)
     )
 
 
@@ -122,14 +126,14 @@ def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Answer
 @long_running
 def trace_by_number(context: Context, block: Selector, request: TraceRequest) -> Answer:
     """Return the traces of all transactions of a block."""
-    return _traces(context, _view(context, block), request)
+    return _traces(context, view_of(context, block), request)
 
 
 @method("debug_traceBlockByHash", HASH, CONFIG, place=Place.WORKER)
 @long_running
 def trace_by_hash(context: Context, block_hash: bytes, request: TraceRequest) -> Answer:
     """Return the traces of all transactions of a block of any branch."""
-    return _traces(context, _view(context, Selector(hash=block_hash)), request)
+    return _traces(context, view_of(context, Selector(hash=block_hash)), request)
 
 
 @method("debug_traceCall", Param(decode_call), BLOCK, CALL_CONFIG, place=Place.WORKER)
@@ -140,7 +144,7 @@ def trace_one_call(
     """Return the trace of a call on the state after a block, or after some transactions of it."""
     if block.is_pending:
         raise RpcError("server_error", "tracing on top of pending is not supported")
-    view = _view(context, block) if config.index is not None else _state_view(context, block)
+    view = view_of(context, block) if config.index is not None else state_view_of(context, block)
     before, state = None, None
     if config.index is not None:
         transactions = view.block.transactions
@@ -148,7 +152,7 @@ def trace_one_call(
             name = hex_bytes(view.block.hash)
             text = f"transaction index {config.index} out of range for block {name}"
             raise RpcError("server_error", text)
-        before, state = transactions[: config.index], _base(view)
+        before, state = transactions[: config.index], base_of(view)
     trace = trace_call(
         state or view.state(),
         call,
@@ -159,33 +163,33 @@ def trace_one_call(
         gas_cap=context.limits.call_gas,
         spool=Spool(context.trace_room),
     )
-    return _text_of(trace)
+    return text_of(trace)
 
 
 def _traces(context: Context, view: View, request: TraceRequest) -> Answer:
     transactions, spool = view.block.transactions, Spool(context.trace_room)
-    traces = trace_block(_base(view), transactions, request, spool=spool)
+    traces = trace_block(base_of(view), transactions, request, spool=spool)
     parts: list[bytes | SpooledText] = []
     for transaction, trace in zip(transactions, traces, strict=True):
         start = b"," if parts else b"["
         parts.append(b'%b{"txHash":%b,"result":' % (start, encode(hex_bytes(transaction.hash))))
         parts += (*_parts_of(trace), b"}")
-    return _answer_of([*parts, b"]"] if parts else [b"[]"])
+    return answer_of_parts([*parts, b"]"] if parts else [b"[]"])
 
 
-def _text_of(trace: Any) -> Answer:
+def text_of(trace: Any) -> Answer:
     """The JSON text of a trace."""
-    return _answer_of(_parts_of(trace))
+    return answer_of_parts(_parts_of(trace))
 
 
-def _answer_of(parts: list[bytes | SpooledText]) -> Answer:
+def answer_of_parts(parts: list[bytes | SpooledText]) -> Answer:
     texts = [part for part in parts if isinstance(part, bytes)]
     return b"".join(texts) if len(texts) == len(parts) else LongAnswer(parts)
 
 
 def _parts_of(trace: Any) -> list[bytes | SpooledText]:
     """The JSON text of a trace; all of it, or struct logs, its last member, may lie in a spool."""
-    if isinstance(trace, SpooledText):
+    if isinstance(trace, SpooledText | bytes):
         return [trace]
     steps = trace.get(STEPS) if isinstance(trace, dict) else None
     if not isinstance(steps, SpooledText):
@@ -194,19 +198,20 @@ def _parts_of(trace: Any) -> list[bytes | SpooledText]:
     return [b'%b,"%b":' % (others[:-1], STEPS.encode()), steps, b"}"]
 
 
-def _base(view: View) -> StateView:
+def base_of(view: View) -> StateView:
     """Return the state under a block, with the block's own header and rules."""
     header = view.block.header
     if header.number == 0:
         raise RpcError("server_error", "genesis is not traceable")
-    return replace(view.state(), layer=view.node.chain.layer_of(header.parent_hash))
+    below = view.node.chain.layer_of(header.parent_hash)
+    return replace(view.state(), layer=below, block_hash=view.hash)
 
 
-def _view(context: Context, block: Selector) -> View:
+def view_of(context: Context, block: Selector) -> View:
     return _known(context.find(block), block)
 
 
-def _state_view(context: Context, block: Selector) -> View:
+def state_view_of(context: Context, block: Selector) -> View:
     return _known(context.found(block), block)
 
 

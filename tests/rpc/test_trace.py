@@ -14,6 +14,7 @@ CREATION = "0xc1d605c6612a5fe84dc95810030bfe5b1d327652b381bc695e28f50d13b2b09e"
 EMITTER = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"
 SENDER = "0x0c2c51a0990aee1d73c1228de158688341557508"
 UNKNOWN = "0x" + "00" * 31 + "01"
+TRACERS = ("callTracer", "flatCallTracer", "prestateTracer", "4byteTracer", "noopTracer")
 CALL = {"from": SENDER, "to": EMITTER, "input": "0x010203040506"}
 
 
@@ -122,11 +123,21 @@ def test_what_cannot_be_traced(live: ServerThread) -> None:
     ("config", "code", "words"),
     [
         ({"tracer": "callTrace"}, -32000, 'unknown tracer "callTrace": did you mean "callTracer"?'),
-        ({"tracer": "x"}, -32000, 'unknown tracer "x": there are callTracer and prestateTracer'),
+        (
+            {"tracer": "x"},
+            -32000,
+            'unknown tracer "x": there are ' + ", ".join(TRACERS),
+        ),
         (
             {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True, "includeEmpty": True}},
             -32000,
             "cannot use diffMode with includeEmpty",
+        ),
+        (
+            {"tracer": "{step: function(log) {}}"},
+            -32602,
+            "invalid argument 1: TraceConfig.tracer: tracers in JavaScript are not supported; give "
+            "the name of one",
         ),
         ({"timeout": "soon"}, -32602, 'invalid argument 1: time: invalid duration "soon"'),
         (

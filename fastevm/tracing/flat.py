@@ -1,0 +1,152 @@
+"""Frames of a transaction as a flat list: go-ethereum's flatCallTracer, and the form of Parity.
+
+Both show the same frames. Calls and static calls to precompiles are left out, as go-ethereum,
+Erigon and reth do, unless they are asked for.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from fastevm.tracing.frames import DESTRUCTION, CallFrame
+from fastevm.wire.text.hex import hex_bytes, quantity
+
+Json = dict[str, Any]
+
+HIDDEN_KINDS: Final = frozenset(("CALL", "STATICCALL"))
+
+# Parity's texts for those of halts, as go-ethereum pairs them (eth/tracers/native/call_flat.go).
+PARITY_ERRORS: Final = {
+    "contract creation code storage out of gas": "Out of gas",
+    "out of gas": "Out of gas",
+    "gas uint64 overflow": "Out of gas",
+    "max code size exceeded": "Out of gas",
+    "invalid jump destination": "Bad jump destination",
+    "execution reverted": "Reverted",
+    "return data out of bounds": "Out of bounds",
+    "invalid input to a precompiled contract": "Built-in failed",
+}
+PARITY_PREFIXES: Final = {
+    "out of gas:": "Out of gas",
+    "invalid opcode:": "Bad instruction",
+    "stack underflow": "Stack underflow",
+    "stack limit reached": "Out of stack",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a traced transaction is: None and zeros for a call."""
+
+    block_hash: bytes | None = None
+    block_number: int = 0
+    tx_hash: bytes | None = None
+    index: int = 0
+
+    def members(self) -> Json:
+        """The members that tell it."""
+        return {
+            "blockHash": None if self.block_hash is None else hex_bytes(self.block_hash),
+            "blockNumber": self.block_number,
+            "transactionHash": None if self.tx_hash is None else hex_bytes(self.tx_hash),
+            "transactionPosition": self.index,
+        }
+
+
+class FlatFrame(NamedTuple):
+    """A frame that is shown, the way to it from the top, and how many shown frames it entered."""
+
+    frame: CallFrame
+    address: tuple[int, ...]
+    subtraces: int
+
+
+def parity_error(error: str) -> str:
+    """Parity's text for that of a halt; the same text where Parity has none."""
+    found = PARITY_ERRORS.get(error)
+    if found is not None:
+        return found
+    prefixes = (text for start, text in PARITY_PREFIXES.items() if error.startswith(start))
+    return next(prefixes, error)
+
+
+def flattened(frames: Sequence[CallFrame], precompiles: Collection[bytes]) -> list[FlatFrame]:
+    """The frames that are shown; calls of ``precompiles`` below the top frame are not."""
+    addresses: list[tuple[int, ...]] = []
+    shown: list[CallFrame] = []
+    counts: list[int] = []
+    path: list[int] = []  # places in `shown` of the frames that are entered and not left
+    for frame in frames:
+        if frame.depth and frame.kind in HIDDEN_KINDS and frame.target in precompiles:
+            continue
+        del path[frame.depth :]
+        if path:
+            addresses.append((*addresses[path[-1]], counts[path[-1]]))
+            counts[path[-1]] += 1
+        else:
+            addresses.append(())
+        path.append(len(shown))
+        shown.append(frame)
+        counts.append(0)
+    return [FlatFrame(*entry) for entry in zip(shown, addresses, counts, strict=True)]
+
+
+def action_json(frame: CallFrame) -> tuple[str, Json]:
+    """The type of a frame and its ``action``."""
+    if frame.kind == DESTRUCTION:
+        return "suicide", {
+            "address": hex_bytes(frame.caller),
+            "balance": quantity(frame.value),
+            "refundAddress": hex_bytes(frame.target),
+        }
+    action = {
+        "from": hex_bytes(frame.caller),
+        "gas": quantity(frame.gas),
+        "value": quantity(frame.value),
+    }
+    data = hex_bytes(frame.input)
+    if frame.creates:
+        return "create", {**action, "init": data, "creationMethod": frame.kind.lower()}
+    target = hex_bytes(frame.target)
+    return "call", {**action, "to": target, "input": data, "callType": frame.kind.lower()}
+
+
+def result_json(frame: CallFrame) -> Json | None:
+    """The ``result`` of a frame; None where it has none: after a halt or a self-destruction."""
+    if frame.kind == DESTRUCTION or (frame.error is not None and not frame.reverted):
+        return None
+    used, output = quantity(frame.gas_used), hex_bytes(frame.output)
+    if frame.creates:
+        return {"gasUsed": used, "code": output, "address": hex_bytes(frame.target)}
+    return {"gasUsed": used, "output": output}
+
+
+def parity_json(entry: FlatFrame) -> Json:
+    """A frame in Parity's form, without its place: a member of ``trace`` of a replay."""
+    frame = entry.frame
+    kind, action = action_json(frame)
+    answer: Json = {
+        "action": action,
+        "result": result_json(frame),
+        "subtraces": entry.subtraces,
+        "traceAddress": entry.address,
+        "type": kind,
+    }
+    if frame.error is not None:
+        answer["error"] = parity_error(frame.error)
+    return answer
+
+
+def geth_json(entries: Sequence[FlatFrame], place: Place, *, parity_errors: bool) -> Iterator[Json]:
+    """The frames as flatCallTracer shows them."""
+    where = place.members()
+    for entry in entries:
+        answer = parity_json(entry) | where
+        error = entry.frame.error
+        if error is not None and not parity_errors:
+            answer["error"] = error
+        if answer["result"] is None:
+            del answer["result"]
+        elif error is not None and entry.frame.creates:
+            del answer["result"]["address"]
+        yield answer

@@ -1,0 +1,86 @@
+"""The tracers whose results are made of frames: flatCallTracer, 4byteTracer, and frames alone."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from fastevm.tracing.call_tree import CallTree
+from fastevm.tracing.flat import FlatFrame, Place, flattened, geth_json, parity_json
+from fastevm.tracing.frames import DESTRUCTION
+from fastevm.tracing.list_text import list_text
+from fastevm.tracing.spool import Spool
+from fastevm.tracing.tracer import Finished, flag
+
+SELECTOR_SIZE: Final = 4
+
+
+class FlatTrace(NamedTuple):
+    """The frames of a transaction that Parity shows, and where the transaction is."""
+
+    place: Place
+    entries: list[FlatFrame]
+
+    def texts(self) -> Iterator[bytes]:
+        """The JSON text of each frame, with its place."""
+        where = self.place.members()
+        return (msgspec.json.encode(parity_json(entry) | where) for entry in self.entries)
+
+
+class FrameTracer:
+    """The frames as values: a `FlatTrace`, which is no JSON value."""
+
+    needs_states = False
+
+    def __init__(self, budget: int) -> None:
+        self.observer: CallTree = CallTree(budget=budget)
+
+    def result(self, finished: Finished) -> FlatTrace:
+        entries = flattened(self.observer.frames(), finished.precompiles)
+        return FlatTrace(finished.place or Place(), entries)
+
+
+class FlatCallTracer:
+    """The frames as a flat list."""
+
+    needs_states = False
+
+    def __init__(self, config: Mapping[str, Any], budget: int, spool: Spool | None) -> None:
+        struct = "flatCallTracerConfig"
+        self.parity_errors = flag(config, "convertParityErrors", struct)
+        self.with_precompiles = flag(config, "includePrecompiles", struct)
+        self.spool = spool
+        self.observer: CallTree = CallTree(budget=budget)
+
+    def result(self, finished: Finished) -> Any:
+        frames = self.observer.frames()
+        # As in go-ethereum, the top frame has the gas of the whole transaction.
+        frames[0] = frames[0]._replace(
+            gas=finished.transaction.gas_limit, gas_used=finished.outcome.gas_used
+        )
+        hidden = () if self.with_precompiles else finished.precompiles
+        entries = flattened(frames, hidden)
+        place = finished.place or Place()
+        found = geth_json(entries, place, parity_errors=self.parity_errors)
+        text = list_text(map(msgspec.json.encode, found), self.spool)
+        return msgspec.Raw(text) if isinstance(text, bytes) else text
+
+
+class FourByteTracer:
+    """How often each function was called, by its selector and the size of its arguments."""
+
+    needs_states = False
+
+    def __init__(self, config: Mapping[str, Any], budget: int, _: Spool | None) -> None:
+        self.observer: CallTree = CallTree(budget=budget)
+
+    def result(self, finished: Finished) -> dict[str, int]:
+        return Counter(
+            f"0x{frame.input[:SELECTOR_SIZE].hex()}-{len(frame.input) - SELECTOR_SIZE}"
+            for frame in self.observer.frames()
+            if len(frame.input) >= SELECTOR_SIZE
+            and not frame.creates
+            and frame.kind != DESTRUCTION
+            and frame.target not in finished.precompiles
+        )

@@ -1,0 +1,53 @@
+"""JSON arrays of many texts, which go to a spool as they become long."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from fastevm.tracing.spool import Spool, SpooledText
+from fastevm.tracing.values import TRACE_BYTES_LIMIT, TracingError
+
+PIECE: Final = 1 << 16  # bytes of text that are written to a spool at once
+
+
+def list_text(items: Iterable[bytes], spool: Spool | None) -> bytes | SpooledText:
+    """A JSON array of texts; in the spool, if there is one and the array is long. TracingError."""
+    writer = ListWriter(spool)
+    for item in items:
+        writer.add(item)
+    return writer.text()
+
+
+class ListWriter:
+    """A JSON array that is written an item at a time; nothing else may use its spool meanwhile."""
+
+    def __init__(self, spool: Spool | None) -> None:
+        self.spool, self.start, self.size = spool, -1, 0
+        self._waiting: list[bytes] = []
+        self._waiting_size = 0
+        self._separator = b"["
+
+    def add(self, item: bytes) -> None:
+        """Add the JSON text of an item. TracingError without room, and for too long an array."""
+        if self.size + self._waiting_size + len(item) > TRACE_BYTES_LIMIT:
+            raise TracingError(f"tracing failed: trace exceeds {TRACE_BYTES_LIMIT} bytes")
+        self._waiting.append(self._separator + item)
+        self._waiting_size += len(item) + 1
+        self._separator = b","
+        if self.spool is not None and self._waiting_size >= PIECE:
+            self._spill(self.spool)
+
+    def text(self) -> bytes | SpooledText:
+        """The whole array. TracingError without room."""
+        self._waiting.append(b"[]" if self._separator == b"[" else b"]")
+        self._waiting_size += len(self._waiting[-1])
+        if self.spool is None or (self.start < 0 and self.spool.fits_in_memory(self._waiting_size)):
+            return b"".join(self._waiting)
+        self._spill(self.spool)
+        return SpooledText(self.spool, self.start, self.size)
+
+    def _spill(self, spool: Spool) -> None:
+        text = b"".join(self._waiting)
+        start = spool.append(text)
+        self.start = start if self.start < 0 else self.start
+        self.size += len(text)
+        self._waiting, self._waiting_size = [], 0

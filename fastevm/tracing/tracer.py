@@ -1,0 +1,60 @@
+"""What a tracer is, what it is told of a finished run, and how its options are read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Protocol
+
+from fastevm.execution.transaction import Transaction
+from fastevm.simulate.values import CallOutcome
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+from fastevm.tracing.flat import Place
+from fastevm.tracing.observer import Observer
+from fastevm.tracing.values import TracingError
+
+SCHEDULES: Final = 16  # whose precompiles are remembered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A transaction after its traced run; the two states only if the tracer needs them.
+
+    ``precompiles``: their addresses under the rules of the block. ``place``: None for a call.
+    """
+
+    transaction: Transaction
+    outcome: CallOutcome
+    coinbase: bytes
+    before: Layer | None
+    after: Layer | None
+    precompiles: frozenset[bytes] = frozenset()
+    place: Place | None = None
+
+
+@lru_cache(SCHEDULES)
+def precompiles_of(schedule: ForkSchedule) -> frozenset[bytes]:
+    """The addresses of the precompiles under some rules."""
+    return frozenset(number.to_bytes(20, "big") for number in schedule.precompiles.values())
+
+
+class Tracer(Protocol):
+    """Traces one transaction; ``result`` is a JSON value, raw JSON, or ``SpooledText`` of it."""
+
+    @property
+    def observer(self) -> Observer: ...
+    @property
+    def needs_states(self) -> bool: ...
+    def result(self, finished: Finished) -> Any: ...
+
+
+def flag(config: Mapping[str, Any], name: str, struct: str) -> bool:
+    """An option that is true or false; missing and null are false, others are ignored."""
+    value = config.get(name)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    kinds: dict[type, str] = {str: "string", list: "array", dict: "object"}
+    kind = kinds.get(type(value), "number")
+    raise TracingError(
+        f"json: cannot unmarshal {kind} into Go struct field {struct}.{name} of type bool"
+    )

@@ -1,0 +1,214 @@
+"""trace_*: traces in Parity's form, of mined and pre-confirmed transactions.
+
+The frames are those of ``flatCallTracer``. The top frame has the gas that its code got, as Parity,
+Erigon and anvil show it: without the intrinsic gas and without refunds.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, Final
+
+from fastevm.rpc.before_fork import HeldUpstream
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.long_answer import Answer
+from fastevm.rpc.dispatch.params import HASH, NUMBER_OR_TAG
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import long_running
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.methods.trace import base_of, text_of
+from fastevm.rpc.methods.transactions import locate_or_look
+from fastevm.rpc.selectors import EARLIEST_BLOCK, LATEST_BLOCK, Selector, decode_number_or_tag
+from fastevm.rpc.view import View
+from fastevm.tracing import (
+    FlatFrame,
+    FlatTrace,
+    FrameTracer,
+    Spool,
+    TraceRequest,
+    list_text,
+    trace_block,
+    trace_transaction,
+)
+from fastevm.wire.quantity import DecodeError, decode_address, decode_uint64, object_fault
+
+FRAMES: Final = TraceRequest(make=FrameTracer)
+FILTER_BLOCKS: Final = 10_000  # that one trace_filter may cover
+FILTER_ADDRESSES: Final = 1000  # of one list of a filter
+FORKED: Final = (
+    "blocks up to {number}, where this chain was forked, cannot be asked for together with later"
+    " ones"
+)
+MODES: Final = ("union", "intersection")
+
+
+@method("trace_transaction", HASH, place=Place.WORKER)
+@long_running
+def transaction_traces(context: Context, tx_hash: bytes) -> Answer:
+    """Return the frames of a transaction; an empty list for an unknown one."""
+    trace = flat_trace_of(context, tx_hash)
+    texts = () if trace is None else trace.texts()
+    return text_of(list_text(texts, Spool(context.trace_room)))
+
+
+@method("trace_block", NUMBER_OR_TAG, place=Place.WORKER)
+@long_running
+def block_traces(context: Context, block: Selector) -> Answer:
+    """Return the frames of all transactions of a block; an empty list for an unknown one."""
+    texts = chain.from_iterable(trace.texts() for trace in flat_traces_of(context.find(block)))
+    return text_of(list_text(texts, Spool(context.trace_room)))
+
+
+def decode_positions(value: Any) -> list[int]:
+    """Decode the positions of trace_get: quantities, or numbers as some clients write them."""
+    if not isinstance(value, list):
+        raise object_fault(value, "[]hexutil.Uint64")
+    return [
+        one if isinstance(one, int) and not isinstance(one, bool) else decode_uint64(one)
+        for one in value
+    ]
+
+
+@method("trace_get", HASH, Param(decode_positions), place=Place.WORKER)
+@long_running
+def trace_at(context: Context, tx_hash: bytes, positions: list[int]) -> Answer | None:
+    """Return one frame of a transaction, by its place in the flat list.
+
+    As in Parity, Erigon and reth there is nothing for any other number of positions than one.
+    """
+    trace = flat_trace_of(context, tx_hash)
+    if trace is None or len(positions) != 1:
+        return None
+    return next(islice(trace.texts(), positions[0], None), None)
+
+
+def flat_trace_of(context: Context, tx_hash: bytes) -> FlatTrace | None:
+    """Return the frames of a mined or pre-confirmed transaction; None for an unknown one."""
+    found = locate_or_look(context, tx_hash)
+    if found is None:
+        return None
+    view, index = found
+    trace: FlatTrace = trace_transaction(base_of(view), view.block.transactions, index, FRAMES)
+    return trace
+
+
+def flat_traces_of(view: View | None) -> list[FlatTrace]:
+    """Return the frames of the transactions of a block."""
+    if view is None or not view.block.transactions:
+        return []
+    return trace_block(base_of(view), view.block.transactions, FRAMES)
+
+
+# --------------------------------------------------------------------------------------------------
+# trace_filter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceFilter:
+    """Which frames are wanted: of which blocks, from or to whom; how many, after how many others.
+
+    ``union``: a frame from one of ``senders`` or to one of ``receivers`` will do, else both must
+    hold. An empty set admits all.
+    """
+
+    first: Selector = EARLIEST_BLOCK
+    last: Selector = LATEST_BLOCK
+    senders: frozenset[bytes] = frozenset()
+    receivers: frozenset[bytes] = frozenset()
+    union: bool = True
+    after: int = 0
+    count: int | None = None
+
+    def admits(self, entry: FlatFrame) -> bool:
+        """Whether a frame is wanted."""
+        frame = entry.frame
+        sent, received = frame.caller in self.senders, frame.target in self.receivers
+        if self.union and self.senders and self.receivers:
+            return sent or received
+        return (sent or not self.senders) and (received or not self.receivers)
+
+
+def decode_trace_filter(value: Any) -> TraceFilter:
+    """Decode the filter object of trace_filter; members that it does not have are ignored."""
+    if not isinstance(value, dict):
+        raise object_fault(value, "TraceFilter")
+    mode = value.get("mode") or MODES[0]
+    if mode not in MODES:
+        raise DecodeError(f"TraceFilter.mode: expected one of {', '.join(MODES)}")
+    return TraceFilter(
+        first=_block(value, "fromBlock", EARLIEST_BLOCK),
+        last=_block(value, "toBlock", LATEST_BLOCK),
+        senders=_addresses(value, "fromAddress"),
+        receivers=_addresses(value, "toAddress"),
+        union=mode == MODES[0],
+        after=_count(value, "after") or 0,
+        count=_count(value, "count"),
+    )
+
+
+def _block(value: Mapping[str, Any], name: str, default: Selector) -> Selector:
+    given = value.get(name)
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return Selector(number=given)
+    return default if given is None else decode_number_or_tag(given)
+
+
+def _count(value: Mapping[str, Any], name: str) -> int | None:
+    given = value.get(name)
+    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
+        return given
+    return decode_uint64(given, field=f"TraceFilter.{name}")
+
+
+def _addresses(value: Mapping[str, Any], name: str) -> frozenset[bytes]:
+    given = value.get(name) or []
+    given = [given] if isinstance(given, str) else given
+    if not isinstance(given, list):
+        raise object_fault(given, "[]common.Address", f"TraceFilter.{name}")
+    if len(given) > FILTER_ADDRESSES:
+        raise DecodeError(f"TraceFilter.{name}: more than {FILTER_ADDRESSES} addresses")
+    return frozenset(decode_address(one, field=f"TraceFilter.{name}") for one in given)
+
+
+@method("trace_filter", Param(decode_trace_filter), place=Place.WORKER)
+@long_running
+def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
+    """Return the frames of a range of blocks that a filter admits, oldest first.
+
+    The blocks are executed again, up to the one with the last frame that ``count`` asks for: a
+    range may have 10,000 blocks, and a request ends when its time is over. On a forked chain it
+    begins after the fork, unless it lies before it.
+    """
+    first, last = _number(context, wanted.first), _number(context, wanted.last)
+    history = context.node.history
+    if history is not None and first <= history.number:
+        if last <= history.number:
+            raise HeldUpstream
+        if wanted.first != EARLIEST_BLOCK:
+            raise RpcError("invalid_params", FORKED.format(number=history.number))
+        first = history.number + 1
+    if first > last:
+        text = "invalid block range, ensure that to block is greater than from block"
+        raise RpcError("invalid_params", text)
+    last = min(last, context.node.chain.head.number)
+    if last - first >= FILTER_BLOCKS:
+        reach = f"{hex(first)}-{hex(first + FILTER_BLOCKS - 1)}"
+        text = f"query exceeds max block range {FILTER_BLOCKS}, retry with the range {reach}"
+        raise RpcError("invalid_params", text)
+    texts = _admitted(context, wanted, range(first, last + 1))
+    end = None if wanted.count is None else wanted.after + wanted.count
+    return text_of(list_text(islice(texts, wanted.after, end), Spool(context.trace_room)))
+
+
+def _number(context: Context, selector: Selector) -> int:
+    if selector.number is not None:
+        return selector.number
+    chain_ = context.node.chain
+    return (chain_.genesis if selector == EARLIEST_BLOCK else chain_.head).number
+
+
+def _admitted(context: Context, wanted: TraceFilter, numbers: Iterable[int]) -> Iterator[bytes]:
+    for number in numbers:
+        for trace in flat_traces_of(context.find(Selector(number=number))):
+            entries = [entry for entry in trace.entries if wanted.admits(entry)]
+            yield from trace._replace(entries=entries).texts()

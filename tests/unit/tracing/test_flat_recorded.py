@@ -1,0 +1,33 @@
+"""flatCallTracer gives what go-ethereum recorded."""
+
+from typing import Any
+
+import pytest
+
+from .recorded import recorded, traced
+
+PLACE = ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
+# go-ethereum reads its recordings into values: what is zero or empty there may be missing.
+NOTHING = ("0x", "0x0", "0x" + "00" * 20)
+# What a halt of go-ethereum says besides its kind.
+KINDS = {
+    "out of gas: not enough gas for reentrancy sentry": "out of gas",
+    "invalid input length": "invalid input to a precompiled contract",
+}
+
+
+@pytest.mark.parametrize("name", sorted(recorded("call_tracer_flat")))
+def test_flat_frames(name: str) -> None:
+    test = recorded("call_tracer_flat")[name]
+    found = traced(test, "flatCallTracer")
+    assert [values_of(frame) for frame in found] == [values_of(frame) for frame in test["result"]]
+
+
+def values_of(frame: dict[str, Any]) -> dict[str, Any]:
+    values = {name: value for name, value in frame.items() if name not in PLACE}
+    for part in ("action", "result"):
+        members = values.get(part) or {}
+        values[part] = {key: value for key, value in members.items() if value not in NOTHING}
+    if "error" in values:
+        values["error"] = KINDS.get(values["error"], values["error"])
+    return values
