@@ -56,10 +56,17 @@ cdef TxError check_envelope(
     return TX_VALID
 
 
+# A transaction that a development chain runs for a sender who did not sign it (see
+# `unsigned_sender`); those of calls and simulations have no r either.
+cdef inline bint is_impersonated(const Tx* tx) noexcept nogil:
+    return word_is_zero(&tx.s) and not word_is_zero(&tx.r)
+
+
 cdef TxError check_sender(
     const Schedule* schedule, const Tx* tx, const TxOptions* options, const Account* sender,
     TxResult* result
 ) noexcept nogil:
+    cdef bint is_delegated
     if not options.skip_nonce:
         if tx.nonce > sender.nonce:
             return disagree(TX_NONCE_TOO_HIGH, tx.nonce, sender.nonce, result)
@@ -71,7 +78,8 @@ cdef TxError check_sender(
             and tx.gas_limit > <uint64_t>schedule.tx_gas_cap):
         return disagree(TX_GAS_LIMIT_TOO_HIGH, tx.gas_limit, schedule.tx_gas_cap, result)
     if sender.code != NULL and not options.skip_sender_code_check:
-        if not (schedule.has_delegations and sender.code.is_delegation):
+        is_delegated = schedule.has_delegations and sender.code.is_delegation
+        if not is_delegated and not is_impersonated(tx):
             return disagree(TX_SENDER_NOT_EOA, sender.code.size, 0, result)
     return TX_VALID
 

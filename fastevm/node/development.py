@@ -9,6 +9,7 @@ from typing import Any
 
 from fastevm.builder.block_producer import BlockProducer
 from fastevm.chain.chain import Chain
+from fastevm.node.impersonated_accounts import Impersonation
 from fastevm.state.layer import Layer
 from fastevm.txpool.pool import TransactionPool
 from fastevm.types import Block
@@ -71,6 +72,7 @@ class Development:
         dropped: Callable[[], None] = lambda: None,
     ) -> None:
         self.chain, self.pool, self.producer, self.dropped = chain, pool, producer, dropped
+        self.impersonation = Impersonation()
         self._snapshots: dict[int, Snapshot] = {}
         self._numbers = itertools.count(1)
 

@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
+from typing import Any
 
 from fastevm.builder.attributes import EthereumAttributes
 from fastevm.builder.block_producer import BlockProducer
@@ -30,8 +31,10 @@ from fastevm.errors import (
 )
 from fastevm.execution.block_decoding import decode_block
 from fastevm.execution.block_result import BlockResult
+from fastevm.execution.sidecar import BlobSidecar
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import DEPOSIT_TX
+from fastevm.execution.unsigned_sender import impersonated, with_named_sender
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development
 from fastevm.node.forked.chain_reset import ChainReset
@@ -291,7 +294,21 @@ class Node:
         """
         if self.sync is not None:
             return self.begin_to_forward(raw).result()
-        transaction = self._admit(raw)
+        return self._submitted(raw, self._admit(raw))
+
+    def submit_impersonated(self, sender: bytes, fields: Mapping[str, Any]) -> bytes:
+        """As ``submit``, for a transaction that ``sender`` (20 bytes) did not sign.
+
+        ``fields`` as of `Transaction.build`. FastevmError by a node that builds no blocks.
+        """
+        if self.development is None:
+            raise FastevmError("this node makes no blocks")
+        transaction = impersonated(sender, fields, chain_id=self.config.chain_id)
+        self._add(transaction, None)
+        return self._submitted(transaction.raw, transaction)
+
+    def _submitted(self, raw: bytes, transaction: Transaction) -> bytes:
+        """Record, announce and perhaps mine a transaction that the pool took; its hash."""
         if self.directory is not None:
             self._journal(self.directory, raw, transaction)
         self._tell(transaction)
@@ -521,7 +538,8 @@ class Node:
                 self.l1.add(deposit)
             return
         with contextlib.suppress(InvalidTransaction, TransactionDecodeError):
-            self._admit(raw)
+            transaction, sidecar = self._predecoded.take(raw)
+            self._add(with_named_sender(transaction), sidecar)
 
     def _is_waiting(self, tx_hash: bytes) -> bool:
         if self.l1 is not None and self.l1.is_waiting(tx_hash):
@@ -561,8 +579,12 @@ class Node:
             listener(transaction)
 
     def _admit(self, raw: bytes) -> Transaction:
-        parent, schedule = self._next_rules()
         transaction, sidecar = self._predecoded.take(raw)
+        self._add(transaction, sidecar)
+        return transaction
+
+    def _add(self, transaction: Transaction, sidecar: BlobSidecar | None) -> None:
+        parent, schedule = self._next_rules()
         if self.pool.find(transaction.hash) is not None:
             raise InvalidTransaction("already_known", "already known")
         check_pooled(
@@ -579,7 +601,6 @@ class Node:
             # Known before the pool's lock is held; on an event loop that is StateNotKnown.
             self._newest()[0].account(transaction.sender)
         self.pool.add(transaction, sidecar)
-        return transaction
 
     def _next_rules(self) -> tuple[Header, ForkSchedule]:
         """The head, and the rules of its child."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from fastevm.execution.block_decoding import decode_block, header_rlp, parent_hash_of
+from fastevm.execution.unsigned_sender import is_impersonated, with_named_sender
 from fastevm.primitives.keccak import keccak256
 from fastevm.storage.receipts import pack_receipts, unpack_receipts
 from fastevm.types import Block, Receipt
@@ -21,8 +23,11 @@ def pack_body(block: Block, receipts: Sequence[Receipt]) -> bytes:
 
 
 def block_of(packed: bytes) -> Block:
-    """The block; InvalidBlock when it is none."""
-    return decode_block(packed[_SIZE.size : _receipts_at(packed)])
+    """The block, with the senders that impersonated transactions name; InvalidBlock for none."""
+    block = decode_block(packed[_SIZE.size : _receipts_at(packed)])
+    if not any(map(is_impersonated, block.transactions)):
+        return block
+    return replace(block, transactions=tuple(map(with_named_sender, block.transactions)))
 
 
 def hashes_of(packed: bytes) -> tuple[bytes, bytes]:

@@ -17,6 +17,7 @@ from fastevm.chain.chain import Chain
 from fastevm.errors import FastevmError
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
+from fastevm.execution.unsigned_sender import with_named_sender
 from fastevm.primitives import rlp
 from fastevm.storage.record_file import RecordFile
 from fastevm.types import Block, Header
@@ -100,7 +101,7 @@ def seal_preconfirmed(
         payload_id=preconfirmed.payload_id,
     )
     for raw in preconfirmed.transactions:
-        sliced.add(Transaction.decode(raw))
+        sliced.add(with_named_sender(Transaction.decode(raw)))
     block, result = sliced.seal()
     if block.header.receipts_root != preconfirmed.receipts_root:
         raise FastevmError("the receipts root differs from the published one")

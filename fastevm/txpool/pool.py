@@ -15,6 +15,7 @@ from fastevm.errors import InvalidTransaction
 from fastevm.execution.sidecar import BlobSidecar
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import DEPOSIT_TX
+from fastevm.execution.unsigned_sender import is_impersonated
 from fastevm.txpool.admission import check_funds
 from fastevm.txpool.eviction import EvictionHeap
 from fastevm.txpool.ordering import OrderedByPrice
@@ -307,7 +308,7 @@ class TransactionPool:
         self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
     ) -> None:
         """Raise where a delegated account would have more than one transaction (EIP-7702)."""
-        if new.sender in self._authorities or self._accounts.code(new.sender):
+        if new.sender in self._authorities or self._has_delegated(new):
             if not sender.executable_count and new.nonce != sender.nonce:
                 refuse("delegated_gap", "gapped-nonce tx from delegated accounts")
             if sender.executable_count and old is None:
@@ -319,6 +320,10 @@ class TransactionPool:
             known = self._queues.get(authority)
             if known is not None and (len(known.by_nonce) > 1 or known.has_blobs):
                 refuse("authority_reserved", "authority already reserved")
+
+    def _has_delegated(self, new: PooledTransaction) -> bool:
+        """Whether the sender has code, which is a delegation unless a contract is impersonated."""
+        return bool(self._accounts.code(new.sender)) and not is_impersonated(new.transaction)
 
     def _check_capacity(self, sender: SenderQueue, new: PooledTransaction) -> None:
         """Evict the lowest price where the pool is full; raise when ``new`` does not pay more."""

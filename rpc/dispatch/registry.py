@@ -114,10 +114,13 @@ class Method:
 METHODS: Final[dict[str, Method]] = {}
 
 # Methods of another namespace than their prefix says: what signs with keys of the node is geth's
-# ``personal``, and the status of a transaction is for all who may send one.
+# ``personal``, what needs no key is anvil's, and the status of a transaction is for all who may
+# send one.
 NAMESPACES: Final = {
     "eth_accounts": "personal",
+    "eth_requestAccounts": "personal",
     "eth_sendTransaction": "personal",
+    "eth_sendUnsignedTransaction": "anvil",
     "eth_sign": "personal",
     "eth_signTransaction": "personal",
     "base_transactionStatus": "eth",

@@ -1,7 +1,8 @@
 """The development accounts, whose keys everybody knows: what a wallet would sign, signed here.
 
 They make first steps short (``eth_sendTransaction`` without a wallet, as on other development
-nodes). The node holds no other keys; on a chain without such accounts every sender is unknown.
+nodes). The node holds no other keys; on a chain without such accounts every sender is unknown, but
+for those that are impersonated.
 """
 
 from threading import Lock
@@ -16,7 +17,7 @@ from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.calls import CALL, estimated
 from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
-from fastevm.rpc.methods.pool import send_raw_transaction
+from fastevm.rpc.methods.pool import refusals, send_raw_transaction
 from fastevm.rpc.selectors import PENDING_BLOCK
 from fastevm.simulate import BlockOverrides, CallRequest, lists_of
 from fastevm.wire.text.hex import hex_bytes
@@ -27,18 +28,26 @@ _counting = Lock()  # two requests at once must not get the same nonce
 
 @method("eth_accounts")
 def accounts(context: Context) -> list[str]:
-    """Return the development accounts; the node holds no other keys."""
-    return [hex_bytes(account.address) for account in context.node.accounts]
+    """Return the development accounts and the impersonated ones, whose key the node lacks."""
+    held = [account.address for account in context.node.accounts]
+    development = context.node.development
+    named = () if development is None else development.impersonation.accounts
+    return [hex_bytes(address) for address in dict.fromkeys((*held, *named))]
+
+
+method("eth_requestAccounts")(accounts)
 
 
 @method("eth_sendTransaction", CALL, place=Place.WORKER)
 @long_running
 def send_transaction(context: Context, request: CallRequest) -> str:
-    """Sign a transaction of a development account, submit it and return its hash.
+    """Submit a transaction of a development account, or of an impersonated one; return its hash.
 
     What is left out is filled in: the nonce after all that waits in the pool, the gas estimated on
     ``pending``, a fee cap of twice the base fee and a suggested tip.
     """
+    if is_impersonated(context, request.sender):
+        return submitted_for(context, request)
     with _counting:
         return send_raw_transaction(context, signed(context, request).raw)
 
@@ -48,6 +57,14 @@ def send_transaction(context: Context, request: CallRequest) -> str:
 def sign_transaction(context: Context, request: CallRequest) -> Json:
     """Sign a transaction of a development account, filled in as by eth_sendTransaction."""
     transaction = signed(context, request)
+    return {"raw": hex_bytes(transaction.raw), "tx": transaction_json(transaction)}
+
+
+@method("eth_fillTransaction", CALL, place=Place.WORKER)
+@long_running
+def fill_transaction(context: Context, request: CallRequest) -> Json:
+    """Return the transaction that eth_sendTransaction would sign; of any sender, not signed."""
+    transaction = built(filled(context, request), sender=request.sender)
     return {"raw": hex_bytes(transaction.raw), "tx": transaction_json(transaction)}
 
 
@@ -63,6 +80,12 @@ def personal_sign(context: Context, message: bytes, address: bytes) -> str:
     return sign(context, address, message)
 
 
+def is_impersonated(context: Context, address: bytes) -> bool:
+    """Whether transactions of the account need no signature."""
+    development = context.node.development
+    return development is not None and development.impersonation.covers(address)
+
+
 def key_of(context: Context, address: bytes) -> DevAccount:
     """Return the development account at ``address``; RpcError if there is none."""
     for account in context.node.accounts:
@@ -71,9 +94,23 @@ def key_of(context: Context, address: bytes) -> DevAccount:
     raise RpcError("unknown_account")
 
 
+def submitted_for(context: Context, request: CallRequest) -> str:
+    """Submit a transaction that nobody signed; the caller has to know that it may."""
+    with _counting, refusals():
+        fields = filled(context, request)
+        built(fields)  # or it says which one does not fit
+        return hex_bytes(context.node.submit_impersonated(request.sender, fields))
+
+
 def signed(context: Context, request: CallRequest) -> Any:
     """Return the transaction that a call object asks for, filled in and signed."""
     account = key_of(context, request.sender)
+    unsigned = built(filled(context, request))
+    return unsigned.sign(account.private_key, chain_id=context.node.config.chain_id)
+
+
+def filled(context: Context, request: CallRequest) -> dict[str, Any]:
+    """Return the fields of the transaction that a call object asks for, none left out."""
     chain_id = context.node.config.chain_id
     if request.chain_id not in (None, chain_id):
         raise RpcError("wrong_chain_id", have=request.chain_id, want=chain_id)
@@ -92,11 +129,15 @@ def signed(context: Context, request: CallRequest) -> Any:
         fields["chain_id"] = chain_id
     if fields["nonce"] is None:
         fields["nonce"] = context.node.pool.next_nonce(request.sender)
+    return fields
+
+
+def built(fields: dict[str, Any], **more: Any) -> fastevm.Transaction:
+    """Return the transaction of these fields."""
     try:
-        unsigned = fastevm.Transaction.build(**fields)
+        return fastevm.Transaction.build(**fields, **more)
     except (ValueError, TypeError) as error:
         raise RpcError("invalid_params", str(error)) from error
-    return unsigned.sign(account.private_key, chain_id=chain_id)
 
 
 def least_gas(context: Context, request: CallRequest) -> int:

@@ -18,6 +18,8 @@ U64: Final = 2**64
 LARGEST_NONCE: Final = U64 - 1
 U256: Final = 2**256
 
+CONTROLS: Final[set[str]] = set()  # methods that only a development chain has
+
 
 def decode_number(value: Any) -> int:
     """Decode a count, a time or a number of seconds: a JSON number, or a quantity."""
@@ -55,6 +57,7 @@ def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler
     def register(handler: Handler) -> Handler:
         for name in names:
             method(name, *params, place=Place.WORKER)(long_running(handler))
+        CONTROLS.update(names)
         return handler
 
     return register

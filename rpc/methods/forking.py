@@ -12,7 +12,7 @@ from fastevm.rpc.dispatch.params import decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.methods.development import attempt, decode_number
+from fastevm.rpc.methods.development import CONTROLS, attempt, decode_number
 from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
 from fastevm.wire.quantity import object_fault
 from fastevm.wire.text.hex import hex_bytes, quantity
@@ -132,3 +132,7 @@ def metadata(context: Context) -> Json:
 
 for _name in ("anvil_metadata", "hardhat_metadata"):
     method(_name)(metadata)
+CONTROLS.update(
+    ("anvil_metadata", "anvil_nodeInfo", "anvil_reset", "anvil_setRpcUrl"),
+    ("hardhat_metadata", "hardhat_reset"),
+)

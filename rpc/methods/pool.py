@@ -53,7 +53,7 @@ def send_raw_transaction(context: Context, raw: bytes) -> str:
         require_worker_above_limit(len(raw) // BYTES_OF_AN_OBJECT)
     else:
         require_worker()
-    with _refusals():
+    with refusals():
         return hex_bytes(context.node.submit(raw))
 
 
@@ -62,7 +62,7 @@ async def forward_raw_transaction(context: Context, raw: bytes) -> str:
 
     Who leaves meanwhile does not take it back.
     """
-    with _refusals():
+    with refusals():
         sending = await context.workers.run(context.node.begin_to_forward, raw)
         tx_hash: bytes = await asyncio.shield(asyncio.wrap_future(sending))
         return hex_bytes(tx_hash)
@@ -91,7 +91,7 @@ MINING: Final = {
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def refusals() -> Iterator[None]:
     """Turn what the node says of a transaction into errors of the wire."""
     try:
         yield

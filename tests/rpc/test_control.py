@@ -118,8 +118,9 @@ def test_bad_input_is_refused_and_changes_nothing(
 
 
 def test_where_others_make_the_blocks_nobody_has_control(elsewhere: Client) -> None:
-    error = elsewhere.ask("evm_mine")["error"]
-    assert error == {"code": -32000, "message": "this node does not build its own blocks"}
+    for name in ("evm_mine", "anvil_impersonateAccount", "eth_sendUnsignedTransaction"):
+        missing = f"the method {name} does not exist/is not available"
+        assert elsewhere.ask(name)["error"] == {"code": -32601, "message": missing}
 
 
 def test_control_that_waits_for_the_builder_leaves_a_worker_free() -> None:

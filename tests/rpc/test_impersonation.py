@@ -1,0 +1,92 @@
+"""Impersonation over HTTP, under the names of anvil, Hardhat and Ganache."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fastevm.bench.node.launch import ServerThread
+from fastevm.node import Mining, dev_node
+
+from .test_dev_node import RECEIVER, Client
+
+WHALE = "0x" + "1a" * 20
+ETHER = hex(10**18)
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    live = ServerThread(dev_node(mining=Mining.INSTANT))
+    live.start()
+    yield Client(live.url("geth"))
+    live.stop()
+
+
+@pytest.mark.parametrize("family", ["anvil", "hardhat"])
+def test_an_account_is_impersonated_and_left(client: Client, family: str) -> None:
+    payment = {"from": WHALE, "to": RECEIVER, "value": "0x5"}
+    client.result("anvil_setBalance", WHALE, ETHER)
+    client.result("anvil_setCode", WHALE, "0x00")
+    assert client.ask("eth_sendTransaction", payment)["error"]["message"] == "unknown account"
+    assert client.result(f"{family}_impersonateAccount", WHALE) is None
+    assert client.result("eth_accounts")[10:] == [WHALE]
+    assert client.result("eth_requestAccounts")[10:] == [WHALE]
+    tx_hash = client.result("eth_sendTransaction", payment)
+    shown = client.result("eth_getTransactionByHash", tx_hash)
+    assert (shown["from"], shown["hash"], shown["r"], shown["s"]) == (WHALE, tx_hash, WHALE, "0x0")
+    receipt = client.result("eth_getTransactionReceipt", tx_hash)
+    assert (receipt["from"], receipt["status"]) == (WHALE, "0x1")
+    assert client.result("eth_getBalance", RECEIVER, "latest") == "0x5"
+    assert client.result("debug_traceTransaction", tx_hash)["failed"] is False
+    assert client.result(f"{family}_stopImpersonatingAccount", WHALE) is None
+    assert client.ask("eth_sendTransaction", payment)["error"]["message"] == "unknown account"
+    assert len(client.result("eth_accounts")) == 10
+
+
+def test_everybody_is_impersonated(client: Client) -> None:
+    client.result("anvil_setBalance", WHALE, ETHER)
+    assert client.result("anvil_autoImpersonateAccount", True) is None
+    payment = {"from": WHALE, "to": RECEIVER, "value": "0x5", "gasPrice": hex(10**10)}
+    sent = [client.result("eth_sendTransaction", payment) for _ in range(3)]
+    shown = client.result("eth_getTransactionByHash", sent[2])
+    assert (shown["nonce"], shown["type"], shown["from"]) == ("0x2", "0x0", WHALE)
+    assert client.result("hardhat_autoImpersonateAccount", False) is None
+    assert client.ask("eth_sendTransaction", payment)["error"]["message"] == "unknown account"
+
+
+def test_an_unsigned_transaction_needs_no_impersonation(client: Client) -> None:
+    payment = {"from": WHALE, "to": RECEIVER, "value": "0x5"}
+    refused = client.ask("eth_sendUnsignedTransaction", {**payment, "gas": "0x5208"})["error"]
+    assert (refused["code"], "insufficient funds" in refused["message"]) == (-32000, True)
+    client.result("anvil_setBalance", WHALE, ETHER)
+    tx_hash = client.result("eth_sendUnsignedTransaction", payment)
+    assert client.result("eth_getTransactionReceipt", tx_hash)["from"] == WHALE
+
+
+def test_accounts_are_added_as_in_ganache(client: Client) -> None:
+    assert client.result("evm_addAccount", WHALE, "") is True
+    assert client.result("evm_addAccount", WHALE, "") is False
+    assert client.result("eth_accounts")[10:] == [WHALE]
+    assert client.result("evm_removeAccount", WHALE, "") is True
+    assert client.result("evm_removeAccount", WHALE, "") is False
+
+
+def test_a_transaction_is_filled_and_not_sent(client: Client) -> None:
+    filled = client.result("eth_fillTransaction", {"from": WHALE, "to": RECEIVER})
+    assert (filled["tx"]["gas"], filled["tx"]["nonce"]) == ("0x5208", "0x0")
+    assert filled["tx"]["from"] == WHALE
+    assert filled["raw"].startswith("0x02")
+    assert client.result("eth_blockNumber") == "0x0"
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("anvil_impersonateAccount", ["0x12"]),
+        ("anvil_impersonateAccount", []),
+        ("anvil_autoImpersonateAccount", ["yes"]),
+        ("eth_sendUnsignedTransaction", [{"from": WHALE, "nonce": hex(2**64)}]),
+    ],
+)
+def test_bad_input_is_refused(client: Client, method: str, params: list) -> None:
+    assert client.ask(method, *params)["error"]["code"] == -32602
+    assert len(client.result("eth_accounts")) == 10
