@@ -10,6 +10,10 @@ VALUES_LIMIT: Final = 524_288  # JSON values of one body
 STORAGE_KEYS_LIMIT: Final = 1024  # of one eth_getProof or eth_getStorageValues
 FEE_HISTORY_LIMIT: Final = 1024  # blocks of one eth_feeHistory; more are cut silently, as geth does
 PERCENTILES_LIMIT: Final = 100  # reward percentiles of one eth_feeHistory
+TRACE_FILTER_BLOCKS: Final = 10_000  # that one trace_filter may execute again
+TRACE_FILTER_ADDRESSES: Final = 1000  # of one list of a trace_filter
+SEARCH_BLOCKS: Final = 10_000  # that one search for a transaction may look through
+SEARCH_RESULTS: Final = 1000  # transactions of one page of a search
 LOG_TOPICS_LIMIT: Final = 4  # positions of a log filter
 LOG_CHOICES_LIMIT: Final = 1000  # addresses, or topics of one position, of a log filter
 

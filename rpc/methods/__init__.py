@@ -24,6 +24,7 @@ from fastevm.rpc.methods import (
     testing,
     trace,
     trace_parity,
+    transaction_search,
     transactions,
 )
 
@@ -51,5 +52,6 @@ __all__ = [
     "testing",
     "trace",
     "trace_parity",
+    "transaction_search",
     "transactions",
 ]

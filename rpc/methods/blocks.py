@@ -7,7 +7,7 @@ from fastevm.rpc.dispatch.workers import require_worker_above_limit
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
 from fastevm.types import Header
-from fastevm.wire.blocks import Json, uncle_json
+from fastevm.wire.blocks import Json, header_json, uncle_json
 from fastevm.wire.text.hex import quantity
 
 
@@ -36,6 +36,25 @@ def get_block_by_number(context: Context, block: Selector, full: bool) -> Json |
 def get_block_by_hash(context: Context, block_hash: bytes, full: bool) -> Json | None:
     """Return a block, canonical or not."""
     return _block_json(_by_hash(context, block_hash), full)
+
+
+@method("eth_getHeaderByNumber", NUMBER_OR_TAG)
+def get_header_by_number(context: Context, block: Selector) -> Json | None:
+    """Return a block without what its body alone tells: transactions, uncles, size."""
+    return _header_json(context.find(block))
+
+
+@method("eth_getHeaderByHash", HASH)
+def get_header_by_hash(context: Context, block_hash: bytes) -> Json | None:
+    """Return the same of a block of any branch."""
+    return _header_json(_by_hash(context, block_hash))
+
+
+def _header_json(view: View | None) -> Json | None:
+    return None if view is None else header_json(view.block.header, view.hash)
+
+
+method("erigon_getHeaderByNumber", NUMBER_OR_TAG)(get_header_by_number)
 
 
 @method("eth_getBlockReceipts", BLOCK, place=Place.SMALL)

@@ -1,5 +1,6 @@
 """What node and chain this is: versions, chain id, modules, availability."""
 
+import inspect
 from dataclasses import asdict
 from typing import Final
 
@@ -7,12 +8,13 @@ import fastevm
 from fastevm.rpc import limits as limits_module
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA
-from fastevm.rpc.dispatch.registry import METHODS, method, namespace_of
+from fastevm.rpc.dispatch.registry import METHODS, Method, method, namespace_of
 from fastevm.wire.state_reads import Read
 from fastevm.wire.text.hex import hex_bytes, quantity
 from fastevm.wire.transactions import Json
 
 MODULE_VERSION: Final = "1.0"
+OPENRPC_VERSION: Final = "1.3.2"
 
 
 @method("web3_clientVersion")
@@ -33,6 +35,15 @@ def network_version(context: Context) -> str:
     return str(context.node.config.chain_id)
 
 
+method("eth_networkId")(network_version)
+
+
+@method("eth_protocolVersion")
+def protocol_version(context: Context) -> int:
+    """Return 1, as anvil does: this node speaks no version of the protocol between peers."""
+    return 1
+
+
 @method("net_listening")
 def listening(context: Context) -> bool:
     """Return true: the node answers."""
@@ -51,6 +62,39 @@ def modules(context: Context) -> dict[str, str]:
     names = set(map(namespace_of, METHODS))
     served = names if context.namespaces is None else names & context.namespaces
     return dict.fromkeys(sorted(served), MODULE_VERSION)
+
+
+@method("rpc_discover")
+def discover(context: Context) -> Json:
+    """Return the methods that are served, as an OpenRPC document.
+
+    Parameters have the names of the handlers, in their order, and any value as their schema.
+    """
+    served = set(modules(context))
+    return {
+        "openrpc": OPENRPC_VERSION,
+        "info": {"title": "fastevm", "version": context.client_version},
+        "methods": [
+            _described(METHODS[name]) for name in sorted(METHODS) if namespace_of(name) in served
+        ],
+    }
+
+
+def _described(entry: Method) -> Json:
+    names = inspect.getfullargspec(entry.handler).args[1:]
+    given = dict(zip(names[-len(entry.params) :], entry.params, strict=False))
+    summary, _, description = (inspect.getdoc(entry.handler) or "").partition("\n\n")
+    return {
+        "name": entry.name,
+        "summary": summary,
+        **({"description": description} if description else {}),
+        "paramStructure": "by-position",
+        "params": [
+            {"name": name, "required": not param.optional, "schema": {}}
+            for name, param in given.items()
+        ],
+        "result": {"name": "result", "schema": {}},
+    }
 
 
 @method("rpc_limits")

@@ -1,9 +1,9 @@
 """Submission of transactions, and what waits in the pool."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Final
 
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
@@ -183,6 +183,36 @@ def pool_content(context: Context) -> Answer:
     return answer_of(chain(begin, _members(pending), middle, _members(queued), end))
 
 
+@method("txpool_inspect", place=Place.WORKER)
+@long_running
+def pool_overview(context: Context) -> Answer:
+    """Return all pooled transactions by sender and nonce, each as a line of text."""
+    pending, queued = context.node.pool.content()
+    begin, middle, end = (b'{"pending":{',), (b'},"queued":{',), (b"}}",)
+    texts = (_members(content, _line) for content in (pending, queued))
+    return answer_of(chain(begin, next(texts), middle, next(texts), end))
+
+
+def _line(transaction: Any) -> str:
+    """The line of a transaction, as go-ethereum writes it."""
+    target = "contract creation" if transaction.to is None else checksum_address(transaction.to)
+    price = transaction_json(transaction)["gasPrice"]
+    amount = f"{transaction.value} wei + {transaction.gas_limit} gas"
+    return f"{target}: {amount} \u00d7 {int(price, 16)} wei"
+
+
+@method("eth_pendingTransactions", place=Place.WORKER)
+@long_running
+def pending_transactions(context: Context) -> Answer:
+    """Return the pooled transactions that are executable now."""
+    executable = context.node.pool.executable()
+    items = [entry for by_nonce in executable.values() for _, entry in sorted(by_nonce.items())]
+    texts = (encode(transaction_json(entry)) for entry in items)
+    separators = chain((b"[",), repeat(b","))
+    parts = (sep + text for sep, text in zip(separators, texts, strict=False))
+    return answer_of(chain(parts, (b"]",) if items else (b"[]",)))
+
+
 @method("txpool_contentFrom", ADDRESS, place=Place.WORKER)
 def pool_content_from(context: Context, sender: bytes) -> Json:
     """Return the pooled transactions of one sender by nonce."""
@@ -190,7 +220,9 @@ def pool_content_from(context: Context, sender: bytes) -> Json:
     return {"pending": _by_nonce(pending), "queued": _by_nonce(queued)}
 
 
-def _members(content: PoolContent) -> Iterator[bytes]:
+def _members(
+    content: PoolContent, shown: Callable[[Any], Any] = transaction_json
+) -> Iterator[bytes]:
     """The members of an object of senders, as JSON text in short parts."""
     before = b""
     for sender, by_nonce in content.items():
@@ -198,7 +230,7 @@ def _members(content: PoolContent) -> Iterator[bytes]:
         before = b""
         for nonce, transaction in sorted(by_nonce.items()):
             yield b'%b"%d":' % (before, nonce)
-            yield encode(transaction_json(transaction))
+            yield encode(shown(transaction))
             before = b","
         yield b"}"
         before = b","

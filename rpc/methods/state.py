@@ -10,12 +10,14 @@ from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import STORAGE_KEYS_LIMIT
 from fastevm.rpc.selectors import Selector
+from fastevm.types import AccountProof
 from fastevm.wire.quantity import DecodeError, decode_address, decode_storage_slot, object_fault
 from fastevm.wire.state_reads import Read
 from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
 from fastevm.wire.transactions import Json
 
 FULL_KEY_SIZE: Final = 32
+EMPTY_CODE_HASH: Final = fastevm.keccak256(b"")
 NO_PROOFS: Final = (
     "no proofs above block {number}, where this chain was forked: its state is known in part only;"
     " ask for block {number} or one before it"
@@ -45,6 +47,30 @@ def get_transaction_count(context: Context, address: bytes, block: Selector) -> 
 def get_code(context: Context, address: bytes, block: Selector) -> str:
     """Return the code; of a delegated account the delegation itself (EIP-7702)."""
     return hex_bytes(context.view(block).layer.code(address))
+
+
+@method("eth_getAccountInfo", ADDRESS, BLOCK_OR_LATEST)
+def get_account_info(context: Context, address: bytes, block: Selector) -> Json:
+    """Return balance, nonce and code at once; zero values for an account that does not exist."""
+    layer = context.view(block).layer
+    return {
+        "balance": quantity(layer.balance(address)),
+        "nonce": quantity(layer.nonce(address)),
+        "code": hex_bytes(layer.code(address)),
+    }
+
+
+@method("eth_getAccount", ADDRESS, BLOCK_OR_LATEST, place=Place.WORKER)
+def get_account(context: Context, address: bytes, block: Selector) -> Json:
+    """Return the account as the state trie has it, with the hashes of its code and storage."""
+    proof = _proof(context, address, [], block)
+    account = proof.account
+    return {
+        "balance": quantity(account.balance if account else 0),
+        "nonce": quantity(account.nonce if account else 0),
+        "storageRoot": hex_bytes(proof.storage_root),
+        "codeHash": hex_bytes(account.code_hash if account else EMPTY_CODE_HASH),
+    }
 
 
 @method("eth_getStorageAt", ADDRESS, TEXT, INTERFACE_BLOCK, reads=Read.STORAGE)
@@ -105,18 +131,13 @@ def get_proof(context: Context, address: bytes, keys: list[str], block: Selector
             f"too many storage keys requested (max {STORAGE_KEYS_LIMIT}, got {len(keys)})",
         )
     slots = [_slot(key) for key in keys]
-    view, history = context.view(block), context.node.history
-    if history is not None:
-        if view.block is not context.node.chain.genesis:
-            raise RpcError("server_error", NO_PROOFS.format(number=history.number))
-        raise HeldUpstream(quantity(history.number))
-    proof = view.layer.proof(address, [slot for slot, _ in slots])
+    proof = _proof(context, address, [slot for slot, _ in slots], block)
     account = proof.account
     return {
         "address": hex_bytes(address),
         "accountProof": [hex_bytes(node) for node in proof.nodes],
         "balance": quantity(account.balance if account else 0),
-        "codeHash": hex_bytes(account.code_hash if account else fastevm.keccak256(b"")),
+        "codeHash": hex_bytes(account.code_hash if account else EMPTY_CODE_HASH),
         "nonce": quantity(account.nonce if account else 0),
         "storageHash": hex_bytes(proof.storage_root),
         "storageProof": [
@@ -128,6 +149,16 @@ def get_proof(context: Context, address: bytes, keys: list[str], block: Selector
             for (slot, size), entry in zip(slots, proof.slots, strict=True)
         ],
     }
+
+
+def _proof(context: Context, address: bytes, slots: list[int], block: Selector) -> AccountProof:
+    """The proof of an account; HeldUpstream at a fork, RpcError above it."""
+    view, history = context.view(block), context.node.history
+    if history is not None:
+        if view.block is not context.node.chain.genesis:
+            raise RpcError("server_error", NO_PROOFS.format(number=history.number))
+        raise HeldUpstream(quantity(history.number))
+    return view.layer.proof(address, slots)
 
 
 def _slot(position: str) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from fastevm.rpc.dispatch.params import HASH, NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.limits import TRACE_FILTER_ADDRESSES, TRACE_FILTER_BLOCKS
 from fastevm.rpc.methods.trace import base_of, text_of
 from fastevm.rpc.methods.transactions import locate_or_look
 from fastevm.rpc.selectors import EARLIEST_BLOCK, LATEST_BLOCK, Selector, decode_number_or_tag
@@ -33,8 +34,6 @@ from fastevm.tracing import (
 from fastevm.wire.quantity import DecodeError, decode_address, decode_uint64, object_fault
 
 FRAMES: Final = TraceRequest(make=FrameTracer)
-FILTER_BLOCKS: Final = 10_000  # that one trace_filter may cover
-FILTER_ADDRESSES: Final = 1000  # of one list of a filter
 FORKED: Final = (
     "blocks up to {number}, where this chain was forked, cannot be asked for together with later"
     " ones"
@@ -165,8 +164,8 @@ def _addresses(value: Mapping[str, Any], name: str) -> frozenset[bytes]:
     given = [given] if isinstance(given, str) else given
     if not isinstance(given, list):
         raise object_fault(given, "[]common.Address", f"TraceFilter.{name}")
-    if len(given) > FILTER_ADDRESSES:
-        raise DecodeError(f"TraceFilter.{name}: more than {FILTER_ADDRESSES} addresses")
+    if len(given) > TRACE_FILTER_ADDRESSES:
+        raise DecodeError(f"TraceFilter.{name}: more than {TRACE_FILTER_ADDRESSES} addresses")
     return frozenset(decode_address(one, field=f"TraceFilter.{name}") for one in given)
 
 
@@ -191,9 +190,9 @@ def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
         text = "invalid block range, ensure that to block is greater than from block"
         raise RpcError("invalid_params", text)
     last = min(last, context.node.chain.head.number)
-    if last - first >= FILTER_BLOCKS:
-        reach = f"{hex(first)}-{hex(first + FILTER_BLOCKS - 1)}"
-        text = f"query exceeds max block range {FILTER_BLOCKS}, retry with the range {reach}"
+    if last - first >= TRACE_FILTER_BLOCKS:
+        reach = f"{hex(first)}-{hex(first + TRACE_FILTER_BLOCKS - 1)}"
+        text = f"query exceeds max block range {TRACE_FILTER_BLOCKS}, retry with the range {reach}"
         raise RpcError("invalid_params", text)
     texts = _admitted(context, wanted, range(first, last + 1))
     end = None if wanted.count is None else wanted.after + wanted.count

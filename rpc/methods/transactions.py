@@ -100,6 +100,20 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
     return "0x" if pooled is None else hex_bytes(pooled.raw)
 
 
+@method("eth_getRawTransactionByBlockNumberAndIndex", NUMBER_OR_TAG, INDEX)
+def get_raw_transaction_by_number(context: Context, block: Selector, index: int) -> str | None:
+    """Return the canonical bytes of a transaction by its place; null if there is none."""
+    return _raw_at(context.find(block), index)
+
+
+@method("eth_getRawTransactionByBlockHashAndIndex", HASH, INDEX)
+def get_raw_transaction_by_block_hash(
+    context: Context, block_hash: bytes, index: int
+) -> str | None:
+    """Return the canonical bytes of a transaction by its place; null if there is none."""
+    return _raw_at(context.find(Selector(hash=block_hash)), index)
+
+
 @method("eth_getTransactionReceipt", HASH, place=Place.SMALL)
 def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
     """Return a receipt; of a pre-confirmed transaction where the listener gives such receipts.
@@ -122,6 +136,12 @@ def receipt_of(view: View, index: int) -> bytes:
     receipts = view.receipts
     require_worker_above_limit(len(receipts[index].logs) + len(receipts) // RECEIPTS_OF_AN_OBJECT)
     return view.receipt_text(index)
+
+
+def _raw_at(view: View | None, index: int) -> str | None:
+    if view is None or index >= len(view.block.transactions):
+        return None
+    return hex_bytes(view.block.transactions[index].raw)
 
 
 def _at(view: View | None, index: int) -> Json | None:

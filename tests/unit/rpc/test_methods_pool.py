@@ -6,6 +6,7 @@ from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.execution.transaction import Transaction
 from fastevm.rpc.dispatch.long_answer import PIECE, LongAnswer
 from fastevm.rpc.methods.pool import pool_content
+from fastevm.state.layer import Layer
 
 from .conftest import MakeCaller
 from .fakes import FakeNode, chain_of
@@ -109,6 +110,37 @@ async def test_the_content_of_one_sender(make_caller: MakeCaller, node: FakeNode
     assert list(content["queued"]) == ["12"]
     nobody = await caller.result("txpool_contentFrom", "0x" + "00" * 20)
     assert nobody == {"pending": {}, "queued": {}}
+
+
+async def test_an_overview_has_a_line_for_each(make_caller: MakeCaller, node: FakeNode) -> None:
+    shown = await make_caller(node).result("txpool_inspect")
+    content = await make_caller(node).result("txpool_content")
+    for part in ("pending", "queued"):
+        assert shown[part].keys() == content[part].keys()
+        for sender, by_nonce in content[part].items():
+            for nonce, one in by_nonce.items():
+                amount, gas, price = (int(one[key], 16) for key in ("value", "gas", "gasPrice"))
+                line = f"{amount} wei + {gas} gas \u00d7 {price} wei"
+                target, _, rest = shown[part][sender][nonce].partition(": ")
+                assert rest == line
+                assert target.lower() == (one["to"] or "contract creation")
+
+
+async def test_pending_transactions_are_those_that_can_be_executed(
+    make_caller: MakeCaller, node: FakeNode
+) -> None:
+    (found,) = await make_caller(node).result("eth_pendingTransactions")
+    assert found["nonce"] == "0x3"
+
+
+async def test_a_pooled_transaction_is_found_by_sender_and_nonce(
+    make_caller: MakeCaller, node: FakeNode
+) -> None:
+    caller = make_caller(node)
+    node.chain.layers[node.chain.head.hash] = Layer.empty()
+    found = await caller.result("eth_getTransactionBySenderAndNonce", "0x" + A.hex(), "0x3")
+    assert (found["hash"], found["blockHash"]) == ("0x" + LEGACY.hash.hex(), None)
+    assert await caller.result("eth_getTransactionBySenderAndNonce", "0x" + A.hex(), "0x4") is None
 
 
 async def test_a_pooled_transaction_is_found_by_hash(
