@@ -162,6 +162,7 @@ class Node(Protocol):
     ``slice_cadence_ms``: milliseconds from slice to slice; None when ``pending()`` does not renew
     itself. ``sync_state``: the numbers of the blocks where a node that catches up began, is, and
     will end. ``upstream_age``: seconds since a node that follows had the head of its upstream.
+    ``connections``: whether those of a node that follows hold, by name; empty for other nodes.
     ``forwards``: what is submitted goes to another node, by ``begin_to_forward``.
     ``mines_at_once``: ``submit`` builds a block, behind those that are under way.
     ``unverified``: the names of what a follower cannot check of its pending block, None without
@@ -190,6 +191,8 @@ class Node(Protocol):
     def sync_state(self) -> tuple[int, int, int] | None: ...
     @property
     def upstream_age(self) -> float | None: ...
+    @property
+    def connections(self) -> Mapping[str, bool]: ...
     @property
     def unverified(self) -> tuple[str, ...] | None: ...
     @property

@@ -46,6 +46,11 @@ class Freshness:
             return False
         return time.monotonic() - pending.published > self.limit
 
+    def age(self) -> float | None:
+        """Seconds since the newest slice, to the millisecond; None without a pending block."""
+        pending = self.node.pending()
+        return None if pending is None else round(time.monotonic() - pending.published, 3)
+
     def ready(self) -> bool:
         """Whether the node serves what it promises.
 

@@ -53,7 +53,7 @@ from fastevm.storage.preconfirmed import seal_preconfirmed
 from fastevm.sync.block_import import SyncState
 from fastevm.sync.feed_follower import FeedFollower
 from fastevm.sync.feed_hub import FeedHub
-from fastevm.sync.service import SyncService
+from fastevm.sync.service import PENDING_AGE, SyncService
 from fastevm.sync.upstream import UpstreamError
 from fastevm.txpool.admission import check_pooled
 from fastevm.txpool.kzg import TrustedSetup
@@ -198,6 +198,11 @@ class Node:
     def upstream_age(self) -> float | None:
         """Seconds since a follower last had the head of its upstream; None for other nodes."""
         return None if self.sync is None else self.sync.upstream_age
+
+    @property
+    def connections(self) -> dict[str, bool]:
+        """Whether the connections of a follower hold, by name; empty for other nodes."""
+        return {} if self.sync is None else self.sync.connections
 
     @property
     def unverified(self) -> tuple[str, ...] | None:
@@ -428,9 +433,17 @@ class Node:
         return values
 
     def follow(
-        self, upstream_url: str, feed_url: str | None = None, *, poll_ms: int = DEFAULT_POLL_MS
+        self,
+        upstream_url: str,
+        feed_url: str | None = None,
+        *,
+        poll_ms: int = DEFAULT_POLL_MS,
+        pending_age: float = PENDING_AGE,
     ) -> None:
         """Follow another node from ``start`` on: its blocks and, with ``feed_url``, its slices.
+
+        A feed that is lost leaves the pending block until its newest slice is ``pending_age``
+        seconds old; 0 for no limit.
 
         Submitted transactions are forwarded to it. ValueError for a node that makes blocks, and for
         addresses that are none.
@@ -451,6 +464,7 @@ class Node:
             poll_seconds=poll_ms / 1000,
             jump=None if self.partial is None else self._jump,
             lag_seconds=0.0 if self.partial is None else LAG_SECONDS,
+            pending_age=pending_age,
         )
         if feed_url is None and self.partial is not None and self.state_of is not None:
             self.local_pending = self._new_local_pending(self.state_of)

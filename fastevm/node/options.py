@@ -21,6 +21,7 @@ from fastevm.wire.feed_formats import FeedFormat
 log = logging.getLogger(__name__)
 
 START_OVER, STOP = "start-over", "stop"
+MILLISECONDS = 1_000
 
 
 def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
@@ -210,4 +211,6 @@ def follow_upstream(node: Node, arguments: argparse.Namespace) -> None:
     if arguments.follow and node.fork is not None:
         url = node.fork.options.first_url
     if url:
-        node.follow(url, arguments.preconf_url, poll_ms=arguments.poll_interval)
+        age = arguments.pending_max_age / MILLISECONDS
+        poll = arguments.poll_interval
+        node.follow(url, arguments.preconf_url, poll_ms=poll, pending_age=age)

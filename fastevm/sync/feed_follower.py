@@ -126,6 +126,11 @@ class FeedFollower:
             for block in self._blocks
         )
 
+    def interrupted(self) -> None:
+        """Drop the early messages, since the next one may not follow them; keep what is pending."""
+        with self.lock:
+            self._early.clear()
+
     def withdraw(self, reason: str) -> None:
         """Drop all pending blocks."""
         with self.lock:

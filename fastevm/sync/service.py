@@ -1,7 +1,8 @@
 """The sync service of a follower: canonical blocks over JSON-RPC, slices over the feed.
 
 The two connections are independent and are opened again when they break. The upstream decides what
-is canonical; a feed that cannot be followed leaves no pending block.
+is canonical; a feed that cannot be followed leaves no pending block. A feed that is lost leaves the
+pending block as it was until that is too old, or the head moves past it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError
 from fastevm.sync.block_import import BlockImport, ForeignChain
 from fastevm.sync.feed_follower import FeedFollower
+from fastevm.sync.link import Link
 from fastevm.sync.upstream import Upstream, UpstreamError
 from fastevm.types import Block
 from fastevm.wire.feed import MAX_MESSAGE_BYTES, FeedError
@@ -30,6 +32,7 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
 PING_SECONDS = 2.0  # between pings on an idle feed; a pong must come within half of it
 SILENCE_SECONDS = 5.0  # without a message the feed is connected again
+PENDING_AGE = 5.0  # seconds from which on a pending block without a feed is withdrawn
 FEED_FORM: Final = 'feed_form{{form="{}",frames="{}"}}'  # gauge of what the feed turned out to be
 FORWARDS_LIMIT: Final = 1_024  # transactions that wait for the upstream
 FORWARDS_AT_ONCE: Final = 64  # of them that are sent; an HTTP client has 100 connections
@@ -74,21 +77,21 @@ class SyncService:
         first_pause: float = FIRST_PAUSE,
         jump: Callable[[Block], None] | None = None,
         lag_seconds: float = 0.0,
+        pending_age: float = PENDING_AGE,
     ) -> None:
-        """``jump`` and ``lag_seconds`` as of :class:`BlockImport`."""
+        """``jump`` and ``lag_seconds`` as of :class:`BlockImport`; ``pending_age``: seconds after
+        its newest slice, for which the pending block stays when the feed is lost; 0: no limit."""
         self.chain, self.follower, self.metrics = chain, follower, metrics
         self.feed_url, self.poll_seconds = feed_url, poll_seconds
-        self.first_pause = first_pause
+        self.first_pause, self.pending_age = first_pause, pending_age
+        self._upstream_link = Link("upstream", metrics)
+        self._feed_link = Link("feed", metrics, loss=loss_of_the_feed(pending_age))
+        self._expiry: asyncio.Task[None] | None = None
         self.upstream = Upstream(upstream_url, on_head=self._head_announced)
         self.block_import = BlockImport(
-            chain,
-            self.upstream,
-            add_block=add_block,
-            lock=lock,
-            metrics=metrics,
-            jump=jump,
+            chain, self.upstream, add_block=add_block, lock=lock, metrics=metrics, jump=jump,
             lag_seconds=lag_seconds,
-        )
+        )  # fmt: skip
         self.on_foreign: Callable[[str], None] | None = None
         self._in_sync_at = time.monotonic()
         self._feed_form: str | None = None  # the gauge that is set
@@ -114,18 +117,27 @@ class SyncService:
         """Whether there is a feed, and as far as is known it sends more than headers."""
         return self.feed_url is not None and not self._heads_only
 
+    @property
+    def connections(self) -> dict[str, bool]:
+        """Whether the connections hold, by name: that to the upstream, and to the feed if any."""
+        links = [self._upstream_link, *([] if self.feed_url is None else [self._feed_link])]
+        return {link.name: link.holds for link in links}
+
     async def start(self) -> None:
         """Start the tasks; returns at once."""
         self._loop = asyncio.get_running_loop()
-        self._tasks.append(asyncio.create_task(self._forever(self._follow_blocks, "upstream")))
+        follow_blocks = self._forever(self._follow_blocks, self._upstream_link)
+        self._tasks.append(asyncio.create_task(follow_blocks))
         if self.feed_url is not None:
-            self._tasks.append(asyncio.create_task(self._forever(self._follow_feed, "feed")))
+            follow_feed = self._forever(self._follow_feed, self._feed_link)
+            self._tasks.append(asyncio.create_task(follow_feed))
 
     async def stop(self) -> None:
         """Stop the tasks and close the connections."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._end_expiry()
         self._tasks.clear()
         self._loop = None
         await self.upstream.close()
@@ -150,7 +162,7 @@ class SyncService:
         finally:
             self._forwarding -= 1
 
-    async def _forever(self, attempt: Callable[[Backoff], Awaitable[None]], name: str) -> None:
+    async def _forever(self, attempt: Callable[[Backoff], Awaitable[None]], link: Link) -> None:
         import aiohttp  # slow to import, and only a follower needs it
 
         backoff = Backoff(self.first_pause)
@@ -158,11 +170,10 @@ class SyncService:
             try:
                 await attempt(backoff)
             except (FastevmError, aiohttp.ClientError, OSError, TimeoutError) as error:
-                log.warning("%s: %s", name, error or type(error).__name__)
-            except Exception:
-                log.exception("%s failed", name)
-            self.metrics.set(f"{name}_connected", 0)
-            self.metrics.count(f"{name}_reconnects_total")
+                link.broke(error)
+            except Exception as error:
+                log.exception("%s failed", link.name)
+                link.broke(error)
             await asyncio.sleep(backoff.pause())
 
     # --- the feed ---------------------------------------------------------------------------------
@@ -178,7 +189,8 @@ class SyncService:
                     self.feed_url, heartbeat=PING_SECONDS, max_msg_size=MAX_MESSAGE_BYTES
                 ) as socket,
             ):
-                self.metrics.set("feed_connected", 1)
+                self._feed_link.opened()
+                self._end_expiry()
                 reader = FeedReader()
                 while True:
                     # a timeout of `receive` would restart with every pong
@@ -191,7 +203,24 @@ class SyncService:
                         self._announced.set()
         finally:
             self._feed_form_is(None)
-            await asyncio.to_thread(self.follower.withdraw, "the feed is not connected")
+            if self._feed_link.holds and self._loop is not None:
+                self._expiry = asyncio.create_task(self._expire())
+
+    async def _expire(self) -> None:
+        """Withdraw the pending block of a feed that is lost, once its newest slice is too old."""
+        await asyncio.to_thread(self.follower.interrupted)
+        if not self.pending_age:
+            return
+        while (left := self.pending_age - self.follower.age) > 0:
+            await asyncio.sleep(left)
+        if self.follower.latest is not None:
+            log.warning("feed: no slice for %g s: pending means latest now", self.pending_age)
+        await asyncio.to_thread(self.follower.withdraw, "the feed is not connected")
+
+    def _end_expiry(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
+        self._expiry = None
 
     def _receive(self, reader: FeedReader, frame: str | bytes) -> bool:
         """Take a message in; whether it announces a canonical block that is not here."""
@@ -231,7 +260,7 @@ class SyncService:
     async def _follow_blocks(self, backoff: Backoff) -> None:
         try:
             await self.block_import.check_identity()
-            self.metrics.set("upstream_connected", 1)
+            self._upstream_link.opened()
             while True:
                 self._announced.clear()
                 if await self.block_import.follow_head():
@@ -249,6 +278,12 @@ class SyncService:
             if self.on_foreign is not None:
                 self.on_foreign(str(error))
             raise
+
+
+def loss_of_the_feed(pending_age: float) -> str:
+    """What happens when the feed is lost, for the log."""
+    kept = f"for up to {pending_age:g} s" if pending_age else "until the head moves past it"
+    return f"the pending block is kept {kept}"
 
 
 async def fetch_block(url: str, number: int = 0) -> dict[str, Any]:

@@ -209,8 +209,8 @@ class Endpoint:
     async def ready(self, request: web.Request) -> web.Response:
         """Answer what the node serves: its head, and its pre-confirmed block if it is served.
 
-        Status 503 while the newest slice is too old. A follower adds what it cannot check of its
-        pending block.
+        Status 503 while the newest slice is too old. A follower adds whether its connections hold,
+        how many seconds old its newest slice is, and what it cannot check of its pending block.
         """
         context = self.dispatcher.context
         ready = context.freshness.ready()
@@ -220,6 +220,10 @@ class Endpoint:
             "head": context.node.chain.head.number,
             "pending": None if pending is None else pending.header.number,
         }
+        connections = context.node.connections
+        if connections:
+            state["connections"] = dict(connections)
+            state["pendingAge"] = context.freshness.age()
         unverified = context.node.unverified
         if unverified is not None:
             state["unverified"] = list(unverified)

@@ -198,6 +198,7 @@ class FakeNode:
     forwards: bool = False
     sync_state: tuple[int, int, int] | None = None
     upstream_age: float | None = None
+    connections: dict[str, bool] = field(default_factory=dict)
     unverified: tuple[str, ...] | None = None
     pre_confirms: bool = True
     building_fails: bool = False

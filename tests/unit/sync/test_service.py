@@ -203,14 +203,16 @@ async def test_blocks_without_raw_form_are_rebuilt_from_json(publisher: Publishe
         await node.stop()
 
 
-async def test_a_publisher_that_restarts_is_followed_again(publisher: Publisher) -> None:
+async def test_a_publisher_that_restarts_is_followed_again(
+    publisher: Publisher, caplog: pytest.LogCaptureFixture
+) -> None:
     node = follower_of(publisher)
     await node.start()
     port = int(publisher.url.rsplit(":", 1)[1])
     try:
         await eventually(lambda: node.chain.head.number >= 3)
         await publisher.server.stop()
-        await eventually(lambda: node.pending() is None)
+        await eventually(lambda: not any(node.connections.values()))
         again = Publisher(port, publisher.timestamp)
         await again.server.start()
         try:
@@ -219,6 +221,36 @@ async def test_a_publisher_that_restarts_is_followed_again(publisher: Publisher)
             assert node.metrics_registry.get("feed_reconnects_total") >= 1
         finally:
             await again.server.stop()
+    finally:
+        await node.stop()
+    told = [record.getMessage() for record in caplog.records]
+    assert any(text.startswith("feed: lost: ") for text in told)
+    for name in ("feed", "upstream"):
+        assert any(text.startswith(f"{name}: connected again after ") for text in told)
+
+
+@pytest.mark.parametrize(("age", "kept"), [(0.0, True), (0.2, False)])
+async def test_a_follower_that_loses_its_leader_keeps_what_was_pending_for_a_time(
+    age: float, kept: bool
+) -> None:
+    publisher = Publisher(block_time_ms=UNHURRIED_MS)
+    await publisher.server.start()
+    node = follower_of(publisher)
+    node.sync.pending_age = age
+    await node.start()
+    try:
+        await eventually(lambda: all(node.connections.values()))
+        await asyncio.to_thread(publisher.node.mine)
+        await eventually(lambda: node.pending() is not None)
+        tx_hash = await asyncio.to_thread(node.submit, publisher.payment())
+        await eventually(lambda: tx_hash in {one.hash for one in node.pending().transactions})
+        await publisher.server.stop()
+        await eventually(lambda: not any(node.connections.values()))
+        if kept:
+            await asyncio.sleep(0.3)
+            assert tx_hash in {one.hash for one in node.pending().transactions}
+        else:
+            await eventually(lambda: node.pending() is None)
     finally:
         await node.stop()
 

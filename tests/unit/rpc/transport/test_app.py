@@ -175,6 +175,11 @@ async def test_health_readiness_and_metrics(server: Server, http: aiohttp.Client
         assert (response.status, await response.text()) == (200, "ok\n")
     async with http.get(server.urls[0] + "/readyz") as response:
         assert await response.json() == {"ready": True, "head": 2, "pending": None}
+    server.node.connections = {"upstream": True, "feed": False}
+    async with http.get(server.urls[0] + "/readyz") as response:
+        told = await response.json()
+    assert told["connections"] == {"upstream": True, "feed": False}
+    assert told["pendingAge"] is None
     async with http.get(server.urls[0] + "/metrics") as response:
         assert response.status == 200
         assert "fastevm_head_number 2" in await response.text()
