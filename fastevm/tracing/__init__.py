@@ -4,6 +4,7 @@ from fastevm.tracing.access_list import AccessListResult, create_access_list
 from fastevm.tracing.blocks import trace_block, trace_call, trace_transaction
 from fastevm.tracing.flat import FlatFrame
 from fastevm.tracing.frame_tracers import FlatTrace, FrameTracer
+from fastevm.tracing.frames import CallFrame
 from fastevm.tracing.list_text import list_text
 from fastevm.tracing.spool import Spool, SpooledText, SpoolRoom
 from fastevm.tracing.values import (
@@ -18,6 +19,7 @@ from fastevm.tracing.values import (
 __all__ = [
     "DEFAULT_TIMEOUT",
     "AccessListResult",
+    "CallFrame",
     "FlatFrame",
     "FlatTrace",
     "FrameTracer",

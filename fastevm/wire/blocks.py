@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
+from fastevm.execution.rewards import block_rewards
+from fastevm.spec.schedule import ForkSchedule
 from fastevm.types import EMPTY_LIST_HASH, Block, Header, Receipt, Withdrawal
 from fastevm.wire.text.hex import hex_bytes, quantity
 from fastevm.wire.text.members import read_bytes, read_number
@@ -107,6 +109,14 @@ def withdrawal_json(withdrawal: Withdrawal) -> Json:
         "address": hex_bytes(withdrawal.address),
         "amount": quantity(withdrawal.amount),
     }
+
+
+def issuance_json(block: Block, schedule: ForkSchedule) -> Json:
+    """Return the wei that a block created for its miner and those of its uncles, in Otterscan's
+    form; zeros under proof of stake."""
+    *uncles, own = [wei for _, wei in block_rewards(block, schedule)] or [0]
+    amounts = {"blockReward": own, "uncleReward": sum(uncles), "issuance": own + sum(uncles)}
+    return {name: quantity(amount) for name, amount in amounts.items()}
 
 
 def uncle_json(ommer: Header) -> Json:

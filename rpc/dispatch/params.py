@@ -21,6 +21,8 @@ from fastevm.wire.quantity import (
     json_kind,
 )
 
+COUNT_LIMIT: Final = 2**64
+
 ADDRESS: Final = Param(decode_address)
 HASH: Final = Param(decode_hash)
 DATA: Final = Param(decode_bytes)
@@ -39,6 +41,24 @@ def _next_block(dialect: Dialect) -> Selector:
 
 
 NEXT_BLOCK: Final = Param(decode_block, optional=True, default_in=_next_block)
+
+
+def decode_count(value: Any, *, field: str = "") -> int:
+    """Decode a count: a bare number, as many clients write it, or a quantity."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < COUNT_LIMIT:
+        return value
+    return decode_uint64(value, field=field)
+
+
+def decode_number_tag_or_int(value: Any) -> Selector:
+    """Decode a block number, bare or as a quantity, or a tag."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return decode_number_or_tag(hex(decode_count(value)))
+    return decode_number_or_tag(value)
+
+
+COUNT: Final = Param(decode_count)
+NUMBER_TAG_OR_INT: Final = Param(decode_number_tag_or_int)
 
 
 def decode_text(value: Any) -> str:

@@ -11,7 +11,7 @@ from fastevm.rpc.backend import PoolContent
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.long_answer import Answer, answer_of
-from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
+from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH, decode_count
 from fastevm.rpc.dispatch.registry import Method, Param, Place, method
 from fastevm.rpc.dispatch.workers import (
     long_running,
@@ -21,7 +21,7 @@ from fastevm.rpc.dispatch.workers import (
 from fastevm.rpc.errors import RpcError, family_reason
 from fastevm.rpc.methods.transactions import gives_receipt, locate, receipt_of
 from fastevm.rpc.view import View
-from fastevm.wire.quantity import DecodeError, decode_bytes, decode_uint64
+from fastevm.wire.quantity import DecodeError, decode_bytes
 from fastevm.wire.text.hex import checksum_address, hex_bytes, quantity
 from fastevm.wire.transactions import Json, transaction_json
 
@@ -101,14 +101,7 @@ def refusals() -> Iterator[None]:
         raise RpcError(family_reason("pool", error.code), error.message) from error
 
 
-def decode_wait(value: Any) -> int:
-    """Decode milliseconds: a number, as the standard has it, or a quantity."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    return decode_uint64(value)
-
-
-@method("eth_sendRawTransactionSync", DATA, Param(decode_wait, optional=True), place=Place.TASK)
+@method("eth_sendRawTransactionSync", DATA, Param(decode_count, optional=True), place=Place.TASK)
 async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | None) -> bytes:
     """Submit a transaction and return its receipt as soon as there is one (EIP-7966).
 

@@ -12,14 +12,14 @@ from typing import Any, Final
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.long_answer import Answer
-from fastevm.rpc.dispatch.params import HASH, NUMBER_OR_TAG
+from fastevm.rpc.dispatch.params import HASH, NUMBER_OR_TAG, decode_count, decode_number_tag_or_int
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import TRACE_FILTER_ADDRESSES, TRACE_FILTER_BLOCKS
 from fastevm.rpc.methods.trace import base_of, text_of
 from fastevm.rpc.methods.transactions import locate_or_look
-from fastevm.rpc.selectors import EARLIEST_BLOCK, LATEST_BLOCK, Selector, decode_number_or_tag
+from fastevm.rpc.selectors import EARLIEST_BLOCK, LATEST_BLOCK, Selector
 from fastevm.rpc.view import View
 from fastevm.tracing import (
     FlatFrame,
@@ -31,7 +31,7 @@ from fastevm.tracing import (
     trace_block,
     trace_transaction,
 )
-from fastevm.wire.quantity import DecodeError, decode_address, decode_uint64, object_fault
+from fastevm.wire.quantity import DecodeError, decode_address, object_fault
 
 FRAMES: Final = TraceRequest(make=FrameTracer)
 FORKED: Final = (
@@ -62,10 +62,7 @@ def decode_positions(value: Any) -> list[int]:
     """Decode the positions of trace_get: quantities, or numbers as some clients write them."""
     if not isinstance(value, list):
         raise object_fault(value, "[]hexutil.Uint64")
-    return [
-        one if isinstance(one, int) and not isinstance(one, bool) else decode_uint64(one)
-        for one in value
-    ]
+    return [decode_count(one) for one in value]
 
 
 @method("trace_get", HASH, Param(decode_positions), place=Place.WORKER)
@@ -131,7 +128,7 @@ def decode_trace_filter(value: Any) -> TraceFilter:
     """Decode the filter object of trace_filter; members that it does not have are ignored."""
     if not isinstance(value, dict):
         raise object_fault(value, "TraceFilter")
-    mode = value.get("mode") or MODES[0]
+    mode, count = value.get("mode") or MODES[0], value.get("count")
     if mode not in MODES:
         raise DecodeError(f"TraceFilter.mode: expected one of {', '.join(MODES)}")
     return TraceFilter(
@@ -140,23 +137,14 @@ def decode_trace_filter(value: Any) -> TraceFilter:
         senders=_addresses(value, "fromAddress"),
         receivers=_addresses(value, "toAddress"),
         union=mode == MODES[0],
-        after=_count(value, "after") or 0,
-        count=_count(value, "count"),
+        after=decode_count(value.get("after") or 0, field="TraceFilter.after"),
+        count=None if count is None else decode_count(count, field="TraceFilter.count"),
     )
 
 
 def _block(value: Mapping[str, Any], name: str, default: Selector) -> Selector:
     given = value.get(name)
-    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
-        return Selector(number=given)
-    return default if given is None else decode_number_or_tag(given)
-
-
-def _count(value: Mapping[str, Any], name: str) -> int | None:
-    given = value.get(name)
-    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
-        return given
-    return decode_uint64(given, field=f"TraceFilter.{name}")
+    return default if given is None else decode_number_tag_or_int(given)
 
 
 def _addresses(value: Mapping[str, Any], name: str) -> frozenset[bytes]:

@@ -1,0 +1,144 @@
+"""Searches of ots_*: the history of an address, and who created a contract.
+
+The history is found by executing blocks again, from the given one on, until the page is full: at
+most 10,000 blocks, whose states the node must hold. A page ends with a whole block.
+"""
+
+from typing import Final
+
+from fastevm.rpc.before_fork import HeldUpstream
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import ADDRESS, COUNT
+from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.workers import long_running
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.limits import SEARCH_BLOCKS, SEARCH_RESULTS
+from fastevm.rpc.methods.otterscan import receipt_json
+from fastevm.rpc.methods.trace_parity import flat_traces_of
+from fastevm.rpc.selectors import Selector
+from fastevm.rpc.view import View
+from fastevm.tracing import FlatTrace
+from fastevm.wire.text.hex import hex_bytes
+from fastevm.wire.transactions import Json
+
+TOO_FAR: Final = (
+    "nothing was found in blocks {first} to {last}; no search goes further than {count} blocks, or "
+    "to blocks below those whose states the node holds"
+)
+CREATED_EARLIER: Final = (
+    "the contract was created before block {number}, the oldest one whose state the node holds"
+)
+
+Found = list[tuple[View, int]]  # blocks and indices of transactions
+
+
+@method("ots_searchTransactionsBefore", ADDRESS, COUNT, COUNT, place=Place.WORKER)
+@long_running
+def transactions_before(context: Context, address: bytes, block: int, size: int) -> Json:
+    """Return the newest transactions before a block that an address has a part in, newest first.
+
+    Block 0 stands for the head, and the head is searched too. ``firstPage``: there are no newer
+    ones, ``lastPage``: no older ones.
+    """
+    head, first = context.node.chain.head.number, _first(context)
+    newest = head if block == 0 else min(block - 1, head)
+    oldest = max(first, newest - SEARCH_BLOCKS + 1, _oldest_traceable(context))
+    found, is_complete = _collected(context, address, range(newest, oldest - 1, -1), size)
+    is_last = is_complete and oldest == first
+    if not (found or is_last):
+        raise _nothing(oldest, newest)
+    return _page(found, newest >= head, is_last)
+
+
+@method("ots_searchTransactionsAfter", ADDRESS, COUNT, COUNT, place=Place.WORKER)
+@long_running
+def transactions_after(context: Context, address: bytes, block: int, size: int) -> Json:
+    """Return the oldest transactions after a block that an address has a part in, newest first.
+
+    Block 0 stands for the beginning of the chain.
+    """
+    head, first = context.node.chain.head.number, _first(context)
+    oldest = max(first, block + 1, _oldest_traceable(context) if block == 0 else 0)
+    newest = min(head, oldest + SEARCH_BLOCKS - 1)
+    found, is_complete = _collected(context, address, range(oldest, newest + 1), size)
+    is_first = is_complete and newest >= head
+    if not (found or is_first):
+        raise _nothing(oldest, newest)
+    return _page(found[::-1], is_first, oldest == first)
+
+
+@method("ots_getContractCreator", ADDRESS, place=Place.WORKER)
+@long_running
+def contract_creator(context: Context, address: bytes) -> dict[str, str] | None:
+    """Return the transaction and the account that created a contract; null if none did.
+
+    The states that the node holds lead to the block. A contract that no longer exists, and one that
+    was there from the beginning, have no creator.
+    """
+    chain = context.node.chain
+    low, high = chain.oldest_state(), chain.head.number
+    if not _has_code(context, high, address):
+        return None
+    if _has_code(context, low, address):
+        if context.node.history is not None:
+            raise HeldUpstream
+        if low > chain.genesis.number:
+            raise RpcError("server_error", CREATED_EARLIER.format(number=low))
+        return None
+    while low + 1 < high:  # no code after block `low`, code after `high`
+        middle = (low + high) // 2
+        low, high = (low, middle) if _has_code(context, middle, address) else (middle, high)
+    for trace in flat_traces_of(context.find(Selector(number=high))):
+        for entry in trace.entries:
+            frame = entry.frame
+            if frame.creates and frame.target == address and frame.error is None:
+                tx_hash = trace.place.tx_hash or b""
+                return {"hash": hex_bytes(tx_hash), "creator": hex_bytes(frame.caller)}
+    return None  # an account whose code is a delegation
+
+
+def _first(context: Context) -> int:
+    """The first block with transactions of this chain's own."""
+    return context.node.chain.genesis.number + 1
+
+
+def _oldest_traceable(context: Context) -> int:
+    return context.node.chain.oldest_state() + 1
+
+
+def _has_code(context: Context, number: int, address: bytes) -> bool:
+    return bool(context.view(Selector(number=number)).layer.code(address))
+
+
+def _collected(context: Context, address: bytes, numbers: range, size: int) -> tuple[Found, bool]:
+    """The transactions of a page in the order of ``numbers``, and whether all were looked at."""
+    found: Found = []
+    size = min(size, SEARCH_RESULTS)
+    for number in numbers:
+        if len(found) >= size:
+            return found, False
+        view = context.find(Selector(number=number))
+        if view is None:
+            continue
+        traces = flat_traces_of(view)
+        places = [index for index, trace in enumerate(traces) if _has_part(trace, address)]
+        found += [(view, index) for index in places[:: numbers.step]]
+    return found, True
+
+
+def _has_part(trace: FlatTrace, address: bytes) -> bool:
+    return any(address in (entry.frame.caller, entry.frame.target) for entry in trace.entries)
+
+
+def _nothing(first: int, last: int) -> RpcError:
+    text = TOO_FAR.format(first=first, last=last, count=SEARCH_BLOCKS)
+    return RpcError("server_error", text)
+
+
+def _page(found: Found, is_first: bool, is_last: bool) -> Json:
+    return {
+        "txs": [view.transaction_json(index) for view, index in found],
+        "receipts": [receipt_json(view, index) for view, index in found],
+        "firstPage": is_first,
+        "lastPage": is_last,
+    }
