@@ -31,7 +31,11 @@ class Command(NamedTuple):
 # Named, not imported: a command loads what it needs when it is given.
 COMMANDS: Final = {
     "node": Command(
-        "start a JSON-RPC node (a development chain by default)", "fastevm.rpc.command"
+        "start a JSON-RPC node that pre-confirms (a development chain by default)",
+        "fastevm.rpc.command",
+    ),
+    "dev": Command(
+        "start a development node for tools that know anvil or Hardhat", "fastevm.rpc.dev.command"
     ),
     "db": Command(
         "verify, repair, export or import a data directory", "fastevm.node.database_command"

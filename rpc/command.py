@@ -54,17 +54,18 @@ PROGRESS_BLOCKS = 1_000  # imported blocks from one line of progress to the next
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the node's options to a parser."""
-    _add_listeners(parser.add_argument_group("listeners"))
-    _add_access(parser.add_argument_group("access"))
+    add_listeners(parser.add_argument_group("listeners"))
+    add_access(parser.add_argument_group("access"))
     _add_chain(parser.add_argument_group("chain"))
-    _add_logs(parser.add_argument_group("logs"))
+    add_logs(parser.add_argument_group("logs"))
     nodes.add_chain_arguments(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="worker threads (all cores)")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no banner")
     parser.set_defaults(usage_error=parser.error)
 
 
-def _add_listeners(group: argparse._ArgumentGroup) -> None:
+def add_listeners(group: argparse._ArgumentGroup) -> None:
+    """Add where a node listens, and which dialect it speaks."""
     group.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (%(default)s)")
     group.add_argument(
         "--port", type=port, default=DEFAULT_PORT, metavar="N", help="port (%(default)s; 0: any)"
@@ -91,7 +92,8 @@ def _add_listeners(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_access(group: argparse._ArgumentGroup) -> None:
+def add_access(group: argparse._ArgumentGroup) -> None:
+    """Add who may use the listeners."""
     group.add_argument(
         "--api",
         type=namespaces,
@@ -125,11 +127,9 @@ def _add_access(group: argparse._ArgumentGroup) -> None:
         " for; may be repeated",
     )
     group.add_argument(
-        "--metrics-listen",
-        type=address,
-        metavar="HOST:PORT",
+        "--metrics-listen", type=address, metavar="HOST:PORT",
         help="serve /metrics here, and nowhere else",
-    )
+    )  # fmt: skip
     _add_keys(group)
 
 
@@ -242,7 +242,8 @@ def _add_genesis(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_logs(group: argparse._ArgumentGroup) -> None:
+def add_logs(group: argparse._ArgumentGroup) -> None:
+    """Add the limits of log searches."""
     limits = Limits()
     group.add_argument(
         "--max-log-blocks",
@@ -282,6 +283,17 @@ def count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
     return int(text)
+
+
+def number(text: str) -> int:
+    """Parse a number of at least zero, in decimal or as 0x and hex."""
+    try:
+        found = int(text, 16 if text[:2].lower() == "0x" else 10)
+    except ValueError:
+        found = -1
+    if found < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
+    return found
 
 
 def port(text: str) -> int:
@@ -349,9 +361,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def serve_node(
-    node: Any, arguments: argparse.Namespace, access: Access = DEFAULT_ACCESS
+    node: Any,
+    arguments: argparse.Namespace,
+    access: Access = DEFAULT_ACCESS,
+    *,
+    client: str | None = None,
 ) -> str | None:
-    """Serve until told to stop; what is wrong with the upstream when that was the reason."""
+    """Serve until told to stop; what is wrong with the upstream when that was the reason.
+
+    ``client`` as of :class:`Server`.
+    """
     foreign: list[str] = []
 
     def leave(text: str) -> None:
@@ -359,23 +378,30 @@ def serve_node(
         os.kill(os.getpid(), signal.SIGTERM)  # ends like any other, open requests included
 
     node.on_foreign_chain(leave)
+    server = server_of(node, arguments, access, client)
+    run_loop(serve(server, quiet=arguments.quiet))
+    return foreign[0] if foreign else None
+
+
+def server_of(
+    node: Any, arguments: argparse.Namespace, access: Access, client: str | None
+) -> Server:
+    """The listeners that the options describe."""
     dialect = DIALECTS[arguments.dialect]
     if arguments.receipts is not None:
         dialect = dialect.with_receipts(arguments.receipts)
     listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
     listeners = [replace(one, access=access) for one in listeners]
     metrics = arguments.metrics_listen
-    limits = limits_of(arguments)
-    server = Server(
+    return Server(
         node,
         simulate,
         listeners,
-        limits=limits,
+        limits=limits_of(arguments),
         threads=threads_of(node, arguments),
         metrics_listener=None if metrics is None else replace(metrics, access=access),
+        client=client,
     )
-    run_loop(serve(server, quiet=arguments.quiet))
-    return foreign[0] if foreign else None
 
 
 def threads_of(node: Any, arguments: argparse.Namespace) -> int | None:

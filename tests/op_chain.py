@@ -3,7 +3,7 @@
 from fastevm.builder.simulated_l1 import Deposit
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Node
-from fastevm.node.from_genesis import DEV_CHAIN_ID
+from fastevm.node.dev_chain import DEV_CHAIN_ID
 
 ALICE, BOB = b"\xa1" * 20, b"\xb0" * 20
 START = 1_800_000_000  # seconds; a multiple of 12, the seconds of a block of L1

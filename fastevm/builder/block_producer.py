@@ -102,8 +102,14 @@ class BlockProducer:
         )
         return self.close_slice()
 
-    def fill(self, gas_budget: int, deadline: float = NEVER, cpu_limit: float = NEVER) -> int:
-        """Add the best transactions of the pool within the gas; how many were added.
+    def fill(
+        self,
+        gas_budget: int,
+        deadline: float = NEVER,
+        cpu_limit: float = NEVER,
+        limit: float = NEVER,
+    ) -> int:
+        """Add the best transactions of the pool within the gas, ``limit`` at most; how many.
 
         ``gas_budget``: of the whole block so far. A transaction that still runs at ``deadline``
         (monotonic seconds) is stopped and tried again in the next slice. A transaction that ran for
@@ -117,7 +123,7 @@ class BlockProducer:
         self.exhausted = False
         with self._stopped_at(deadline):
             while gas_used + MIN_TRANSACTION_GAS <= gas_budget and time.monotonic() < deadline:
-                pooled = pool.best()
+                pooled = pool.best() if added < limit else None
                 if pooled is None:
                     return added
                 if gas_used + pooled.transaction.gas_limit > gas_budget:
@@ -188,6 +194,21 @@ class BlockProducer:
                 blocks.append(self._mine_one())
             if interval is not None and blocks:
                 self.clock.set_now(blocks[-1].header.timestamp)
+        return blocks
+
+    def mine_each(self) -> list[Block]:
+        """Build and seal a block for each transaction of the pool that can be included now."""
+        blocks: list[Block] = []
+        with self.lock:
+            while self.pool.executable_count and not self.stopping:
+                set_for_next = self.clock.copy()
+                self.begin(int(time.time()))
+                if not self.fill(self._current_block().header.gas_limit, limit=1):
+                    self.clock = set_for_next
+                    self.abandon()
+                    break
+                self.close_slice()
+                blocks.append(self.seal())
         return blocks
 
     def stop(self) -> None:

@@ -30,8 +30,9 @@ class ChainConfig:
     ``deposit_contract``: the address whose logs are deposits (EIP-6110). ``block_time_ms`` and
     ``slice_interval_ms``: milliseconds between the blocks and between the pre-confirmed slices that
     this node builds. ``fixed_block_time``: every block comes just the block time after its parent,
-    and a feed's blocks are held to that. ``unsupported_from``: the timestamp (seconds) of the first
-    fork whose rules are not known, None where there is none.
+    and a feed's blocks are held to that. ``shares_seconds``: a block may have its parent's
+    timestamp at any block time. ``unsupported_from``: the timestamp (seconds) of the first fork
+    whose rules are not known, None where there is none.
     """
 
     chain_id: int
@@ -40,6 +41,7 @@ class ChainConfig:
     block_time_ms: int = DEFAULT_BLOCK_TIME_MS
     slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS
     fixed_block_time: bool = False
+    shares_seconds: bool = False
     unsupported_from: int | None = None
 
     def __post_init__(self) -> None:
@@ -61,7 +63,7 @@ class ChainConfig:
 
         0 where blocks come more than once a second: then several have the same timestamp.
         """
-        return 0 if self.block_time_ms < MS_PER_SECOND else 1
+        return 0 if self.shares_seconds or self.block_time_ms < MS_PER_SECOND else 1
 
     @classmethod
     def from_genesis(
@@ -71,6 +73,7 @@ class ChainConfig:
         block_time_ms: int = DEFAULT_BLOCK_TIME_MS,
         slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
         fixed_block_time: bool = False,
+        shares_seconds: bool = False,
     ) -> ChainConfig:
         """The constants in a genesis file of geth's format; ValueError names the wrong member."""
         config = genesis.get("config")
@@ -89,6 +92,7 @@ class ChainConfig:
             block_time_ms=block_time_ms,
             slice_interval_ms=slice_interval_ms,
             fixed_block_time=fixed_block_time,
+            shares_seconds=shares_seconds,
             unsupported_from=_unsupported_from(config),
         )
 

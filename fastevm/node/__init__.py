@@ -16,6 +16,7 @@ from fastevm.node.options import (
     open_directory,
 )
 from fastevm.state.remote import never_wait
+from fastevm.txpool.kzg import find_trusted_setup
 
 __all__ = [
     "START_OVER",
@@ -26,6 +27,7 @@ __all__ = [
     "add_chain_arguments",
     "configure_feed",
     "dev_node",
+    "find_trusted_setup",
     "follow_upstream",
     "fork_options",
     "forked_node",

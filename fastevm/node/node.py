@@ -320,7 +320,7 @@ class Node:
         if self.state_of is not None:
             self._fetch_state(self.state_of, transaction)
         if self.mines_at_once:
-            self.producer.mine()
+            self.producer.mine_each()
         return transaction.hash
 
     def _fetch_state(self, state: TransactionState, transaction: Transaction) -> None:

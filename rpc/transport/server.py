@@ -88,8 +88,11 @@ class Server:
         limits: Limits | None = None,
         threads: int | None = None,
         metrics_listener: Listener | None = None,
+        client: str | None = None,
     ) -> None:
+        """``client``: what web3_clientVersion says, where clients look for another name."""
         self.node = node
+        self.client_version = client or client_version()
         self.simulator = simulator
         self.listeners = tuple(listeners)
         self.limits = limits or Limits()
@@ -182,7 +185,7 @@ class Server:
             dialect=listener.dialect,
             limits=self.limits,
             simulator=self.simulator,
-            client_version=client_version(),
+            client_version=self.client_version,
             freshness=self.freshness,
             hub=self.hub,
             log_index=self.log_index,

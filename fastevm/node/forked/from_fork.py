@@ -10,12 +10,12 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.retention import ChainLimits
 from fastevm.fork import RemoteBlock, place_of, receipt_of, rules_of
 from fastevm.node.dev_accounts import dev_accounts
+from fastevm.node.dev_chain import DEV_CHAIN_ID, DevChain
 from fastevm.node.forked.chain_reset import ChainReset, ChainStart
 from fastevm.node.forked.fork_history import open_source
 from fastevm.node.forked.options import ForkOptions
 from fastevm.node.forked.partial_follower import FOLLOWED_STATES
 from fastevm.node.forked.start import forked_chain
-from fastevm.node.from_genesis import dev_start
 from fastevm.node.node import Mining, Node
 from fastevm.storage import Archive, ScratchBlocks
 
@@ -56,7 +56,8 @@ def forked_node(
     node.producer.clock.offset = offset if timestamp is None else timestamp - int(time.time())
     if mining is Mining.NEVER:
         return node
-    node.resets = ChainReset(node, start, lambda: dev_start(funded, chain_id=chain_id))
+    unforked = DevChain(chain_id=DEV_CHAIN_ID if chain_id is None else chain_id)
+    node.resets = ChainReset(node, start, lambda: unforked.start(funded))
     return node
 
 

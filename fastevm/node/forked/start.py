@@ -9,7 +9,8 @@ from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import read_accounts
 from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
 from fastevm.fork import RemoteSource, rules_of
-from fastevm.node.dev_accounts import ETHER, DevAccount
+from fastevm.node.dev_accounts import DevAccount
+from fastevm.node.dev_chain import DEV_BALANCE
 from fastevm.node.forked.chain_reset import ChainStart
 from fastevm.node.forked.fork_history import ForkHistory, open_source
 from fastevm.node.forked.options import ForkOptions
@@ -20,7 +21,6 @@ from fastevm.state.source import Wanted
 from fastevm.types import Block
 from fastevm.wire.blocks import block_from_json, header_from_json
 
-DEV_BALANCE = 10_000 * ETHER
 CONTRACTS = read_accounts(SYSTEM_CONTRACTS)
 
 

@@ -12,7 +12,7 @@ from fastevm.builder.pending_block import PendingBlock
 from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
-from fastevm.node.from_genesis import DEV_CHAIN_ID, DEV_GAS_LIMIT
+from fastevm.node.dev_chain import DEV_CHAIN_ID, DEV_GAS_LIMIT
 from fastevm.types import Block, Receipt
 from fastevm.wire.feed import slice_of
 from tests.block_times import UNHURRIED_MS

@@ -13,8 +13,8 @@ from fastevm.chain.retention import MIN_STATES, ChainLimits
 from fastevm.errors import StateUnavailableError
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
+from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.node.development import MAX_MINED, MAX_SNAPSHOTS, Development
-from fastevm.node.from_genesis import DEV_CHAIN_ID
 from fastevm.storage import DataDirectory
 from tests.block_times import UNHURRIED_MS
 

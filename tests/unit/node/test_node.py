@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -9,7 +10,7 @@ from fastevm.builder import PendingBlock
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
-from fastevm.node.from_genesis import DEV_BALANCE, DEV_CHAIN_ID
+from fastevm.node.dev_chain import DEV_BALANCE, DEV_CHAIN_ID
 
 BOB = b"\xb0" * 20
 WAIT_SECONDS = 10.0  # seconds to wait for what should take a fraction of one
@@ -124,3 +125,34 @@ def test_metrics_say_which_code_computes_hashes_and_signatures(node: Node) -> No
     computed = [name for name in values if name.startswith("code_in_use{")]
     assert any('algorithm="keccak256",' in name for name in computed)
     assert any('algorithm="bn254",' in name for name in computed)
+
+
+def test_an_instant_node_makes_a_block_for_each_transaction_in_the_order_of_nonces() -> None:
+    node = dev_node(accounts=2, mining=Mining.INSTANT)
+    node.submit(payment(node, 1))
+    assert node.chain.head.number == 0, "a block was made behind a gap"
+    node.submit(payment(node, 0))
+    blocks = [node.chain.block_by_number(number) for number in (1, 2)]
+    assert [[one.nonce for one in block.transactions] for block in blocks] == [[0], [1]]
+    assert node.chain.head.number == 2
+
+
+def test_an_instant_node_makes_no_block_for_what_no_block_takes_now() -> None:
+    node = dev_node(accounts=2, mining=Mining.INSTANT)
+    clock = node.producer.clock
+    clock.set_next(node.chain.head.header.timestamp + 50)
+    node.submit(payment(node, 0, max_fee_per_gas=7, max_priority_fee_per_gas=1))
+    assert node.chain.head.number == 0
+    node.mine()
+    assert node.chain.head.header.timestamp == node.chain.genesis.header.timestamp + 50
+
+
+def test_simultaneous_transactions_of_an_instant_node_get_a_block_each() -> None:
+    node = dev_node(accounts=2, mining=Mining.INSTANT, shares_seconds=True)
+    raws = [payment(node, nonce) for nonce in range(16)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(node.submit, reversed(raws)))
+    counts = [len(node.chain.block_by_number(number).transactions) for number in range(1, 17)]
+    assert counts == [1] * 16
+    assert node.chain.head.number == 16
+    assert node.chain.head.header.timestamp <= time.time()

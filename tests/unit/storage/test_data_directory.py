@@ -12,7 +12,7 @@ from fastevm.builder import PendingBlock
 from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
-from fastevm.node.from_genesis import DEV_CHAIN_ID
+from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.storage import (
     DataDirectory,
     Fsync,

@@ -2,7 +2,8 @@
 
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.execution.transaction import Transaction
-from fastevm.node.from_genesis import DEV_CHAIN_ID, dev_node
+from fastevm.node.dev_chain import DEV_CHAIN_ID
+from fastevm.node.from_genesis import dev_node
 from fastevm.node.node import Mining, Node
 from fastevm.sync.feed_follower import FeedFollower
 from fastevm.types import Block

@@ -10,7 +10,7 @@ import pytest
 from fastevm.bench.node.launch import server_of
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
-from fastevm.node.from_genesis import DEV_CHAIN_ID
+from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.rpc.transport.server import Server
 from fastevm.sync import service
 from fastevm.sync.upstream import UpstreamError

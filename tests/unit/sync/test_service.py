@@ -12,7 +12,7 @@ from fastevm.bench.node.launch import server_of
 from fastevm.errors import InvalidTransaction
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
-from fastevm.node.from_genesis import DEV_CHAIN_ID
+from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.sync import service
 from fastevm.sync.service import Backoff
 from fastevm.wire.feed import decode

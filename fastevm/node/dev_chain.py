@@ -1,0 +1,77 @@
+"""What a development chain begins with: its rules, its funded accounts, its first block."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastevm.builder.attributes import EXTRA_DATA
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.genesis import genesis_block
+from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.node.dev_accounts import ETHER, DevAccount
+from fastevm.node.forked.chain_reset import ChainStart
+from fastevm.node.op_stack import op_stack_genesis
+
+DEV_CHAIN_ID: Final = 31_337
+DEV_BALANCE: Final = 10_000 * ETHER
+DEV_GAS_LIMIT: Final = 60_000_000
+DEV_BASE_FEE: Final = 10**9
+DEV_FORKS: Final = (
+    "homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock",
+    "constantinopleBlock", "petersburgBlock", "istanbulBlock", "berlinBlock", "londonBlock",
+    "mergeNetsplitBlock", "shanghaiTime", "cancunTime", "pragueTime", "osakaTime",
+)  # fmt: skip
+
+CREATE2_PROXY: Final = "0x4e59b44847b379578588920ca78fbf26c0b4956c"
+"""The deterministic deployment proxy, with which tools deploy by CREATE2 on every chain."""
+CREATE2_PROXY_CODE: Final = (
+    "0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe0360160008160208237"
+    "8035828234f58015156039578182fd5b8082525050506014600cf3"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevChain:
+    """The constants of a development chain with the newest rules.
+
+    ``balance`` (wei) of each account, ``base_fee`` (wei) of the first block, ``timestamp`` of it in
+    seconds (None: now). ``op_fork``: the rules of that fork of the OP stack. ``create2_proxy``: the
+    deterministic deployment proxy is there. ``shares_seconds`` as of :class:`ChainConfig`.
+    """
+
+    chain_id: int = DEV_CHAIN_ID
+    balance: int = DEV_BALANCE
+    gas_limit: int = DEV_GAS_LIMIT
+    base_fee: int = DEV_BASE_FEE
+    timestamp: int | None = None
+    op_fork: str | None = None
+    create2_proxy: bool = False
+    shares_seconds: bool = False
+
+    def genesis(self, accounts: Sequence[DevAccount]) -> dict[str, Any]:
+        """The genesis in geth's format. ValueError for a fork that the OP stack does not have."""
+        balance = {"balance": hex(self.balance)}
+        alloc: dict[str, Any] = {"0x" + one.address.hex(): balance for one in accounts}
+        alloc |= SYSTEM_CONTRACTS
+        if self.create2_proxy:
+            alloc[CREATE2_PROXY] = {"nonce": "0x1", "code": CREATE2_PROXY_CODE}
+        forks = dict.fromkeys(DEV_FORKS, 0)
+        genesis = {
+            "config": {"chainId": self.chain_id, "terminalTotalDifficulty": 0, **forks},
+            "alloc": alloc,
+            "difficulty": "0x0",
+            "gasLimit": hex(self.gas_limit),
+            "baseFeePerGas": hex(self.base_fee),
+            "timestamp": hex(int(time.time()) if self.timestamp is None else self.timestamp),
+            "extraData": "0x" + EXTRA_DATA.hex(),
+        }
+        return genesis if self.op_fork is None else op_stack_genesis(genesis, self.op_fork)
+
+    def start(self, accounts: Sequence[DevAccount]) -> ChainStart:
+        """The beginning of the chain; ValueError as of :meth:`genesis`."""
+        genesis = self.genesis(accounts)
+        config = ChainConfig.from_genesis(genesis, shares_seconds=self.shares_seconds)
+        return ChainStart(config, *genesis_block(genesis, config))

@@ -1,0 +1,1 @@
+"""``fastevm dev``: the development node under the names and units of anvil and Hardhat."""
