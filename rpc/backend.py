@@ -109,6 +109,7 @@ class DevAccount(Protocol):
     @property
     def private_key(self) -> bytes: ...
     def sign_message(self, message: bytes) -> bytes: ...
+    def sign_digest(self, digest: bytes) -> bytes: ...
 
 
 class History(Protocol):
@@ -158,7 +159,8 @@ class Pool(Protocol):
 class Node(Protocol):
     """The facade that the listeners serve.
 
-    ``fee_cap``: the most, in wei, that a submitted transaction may offer for its gas; 0: no bound.
+    ``coinbase``: who gets the fees of blocks that this node builds. ``fee_cap``: the most, in wei,
+    that a submitted transaction may offer for its gas; 0: no bound.
     ``slice_cadence_ms``: milliseconds from slice to slice; None when ``pending()`` does not renew
     itself. ``sync_state``: the numbers of the blocks where a node that catches up began, is, and
     will end. ``upstream_age``: seconds since a node that follows had the head of its upstream.
@@ -181,6 +183,8 @@ class Node(Protocol):
     def config(self) -> Config: ...
     @property
     def accounts(self) -> Sequence[DevAccount]: ...
+    @property
+    def coinbase(self) -> bytes: ...
     @property
     def pool(self) -> Pool: ...
     @property

@@ -17,7 +17,8 @@ class BlockAttributes:
     """What a consensus client decides about a block. ``timestamp`` in seconds.
 
     ``extra_data`` gives way to fee parameters where the rules put these there. The block begins
-    with ``transactions``, in this order: the deposits of a chain of the OP stack.
+    with ``transactions``, in this order: the deposits of a chain of the OP stack. ``gas_limit``
+    and ``base_fee`` (wei) follow from the parent where they are None.
     """
 
     timestamp: int
@@ -27,6 +28,8 @@ class BlockAttributes:
     extra_data: bytes = b""
     withdrawals: tuple[Withdrawal, ...] = ()
     transactions: tuple[Transaction, ...] = ()
+    gas_limit: int | None = None
+    base_fee: int | None = None
 
 
 class AttributesSource(Protocol):

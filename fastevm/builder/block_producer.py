@@ -10,6 +10,7 @@ from threading import RLock
 
 from fastevm.builder.attributes import AttributesSource
 from fastevm.builder.block_clock import BlockClock
+from fastevm.builder.block_settings import BlockSettings
 from fastevm.builder.deadline import DeadlineTimer
 from fastevm.builder.missing_state import NEEDS_STATE, MissingState
 from fastevm.builder.pending_block import PendingBlock
@@ -72,6 +73,7 @@ class BlockProducer:
         self.faults = BuilderFaults()
         self.deadline_timer = DeadlineTimer()
         self.clock = BlockClock()
+        self.settings = BlockSettings()
         self.attempt = 0
         self.exhausted = False
         self.stopping = False
@@ -94,6 +96,7 @@ class BlockProducer:
         self.attempt += 1
         moment = max(least, self.clock.take_timestamp(timestamp))
         attributes = self.source.attributes(self.chain.head, moment)
+        attributes = self.settings.applied(attributes, self.chain.head.hash)
         if self.missing_state is not None:
             self.missing_state.prepare_block(self.chain.head.header, moment)
         self.open_block = settled(
@@ -322,6 +325,7 @@ class BlockProducer:
         """The block without its last transaction (an injected fault)."""
         transactions = block.close_slice().transactions
         attributes = self.source.attributes(self.chain.head, block.header.timestamp)
+        attributes = self.settings.applied(attributes, self.chain.head.hash)
         begins_with = transactions[: block.begins_with]
         attributes = replace(attributes, transactions=begins_with)
         other = open_child_block(self.chain, attributes, attempt=self.attempt)

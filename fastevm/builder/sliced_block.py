@@ -163,10 +163,13 @@ def open_child_block(
         schedule,
         timestamp=timestamp,
         coinbase=attributes.coinbase,
+        gas_limit=attributes.gas_limit,
         extra_data=attributes.extra_data,
         prev_randao=attributes.prev_randao,
         parent_beacon_block_root=attributes.parent_beacon_block_root,
     )
+    if attributes.base_fee is not None and draft.base_fee_per_gas is not None:
+        draft = replace(draft, base_fee_per_gas=attributes.base_fee)
     block = SlicedBlock(
         chain,
         chain.state_before(parent.header, timestamp),

@@ -32,7 +32,10 @@ class DevAccount:
 
     def sign_message(self, message: bytes) -> bytes:
         """The 65 bytes r, s, v of a personal message (EIP-191, version 0x45); v is 27 or 28."""
-        digest = keccak256(PERSONAL_MESSAGE + str(len(message)).encode() + message)
+        return self.sign_digest(keccak256(PERSONAL_MESSAGE + str(len(message)).encode() + message))
+
+    def sign_digest(self, digest: bytes) -> bytes:
+        """The 65 bytes r, s, v that sign 32 bytes; v is 27 or 28."""
         parity, r, s = sign(digest, self.private_key)
         return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([FIRST_RECOVERY_ID + parity])
 

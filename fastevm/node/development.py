@@ -9,13 +9,15 @@ from typing import Any
 
 from fastevm.builder.block_producer import BlockProducer
 from fastevm.chain.chain import Chain
+from fastevm.node.chain_settings import ChainSettings
 from fastevm.node.impersonated_accounts import Impersonation
 from fastevm.state.layer import Layer
-from fastevm.txpool.pool import TransactionPool
+from fastevm.txpool.pool import Content, TransactionPool
 from fastevm.types import Block
 
 MAX_SNAPSHOTS = 1_024  # the oldest is forgotten
 MAX_MINED = 10_000  # blocks made by one request
+LARGEST_BALANCE = 2**256 - 1  # wei
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Development:
     ) -> None:
         self.chain, self.pool, self.producer, self.dropped = chain, pool, producer, dropped
         self.impersonation = Impersonation()
+        self.settings = ChainSettings(chain, producer)
         self._snapshots: dict[int, Snapshot] = {}
         self._numbers = itertools.count(1)
 
@@ -141,6 +144,14 @@ class Development:
                     snapshot.record_amendment(accounts)
             self.producer.restart()
 
+    def add_balance(self, address: bytes, more: int) -> None:
+        """Add ``more`` wei to the balance of an account (20 bytes), at most to 2**256 - 1."""
+        with self.producer.lock:
+            self.producer.seal_open_block()
+            balance = self.chain.layer_of(self.chain.head.hash).balance(address)
+            added = min(balance + more, LARGEST_BALANCE)
+            self.amend({"0x" + address.hex(): {"balance": hex(added)}})
+
     def forget(self) -> None:
         """Delete all snapshots: the chain begins anew."""
         with self.producer.lock:
@@ -185,6 +196,20 @@ class Development:
             found = self.pool.drop(tx_hash)
             self.dropped()
             return found
+
+    def drop_all(self, sender: bytes | None = None) -> None:
+        """Remove all transactions that wait, or those of one sender (20 bytes), from the pool."""
+        with self.producer.lock:
+            content = self.pool.content() if sender is None else self._content_of(sender)
+            for by_sender in content:
+                for by_nonce in by_sender.values():
+                    for transaction in by_nonce.values():
+                        self.pool.drop(transaction.hash)
+            self.dropped()
+
+    def _content_of(self, sender: bytes) -> tuple[Content, Content]:
+        executable, queued = self.pool.content_of(sender)
+        return {sender: executable}, {sender: queued}
 
     def _check_time(self, timestamp: int) -> None:
         self.producer.clock.check(timestamp)

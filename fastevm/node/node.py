@@ -31,6 +31,7 @@ from fastevm.errors import (
 )
 from fastevm.execution.block_decoding import decode_block
 from fastevm.execution.block_result import BlockResult
+from fastevm.execution.predeploys import SEQUENCER_FEE_VAULT
 from fastevm.execution.sidecar import BlobSidecar
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import DEPOSIT_TX
@@ -171,6 +172,13 @@ class Node:
     def config(self) -> ChainConfig:
         """The chain's constants."""
         return self.chain.config
+
+    @property
+    def coinbase(self) -> bytes:
+        """Who gets the fees of the blocks that this node builds, 20 bytes."""
+        if self.l1 is not None:
+            return SEQUENCER_FEE_VAULT
+        return self.producer.settings.coinbase or self._coinbase
 
     @property
     def history(self) -> ForkHistory | None:
@@ -401,6 +409,7 @@ class Node:
             self.producer.source = self.l1 or EthereumAttributes(self._coinbase)
             self.state_of = self._new_fetcher()
             self.development.forget()
+            self.producer.settings.clear()
             self.producer.clock.offset = block.header.timestamp - int(time.time())
             self.producer.restart()
         for one in left:
@@ -599,14 +608,18 @@ class Node:
 
     def _add(self, transaction: Transaction, sidecar: BlobSidecar | None) -> None:
         parent, schedule = self._next_rules()
+        settings = self.producer.settings
         if self.pool.find(transaction.hash) is not None:
             raise InvalidTransaction("already_known", "already known")
+        if transaction.max_fee_per_gas < settings.min_gas_price:
+            least = settings.min_gas_price
+            raise InvalidTransaction("underpriced", f"transaction underpriced: below {least} wei")
         check_pooled(
             transaction,
             sidecar,
             schedule,
             chain_id=self.config.chain_id,
-            gas_limit=parent.gas_limit,
+            gas_limit=settings.gas_limit or parent.gas_limit,
             fee_cap=self.fee_cap,
             allows_unprotected=self.allows_unprotected,
             setup=self.trusted_setup,

@@ -123,6 +123,9 @@ NAMESPACES: Final = {
     "eth_sendUnsignedTransaction": "anvil",
     "eth_sign": "personal",
     "eth_signTransaction": "personal",
+    "eth_signTypedData": "personal",
+    "eth_signTypedData_v3": "personal",
+    "eth_signTypedData_v4": "personal",
     "base_transactionStatus": "eth",
 }
 

@@ -11,12 +11,11 @@ from typing import Any
 import fastevm
 from fastevm.rpc.backend import DevAccount
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.params import ADDRESS, DATA
 from fastevm.rpc.dispatch.registry import Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.calls import CALL, estimated
-from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
+from fastevm.rpc.methods.fees import decided_base_fee, next_base_fee, suggested_tip
 from fastevm.rpc.methods.pool import refusals, send_raw_transaction
 from fastevm.rpc.selectors import PENDING_BLOCK
 from fastevm.simulate import BlockOverrides, CallRequest, lists_of
@@ -66,18 +65,6 @@ def fill_transaction(context: Context, request: CallRequest) -> Json:
     """Return the transaction that eth_sendTransaction would sign; of any sender, not signed."""
     transaction = built(filled(context, request), sender=request.sender)
     return {"raw": hex_bytes(transaction.raw), "tx": transaction_json(transaction)}
-
-
-@method("eth_sign", ADDRESS, DATA)
-def sign(context: Context, address: bytes, message: bytes) -> str:
-    """Sign a message as EIP-191 has it; 65 bytes, the last one 27 or 28."""
-    return hex_bytes(key_of(context, address).sign_message(message))
-
-
-@method("personal_sign", DATA, ADDRESS)
-def personal_sign(context: Context, message: bytes, address: bytes) -> str:
-    """Sign a message: eth_sign with its parameters the other way round."""
-    return sign(context, address, message)
 
 
 def is_impersonated(context: Context, address: bytes) -> bool:
@@ -143,7 +130,8 @@ def built(fields: dict[str, Any], **more: Any) -> fastevm.Transaction:
 def least_gas(context: Context, request: CallRequest) -> int:
     """Return an estimate on ``pending``, where the transaction will run."""
     state = context.view(PENDING_BLOCK).state()
-    return estimated(context, state, request, {}, BlockOverrides())
+    decided = decided_base_fee(context, context.node.chain.head)
+    return estimated(context, state, request, {}, BlockOverrides(base_fee_per_gas=decided))
 
 
 def prices(context: Context, request: CallRequest) -> dict[str, int]:

@@ -4,6 +4,7 @@ Names and answers are those that development tools know (`evm_`, `anvil_`, `hard
 """
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, Final
 
 from fastevm.rpc.context import Context
@@ -15,23 +16,30 @@ from fastevm.wire.quantity import decode_storage_slot, decode_uint64, decode_uin
 from fastevm.wire.text.hex import hex_bytes, quantity
 
 U64: Final = 2**64
+U64_DIGITS: Final = 20  # decimal ones
+U256_DIGITS: Final = 78
 LARGEST_NONCE: Final = U64 - 1
 U256: Final = 2**256
 
+SILENT: Final = ("anvil_", "tenderly_")  # families whose setters answer null
 CONTROLS: Final[set[str]] = set()  # methods that only a development chain has
 
 
 def decode_number(value: Any) -> int:
-    """Decode a count, a time or a number of seconds: a JSON number, or a quantity."""
+    """Decode a count, a time or seconds: a JSON number, or a quantity, also in decimal digits."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < U64:
         return value
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= U64_DIGITS:
+        return decode_uint64(quantity(int(value)))
     return decode_uint64(value)
 
 
 def decode_balance(value: Any) -> int:
-    """Decode wei: a JSON number, or a quantity of at most 256 bits."""
+    """Decode wei: a JSON number, or a quantity of at most 256 bits, also in decimal digits."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < U256:
         return value
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= U256_DIGITS:
+        return decode_uint256(quantity(int(value)))
     return decode_uint256(value)
 
 
@@ -45,6 +53,7 @@ def decode_mine(value: Any) -> dict[str, int]:
 
 NUMBER: Final = Param(decode_number)
 OPTIONAL_NUMBER: Final = Param(decode_number, optional=True)
+WEI: Final = Param(decode_balance)
 WORD: Final = Param(lambda value: decode_storage_slot(value)[0])
 
 
@@ -61,6 +70,30 @@ def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler
         return handler
 
     return register
+
+
+def setters(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
+    """Register a handler without an answer as `methods` does: it answers what its family does.
+
+    That is null for anvil's names and true for those of Hardhat and Ganache.
+    """
+
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            answer = None if name.startswith(SILENT) else True
+            methods([name], *params)(_answering(handler, answer))
+        return handler
+
+    return register
+
+
+def _answering(handler: Callable[..., Any], answer: bool | None) -> Callable[..., bool | None]:
+    @wraps(handler)
+    def answering(*arguments: Any) -> bool | None:
+        handler(*arguments)
+        return answer
+
+    return answering
 
 
 def control(context: Context) -> Any:
@@ -123,30 +156,43 @@ def revert(context: Context, number: int) -> bool:
     return found
 
 
-@methods(["anvil_setBalance", "hardhat_setBalance"], ADDRESS, Param(decode_balance))
-def set_balance(context: Context, address: bytes, balance: int) -> bool:
-    """Give an account a balance in wei; return true."""
-    return _amend(context, address, balance=quantity(balance))
+@setters(
+    ["anvil_setBalance", "hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"],
+    ADDRESS,
+    WEI,
+)
+def set_balance(context: Context, address: bytes, balance: int) -> None:
+    """Give an account a balance in wei."""
+    amend(context, address, balance=quantity(balance))
 
 
-@methods(["anvil_setNonce", "hardhat_setNonce"], ADDRESS, NUMBER)
-def set_nonce(context: Context, address: bytes, nonce: int) -> bool:
-    """Give an account a nonce below 2^64-1, which no account has (EIP-2681); return true."""
+@setters(["anvil_addBalance", "hardhat_addBalance", "tenderly_addBalance"], ADDRESS, WEI)
+def add_balance(context: Context, address: bytes, more: int) -> None:
+    """Add wei to the balance of an account, at most to 2^256-1."""
+    attempt(control(context).add_balance, address, more)
+
+
+@setters(["anvil_setNonce", "hardhat_setNonce", "evm_setAccountNonce"], ADDRESS, NUMBER)
+def set_nonce(context: Context, address: bytes, nonce: int) -> None:
+    """Give an account a nonce below 2^64-1, which no account has (EIP-2681)."""
     if nonce >= LARGEST_NONCE:
         raise RpcError("invalid_params", f"nonce {nonce} is not below {LARGEST_NONCE}")
-    return _amend(context, address, nonce=quantity(nonce))
+    amend(context, address, nonce=quantity(nonce))
 
 
-@methods(["anvil_setCode", "hardhat_setCode"], ADDRESS, DATA)
-def set_code(context: Context, address: bytes, code: bytes) -> bool:
-    """Give an account a code; return true."""
-    return _amend(context, address, code=hex_bytes(code))
+@setters(["anvil_setCode", "hardhat_setCode", "evm_setAccountCode"], ADDRESS, DATA)
+def set_code(context: Context, address: bytes, code: bytes) -> None:
+    """Give an account a code."""
+    amend(context, address, code=hex_bytes(code))
 
 
-@methods(["anvil_setStorageAt", "hardhat_setStorageAt"], ADDRESS, WORD, WORD)
+@methods(
+    ["anvil_setStorageAt", "hardhat_setStorageAt", "evm_setAccountStorageAt"], ADDRESS, WORD, WORD
+)
 def set_storage_at(context: Context, address: bytes, slot: int, value: int) -> bool:
     """Give an account's slot a value; return true."""
-    return _amend(context, address, storage={quantity(slot): quantity(value)})
+    amend(context, address, storage={quantity(slot): quantity(value)})
+    return True
 
 
 @methods(["anvil_dropTransaction", "hardhat_dropTransaction"], HASH)
@@ -155,6 +201,18 @@ def drop_transaction(context: Context, tx_hash: bytes) -> str | None:
     return hex_bytes(tx_hash) if control(context).drop(tx_hash) else None
 
 
-def _amend(context: Context, address: bytes, **members: Any) -> bool:
+@methods(["anvil_dropAllTransactions", "hardhat_dropAllTransactions"])
+def drop_all_transactions(context: Context) -> None:
+    """Take all waiting transactions out of the pool."""
+    control(context).drop_all()
+
+
+@methods(["anvil_removePoolTransactions"], ADDRESS)
+def remove_pool_transactions(context: Context, sender: bytes) -> None:
+    """Take all waiting transactions of a sender out of the pool."""
+    control(context).drop_all(sender)
+
+
+def amend(context: Context, address: bytes, **members: Any) -> None:
+    """Change members of an account, as in a genesis file; what is left out stays."""
     attempt(control(context).amend, {hex_bytes(address): members})
-    return True

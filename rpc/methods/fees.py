@@ -227,7 +227,17 @@ def next_base_fee(context: Context, block: Block) -> int | None:
     header, schedule = block.header, _next_schedule(context, block)
     if not schedule.parameters["has_base_fee"]:
         return None
-    return fastevm.next_base_fee(header, schedule)
+    decided = decided_base_fee(context, block)
+    return fastevm.next_base_fee(header, schedule) if decided is None else decided
+
+
+def decided_base_fee(context: Context, block: Block) -> int | None:
+    """Return the base fee in wei that a developer set for the block after ``block``, if any."""
+    development = context.node.development
+    if development is None:
+        return None
+    found: int | None = development.settings.next_base_fee(block.hash)
+    return found
 
 
 def _blob_fee(context: Context, header: Header) -> int | None:

@@ -12,7 +12,7 @@ from fastevm.rpc.dispatch.params import decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.methods.development import CONTROLS, attempt, decode_number
+from fastevm.rpc.methods.development import CONTROLS, attempt, control, decode_number
 from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
 from fastevm.wire.quantity import object_fault
 from fastevm.wire.text.hex import hex_bytes, quantity
@@ -88,6 +88,7 @@ def node_info(context: Context) -> Json:
     chain, history = context.node.chain, context.node.history
     head = chain.head
     fee = next_base_fee(context, head) or 0
+    settings = control(context).settings
     fork: Json = dict.fromkeys(("forkUrl", "forkBlockNumber", "forkRetryBackoff"))
     if history is not None:
         fork = {
@@ -104,7 +105,7 @@ def node_info(context: Context) -> Json:
         "environment": {
             "baseFee": quantity(fee),
             "chainId": context.node.config.chain_id,
-            "gasLimit": quantity(head.header.gas_limit),
+            "gasLimit": quantity(settings.gas_limit or head.header.gas_limit),
             "gasPrice": quantity(fee + suggested_tip(context)),
         },
         "forkConfig": fork,

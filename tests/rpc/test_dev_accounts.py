@@ -1,10 +1,11 @@
 """The accounts of a development chain send and sign without a wallet."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 from eth_account import Account
-from eth_account.messages import encode_defunct
+from eth_account.messages import encode_defunct, encode_typed_data
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import dev_node
@@ -70,6 +71,43 @@ def test_a_transaction_that_would_fail_is_not_sent(client: Client, sender: str) 
 def test_an_account_of_somebody_else_is_unknown(client: Client, method: str) -> None:
     error = client.ask(method, {"from": RECEIVER, "to": RECEIVER})["error"]
     assert (error["code"], error["message"]) == (-32000, "unknown account")
+
+
+MAIL = {
+    "types": {
+        "EIP712Domain": [{"name": "name", "type": "string"}],
+        "Person": [{"name": "name", "type": "string"}, {"name": "wallets", "type": "address[]"}],
+        "Mail": [{"name": "to", "type": "Person"}, {"name": "contents", "type": "bytes"}],
+    },
+    "primaryType": "Mail",
+    "domain": {"name": "Ether Mail"},
+    "message": {"to": {"name": "Bob", "wallets": [RECEIVER, RECEIVER]}, "contents": "0x1234"},
+}
+
+
+@pytest.mark.parametrize("version", ["", "_v3", "_v4"])
+def test_typed_data_is_signed(client: Client, sender: str, version: str) -> None:
+    for form in (MAIL, json.dumps(MAIL)):
+        signature = client.result("eth_signTypedData" + version, sender, form)
+        message = encode_typed_data(full_message=MAIL)
+        assert Account.recover_message(message, signature=signature).lower() == sender
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({**MAIL, "primaryType": "Letter"}, "cannot be encoded"),
+        ({"types": {}}, "has no member primaryType"),
+        ("{", "is not JSON"),
+        (5, "cannot unmarshal number"),
+    ],
+)
+def test_what_is_no_typed_data_is_refused(
+    client: Client, sender: str, data: object, words: str
+) -> None:
+    error = client.ask("eth_signTypedData_v4", sender, data)["error"]
+    assert error["code"] == -32602
+    assert words in error["message"]
 
 
 def test_another_chain_is_refused(client: Client, sender: str) -> None:
