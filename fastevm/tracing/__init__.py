@@ -1,11 +1,13 @@
 """Traces of runs: struct logs, call trees, prestates, access lists and EIP-3155 lines."""
 
 from fastevm.tracing.access_list import AccessListResult, create_access_list
-from fastevm.tracing.blocks import trace_block, trace_call, trace_transaction
+from fastevm.tracing.blocks import trace_block, trace_transaction
+from fastevm.tracing.calls import trace_call, trace_calls
 from fastevm.tracing.flat import FlatFrame
 from fastevm.tracing.frame_tracers import FlatTrace, FrameTracer
 from fastevm.tracing.frames import CallFrame
 from fastevm.tracing.list_text import list_text
+from fastevm.tracing.parity import TYPES, ReplayTracer
 from fastevm.tracing.spool import Spool, SpooledText, SpoolRoom
 from fastevm.tracing.values import (
     DEFAULT_TIMEOUT,
@@ -18,11 +20,13 @@ from fastevm.tracing.values import (
 
 __all__ = [
     "DEFAULT_TIMEOUT",
+    "TYPES",
     "AccessListResult",
     "CallFrame",
     "FlatFrame",
     "FlatTrace",
     "FrameTracer",
+    "ReplayTracer",
     "Spool",
     "SpoolRoom",
     "SpooledText",
@@ -35,5 +39,6 @@ __all__ = [
     "seconds_of",
     "trace_block",
     "trace_call",
+    "trace_calls",
     "trace_transaction",
 ]

@@ -33,7 +33,7 @@ class FrameTracer:
 
     needs_states = False
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int, _: Spool | None) -> None:
         self.observer: CallTree = CallTree(budget=budget)
 
     def result(self, finished: Finished) -> FlatTrace:

@@ -13,6 +13,21 @@ from fastevm.tracing.text_observer cimport TextObserver
 cdef bytes frame_end_message(const LeaveRecord* frame)
 
 
+# The name of an op as go-ethereum writes it; the text lives as long as the module.
+cdef const char* opcode_name(uint8_t op) noexcept nogil
+
+# The cost of a step. It includes the gas that a call hands on, and excludes the gas that a creation
+# hands on. `end`: of the records that the step is among.
+cdef int64_t cost_of(
+    const StepRecord* step, const Schedule* s, const uint8_t* end
+) noexcept nogil
+
+
+# A halt may leave the gas negative; it is shown as zero.
+cdef inline uint64_t shown_gas(int64_t gas) noexcept nogil:
+    return <uint64_t>gas if gas > 0 else 0
+
+
 # Renders each step after it was executed; subclasses implement `render`.
 cdef class StepObserver(TextObserver):
     cdef size_t budget        # bytes that the text may have

@@ -95,6 +95,10 @@ cdef int fill_opcode_names() except -1:
 fill_opcode_names()
 
 
+cdef const char* opcode_name(uint8_t op) noexcept nogil:
+    return OPCODE_NAMES[op]
+
+
 # The message of a step that halts its frame.
 cdef bytes step_halt_message(const StepRecord* step):
     text = status_text(<Status>step.status).decode("ascii")
@@ -110,11 +114,6 @@ cdef bytes frame_end_message(const LeaveRecord* frame):
 
 # ----------------------------------------------------------------------------------------------
 # what a step shows
-
-# A halt may leave the gas negative; it is shown as zero.
-cdef inline uint64_t shown_gas(int64_t gas) noexcept nogil:
-    return <uint64_t>gas if gas > 0 else 0
-
 
 cdef inline const Word* stack_of(const StepRecord* step) noexcept nogil:
     return <const Word*>(<const uint8_t*>step + sizeof(StepRecord))
@@ -157,8 +156,6 @@ cdef int64_t unpaid_cost(const StepRecord* step, const Schedule* s) noexcept nog
     return step.gas_cost
 
 
-# The cost of a step. It includes the gas that a call hands on, and excludes the gas that a creation
-# hands on.
 cdef int64_t cost_of(
     const StepRecord* step, const Schedule* s, const uint8_t* end
 ) noexcept nogil:

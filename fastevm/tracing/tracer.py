@@ -1,6 +1,6 @@
 """What a tracer is, what it is told of a finished run, and how its options are read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Protocol
@@ -46,6 +46,17 @@ class Tracer(Protocol):
     @property
     def needs_states(self) -> bool: ...
     def result(self, finished: Finished) -> Any: ...
+
+
+def always_accessed(finished: Finished) -> Iterable[bytes]:
+    """The accounts that a transaction accesses in any case."""
+    transaction = finished.transaction
+    yield transaction.sender or bytes(20)
+    yield finished.coinbase
+    yield from (authority for authority in transaction.authorities if authority is not None)
+    target = transaction.to or finished.outcome.created
+    if target is not None:
+        yield target
 
 
 def flag(config: Mapping[str, Any], name: str, struct: str) -> bool:

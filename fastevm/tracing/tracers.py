@@ -1,6 +1,6 @@
 """The tracers by name: the observer of each, and its result."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -9,15 +9,18 @@ import msgspec
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.frame_tracers import FlatCallTracer, FourByteTracer
+from fastevm.tracing.mux_observer import observer_of
 from fastevm.tracing.observer import Observer
 from fastevm.tracing.prestate import PrestateOptions, accessed_slots, prestate_json
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.step_loggers import StructLogger
-from fastevm.tracing.tracer import Finished, Tracer, flag
+from fastevm.tracing.tracer import Finished, Tracer, always_accessed, flag
 from fastevm.tracing.values import StepOptions, TraceRequest, TracingError
 from fastevm.wire.text.hex import hex_bytes
 
 CALL_TRACER: Final = "callTracer"
+MUX_TRACER: Final = "muxTracer"
+MUX_LIMIT: Final = 16  # tracers of one muxTracer
 SHOWN_NAME: Final = 64  # characters of a caller's text that an error repeats
 
 
@@ -80,19 +83,8 @@ class PrestateTracer:
     def result(self, finished: Finished) -> Any:
         before, after = finished.before, finished.after
         assert before is not None and after is not None
-        accessed = accessed_slots(self.observer, _always_accessed(finished), (before, after))
+        accessed = accessed_slots(self.observer, always_accessed(finished), (before, after))
         return prestate_json(accessed, before, after, self.options)
-
-
-def _always_accessed(finished: Finished) -> Iterable[bytes]:
-    """The accounts that a transaction accesses in any case."""
-    transaction = finished.transaction
-    yield transaction.sender or bytes(20)
-    yield finished.coinbase
-    yield from (authority for authority in transaction.authorities if authority is not None)
-    target = transaction.to or finished.outcome.created
-    if target is not None:
-        yield target
 
 
 class NoopTracer:
@@ -107,11 +99,35 @@ class NoopTracer:
         return {}
 
 
+class MuxTracer:
+    """Several tracers of one run: the configuration names them, with their own configurations."""
+
+    def __init__(self, config: Mapping[str, Any], budget: int, spool: Spool | None) -> None:
+        if len(config) > MUX_LIMIT:
+            raise TracingError(f"muxTracer: more than {MUX_LIMIT} tracers")
+        share = budget // max(len(config), 1)
+        self.tracers = {name: _part(name, part, share, spool) for name, part in config.items()}
+        self.observer: Observer = observer_of([each.observer for each in self.tracers.values()])
+        self.needs_states = any(each.needs_states for each in self.tracers.values())
+
+    def result(self, finished: Finished) -> Any:
+        return {name: tracer.result(finished) for name, tracer in self.tracers.items()}
+
+
+def _part(name: str, config: Any, budget: int, spool: Spool | None) -> Tracer:
+    if not name or name == MUX_TRACER:
+        raise TracingError(f'muxTracer: "{name}" cannot be one of its tracers')
+    if config is not None and not isinstance(config, dict):
+        raise TracingError(f"muxTracer: the configuration of {name[:SHOWN_NAME]} is not an object")
+    return tracer_for(TraceRequest(tracer=name, config=config), budget, spool)
+
+
 _TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int, Spool | None], Tracer]]] = {
     CALL_TRACER: CallTracer,
     "flatCallTracer": FlatCallTracer,
     "prestateTracer": PrestateTracer,
     "4byteTracer": FourByteTracer,
+    MUX_TRACER: MuxTracer,
     "noopTracer": NoopTracer,
 }
 
@@ -122,7 +138,7 @@ def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -
     TracingError for an unknown name, with the nearest known one, and for an option of a wrong type.
     """
     if request.make is not None:
-        own: Tracer = request.make(budget)
+        own: Tracer = request.make(budget, spool)
         return own
     if not request.tracer:
         return StructLogTracer(request.steps, budget, spool)

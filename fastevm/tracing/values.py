@@ -42,11 +42,12 @@ class StepOptions:
 class TraceRequest:
     """Which tracer (None: struct logs), its own configuration, and how long it may run.
 
-    ``make``: the tracer itself, for callers that want values; of the bytes that it may keep.
+    ``make``: the tracer itself, for callers that want values; of the bytes that it may keep, and
+    where long text goes.
     """
 
     tracer: str | None = None
-    make: Callable[[int], Any] | None = None
+    make: Callable[..., Any] | None = None
     config: Mapping[str, Any] | None = None
     steps: StepOptions = StepOptions()
     timeout: float = DEFAULT_TIMEOUT

@@ -28,6 +28,7 @@ from fastevm.rpc.methods import (
     testing,
     trace,
     trace_parity,
+    trace_replay,
     transaction_search,
     transactions,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "testing",
     "trace",
     "trace_parity",
+    "trace_replay",
     "transaction_search",
     "transactions",
 ]

@@ -1,6 +1,6 @@
 """Traces: debug_trace* of transactions, blocks and calls, in the formats of go-ethereum."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +32,6 @@ from fastevm.wire.simulate_values import decode_block_overrides, decode_call, de
 from fastevm.wire.text.hex import hex_bytes
 
 LARGEST_LIMIT = 2**63
-STEPS = "structLogs"
 NO_PROGRAMS = "TraceConfig.tracer: tracers in JavaScript are not supported; give the name of one"
 
 STEP_FLAGS: Mapping[str, tuple[str, bool]] = {
@@ -141,9 +140,10 @@ def trace_by_hash(context: Context, block_hash: bytes, request: TraceRequest) ->
 def trace_one_call(
     context: Context, call: CallRequest, block: Selector, config: CallTraceConfig
 ) -> Answer:
-    """Return the trace of a call on the state after a block, or after some transactions of it."""
-    if block.is_pending:
-        raise RpcError("server_error", "tracing on top of pending is not supported")
+    """Return the trace of a call on the state after a block, or after some transactions of it.
+
+    ``pending`` is the pre-confirmed state, in the block that is being built.
+    """
     view = view_of(context, block) if config.index is not None else state_view_of(context, block)
     before, state = None, None
     if config.index is not None:
@@ -169,33 +169,48 @@ def trace_one_call(
 def _traces(context: Context, view: View, request: TraceRequest) -> Answer:
     transactions, spool = view.block.transactions, Spool(context.trace_room)
     traces = trace_block(base_of(view), transactions, request, spool=spool)
+    return list_of(
+        {"txHash": hex_bytes(transaction.hash), "result": trace}
+        for transaction, trace in zip(transactions, traces, strict=True)
+    )
+
+
+def list_of(traces: Iterable[Any]) -> Answer:
+    """The JSON text of a list of traces."""
     parts: list[bytes | SpooledText] = []
-    for transaction, trace in zip(transactions, traces, strict=True):
-        start = b"," if parts else b"["
-        parts.append(b'%b{"txHash":%b,"result":' % (start, encode(hex_bytes(transaction.hash))))
-        parts += (*_parts_of(trace), b"}")
-    return answer_of_parts([*parts, b"]"] if parts else [b"[]"])
+    for trace in traces:
+        parts += (b"," if parts else b"[", *_parts_of(trace))
+    return _answer_of([*parts, b"]"] if parts else [b"[]"])
 
 
 def text_of(trace: Any) -> Answer:
     """The JSON text of a trace."""
-    return answer_of_parts(_parts_of(trace))
+    return _answer_of(_parts_of(trace))
 
 
-def answer_of_parts(parts: list[bytes | SpooledText]) -> Answer:
+def _answer_of(parts: list[bytes | SpooledText]) -> Answer:
     texts = [part for part in parts if isinstance(part, bytes)]
     return b"".join(texts) if len(texts) == len(parts) else LongAnswer(parts)
 
 
 def _parts_of(trace: Any) -> list[bytes | SpooledText]:
-    """The JSON text of a trace; all of it, or struct logs, its last member, may lie in a spool."""
+    """The JSON text of a trace; all of it, or any of its members, may lie in a spool."""
     if isinstance(trace, SpooledText | bytes):
         return [trace]
-    steps = trace.get(STEPS) if isinstance(trace, dict) else None
-    if not isinstance(steps, SpooledText):
+    if not _is_spooled(trace):
         return [encode(trace)]
-    others = encode({name: value for name, value in trace.items() if name != STEPS})
-    return [b'%b,"%b":' % (others[:-1], STEPS.encode()), steps, b"}"]
+    parts: list[bytes | SpooledText] = []
+    for name, value in trace.items():
+        parts.append(b"%b%b:" % (b"," if parts else b"{", encode(name)))
+        parts += _parts_of(value)
+    return [*parts, b"}"]
+
+
+def _is_spooled(value: Any) -> bool:
+    """Whether a part of it lies in a spool."""
+    if isinstance(value, dict):
+        return any(map(_is_spooled, value.values()))
+    return isinstance(value, SpooledText)
 
 
 def base_of(view: View) -> StateView:

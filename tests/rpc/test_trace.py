@@ -14,7 +14,9 @@ CREATION = "0xc1d605c6612a5fe84dc95810030bfe5b1d327652b381bc695e28f50d13b2b09e"
 EMITTER = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"
 SENDER = "0x0c2c51a0990aee1d73c1228de158688341557508"
 UNKNOWN = "0x" + "00" * 31 + "01"
-TRACERS = ("callTracer", "flatCallTracer", "prestateTracer", "4byteTracer", "noopTracer")
+TRACERS = (
+    "callTracer", "flatCallTracer", "prestateTracer", "4byteTracer", "muxTracer", "noopTracer",
+)  # fmt: skip
 CALL = {"from": SENDER, "to": EMITTER, "input": "0x010203040506"}
 
 
@@ -109,8 +111,6 @@ def test_what_cannot_be_traced(live: ServerThread) -> None:
     assert fault(live, "debug_traceCall", CALL, UNKNOWN) == (-32000, missing)
     assert fault(live, "debug_traceBlockByNumber", "0x999") == (-32000, "block #2457 not found")
     assert fault(live, "debug_traceBlockByNumber", "0x0") == (-32000, "genesis is not traceable")
-    pending = "tracing on top of pending is not supported"
-    assert fault(live, "debug_traceCall", CALL, "pending") == (-32000, pending)
     assert fault(live, "debug_traceCall", CALL)[0] == -32602
     code, message = fault(live, "debug_traceCall", CALL, "0x1", {"txIndex": "0x9"})
     assert (code, message[:38]) == (-32000, "transaction index 9 out of range for b")

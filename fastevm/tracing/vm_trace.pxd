@@ -1,0 +1,48 @@
+# The ops of a transaction in Parity's vmTrace form.
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+from fastevm.interpreter.machine cimport Frame, Machine
+from fastevm.interpreter.tracer cimport EnterRecord, StepRecord
+from fastevm.primitives.word cimport Word
+from fastevm.spec.constants cimport CALL_DEPTH_LIMIT
+from fastevm.tracing.text_observer cimport TextObserver
+
+
+cdef enum:
+    MOST_FRAMES = CALL_DEPTH_LIMIT + 3
+
+
+# What an op will write, seen before it is executed.
+cdef struct Effect:
+    uint64_t offset           # in memory
+    uint64_t size             # 0 = no memory
+    bint stores
+    Word key
+    Word value
+
+
+# The last op of a frame, whose object is open until it is known what the op did.
+cdef struct OpenOp:
+    bint is_open
+    bint has_sub
+    bint halted
+    uint8_t op
+    int64_t gas_left          # if the frame ends with it
+    Effect effect
+
+
+cdef class VmTracer(TextObserver):
+    cdef size_t budget        # bytes that the text may have
+    cdef Effect next_effect
+    cdef OpenOp[MOST_FRAMES] ops
+    cdef bint[MOST_FRAMES] has_ops
+    cdef bint[MOST_FRAMES] is_shown   # a self-destruction has a frame, but no ops
+
+    cdef void look_ahead(self, const Frame* f) noexcept nogil
+    cdef void put_step(
+        self, const StepRecord* step, const Machine* m, const uint8_t* end
+    ) noexcept nogil
+    cdef void put_frame(self, const EnterRecord* entered, const Frame* running) noexcept nogil
+    cdef void end_frame(self, uint64_t depth) noexcept nogil
+    cdef void close_op(self, OpenOp* op, const Frame* f) noexcept nogil
+    cdef void put_effect(self, const OpenOp* op, const Frame* f) noexcept nogil

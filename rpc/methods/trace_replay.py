@@ -1,0 +1,153 @@
+"""trace_replay* and trace_call*: frames, ops and state differences in Parity's form."""
+
+from functools import partial
+from typing import Any, Final
+
+from fastevm.errors import TransactionDecodeError
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.long_answer import Answer
+from fastevm.rpc.dispatch.params import BLOCK_OR_LATEST, DATA, HASH, NUMBER_OR_TAG, decode_text
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import long_running
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.limits import TRACED_CALLS
+from fastevm.rpc.methods.calls import BLOCK_OVERRIDES, CALL, STATE_OVERRIDES
+from fastevm.rpc.methods.trace import base_of, list_of, text_of
+from fastevm.rpc.methods.transactions import locate_or_look
+from fastevm.rpc.selectors import Selector
+from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides
+from fastevm.tracing import (
+    TYPES,
+    ReplayTracer,
+    Spool,
+    TraceRequest,
+    trace_block,
+    trace_calls,
+    trace_transaction,
+)
+from fastevm.wire.quantity import DecodeError, object_fault
+from fastevm.wire.simulate_values import decode_call
+from fastevm.wire.text.hex import hex_bytes
+
+Types = frozenset[str]
+
+FRAMES_ONLY: Final = frozenset(TYPES[:1])
+
+
+def decode_types(value: Any) -> Types:
+    """Decode the types of traces that are wanted."""
+    if not isinstance(value, list):
+        raise object_fault(value, "[]string")
+    types = frozenset(map(decode_text, value))
+    for unknown in sorted(types.difference(TYPES)):
+        raise DecodeError(f'unknown trace type "{unknown[:64]}": there are {", ".join(TYPES)}')
+    return types
+
+
+def decode_typed_calls(value: Any) -> list[tuple[CallRequest, Types]]:
+    """Decode pairs of a call and the types of its traces."""
+    if not isinstance(value, list):
+        raise object_fault(value, "[][]any")
+    if len(value) > TRACED_CALLS:
+        raise DecodeError(f"more than {TRACED_CALLS} calls")
+    found = []
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise DecodeError("expected pairs of a call and a list of trace types")
+        found.append((decode_call(pair[0]), decode_types(pair[1])))
+    return found
+
+
+TYPES_PARAM: Final = Param(decode_types)
+
+
+def request_of(types: Types) -> TraceRequest:
+    """The request for these types."""
+    return TraceRequest(make=partial(ReplayTracer, types))
+
+
+@method("trace_replayTransaction", HASH, TYPES_PARAM, place=Place.WORKER)
+@long_running
+def replay_transaction(context: Context, tx_hash: bytes, types: Types) -> Answer:
+    """Return what a mined or pre-confirmed transaction did; an error for an unknown one."""
+    found = locate_or_look(context, tx_hash)
+    if found is None:
+        raise RpcError("server_error", "transaction not found")
+    view, index = found
+    transactions, spool = view.block.transactions, Spool(context.trace_room)
+    return text_of(
+        trace_transaction(base_of(view), transactions, index, request_of(types), spool=spool)
+    )
+
+
+@method("trace_replayBlockTransactions", NUMBER_OR_TAG, TYPES_PARAM, place=Place.WORKER)
+@long_running
+def replay_block(context: Context, block: Selector, types: Types) -> Answer:
+    """Return what each transaction of a block did; an empty list for an unknown block."""
+    view = context.find(block)
+    transactions = () if view is None else view.block.transactions
+    if view is None or not transactions:
+        return b"[]"
+    spool = Spool(context.trace_room)
+    traces = trace_block(base_of(view), transactions, request_of(types), spool=spool)
+    return list_of(
+        {"transactionHash": hex_bytes(transaction.hash)} | trace
+        for transaction, trace in zip(transactions, traces, strict=True)
+    )
+
+
+@method(
+    "trace_call",
+    CALL,
+    Param(decode_types, optional=True, default=FRAMES_ONLY),
+    BLOCK_OR_LATEST,
+    STATE_OVERRIDES,
+    BLOCK_OVERRIDES,
+    place=Place.WORKER,
+)
+@long_running
+def replay_call(
+    context: Context,
+    call: CallRequest,
+    types: Types,
+    block: Selector,
+    state_overrides: StateOverrides,
+    block_overrides: BlockOverrides,
+) -> Answer:
+    """Return what a call would do; its frames where no type of trace is named."""
+    (trace,) = trace_calls(
+        context.view(block).state(),
+        [(call, request_of(types or FRAMES_ONLY))],
+        state_overrides=state_overrides,
+        block_overrides=block_overrides,
+        gas_cap=context.limits.call_gas,
+        spool=Spool(context.trace_room),
+    )
+    return text_of(trace)
+
+
+@method("trace_callMany", Param(decode_typed_calls), BLOCK_OR_LATEST, place=Place.WORKER)
+@long_running
+def replay_calls(
+    context: Context, calls: list[tuple[CallRequest, Types]], block: Selector
+) -> Answer:
+    """Return what calls would do, each on the state that the one before it left."""
+    traces = trace_calls(
+        context.view(block).state(),
+        [(call, request_of(types)) for call, types in calls],
+        gas_cap=context.limits.call_gas,
+        spool=Spool(context.trace_room),
+    )
+    return list_of(traces)
+
+
+@method("trace_rawTransaction", DATA, TYPES_PARAM, BLOCK_OR_LATEST, place=Place.WORKER)
+@long_running
+def replay_raw(context: Context, raw: bytes, types: Types, block: Selector) -> Answer:
+    """Return what a signed transaction would do, under every rule but that it is not submitted."""
+    view, spool = context.view(block).state(), Spool(context.trace_room)
+    try:
+        (trace,) = trace_calls(view, [(raw, request_of(types))], spool=spool)
+    except TransactionDecodeError as fault:
+        raise RpcError("invalid_params", str(fault)) from None
+    return text_of(trace)
