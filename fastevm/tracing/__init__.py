@@ -2,13 +2,14 @@
 
 from fastevm.tracing.access_list import AccessListResult, create_access_list
 from fastevm.tracing.blocks import trace_block, trace_transaction
-from fastevm.tracing.calls import trace_call, trace_calls
+from fastevm.tracing.calls import TracedCall, trace_call, trace_calls
 from fastevm.tracing.flat import FlatFrame
 from fastevm.tracing.frame_tracers import FlatTrace, FrameTracer
 from fastevm.tracing.frames import CallFrame
 from fastevm.tracing.list_text import list_text
 from fastevm.tracing.parity import TYPES, ReplayTracer
 from fastevm.tracing.spool import Spool, SpooledText, SpoolRoom
+from fastevm.tracing.tracer import Finished, OutcomeTracer
 from fastevm.tracing.values import (
     DEFAULT_TIMEOUT,
     StepOptions,
@@ -23,15 +24,18 @@ __all__ = [
     "TYPES",
     "AccessListResult",
     "CallFrame",
+    "Finished",
     "FlatFrame",
     "FlatTrace",
     "FrameTracer",
+    "OutcomeTracer",
     "ReplayTracer",
     "Spool",
     "SpoolRoom",
     "SpooledText",
     "StepOptions",
     "TraceRequest",
+    "TracedCall",
     "TracingError",
     "create_access_list",
     "is_program",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from fastevm.evm import EVM
 from fastevm.execution.transaction import Transaction
@@ -11,6 +11,8 @@ from fastevm.simulate.calls import Attempt, asked_ahead
 from fastevm.simulate.engine.runner import transaction_of
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP,
+    NO_BLOCK_OVERRIDES,
+    BlockEnvironment,
     BlockOverrides,
     CallRequest,
     StateOverrides,
@@ -24,8 +26,15 @@ from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracers import tracer_for
 from fastevm.tracing.values import TraceRequest
 
-# What is run, a call or the bytes of a signed transaction, and how it is traced.
-TracedCall = tuple[CallRequest | bytes, TraceRequest]
+PRICED: Final = CallRequest(gas_price=1, max_fee_per_blob_gas=1)
+
+
+class TracedCall(NamedTuple):
+    """A call, or the bytes of a signed transaction; how it is traced; what its block has else."""
+
+    call: CallRequest | bytes
+    request: TraceRequest
+    block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
 
 
 def trace_call(
@@ -47,10 +56,9 @@ def trace_call(
     """
     (trace,) = trace_calls(
         view if isinstance(view, StateView) else view_of(view),
-        [(call, request)],
+        [TracedCall(call, request, block_overrides or NO_BLOCK_OVERRIDES)],
         before=before,
         state_overrides=state_overrides,
-        block_overrides=block_overrides,
         gas_cap=gas_cap,
         spool=spool,
     )
@@ -63,7 +71,6 @@ def trace_calls(
     *,
     before: Sequence[Transaction] | None = None,
     state_overrides: StateOverrides | None = None,
-    block_overrides: BlockOverrides | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
     spool: Spool | None = None,
 ) -> list[Any]:
@@ -75,27 +82,47 @@ def trace_calls(
     """
 
     def run(forced: TraceRequest | None, spool: Spool | None) -> list[Any]:
-        requests = [forced or request for _, request in calls]
+        requests = [forced or each.request for each in calls]
         for request in requests:
             tracer_for(request, 0)  # raises for an unknown name before anything runs
         budget = Budget(requests, spool)
         runner = _base(view, before, budget)
         traces, overrides = [], state_overrides or {}
-        for (call, _), request in zip(calls, requests, strict=True):
-            if isinstance(call, bytes):
-                runner = _opened(replace(view, layer=runner.snapshot()))
-                traces.append(traced(runner, Transaction.decode(call), request, budget))
-                continue
-            attempt = Attempt(view, call, overrides, block_overrides or BlockOverrides())
-            runner = _in_environment(attempt, runner)
-            runner.override(attempt.plan)
-            overrides = {}
-            transaction = _transaction(attempt, call, runner, gas_cap)
-            traces.append(traced(runner, transaction, request, budget, as_call=True))
+        for each, request in zip(calls, requests, strict=True):
+            opened = _Opened(view, runner, each, overrides)
+            runner, overrides = opened.runner, {}
+            transaction = opened.transaction(gas_cap)
+            as_call = isinstance(each.call, CallRequest)
+            traces.append(traced(runner, transaction, request, budget, as_call=as_call))
         return traces
 
-    requests = [call for call, _ in calls if isinstance(call, CallRequest)]
+    requests = [each.call for each in calls if isinstance(each.call, CallRequest)]
     return on_known_state(view, run, None, spool, chain.from_iterable(map(asked_ahead, requests)))
+
+
+class _Opened:
+    """A runner on the state of another one, in the environment that the call sees."""
+
+    def __init__(
+        self, view: StateView, below: TracedRunner, wanted: TracedCall, overrides: StateOverrides
+    ) -> None:
+        self.call = wanted.call
+        # The environment of a transaction keeps the fees of the block, as that of a priced call.
+        request = self.call if isinstance(self.call, CallRequest) else PRICED
+        attempt = Attempt(view, request, overrides, wanted.block_overrides)
+        self.view = replace(attempt.view, layer=below.snapshot(), schedule=attempt.schedule)
+        self.gas_limit = attempt.environment.gas_limit
+        self.runner = _opened(self.view, attempt.environment)
+        self.runner.override(attempt.plan)
+
+    def transaction(self, gas_cap: int) -> Transaction:
+        """What is run."""
+        call = self.call
+        if isinstance(call, bytes):
+            return Transaction.decode(call)
+        gas = gas_cap or self.gas_limit if call.gas is None else call.gas
+        gas = min(gas, gas_cap) if gas_cap else gas
+        return transaction_of(call, gas, self.runner.nonce(call.sender), self.view)
 
 
 def _base(view: StateView, before: Sequence[Transaction] | None, budget: Budget) -> TracedRunner:
@@ -107,23 +134,7 @@ def _base(view: StateView, before: Sequence[Transaction] | None, budget: Budget)
     return runner
 
 
-def _transaction(
-    attempt: Attempt, call: CallRequest, runner: TracedRunner, gas_cap: int
-) -> Transaction:
-    gas = gas_cap or attempt.environment.gas_limit if call.gas is None else call.gas
-    gas = min(gas, gas_cap) if gas_cap else gas
-    return transaction_of(call, gas, runner.nonce(call.sender), attempt.view)
-
-
-def _opened(view: StateView) -> TracedRunner:
+def _opened(view: StateView, environment: BlockEnvironment | None = None) -> TracedRunner:
     runner = TracedRunner()
-    runner.open(view)
+    runner.open(view, environment=environment)
     return runner
-
-
-def _in_environment(attempt: Attempt, runner: TracedRunner) -> TracedRunner:
-    """A runner on the state of another one, in the environment that the call sees."""
-    opened = TracedRunner()
-    view = replace(attempt.view, layer=runner.snapshot(), schedule=attempt.schedule)
-    opened.open(view, environment=attempt.environment)
-    return opened

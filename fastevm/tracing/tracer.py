@@ -32,6 +32,16 @@ class Finished:
     place: Place | None = None
 
 
+class OutcomeTracer:
+    """What the run gave: its `Finished`, which is no JSON value; ``states``: with both states."""
+
+    def __init__(self, budget: int, _: Any = None, *, states: bool = False) -> None:
+        self.observer, self.needs_states = Observer(), states
+
+    def result(self, finished: Finished) -> Finished:
+        return finished
+
+
 @lru_cache(SCHEDULES)
 def precompiles_of(schedule: ForkSchedule) -> frozenset[bytes]:
     """The addresses of the precompiles under some rules."""

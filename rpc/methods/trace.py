@@ -197,6 +197,8 @@ def _parts_of(trace: Any) -> list[bytes | SpooledText]:
     """The JSON text of a trace; all of it, or any of its members, may lie in a spool."""
     if isinstance(trace, SpooledText | bytes):
         return [trace]
+    if isinstance(trace, LongAnswer):
+        return list(trace.parts)
     if not _is_spooled(trace):
         return [encode(trace)]
     parts: list[bytes | SpooledText] = []

@@ -20,6 +20,7 @@ from fastevm.tracing import (
     TYPES,
     ReplayTracer,
     Spool,
+    TracedCall,
     TraceRequest,
     trace_block,
     trace_calls,
@@ -117,9 +118,8 @@ def replay_call(
     """Return what a call would do; its frames where no type of trace is named."""
     (trace,) = trace_calls(
         context.view(block).state(),
-        [(call, request_of(types or FRAMES_ONLY))],
+        [TracedCall(call, request_of(types or FRAMES_ONLY), block_overrides)],
         state_overrides=state_overrides,
-        block_overrides=block_overrides,
         gas_cap=context.limits.call_gas,
         spool=Spool(context.trace_room),
     )
@@ -134,7 +134,7 @@ def replay_calls(
     """Return what calls would do, each on the state that the one before it left."""
     traces = trace_calls(
         context.view(block).state(),
-        [(call, request_of(types)) for call, types in calls],
+        [TracedCall(call, request_of(types)) for call, types in calls],
         gas_cap=context.limits.call_gas,
         spool=Spool(context.trace_room),
     )
@@ -147,7 +147,7 @@ def replay_raw(context: Context, raw: bytes, types: Types, block: Selector) -> A
     """Return what a signed transaction would do, under every rule but that it is not submitted."""
     view, spool = context.view(block).state(), Spool(context.trace_room)
     try:
-        (trace,) = trace_calls(view, [(raw, request_of(types))], spool=spool)
+        (trace,) = trace_calls(view, [TracedCall(raw, request_of(types))], spool=spool)
     except TransactionDecodeError as fault:
         raise RpcError("invalid_params", str(fault)) from None
     return text_of(trace)

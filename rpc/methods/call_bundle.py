@@ -1,0 +1,153 @@
+"""eth_callBundle: signed transactions tried out one after another, in the form of Flashbots.
+
+Source: Flashbots' RPC documentation, and anvil and reth after it. Amounts are decimal strings.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import fastevm
+from fastevm.errors import TransactionDecodeError
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import decode_count, decode_number_tag_or_int
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import long_running
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.limits import TRACED_CALLS
+from fastevm.rpc.methods.call_many import failure_of
+from fastevm.rpc.selectors import LATEST_BLOCK, Selector
+from fastevm.simulate import BlockOverrides
+from fastevm.tracing import Finished, OutcomeTracer, Spool, TracedCall, TraceRequest, trace_calls
+from fastevm.wire.quantity import (
+    DecodeError,
+    decode_address,
+    decode_bytes,
+    decode_uint256,
+    object_fault,
+)
+from fastevm.wire.text.hex import hex_bytes
+
+Json = dict[str, Any]
+
+OUTCOMES: Final = TraceRequest(make=partial(OutcomeTracer, states=True))
+SPACING: Final = 12  # seconds after the block of the state, where no time is given
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Transactions as bytes, the block that they are tried in, and the block of the state below."""
+
+    transactions: tuple[bytes, ...]
+    overrides: BlockOverrides
+    state: Selector = LATEST_BLOCK
+
+
+def decode_call_bundle(value: Any) -> Bundle:
+    """Decode the object of eth_callBundle."""
+    if not isinstance(value, dict):
+        raise object_fault(value, "EthCallBundle")
+    raws, number = value.get("txs"), value.get("blockNumber")
+    if not isinstance(raws, list) or not raws:
+        raise DecodeError("bundle missing txs")
+    if len(raws) > TRACED_CALLS:
+        raise DecodeError(f"more than {TRACED_CALLS} transactions")
+    if number is None or decode_count(number, field="EthCallBundle.blockNumber") == 0:
+        raise DecodeError("bundle missing blockNumber")
+    state, coinbase = value.get("stateBlockNumber"), value.get("coinbase")
+    difficulty = value.get("difficulty")
+    return Bundle(
+        tuple(map(decode_bytes, raws)),
+        BlockOverrides(
+            number=decode_count(number),
+            time=_count(value, "timestamp"),
+            gas_limit=_count(value, "gasLimit"),
+            fee_recipient=None if coinbase is None else decode_address(coinbase),
+            base_fee_per_gas=_count(value, "baseFee"),
+            difficulty=None if difficulty is None else decode_uint256(difficulty),
+        ),
+        LATEST_BLOCK if state is None else decode_number_tag_or_int(state),
+    )
+
+
+def _count(value: Json, name: str) -> int | None:
+    given = value.get(name)
+    return None if given is None else decode_count(given, field=f"EthCallBundle.{name}")
+
+
+@method("eth_callBundle", Param(decode_call_bundle), place=Place.WORKER)
+@long_running
+def call_bundle(context: Context, bundle: Bundle) -> Json:
+    """Return what each of some signed transactions would do, and what the miner would get of it.
+
+    Nothing is submitted. Each runs on the state that the one before it left and keeps every rule,
+    an error of one is that of the bundle. Without a time the block comes 12 s after the state's.
+    """
+    view = context.view(bundle.state)
+    overrides = bundle.overrides
+    if overrides.time is None:
+        overrides = replace(overrides, time=view.block.header.timestamp + SPACING)
+    calls = [TracedCall(raw, OUTCOMES, overrides) for raw in bundle.transactions]
+    try:
+        found = trace_calls(view.state(), calls, spool=Spool(context.trace_room))
+    except TransactionDecodeError as fault:
+        raise RpcError("invalid_params", str(fault)) from None
+    base_fee = overrides.base_fee_per_gas
+    base_fee = view.block.header.base_fee_per_gas if base_fee is None else base_fee
+    results = [Result(one, base_fee or 0) for one in found]
+    return _answer(results) | {"stateBlockNumber": view.block.number}
+
+
+class Result:
+    """What a transaction of a bundle did, in wei and gas."""
+
+    def __init__(self, finished: Finished, base_fee: int) -> None:
+        transaction, outcome = finished.transaction, finished.outcome
+        before, after = finished.before, finished.after
+        assert before is not None and after is not None
+        coinbase = finished.coinbase
+        self.transaction, self.outcome = transaction, outcome
+        self.gas_used = outcome.gas_used
+        self.price = transaction.effective_gas_price(base_fee) - base_fee
+        self.fees = self.gas_used * self.price
+        self.coinbase_gain = max(after.balance(coinbase) - before.balance(coinbase), 0)
+
+    def json(self) -> Json:
+        """Its members."""
+        transaction, outcome = self.transaction, self.outcome
+        output = hex_bytes(outcome.output if outcome.success or outcome.reverted else b"")
+        told = {"value": output} if outcome.success else {"error": failure_of(outcome)}
+        if not outcome.success:
+            told["revert"] = output
+        return {
+            **_gains(self.coinbase_gain, self.fees),
+            "fromAddress": hex_bytes(transaction.sender or b""),
+            "gasPrice": str(self.price),
+            "gasUsed": self.gas_used,
+            "toAddress": None if transaction.to is None else hex_bytes(transaction.to),
+            "txHash": hex_bytes(transaction.hash),
+            **told,
+        }
+
+
+def _gains(gain: int, fees: int) -> dict[str, str]:
+    return {
+        "coinbaseDiff": str(gain),
+        "ethSentToCoinbase": str(max(gain - fees, 0)),
+        "gasFees": str(fees),
+    }
+
+
+def _answer(results: Sequence[Result]) -> Json:
+    gain = sum(result.coinbase_gain for result in results)
+    gas = sum(result.gas_used for result in results)
+    fees = sum(result.fees for result in results)
+    hashes = b"".join(result.transaction.hash for result in results)
+    return {
+        "bundleGasPrice": str(gain // gas if gas else 0),
+        "bundleHash": hex_bytes(fastevm.keccak256(hashes)),
+        **_gains(gain, fees),
+        "results": [result.json() for result in results],
+        "totalGasUsed": gas,
+    }

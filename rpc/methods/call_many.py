@@ -1,0 +1,169 @@
+"""Several calls, each on the state that the one before it left: eth_callMany, debug_traceCallMany.
+
+Source of the forms: Erigon, and reth and anvil after it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.long_answer import Answer
+from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.workers import long_running
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.limits import TRACED_CALLS
+from fastevm.rpc.methods.calls import STATE_OVERRIDES
+from fastevm.rpc.methods.trace import (
+    CallTraceConfig,
+    base_of,
+    decode_call_trace_config,
+    list_of,
+    view_of,
+)
+from fastevm.rpc.selectors import LATEST_BLOCK, Selector, decode_block
+from fastevm.simulate import (
+    NO_BLOCK_OVERRIDES,
+    BlockOverrides,
+    CallOutcome,
+    CallRequest,
+    StateOverrides,
+    revert_message,
+)
+from fastevm.tracing import OutcomeTracer, Spool, TracedCall, TraceRequest, trace_calls
+from fastevm.wire.quantity import DecodeError, object_fault
+from fastevm.wire.simulate_values import decode_block_overrides, decode_call
+from fastevm.wire.text.hex import hex_bytes
+
+Json = dict[str, Any]
+
+OUTCOMES: Final = TraceRequest(make=OutcomeTracer)
+ALL: Final = -1  # the index that stands for the state after the whole block
+
+
+@dataclass(frozen=True, slots=True)
+class CallBundle:
+    """Calls of one block."""
+
+    calls: tuple[CallRequest, ...] = ()
+    block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
+
+
+@dataclass(frozen=True, slots=True)
+class StateContext:
+    """The state that the first call sees: after a block, or after some transactions of it."""
+
+    block: Selector = LATEST_BLOCK
+    index: int | None = None
+
+
+def decode_bundles(value: Any) -> list[CallBundle]:
+    """Decode the bundles of eth_callMany."""
+    if not isinstance(value, list):
+        raise object_fault(value, "[]Bundle")
+    bundles = [_bundle(one) for one in value]
+    if sum(len(bundle.calls) for bundle in bundles) > TRACED_CALLS:
+        raise DecodeError(f"more than {TRACED_CALLS} calls")
+    return bundles
+
+
+def _bundle(value: Any) -> CallBundle:
+    if not isinstance(value, dict):
+        raise object_fault(value, "Bundle")
+    calls, overrides = value.get("transactions"), value.get("blockOverride")
+    if not isinstance(calls, list):
+        raise object_fault(calls, "[]TransactionArgs", "Bundle.transactions")
+    return CallBundle(tuple(map(decode_call, calls)), decode_block_overrides(overrides))
+
+
+def decode_state_context(value: Any) -> StateContext:
+    """Decode the state context of eth_callMany."""
+    if not isinstance(value, dict):
+        raise object_fault(value, "StateContext")
+    block, index = value.get("blockNumber"), value.get("transactionIndex")
+    if index is not None and (isinstance(index, bool) or not isinstance(index, int)):
+        raise object_fault(index, "int", "StateContext.transactionIndex")
+    if index is not None and index < ALL:
+        raise DecodeError("StateContext.transactionIndex: less than -1")
+    return StateContext(
+        LATEST_BLOCK if block is None else decode_block(block), None if index == ALL else index
+    )
+
+
+BUNDLES: Final = Param(decode_bundles)
+STATE_CONTEXT: Final = Param(decode_state_context, optional=True, default=StateContext())
+
+
+@method("eth_callMany", BUNDLES, STATE_CONTEXT, STATE_OVERRIDES, place=Place.WORKER)
+@long_running
+def call_many(
+    context: Context,
+    bundles: list[CallBundle],
+    state: StateContext,
+    overrides: StateOverrides,
+) -> list[list[Json]]:
+    """Return the output of each call, or what went wrong in it, by bundle.
+
+    A failed call changes nothing and the next ones go on; one that cannot run at all is an error
+    of the whole request.
+    """
+    found = iter(_traced(context, bundles, state, overrides, OUTCOMES))
+    return [[outcome_json(next(found).outcome) for _ in bundle.calls] for bundle in bundles]
+
+
+def outcome_json(outcome: CallOutcome) -> Json:
+    """The output of a call, or the text of its failure."""
+    if outcome.success:
+        return {"value": hex_bytes(outcome.output)}
+    return {"error": failure_of(outcome)}
+
+
+def failure_of(outcome: CallOutcome) -> str:
+    """Why a call failed."""
+    return revert_message(outcome.output) if outcome.reverted else str(outcome.error)
+
+
+@method(
+    "debug_traceCallMany",
+    BUNDLES,
+    STATE_CONTEXT,
+    Param(decode_call_trace_config, optional=True, default=CallTraceConfig()),
+    place=Place.WORKER,
+)
+@long_running
+def trace_many(
+    context: Context, bundles: list[CallBundle], state: StateContext, config: CallTraceConfig
+) -> Answer:
+    """Return the trace of each call, by bundle."""
+    found = iter(_traced(context, bundles, state, config.state_overrides, config.request))
+    return list_of(list_of(next(found) for _ in bundle.calls) for bundle in bundles)
+
+
+def _traced(
+    context: Context,
+    bundles: Sequence[CallBundle],
+    state: StateContext,
+    overrides: StateOverrides,
+    request: TraceRequest,
+) -> list[Any]:
+    if state.index is None:
+        view, before = context.view(state.block).state(), None
+    else:
+        block = view_of(context, state.block)
+        transactions = block.block.transactions
+        if state.index > len(transactions):
+            text = f"transaction index {state.index} out of range: {len(transactions)} transactions"
+            raise RpcError("server_error", text)
+        view, before = base_of(block), transactions[: state.index]
+    return trace_calls(
+        view,
+        [
+            TracedCall(call, request, bundle.block_overrides)
+            for bundle in bundles
+            for call in bundle.calls
+        ],
+        before=before,
+        state_overrides=overrides,
+        gas_cap=context.limits.call_gas,
+        spool=Spool(context.trace_room),
+    )
