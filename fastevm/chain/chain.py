@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -345,6 +345,39 @@ class Chain:
         self.amendments += 1
         for listener in self._listeners:
             listener(HeadChange((), (genesis,)))
+
+    def resume(
+        self,
+        config: ChainConfig,
+        blocks: Sequence[tuple[Block, tuple[Receipt, ...]]],
+        layer: Layer,
+        *,
+        archive: Archive | None = None,
+    ) -> None:
+        """Forget every block, and continue a saved chain, each block of which joins the one before.
+
+        For development only: nothing is executed, and of the states only ``layer``, that of the
+        last block, is known; it need not have the block's root.
+        """
+        (first, receipts), *others = blocks
+        self._begin(config, first, layer, None, True)
+        self.partial, self.archive = False, archive
+        self.amendments += 1
+        entry = self._head
+        entry.receipts = receipts
+        for index, transaction in enumerate(first.transactions):
+            self._positions[transaction.hash] = (first.hash, index)
+        for listener in self._listeners:
+            listener(HeadChange((), (first,)))
+        for block, receipts in others:
+            schedule = child_schedule(config, entry, block.header.timestamp)
+            difficulty = entry.total_difficulty + block.header.difficulty
+            entry = BlockEntry(block, schedule, difficulty, receipts, None)
+            self._entries[block.hash] = entry
+        if others:
+            entry.result = unexecuted_result(entry.block.header, entry.receipts, layer)
+            self._head.result = None
+            self._move_head(entry)
 
     @contextmanager
     def keeping_states(self) -> Iterator[None]:

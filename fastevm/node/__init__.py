@@ -15,6 +15,7 @@ from fastevm.node.options import (
     node_options,
     open_directory,
 )
+from fastevm.node.saved_state import packed_state
 from fastevm.state.remote import never_wait
 from fastevm.txpool.kzg import find_trusted_setup
 
@@ -36,4 +37,5 @@ __all__ = [
     "never_wait",
     "node_options",
     "open_directory",
+    "packed_state",
 ]

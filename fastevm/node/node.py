@@ -45,6 +45,7 @@ from fastevm.node.forked.partial_follower import LAG_SECONDS, PartialFollower
 from fastevm.node.forked.transaction_state import TransactionState
 from fastevm.node.l1_charges import L1Charges
 from fastevm.node.newest_view import newest_view
+from fastevm.node.saved_state import dumped_state, load_state
 from fastevm.primitives.processor import IN_USE, REPLACED
 from fastevm.simulate import StateView
 from fastevm.spec.schedule import ForkSchedule
@@ -61,6 +62,7 @@ from fastevm.txpool.kzg import TrustedSetup
 from fastevm.txpool.pool import PoolLimits, TransactionPool
 from fastevm.txpool.predecode import PredecodedTransactions
 from fastevm.types import Block, Header
+from fastevm.wire.anvil_state import BlockAndReceipts
 from fastevm.wire.client.messages import RpcRefusal
 
 log = logging.getLogger(__name__)
@@ -398,15 +400,11 @@ class Node:
             raise FastevmError("this node makes no blocks")
         with self.producer.lock:
             left = (self.state_of, self.fork)
-            self.producer.abandon()
-            for tx_hash in self.pool.hashes():
-                self.pool.drop(tx_hash)
-            self.publish(None)
+            self._forget_waiting()
             self.fork = fork
             archive = Archive(ScratchBlocks())
             self.chain.restart(config, block, layer, partial=fork is not None, archive=archive)
-            self.l1 = simulated_l1(self.chain)
-            self.producer.source = self.l1 or EthereumAttributes(self._coinbase)
+            self._begin_source()
             self.state_of = self._new_fetcher()
             self.development.forget()
             self.producer.settings.clear()
@@ -415,6 +413,49 @@ class Node:
         for one in left:
             if one is not None:
                 one.close()
+
+    def resume_at(
+        self, config: ChainConfig, blocks: Sequence[BlockAndReceipts], layer: Layer
+    ) -> None:
+        """Go on with a saved chain, as `Chain.resume`; whatever waits is forgotten.
+
+        The clock shows the system's time, or that of the last block where this is later.
+        FastevmError by a node that builds no blocks.
+        """
+        if self.development is None:
+            raise FastevmError("this node makes no blocks")
+        with self.producer.lock:
+            self._forget_waiting()
+            self.chain.resume(config, blocks, layer, archive=Archive(ScratchBlocks()))
+            self._begin_source()
+            self.development.forget()
+            ahead = self.chain.head.header.timestamp - int(time.time())
+            self.producer.clock.offset = max(0, ahead)
+            self.producer.restart()
+
+    def _forget_waiting(self) -> None:
+        self.producer.abandon()
+        for tx_hash in self.pool.hashes():
+            self.pool.drop(tx_hash)
+        self.publish(None)
+
+    def _begin_source(self) -> None:
+        self.l1 = simulated_l1(self.chain)
+        self.producer.source = self.l1 or EthereumAttributes(self._coinbase)
+
+    def dump_state(self) -> bytes:
+        """The canonical chain and the state of its head as JSON text, as anvil writes it."""
+        with self.producer.lock:
+            self.producer.seal_open_block()
+            self.producer.restart()
+            return dumped_state(self)
+
+    def load_state(self, data: bytes) -> None:
+        """Go on with a chain that this node or anvil dumped; see `fastevm.node.saved_state`."""
+        with self.producer.lock:
+            self.producer.seal_open_block()
+            load_state(self, data)
+            self.producer.restart()
 
     def metrics(self) -> dict[str, float]:
         """Counters and gauges by name, without the prefix ``fastevm_``."""

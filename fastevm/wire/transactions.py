@@ -135,9 +135,14 @@ def _price(transaction: Any, base_fee: int | None) -> int:
 
 def transaction_from_json(found: Mapping[str, Any]) -> Transaction:
     """A signed transaction of any type; ValueError when it does not hash to its hash."""
+    return _checked(found, unchecked_transaction(found))
+
+
+def unchecked_transaction(found: Mapping[str, Any]) -> Transaction:
+    """The same without a look at its hash; ValueError names a wrong member."""
     kind = read_number(found.get("type") or "0x0", "type")
     if kind == DEPOSIT_TX:
-        return _checked(found, _deposit_from_json(found))
+        return _deposit_from_json(found)
     fields: dict[str, Any] = {
         "type": kind,
         "nonce": _read_number(found, "nonce"),
@@ -156,7 +161,7 @@ def transaction_from_json(found: Mapping[str, Any]) -> Transaction:
     else:
         fields["max_fee_per_gas"] = _read_number(found, "maxFeePerGas")
         fields["max_priority_fee_per_gas"] = _read_number(found, "maxPriorityFeePerGas")
-    return _checked(found, Transaction.build(**fields, **_read_lists(found, kind)))
+    return Transaction.build(**fields, **_read_lists(found, kind))
 
 
 def _deposit_from_json(found: Mapping[str, Any]) -> Transaction:

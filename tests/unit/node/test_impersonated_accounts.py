@@ -8,7 +8,7 @@ from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.unsigned_sender import impersonated, is_impersonated, with_named_sender
 from fastevm.node import Mining, Node, dev_node
-from fastevm.node.from_genesis import DEV_CHAIN_ID
+from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.node.impersonated_accounts import MAX_IMPERSONATED, Impersonation
 from fastevm.storage import DataDirectory
 

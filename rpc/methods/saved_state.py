@@ -1,0 +1,32 @@
+"""The state of a development chain as one value: dumped, and loaded again, here or in anvil."""
+
+from typing import Any
+
+from fastevm.node import packed_state
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.params import DATA
+from fastevm.rpc.dispatch.registry import Param
+from fastevm.rpc.methods.development import attempt, control, methods
+from fastevm.wire.quantity import decode_bool
+from fastevm.wire.text.hex import hex_bytes
+
+
+@methods(["anvil_dumpState", "hardhat_dumpState"], Param(decode_bool, optional=True))
+def dump_state(context: Context, _: bool | None) -> str:
+    """Return accounts, blocks, transactions and receipts: gzip of the JSON that anvil writes.
+
+    The states of older blocks, which the parameter asks for, are not among them.
+    """
+    control(context)
+    return hex_bytes(packed_state(context.node.dump_state()))
+
+
+@methods(["anvil_loadState", "hardhat_loadState"], DATA)
+def load_state(context: Context, data: Any) -> bool:
+    """Go on with a chain that this node or anvil dumped; return true.
+
+    Accounts that the dump does not name stay. Snapshots and waiting transactions are forgotten.
+    """
+    control(context)
+    attempt(context.node.load_state, data)
+    return True

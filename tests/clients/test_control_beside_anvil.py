@@ -1,0 +1,148 @@
+"""Control methods beside anvil itself: the same answers, and dumps that load on either side."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fastevm.bench.node.compared import start_anvil
+from fastevm.bench.node.launch import NodeProcess, ServerThread
+from fastevm.bench.node.load import LoadError
+from fastevm.node import Mining, dev_node
+from tests.rpc.test_dev_node import Client
+
+ALICE, BOB, CAROL = ("0x" + byte * 20 for byte in ("a1", "b0", "ca"))
+ETHER = hex(10**18)
+CREATION = "0x602a600052600160206000a1602a60015560006000f3"  # a log, and slot 1 is 42
+
+
+@pytest.fixture(scope="module")
+def anvil() -> Iterator[NodeProcess]:
+    if shutil.which("npm") is None:
+        pytest.skip("needs npm, which brings anvil")
+    try:
+        node = start_anvil()
+    except LoadError as reason:
+        pytest.skip(str(reason))
+    with node:
+        yield node
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    live = ServerThread(dev_node(mining=Mining.INSTANT))
+    live.start()
+    yield Client(live.url("geth"))
+    live.stop()
+
+
+class Chains:
+    """Asks both nodes and holds their answers against each other."""
+
+    def __init__(self, anvil: NodeProcess, client: Client) -> None:
+        self.anvil, self.client = anvil, client
+
+    def same(self, method: str, *params: Any) -> Any:
+        """Return the answer that both give."""
+        theirs, ours = self.anvil.ask(method, *params), self.client.result(method, *params)
+        assert theirs == ours, method
+        return ours
+
+    def each(self, method: str, *params: Any) -> tuple[Any, Any]:
+        """Return the answers of anvil and of this node."""
+        return self.anvil.ask(method, *params), self.client.result(method, *params)
+
+
+@pytest.fixture
+def chains(anvil: NodeProcess, client: Client) -> Chains:
+    anvil.ask("anvil_reset")
+    return Chains(anvil, client)
+
+
+def test_control_answers_as_anvil_does(chains: Chains) -> None:
+    chains.same("anvil_setBalance", ALICE, ETHER)
+    chains.same("anvil_addBalance", ALICE, "5")
+    chains.same("tenderly_setBalance", BOB, 7)
+    chains.same("anvil_impersonateAccount", ALICE)
+    assert chains.same("eth_accounts")[10:] == [ALICE]
+    payment = {"from": ALICE, "to": BOB, "value": "0x5", "gas": "0x5208", "gasPrice": hex(10**10)}
+    for tx_hash, one in zip(
+        chains.each("eth_sendTransaction", payment), (chains.anvil, chains.client), strict=True
+    ):
+        ask = one.ask if one is chains.anvil else one.result
+        shown = ask("eth_getTransactionByHash", tx_hash)
+        assert (shown["from"], shown["s"], shown["v"], shown["nonce"]) == (
+            ALICE, "0x0", hex(2 * 31337 + 35), "0x0",
+        )  # fmt: skip
+    assert chains.same("eth_getBalance", ALICE, "latest") == hex(10**18 - 21_000 * 10**10)
+    assert chains.same("eth_getBalance", BOB, "latest") == "0xc"
+    chains.same("anvil_stopImpersonatingAccount", ALICE)
+    chains.same("anvil_setCoinbase", CAROL)
+    assert chains.same("eth_coinbase") == CAROL
+    assert chains.same("evm_setBlockGasLimit", hex(90_000_000)) is True
+    chains.same("anvil_setNextBlockBaseFeePerGas", "0x5")
+    chains.each("evm_mine")
+    blocks = chains.each("eth_getBlockByNumber", "latest", False)
+    for member in ("number", "miner", "gasLimit", "baseFeePerGas"):
+        assert blocks[0][member] == blocks[1][member]
+    chains.same("anvil_dropAllTransactions")
+    chains.same("anvil_setLoggingEnabled", True)
+    theirs, ours = chains.each("anvil_nodeInfo")
+    assert theirs.keys() == ours.keys()
+    assert theirs["environment"].keys() == ours["environment"].keys()
+    theirs, ours = chains.each("hardhat_metadata")
+    assert ours.keys() - theirs.keys() == set()
+
+
+def fill(ask: Any) -> list[str]:
+    """Send a creation that logs, and a payment of an impersonated account."""
+    ask("anvil_setBalance", ALICE, ETHER)
+    ask("anvil_impersonateAccount", ALICE)
+    sender = ask("eth_accounts")[0]
+    creation = {"from": sender, "gas": hex(200_000), "data": CREATION}
+    return [
+        ask("eth_sendTransaction", creation),
+        ask("eth_sendTransaction", {"from": ALICE, "to": BOB, "value": "0x5"}),
+    ]
+
+
+def test_a_dump_of_anvil_loads_here(chains: Chains) -> None:
+    created, _ = fill(chains.anvil.ask)
+    dump = chains.anvil.ask("anvil_dumpState")
+    assert chains.client.result("anvil_loadState", dump) is True
+    head = chains.same("eth_blockNumber")
+    for number in range(int(head, 16) + 1):
+        theirs, ours = chains.each("eth_getBlockByNumber", hex(number), False)
+        assert theirs["hash"] == ours["hash"]
+    theirs, ours = chains.each("eth_getTransactionReceipt", created)
+    assert {name: ours[name] for name in ("logsBloom", "gasUsed", "contractAddress", "status")} == {
+        name: theirs[name] for name in ("logsBloom", "gasUsed", "contractAddress", "status")
+    }
+    assert [one["data"] for one in ours["logs"]] == [one["data"] for one in theirs["logs"]]
+    assert chains.same("eth_getStorageAt", ours["contractAddress"], "0x1", "latest")[-2:] == "2a"
+    for account in (ALICE, BOB):
+        chains.same("eth_getBalance", account, "latest")
+        chains.same("eth_getTransactionCount", account, "latest")
+    logs = chains.client.result("eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"})
+    assert [one["address"] for one in logs] == [ours["contractAddress"]]
+    block = chains.client.result("eth_getBlockByNumber", "latest", True)
+    assert [one["from"] for one in block["transactions"]] == [ALICE]
+
+
+def test_a_dump_of_this_node_loads_in_anvil(chains: Chains) -> None:
+    created, paid = fill(chains.client.result)
+    dump = chains.client.result("hardhat_dumpState")
+    assert chains.anvil.ask("hardhat_loadState", dump) is True
+    assert chains.same("eth_blockNumber") == "0x2"
+    for number in range(3):
+        theirs, ours = chains.each("eth_getBlockByNumber", hex(number), False)
+        assert theirs["hash"] == ours["hash"]
+    theirs, ours = chains.each("eth_getTransactionReceipt", created)
+    assert theirs["contractAddress"] == ours["contractAddress"]
+    assert [one["data"] for one in ours["logs"]] == [one["data"] for one in theirs["logs"]]
+    assert chains.same("eth_getStorageAt", ours["contractAddress"], "0x1", "latest")[-2:] == "2a"
+    assert chains.anvil.ask("eth_getTransactionByHash", paid)["from"] == ALICE
+    chains.same("eth_getBalance", ALICE, "latest")
+    chains.anvil.ask("evm_mine")
+    assert chains.anvil.ask("eth_blockNumber") == "0x3"
