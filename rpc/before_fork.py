@@ -11,12 +11,12 @@ from fastevm.rpc.dispatch.registry import Method
 from fastevm.rpc.dispatch.workers import require_worker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter
-from fastevm.rpc.selectors import decode_block, decode_number_or_tag
+from fastevm.rpc.selectors import decode_block, decode_number_or_tag, decode_number_tag_or_int
 from fastevm.wire.client.messages import RpcRefusal
 from fastevm.wire.text.hex import hex_bytes, quantity
 from fastevm.wire.transactions import Json
 
-BLOCK_DECODERS: Final = (decode_block, decode_number_or_tag)
+BLOCK_DECODERS: Final = (decode_block, decode_number_or_tag, decode_number_tag_or_int)
 
 # Answers that tell their block; one above the fork is not of this chain.
 TELL_BLOCK: Final = ("eth_getTransactionByHash", "eth_getTransactionReceipt")
@@ -74,10 +74,11 @@ def _choices(wanted: LogFilter) -> Json:
 
 
 def _with_block(method: Method, params: list[Any], block: str) -> list[Any]:
-    """The params with ``block`` in the place of the block parameter."""
-    place = next(
-        index for index, param in enumerate(method.params) if param.decode in BLOCK_DECODERS
-    )
+    """The params with ``block`` in the place of the block parameter, if they have one."""
+    decoders = enumerate(method.decoders)
+    place = next((index for index, decode in decoders if decode in BLOCK_DECODERS), None)
+    if place is None:  # what was meant is named otherwise, by a hash or inside an object
+        return params
     return [*params[:place], block, *params[place + 1 :]]
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 from fastevm.wire.quantity import (
     DecodeError,
     decode_hash,
+    decode_uint64,
     object_fault,
     parse_quantity,
 )
@@ -15,6 +16,7 @@ PENDING: Final = "pending"
 EARLIEST: Final = "earliest"
 TAGS: Final = frozenset((LATEST, PENDING, EARLIEST, "safe", "finalized"))
 
+COUNT_LIMIT: Final = 2**64
 _NUMBER_LIMIT: Final = 2**63
 _HASH_TEXT_LENGTH: Final = 66
 
@@ -52,6 +54,20 @@ def decode_number_or_tag(value: Any) -> Selector:
     if number >= _NUMBER_LIMIT:
         raise DecodeError("block number larger than int64")
     return Selector(number=number)
+
+
+def decode_count(value: Any, *, field: str = "") -> int:
+    """Decode a count: a bare number, as many clients write it, or a quantity."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < COUNT_LIMIT:
+        return value
+    return decode_uint64(value, field=field)
+
+
+def decode_number_tag_or_int(value: Any) -> Selector:
+    """Decode a block number, bare or as a quantity, or a tag."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return decode_number_or_tag(hex(decode_count(value)))
+    return decode_number_or_tag(value)
 
 
 def decode_block(value: Any) -> Selector:

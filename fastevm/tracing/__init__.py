@@ -2,7 +2,7 @@
 
 from fastevm.tracing.access_list import AccessListResult, create_access_list
 from fastevm.tracing.blocks import trace_block, trace_transaction
-from fastevm.tracing.calls import TracedCall, trace_call, trace_calls
+from fastevm.tracing.calls import TracedCall, state_inside, trace_call, trace_calls
 from fastevm.tracing.flat import FlatFrame
 from fastevm.tracing.frame_tracers import FlatTrace, FrameTracer
 from fastevm.tracing.frames import CallFrame
@@ -41,6 +41,7 @@ __all__ = [
     "is_program",
     "list_text",
     "seconds_of",
+    "state_inside",
     "trace_block",
     "trace_call",
     "trace_calls",

@@ -65,6 +65,15 @@ def trace_call(
     return trace
 
 
+def state_inside(view: StateView, transactions: Sequence[Transaction]) -> Layer:
+    """The state after the first transactions of a block; ``view`` is the state under the block."""
+
+    def run(_: TraceRequest | None, spool: Spool | None) -> Layer:
+        return _base(view, transactions, Budget([CALLS_ONLY], spool)).snapshot()
+
+    return on_known_state(view, run, None, None)
+
+
 def trace_calls(
     view: StateView,
     calls: Sequence[TracedCall],

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
+from fastevm.errors import InvalidBlock
+from fastevm.execution.block_decoding import decode_block
 from fastevm.execution.rewards import block_rewards
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.types import EMPTY_LIST_HASH, Block, Header, Receipt, Withdrawal
@@ -128,6 +130,14 @@ def uncle_json(ommer: Header) -> Json:
 
 
 # --- reading --------------------------------------------------------------------------------------
+
+
+def block_from_rlp(raw: bytes) -> Block:
+    """The block whose RLP is exactly ``raw``; ValueError says what is wrong."""
+    try:
+        return decode_block(raw)
+    except InvalidBlock as error:
+        raise ValueError(str(error)) from None
 
 
 def block_from_json(found: Mapping[str, Any]) -> Block:

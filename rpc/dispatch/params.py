@@ -9,7 +9,9 @@ from fastevm.rpc.selectors import (
     PENDING_BLOCK,
     Selector,
     decode_block,
+    decode_count,
     decode_number_or_tag,
+    decode_number_tag_or_int,
 )
 from fastevm.wire.quantity import (
     DecodeError,
@@ -20,8 +22,6 @@ from fastevm.wire.quantity import (
     decode_uint64,
     json_kind,
 )
-
-COUNT_LIMIT: Final = 2**64
 
 ADDRESS: Final = Param(decode_address)
 HASH: Final = Param(decode_hash)
@@ -41,20 +41,6 @@ def _next_block(dialect: Dialect) -> Selector:
 
 
 NEXT_BLOCK: Final = Param(decode_block, optional=True, default_in=_next_block)
-
-
-def decode_count(value: Any, *, field: str = "") -> int:
-    """Decode a count: a bare number, as many clients write it, or a quantity."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < COUNT_LIMIT:
-        return value
-    return decode_uint64(value, field=field)
-
-
-def decode_number_tag_or_int(value: Any) -> Selector:
-    """Decode a block number, bare or as a quantity, or a tag."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return decode_number_or_tag(hex(decode_count(value)))
-    return decode_number_or_tag(value)
 
 
 COUNT: Final = Param(decode_count)

@@ -11,13 +11,12 @@ from typing import Any, Final
 import fastevm
 from fastevm.errors import TransactionDecodeError
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.params import decode_count, decode_number_tag_or_int
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import TRACED_CALLS
 from fastevm.rpc.methods.call_many import failure_of
-from fastevm.rpc.selectors import LATEST_BLOCK, Selector
+from fastevm.rpc.selectors import LATEST_BLOCK, Selector, decode_count, decode_number_tag_or_int
 from fastevm.simulate import BlockOverrides
 from fastevm.tracing import Finished, OutcomeTracer, Spool, TracedCall, TraceRequest, trace_calls
 from fastevm.wire.quantity import (

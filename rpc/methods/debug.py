@@ -1,14 +1,19 @@
-"""Raw encodings: debug_getRaw*."""
+"""Raw encodings (debug_getRaw*), accounts inside a block, and code by its hash."""
 
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.params import BLOCK, HASH
+from fastevm.rpc.dispatch.params import ADDRESS, BLOCK, BLOCK_OR_LATEST, HASH, INDEX
 from fastevm.rpc.dispatch.registry import Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
+from fastevm.rpc.limits import CODE_SEARCH_ACCOUNTS
+from fastevm.rpc.methods.state import account_info
+from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.methods.transactions import get_raw_transaction
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
+from fastevm.tracing import state_inside
 from fastevm.wire.text.hex import hex_bytes
+from fastevm.wire.transactions import Json
 
 method("debug_getRawTransaction", HASH)(get_raw_transaction)
 
@@ -31,6 +36,46 @@ def get_raw_header(context: Context, block: Selector) -> str:
 def get_raw_receipts(context: Context, block: Selector) -> list[str]:
     """Return the consensus encodings of a block's receipts (EIP-2718)."""
     return [hex_bytes(receipt.rlp()) for receipt in _view(context, block).receipts]
+
+
+@method("debug_getRawTransactions", BLOCK, place=Place.WORKER)
+@long_running
+def get_raw_transactions(context: Context, block: Selector) -> list[str]:
+    """Return the canonical bytes of a block's transactions."""
+    return [hex_bytes(transaction.raw) for transaction in _view(context, block).block.transactions]
+
+
+@method("debug_accountInfoAt", BLOCK, INDEX, ADDRESS, place=Place.WORKER)
+@long_running
+def account_info_at(context: Context, block: Selector, index: int, address: bytes) -> Json:
+    """Return balance, nonce and code as the transaction at an index of a block left them."""
+    view = _view(context, block)
+    transactions = view.block.transactions
+    if index >= len(transactions):
+        text = f"tx_index {index} out of bounds for block with {len(transactions)} transactions"
+        raise RpcError("invalid_params", text)
+    return account_info(state_inside(base_of(view), transactions[: index + 1]), address)
+
+
+@method("debug_codeByHash", HASH, BLOCK_OR_LATEST, place=Place.WORKER)
+@long_running
+def code_by_hash(context: Context, code_hash: bytes, block: Selector) -> str:
+    """Return the code with a hash that some account of a state has; ``0x`` if none has it.
+
+    All accounts are looked at, so that a state of more than 100,000 is refused, and so is one that
+    was forked, of which only a part is known.
+    """
+    layer = context.view(block).layer
+    if context.node.history is not None:
+        raise RpcError("server_error", "the accounts of a forked state are known in part only")
+    if layer.account_count > CODE_SEARCH_ACCOUNTS:
+        text = f"a state of more than {CODE_SEARCH_ACCOUNTS} accounts is not searched for code"
+        raise RpcError("limit_exceeded", text)
+    for address in layer.addresses():
+        account = layer.account(address)
+        if account is not None and account.code_hash == code_hash:
+            return hex_bytes(layer.code(address))
+    return "0x"
 
 
 def _view(context: Context, block: Selector) -> View:

@@ -11,7 +11,7 @@ from fastevm.rpc.backend import PoolContent
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.long_answer import Answer, answer_of
-from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH, decode_count
+from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
 from fastevm.rpc.dispatch.registry import Method, Param, Place, method
 from fastevm.rpc.dispatch.workers import (
     long_running,
@@ -20,6 +20,7 @@ from fastevm.rpc.dispatch.workers import (
 )
 from fastevm.rpc.errors import RpcError, family_reason
 from fastevm.rpc.methods.transactions import gives_receipt, locate, receipt_of
+from fastevm.rpc.selectors import decode_count
 from fastevm.rpc.view import View
 from fastevm.wire.quantity import DecodeError, decode_bytes
 from fastevm.wire.text.hex import checksum_address, hex_bytes, quantity

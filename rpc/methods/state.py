@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import fastevm
+from fastevm.rpc.backend import Layer
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, BLOCK_OR_LATEST, INTERFACE_BLOCK, TEXT
@@ -52,7 +53,11 @@ def get_code(context: Context, address: bytes, block: Selector) -> str:
 @method("eth_getAccountInfo", ADDRESS, BLOCK_OR_LATEST)
 def get_account_info(context: Context, address: bytes, block: Selector) -> Json:
     """Return balance, nonce and code at once; zero values for an account that does not exist."""
-    layer = context.view(block).layer
+    return account_info(context.view(block).layer, address)
+
+
+def account_info(layer: Layer, address: bytes) -> Json:
+    """Return the same of a state."""
     return {
         "balance": quantity(layer.balance(address)),
         "nonce": quantity(layer.nonce(address)),

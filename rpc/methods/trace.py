@@ -1,6 +1,6 @@
 """Traces: debug_trace* of transactions, blocks and calls, in the formats of go-ethereum."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +27,15 @@ from fastevm.tracing import (
     trace_call,
     trace_transaction,
 )
-from fastevm.wire.quantity import DecodeError, decode_bool, decode_uint64, object_fault
+from fastevm.types import Block
+from fastevm.wire.blocks import block_from_rlp
+from fastevm.wire.quantity import (
+    DecodeError,
+    decode_bool,
+    decode_bytes,
+    decode_uint64,
+    object_fault,
+)
 from fastevm.wire.simulate_values import decode_block_overrides, decode_call, decode_state_overrides
 from fastevm.wire.text.hex import hex_bytes
 
@@ -135,6 +143,36 @@ def trace_by_hash(context: Context, block_hash: bytes, request: TraceRequest) ->
     return _traces(context, view_of(context, Selector(hash=block_hash)), request)
 
 
+def decode_rlp_block(value: Any) -> Block:
+    """Decode the RLP of a block."""
+    try:
+        return block_from_rlp(decode_bytes(value))
+    except ValueError as fault:
+        raise DecodeError(f"could not decode block: {fault}") from None
+
+
+@method("debug_traceBlock", Param(decode_rlp_block), CONFIG, place=Place.WORKER)
+@long_running
+def trace_encoded(context: Context, block: Block, request: TraceRequest) -> Answer:
+    """Return the traces of all transactions of a block that is given whole, as RLP.
+
+    The chain must have its parent; the block itself it need not know.
+    """
+    chain, header = context.node.chain, block.header
+    parent = chain.block_by_hash(header.parent_hash)
+    if parent is None:
+        raise RpcError("server_error", f"parent {hex_bytes(header.parent_hash)} not found")
+    view = StateView(
+        header=header,
+        block_hash=header.hash,
+        layer=chain.layer_of(header.parent_hash),
+        ancestors=chain.ancestors(header.parent_hash),
+        schedule=chain.schedule_for_child(parent, header.timestamp),
+        config=context.node.config,
+    )
+    return _traces_on(context, view, block.transactions, request)
+
+
 @method("debug_traceCall", Param(decode_call), BLOCK, CALL_CONFIG, place=Place.WORKER)
 @long_running
 def trace_one_call(
@@ -167,8 +205,13 @@ def trace_one_call(
 
 
 def _traces(context: Context, view: View, request: TraceRequest) -> Answer:
-    transactions, spool = view.block.transactions, Spool(context.trace_room)
-    traces = trace_block(base_of(view), transactions, request, spool=spool)
+    return _traces_on(context, base_of(view), view.block.transactions, request)
+
+
+def _traces_on(
+    context: Context, base: StateView, transactions: Sequence[Any], request: TraceRequest
+) -> Answer:
+    traces = trace_block(base, transactions, request, spool=Spool(context.trace_room))
     return list_of(
         {"txHash": hex_bytes(transaction.hash), "result": trace}
         for transaction, trace in zip(transactions, traces, strict=True)

@@ -12,14 +12,20 @@ from typing import Any, Final
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.long_answer import Answer
-from fastevm.rpc.dispatch.params import HASH, NUMBER_OR_TAG, decode_count, decode_number_tag_or_int
+from fastevm.rpc.dispatch.params import HASH, NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import TRACE_FILTER_ADDRESSES, TRACE_FILTER_BLOCKS
 from fastevm.rpc.methods.trace import base_of, text_of
 from fastevm.rpc.methods.transactions import locate_or_look
-from fastevm.rpc.selectors import EARLIEST_BLOCK, LATEST_BLOCK, Selector
+from fastevm.rpc.selectors import (
+    EARLIEST_BLOCK,
+    LATEST_BLOCK,
+    Selector,
+    decode_count,
+    decode_number_tag_or_int,
+)
 from fastevm.rpc.view import View
 from fastevm.tracing import (
     FlatFrame,

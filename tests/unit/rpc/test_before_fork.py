@@ -89,6 +89,17 @@ BLOCK_METHODS: list[tuple[str, list[Any]]] = [
     ("debug_traceBlockByHash", [hex_bytes(OLD_HASH)]),
     ("debug_traceTransaction", [hex_bytes(OLD_TX)]),
     ("eth_getRawTransactionByHash", [hex_bytes(OLD_TX)]),
+    ("trace_transaction", [hex_bytes(OLD_TX)]),
+    ("trace_replayTransaction", [hex_bytes(OLD_TX), ["trace"]]),
+    ("trace_block", ["0x5a"]),
+    ("trace_replayBlockTransactions", ["0x5a", ["trace"]]),
+    ("trace_filter", [{"fromBlock": "0x1", "toBlock": "0x5a"}]),
+    ("ots_getBlockDetails", ["0x5a"]),
+    ("ots_getBlockDetails", [90]),
+    ("ots_traceTransaction", [hex_bytes(OLD_TX)]),
+    ("eth_getHeaderByNumber", ["0x5a"]),
+    ("eth_getHeaderByHash", [hex_bytes(OLD_HASH)]),
+    ("eth_getRawTransactionByBlockNumberAndIndex", ["0x5a", "0x0"]),
 ]
 STATE_METHODS: list[tuple[str, list[Any]]] = [
     ("eth_getBalance", [ADDRESS, "0x5a"]),
@@ -101,6 +112,10 @@ STATE_METHODS: list[tuple[str, list[Any]]] = [
     ("eth_simulateV1", [{"blockStateCalls": [{}]}, "0x5a"]),
     ("eth_createAccessList", [{"to": ADDRESS}, "0x5a"]),
     ("debug_traceCall", [{"to": ADDRESS}, "0x5a"]),
+    ("trace_call", [{"to": ADDRESS}, ["trace"], "0x5a"]),
+    ("eth_callMany", [[], {"blockNumber": "0x5a"}]),
+    ("eth_getAccountInfo", [ADDRESS, "0x5a"]),
+    ("eth_getAccount", [ADDRESS, "0x5a"]),
 ]
 
 
@@ -122,6 +137,19 @@ async def test_the_block_of_the_fork_itself_is_asked_by_its_number(
     forked = make_caller(forked_node())
     assert await forked.result(method, tag, *params[1:]) == f"{method} upstream"
     assert forked.node.history.asked == [(method, [hex(FORK), *params[1:]])]
+
+
+async def test_the_block_of_the_fork_is_asked_by_its_hash_too(make_caller: MakeCaller) -> None:
+    forked = make_caller(forked_node())
+    params = [hex_bytes(forked.node.chain.head.hash), False]
+    assert await forked.result("eth_getBlockByHash", *params) == "eth_getBlockByHash upstream"
+    assert forked.node.history.asked == [("eth_getBlockByHash", params)]
+
+
+async def test_a_filter_does_not_lie_on_both_sides_of_the_fork(forked: Caller) -> None:
+    wanted = {"fromBlock": "0x1", "toBlock": "latest"}
+    code, message = await forked.error("trace_filter", wanted)
+    assert (code, message.startswith(f"blocks up to {FORK}")) == (-32602, True)
 
 
 async def test_the_state_at_the_fork_and_above_it_is_here(make_caller: MakeCaller) -> None:
