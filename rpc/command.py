@@ -15,6 +15,7 @@ from fastevm import node as nodes
 from fastevm.chains import CHAIN_HELP, ChosenChain, chosen_chain
 from fastevm.errors import ForkError
 from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS, RECEIPTS
+from fastevm.rpc.explorer.options import add_explorer, add_explorer_for, watch
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.access import (
     DEFAULT_ACCESS,
@@ -56,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the node's options to a parser."""
     add_listeners(parser.add_argument_group("listeners"))
     add_access(parser.add_argument_group("access"))
+    explorer = parser.add_argument_group("explorer")
+    add_explorer(explorer)
+    add_explorer_for(explorer)
     _add_chain(parser.add_argument_group("chain"))
     add_logs(parser.add_argument_group("logs"))
     nodes.add_chain_arguments(parser)
@@ -163,6 +167,7 @@ def access_of(arguments: argparse.Namespace) -> Access:
         proxies=frozenset(arguments.trusted_proxy),
         namespaces=arguments.api,
         keys=keys,
+        explorer=arguments.explorer,
     )
 
 
@@ -331,6 +336,8 @@ def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(
         level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    if arguments.explorer_for is not None:
+        return watch(arguments)
     if arguments.import_file and not (arguments.genesis or arguments.chain):
         arguments.usage_error("--import needs --genesis or --chain")
     if arguments.op and (arguments.genesis or arguments.chain):

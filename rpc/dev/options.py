@@ -6,6 +6,7 @@ import argparse
 from typing import Final
 
 from fastevm.rpc import command
+from fastevm.rpc.explorer.options import add_explorer
 
 DEFAULT_GAS_LIMIT: Final = 30_000_000
 DEFAULT_BALANCE: Final = 10_000  # ether
@@ -19,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     command.add_listeners(parser.add_argument_group("listeners"))
     command.add_access(parser.add_argument_group("access"))
+    add_explorer(parser.add_argument_group("explorer"))
     _add_accounts(parser.add_argument_group("accounts"))
     _add_chain(parser.add_argument_group("chain"))
     command.add_logs(parser.add_argument_group("logs"))

@@ -18,6 +18,7 @@ ANY: Final = "*"
 OPEN_NAMESPACES: Final = frozenset(("eth", "net", "rpc", "web3"))  # served without a key
 PUBLIC_NAMESPACES: Final = frozenset(("eth", "net", "web3"))  # of a listener beyond loopback
 ALWAYS_SERVED: Final = "rpc"
+EXPLORED: Final = "eth"  # the namespace without which the explorer has nothing to show
 
 LOCAL_NAMES: Final = frozenset(("localhost",))
 EXTENSION_SCHEMES: Final = frozenset(("chrome-extension", "moz-extension", "safari-web-extension"))
@@ -62,7 +63,8 @@ class Access:
     ``https://app.example``. ``*`` in either allows all. ``namespaces``: what is served; None is
     everything on loopback and `PUBLIC_NAMESPACES` elsewhere. ``keys`` guard all namespaces but
     `OPEN_NAMESPACES`; None guards nothing. ``proxies``: addresses of reverse proxies, which are
-    believed what they say of their clients.
+    believed what they say of their clients. ``explorer``: whether browsers get the page; None is
+    on loopback only.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -71,6 +73,15 @@ class Access:
     keys: "Keys | None" = None
     bound: str = ""
     proxies: frozenset[str] = frozenset()
+    explorer: bool | None = None
+
+    def refusal(self, host: str, origin: str | None) -> str | None:
+        """Why a request with these headers is refused: an unknown Host, a foreign page; or None."""
+        if not self.allows_host(host):
+            return "invalid host specified"
+        if origin is not None and not self.allows_origin(origin):
+            return "origin not allowed"
+        return None
 
     def allows_host(self, header: str) -> bool:
         """Whether a Host header is one of this server: a page of a rebound name has another."""
@@ -119,6 +130,11 @@ class Access:
         if is_loopback(host):
             return known_namespaces()
         return PUBLIC_NAMESPACES | {ALWAYS_SERVED}
+
+    def has_explorer(self, host: str) -> bool:
+        """Whether a listener on ``host`` gives browsers the page, which needs ``eth``."""
+        wanted = is_loopback(host) if self.explorer is None else self.explorer
+        return wanted and EXPLORED in self.served(host)
 
 
 def _is_authority(header: str) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aiohttp import WSCloseCode, web
@@ -10,6 +9,7 @@ from aiohttp import WSCloseCode, web
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.long_answer import PIECE, Answer, pieces_of
 from fastevm.rpc.dispatch.workers import released
+from fastevm.rpc.explorer.handlers import ExplorerPage, Handler
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.connection import connection_of
 from fastevm.rpc.transport.feed_socket import FeedRoute
@@ -29,8 +29,6 @@ PREFLIGHT_HEADERS: Final = {
     "Access-Control-Allow-Headers": "Content-Type, Authorization",
     "Access-Control-Max-Age": "600",
 }
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Endpoint:
@@ -52,6 +50,7 @@ class Endpoint:
         self.guarded = guarded
         self.access = access
         self.routes = routes
+        self.explorer = ExplorerPage() if routes.explorer else None
         self.sessions: set[Session] = set()
         self.budget = ByteBudget(dispatcher.context.limits.output_size)
 
@@ -80,6 +79,8 @@ class Endpoint:
         app.router.add_post("/", self.call)
         app.router.add_get("/", self.greet)
         app.router.add_options("/", self.preflight)
+        if self.explorer is not None:
+            self.explorer.serve(app)
         feed = getattr(self.dispatcher.context.node, "feed", None)
         if feed is not None:
             FeedRoute(feed, self.dispatcher.context.limits, self._address_of).serve(app)
@@ -100,12 +101,9 @@ class Endpoint:
     @web.middleware
     async def admission(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse unknown Host names, and pages of origins that are not allowed."""
-        if not self.access.allows_host(request.headers.get("Host", "")):
-            return self._text(403, "invalid host specified")
-        origin = request.headers.get("Origin")
-        if origin is not None and not self.access.allows_origin(origin):
-            return self._text(403, "origin not allowed")
-        return await handler(request)
+        headers = request.headers
+        refusal = self.access.refusal(headers.get("Host", ""), headers.get("Origin"))
+        return await handler(request) if refusal is None else self._text(403, refusal)
 
     async def call(self, request: web.Request) -> web.StreamResponse:
         """Answer a JSON-RPC body. Errors of JSON-RPC come with status 200."""
@@ -148,9 +146,14 @@ class Endpoint:
         return response
 
     async def greet(self, request: web.Request) -> web.StreamResponse:
-        """Begin a WebSocket conversation, or answer an empty GET, as health checks send it."""
+        """Begin a WebSocket conversation, give a browser the explorer, or answer an empty GET.
+
+        Health checks send the last one.
+        """
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self.converse(request)
+        if self.explorer is not None and self.explorer.is_wanted(request):
+            return await self.explorer.page(request)
         return web.Response(headers=self._headers(request))
 
     async def converse(self, request: web.Request) -> web.StreamResponse:

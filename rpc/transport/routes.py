@@ -10,7 +10,8 @@ ACCEPTED_TYPES: Final = frozenset((JSON_TYPE, "application/json-rpc", "applicati
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Which pages a listener has beside health: JSON-RPC with the feed, and the metrics."""
+    """What a listener has beside health: JSON-RPC with the feed, metrics, and the explorer."""
 
     rpc: bool = True
     metrics: bool = True
+    explorer: bool = False

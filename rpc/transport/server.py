@@ -147,9 +147,13 @@ class Server:
 
     async def _listen(self, listener: Listener, routes: Routes | None = None) -> str:
         """Open a listener and return its address."""
-        if routes is None:
-            routes = Routes(rpc=True, metrics=self.metrics_listener is None)
         access = replace(listener.access, bound=listener.host)
+        if routes is None:
+            routes = Routes(
+                rpc=True,
+                metrics=self.metrics_listener is None,
+                explorer=access.has_explorer(listener.host),
+            )
         served = access.served(listener.host)
         openly = served if access.keys is None else served & OPEN_NAMESPACES
         context = self._context(listener, served)
@@ -248,6 +252,8 @@ def banner(server: Server) -> str:
     lines += ["Head", "=" * 18, str(node.chain.head.number), ""]
     for listener, url in zip(server.listeners, server.urls, strict=True):
         lines.append(f"Listening on {url.removeprefix('http://')} ({listener.dialect.name})")
+        if listener.access.has_explorer(listener.host):
+            lines.append(f"Explorer: {url}/")
     if server.urls:
         body = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'
         lines += ["", f"curl -s -H 'Content-Type: application/json' -d '{body}' {server.urls[0]}"]

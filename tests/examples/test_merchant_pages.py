@@ -10,8 +10,7 @@ import pytest_asyncio
 from examples.merchant.demo import Demo, Options
 from examples.merchant.web import DEMO_ACTIONS
 from examples.merchant.words import CHECKS
-
-from .browser import Browser, Page, executable
+from tests.browser import Browser, Page, executable
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.browser import Browser, Page
+
 from ..shared_data import ROOT
-from .browser import Browser, Page
 
 LIMIT = 60  # seconds for one run
 

@@ -22,6 +22,8 @@ NEEDED = (
     "fastevm/evm.pyi",
     "fastevm/py.typed",
     "fastevm/rpc/__init__.py",
+    "fastevm/rpc/explorer/assets/index.html",
+    "fastevm/rpc/explorer/assets/main.js",
     "fastevm/bench/__init__.py",
 )
 SOURCES = ("setup.py", "pyproject.toml", "fastevm/evm.pyx", "fastevm/primitives/intrinsics.h")

@@ -1,0 +1,169 @@
+// The page of an address: balance, code, functions, storage that transactions touched, history.
+
+import { decode } from "./abi.js";
+import { faucet, newest } from "./accounts.js";
+import { contractCard } from "./contract.js";
+import { slotValue } from "./difference.js";
+import { card, copier, el, facts, table } from "./dom.js";
+import { age, amount, big, checksum, count, num, sizeOf } from "./format.js";
+import { blockLink, fromTo, hexValue, transactionLink } from "./links.js";
+import { live } from "./live.js";
+import { methodName, nameOf } from "./names.js";
+import { call, callAlone, tryCall } from "./rpc.js";
+
+const WINDOW = 128; // blocks of one look back
+const AT_ONCE = 32; // blocks asked for together
+const MOST_TRACED = 20; // transactions whose storage accesses are read
+const MOST_SLOTS = 200;
+const DELEGATION = /^0xef0100([0-9a-f]{40})$/; // EIP-7702
+
+/** Draw an address. */
+export async function address(main, given) {
+  const place = checksum(given);
+  const at = newest();
+  const [balance, nonce, code] = await Promise.all([call("eth_getBalance", place, at),
+    call("eth_getTransactionCount", place, at), call("eth_getCode", place, at)]);
+  const isContract = code !== "0x";
+  const delegate = code.match(DELEGATION)?.[1];
+  const name = nameOf(place);
+  const heading = el("div.title", {}, el("h1", { text: name ?? (isContract ? "Contract" : "Account") }),
+    el("span.chip", { text: delegate ? "delegated account" : isContract ? "contract" : "account" }),
+    el("p.hash", {}, el("code", { text: place }), copier(place, "address")));
+  const told = isContract ? await tokenFacts(place) : [];
+  const account = card("Account", facts([
+    ["Balance", amount(balance, 18)], ["Nonce", count(num(nonce))], ...told,
+    ["Delegates to", delegate ? hexValue(`0x${delegate}`, "address") : null],
+    ["Code", isContract ? `${count(sizeOf(code))} bytes` : "none"],
+  ]), await faucet(place));
+  const storage = card("Storage", el("p.dim", { text: "Reading the history…" }));
+  const history = historyCard(place, (list) => storageTouched(storage, place, list));
+  if (isContract) {
+    const bytes = card("Code", el("details", {}, el("summary", { text: `${count(sizeOf(code))} bytes` }),
+      el("div.bytes", {}, copier(code, "code"), el("code", { text: code }))));
+    main.append(heading, el("div.columns", {}, el("div.parts", {}, account, storage, bytes), contractCard(place)), history);
+  } else main.append(heading, account, history);
+  return () => {};
+}
+
+/** What a token says of itself. */
+async function tokenFacts(place) {
+  const read = async (data, type) => {
+    const told = await tryCall("eth_call", { to: place, data }, newest());
+    try {
+      return decode([{ type }], told.slice(2))[0];
+    } catch {
+      return null; // no such function
+    }
+  };
+  const [symbol, decimals, supply] = await Promise.all([
+    read("0x95d89b41", "string"), read("0x313ce567", "uint8"), read("0x18160ddd", "uint256")]);
+  if (symbol === null) return [];
+  const total = supply === null ? "" : ` · supply ${supply.toLocaleString("en")}`;
+  return [["Token", [el("q", { text: symbol }), `${decimals === null ? "" : ` · ${decimals} decimals`}${total}`]]];
+}
+
+// --- history ---
+
+/** Transactions from, to or with logs of an address in blocks of a window, newest first. */
+async function search(place, last) {
+  const first = Math.max(0, last - WINDOW + 1);
+  const numbers = Array.from({ length: last - first + 1 }, (_, i) => `0x${(last - i).toString(16)}`);
+  const lower = place.toLowerCase();
+  const logged = new Set(((await tryCall("eth_getLogs", { address: place, fromBlock: numbers.at(-1),
+    toBlock: numbers[0] })) ?? []).map((log) => log.transactionHash));
+  const found = [];
+  for (let at = 0; at < numbers.length; at += AT_ONCE) {
+    const blocks = await Promise.all(numbers.slice(at, at + AT_ONCE)
+      .map((n) => call("eth_getBlockByNumber", n, true)));
+    for (const block of blocks.filter(Boolean)) found.push(...(await within(block, lower, logged)));
+  }
+  return { found, first };
+}
+
+async function within(block, lower, logged) {
+  const all = [...block.transactions].reverse();
+  const creations = all.filter(({ to }) => !to);
+  const receipts = await Promise.all(creations.map(({ hash }) => tryCall("eth_getTransactionReceipt", hash)));
+  const created = new Set(receipts.filter((r) => r?.contractAddress?.toLowerCase() === lower).map((r) => r.transactionHash));
+  return all.filter((t) => t.from.toLowerCase() === lower || t.to?.toLowerCase() === lower
+    || logged.has(t.hash) || created.has(t.hash)).map((transaction) => ({ transaction, block }));
+}
+
+function historyCard(place, changed) {
+  const told = el("p.dim", { role: "status", text: "Reading the newest blocks…" });
+  const shown = el("div");
+  const more = el("button", { type: "button", text: "Look further back" });
+  more.hidden = true;
+  const element = card("History", shown, told, more);
+  let list = [];
+  let last = null;
+  const look = async () => {
+    more.disabled = true;
+    try {
+      const head = num(await call("eth_blockNumber"));
+      const pending = last === null ? live.pending : null;
+      if (pending) list = await within(pending, place.toLowerCase(), new Set());
+      const { found, first } = await search(place, last ?? head);
+      const seen = new Set(found.map(({ transaction }) => transaction.hash));
+      list = [...list.filter(({ transaction }) => !seen.has(transaction.hash)), ...found];
+      last = first - 1;
+      more.hidden = last < 0;
+      told.textContent = `${count(list.length)} transactions from, to or with logs of this address in blocks ${count(first)} to ${count(head)}.`;
+      shown.replaceChildren(list.length ? historyTable(list) : "");
+      changed(list);
+    } catch (error) {
+      told.textContent = error.message;
+    }
+    more.disabled = false;
+  };
+  more.addEventListener("click", look);
+  look();
+  return element;
+}
+
+const historyTable = (list) =>
+  table("History", ["Hash", "Function", "Block", "Time", "From and to", "Value"],
+    list.map(({ transaction, block }) => [transactionLink(transaction.hash),
+      el("span.chip", { text: methodName(transaction) }), blockLink(block.number),
+      age(num(block.timestamp)), fromTo(transaction), big(transaction.value) ? amount(transaction.value, 4) : ""]));
+
+// --- storage ---
+
+/** Fill the card of storage with the slots that the newest transactions read or wrote. */
+async function storageTouched(element, place, list) {
+  const lower = place.toLowerCase();
+  const traced = list.slice(0, MOST_TRACED);
+  const traces = await Promise.all(traced.map(({ transaction }) =>
+    callAlone("debug_traceTransaction", transaction.hash, { tracer: "prestateTracer" }).catch(() => null)));
+  const by = new Map();
+  traces.forEach((trace, i) => {
+    for (const slot of Object.keys(trace?.[lower]?.storage ?? {})) {
+      if (!by.has(slot)) by.set(slot, traced[i].transaction.hash);
+    }
+  });
+  const slots = [...by.keys()].sort((a, b) => (big(a) < big(b) ? -1 : 1)).slice(0, MOST_SLOTS);
+  const values = await Promise.all(slots.map((slot) => tryCall("eth_getStorageAt", place, slot, newest())));
+  const rows = slots.map((slot, i) => [slotValue(slot), values[i] ? slotValue(values[i]) : "", transactionLink(by.get(slot))]);
+  const refused = traces.length && traces.every((trace) => trace === null);
+  const text = refused ? "The node gives no traces."
+    : `Slots that the newest ${count(traced.length)} of the transactions below read or wrote.`;
+  element.replaceChildren(element.firstChild, el("p.dim", { text }),
+    rows.length ? table("Storage", ["Slot", "Value now", "Last touched by"], rows) : el("p.dim", { text: "None." }),
+    slotForm(place));
+}
+
+function slotForm(place) {
+  const slot = el("input", { "aria-label": "Slot", placeholder: "slot, as 0 or 0x…", spellcheck: "false" });
+  const told = el("output", { "aria-live": "polite" });
+  return el("form.faucet", {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      try {
+        const wanted = `0x${BigInt(slot.value.trim() || "x").toString(16)}`;
+        told.replaceChildren(el("code", { text: await call("eth_getStorageAt", place, wanted, newest()) }));
+      } catch (error) {
+        told.replaceChildren(el("span.bad", { text: error instanceof SyntaxError ? "expected a number" : error.message }));
+      }
+    },
+  }, slot, el("button", { type: "submit", text: "Read slot" }), told);
+}

@@ -1,0 +1,124 @@
+// A contract's name and ABI as the reader gives them, and forms that call its functions.
+
+import { decode, encode, parseAbi, selectorOf, signatureOf, weiOf } from "./abi.js";
+import { newest, ownAccounts, sendFrom } from "./accounts.js";
+import { card, el } from "./dom.js";
+import { parametersOf, transactionLink, valueOf } from "./links.js";
+import { describe, described, nameOf, revertReason } from "./names.js";
+import { Refusal, call } from "./rpc.js";
+
+const LARGEST_FILE = 4 * 1024 * 1024; // bytes of a dropped file
+const EXAMPLE = "function transfer(address to, uint256 value) returns (bool)\nfunction balanceOf(address owner) view returns (uint256)";
+
+/** The card of a contract's functions. */
+export function contractCard(place) {
+  const stored = described(place);
+  const name = el("input", { id: "contract-name", value: stored.name, autocomplete: "off", placeholder: "such as Token" });
+  const abi = el("textarea", { id: "contract-abi", rows: 4, spellcheck: "false", placeholder: EXAMPLE });
+  abi.value = stored.abi;
+  const told = el("output", { "aria-live": "polite" });
+  const functions = el("div.functions");
+  const show = (entries) => functions.replaceChildren(...functionForms(place, entries));
+  const keep = () => {
+    try {
+      const entries = describe(place, name.value, abi.value);
+      told.replaceChildren(`Kept in this browser: ${entries.length} entries.`);
+      show(entries);
+    } catch (error) {
+      told.replaceChildren(el("span.bad", { text: error.message }));
+    }
+  };
+  takeFiles(abi, told, keep);
+  try {
+    show(stored.abi ? parseAbi(stored.abi) : []);
+  } catch {
+    // kept by another version of the page
+  }
+  const form = el("form.abi", { onsubmit: (event) => { event.preventDefault(); keep(); } },
+    el("label", { for: "contract-name", text: "Name" }), name,
+    el("label", { for: "contract-abi", text: "ABI: JSON, an artifact, or a signature on each line; paste or drop a file" }), abi,
+    el("p.buttons", {}, el("button.primary", { type: "submit", text: "Use" }), told));
+  const isKnown = Boolean(stored.abi);
+  return card("Call a function", el("details", { open: !isKnown }, el("summary", { text: isKnown ? "Name and ABI" : "Give the ABI" }), form), functions);
+}
+
+function takeFiles(area, told, keep) {
+  area.addEventListener("dragover", (event) => event.preventDefault());
+  area.addEventListener("drop", async (event) => {
+    const [file] = event.dataTransfer.files;
+    if (!file) return; // text: the browser inserts it
+    event.preventDefault();
+    if (file.size > LARGEST_FILE) told.replaceChildren(el("span.bad", { text: "the file is too large" }));
+    else {
+      area.value = await file.text();
+      keep();
+    }
+  });
+}
+
+const isRead = (entry) => ["view", "pure"].includes(entry.stateMutability) || entry.constant === true;
+
+function functionForms(place, entries) {
+  const all = entries.filter((entry) => entry.type === "function");
+  const group = (title, list) => (list.length
+    ? [el("h3", { text: title }), ...list.map((entry) => functionForm(place, entry))] : []);
+  return [...group("Read", all.filter(isRead)), ...group("Write", all.filter((entry) => !isRead(entry)))];
+}
+
+/** A function without parameters that only reads: its value is there at once. */
+function constant(place, entry) {
+  const shown = el("div.value", { text: "…" });
+  called(entry, null, { to: place, data: selectorOf(entry) }).then((parts) => shown.replaceChildren(...parts),
+    (error) => shown.replaceChildren(el("span.bad", { text: error.message })));
+  return el("div.function", {}, el("code", { text: signatureOf(entry) }), shown);
+}
+
+function functionForm(place, entry) {
+  if (isRead(entry) && !entry.inputs.length) return constant(place, entry);
+  const inputs = entry.inputs.map((input, i) => el("label", {}, el("span", {}, input.name || `#${i}`, " ", el("small", { text: input.type })),
+    el("input", { name: `i${i}`, autocomplete: "off", spellcheck: "false", placeholder: hint(input.type) })));
+  const value = entry.stateMutability === "payable" ? el("input", { "aria-label": "Ether to send", placeholder: "0 ETH" }) : null;
+  const from = el("select", { "aria-label": "From" });
+  const told = el("output", { "aria-live": "polite" });
+  const run = async (send) => {
+    told.textContent = "…";
+    try {
+      const values = inputs.map((label) => label.lastChild.value);
+      const data = selectorOf(entry) + encode(entry.inputs, values);
+      const members = { to: place, data, ...(value && { value: `0x${weiOf(value.value).toString(16)}` }) };
+      told.replaceChildren(...(send ? await sent(from.value, members) : await called(entry, from.value, members)));
+    } catch (error) {
+      const reason = error instanceof Refusal && typeof error.data === "string" && error.data !== "0x"
+        ? `reverts: ${revertReason(error.data)}` : error.message;
+      told.replaceChildren(el("span.bad", { text: reason }));
+    }
+  };
+  const send = el("button.primary", { type: "button", text: "Send", onclick: () => run(true) });
+  send.hidden = from.hidden = true;
+  if (!isRead(entry)) {
+    ownAccounts().then((all) => {
+      send.hidden = from.hidden = !all.length;
+      from.append(...all.slice(0, 50).map((one) => el("option", { value: one, text: `from ${nameOf(one)}` })));
+    }).catch(() => {});
+  }
+  return el("details.function", {}, el("summary", {}, el("code", { text: signatureOf(entry) })),
+    el("form", { onsubmit: (event) => { event.preventDefault(); run(false); } }, inputs, value,
+      el("p.buttons", {}, el("button", { type: "submit", text: isRead(entry) ? "Call" : "Simulate" }), from, send), told));
+}
+
+function hint(type) {
+  if (type.endsWith("]")) return "[…]";
+  if (type.startsWith("tuple")) return "[…] or {…}";
+  return { address: "0x…", bool: "true or false", string: "text", bytes: "0x…" }[type]
+    ?? (type.startsWith("bytes") ? "0x…" : "12, 0x0c, 1e18, 1.5 ether");
+}
+
+async function called(entry, from, members) {
+  const answer = await call("eth_call", { ...(from && { from }), ...members }, newest());
+  if (!entry.outputs.length) return [answer === "0x" ? "It succeeds." : el("code", { text: answer })];
+  const values = decode(entry.outputs, answer.slice(2));
+  const [output] = entry.outputs;
+  return [values.length === 1 ? valueOf(output, values[0]) : parametersOf(entry.outputs, values)];
+}
+
+const sent = async (from, members) => ["Sent: ", transactionLink(await sendFrom(from, members))];

@@ -1,0 +1,207 @@
+// What the node does now: slices and blocks as they come, how late slices are, what the pool holds.
+
+import { call, subscribe, tryCall, url } from "./rpc.js";
+import { num } from "./format.js";
+
+export const SAMPLES = 150; // slices in the plot of lateness
+export const BLOCKS = 12; // newest blocks that are kept
+const POLL = 1000; // milliseconds, on a node without subscriptions
+const PULL = 200; // milliseconds between looks at the chain, at least
+const POOL = 1000;
+const GAPS = 9; // from which the interval of slices is told
+const IS_LOCAL = /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
+
+export const live = {
+  online: false,
+  fault: "",
+  sliced: false, // the node tells slices
+  chain: null, // id, client
+  blocks: [], // newest first, with transactions
+  pending: null, // the block under construction, as its newest slice has it
+  slices: [], // of the pending block: {index, transactions, gas, late}
+  usual: null, // how many slices the last block had
+  interval: null, // milliseconds from slice to slice
+  lateness: [], // milliseconds after the due time, oldest first
+  pool: null, // {pending, queued}
+};
+
+const listeners = new Set();
+let scheduled = false;
+
+/** Call `draw` soon after each change, at most once a frame; the result ends that. */
+export function listen(draw) {
+  listeners.add(draw);
+  draw();
+  return () => listeners.delete(draw);
+}
+
+function changed() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(() => {
+    scheduled = false;
+    for (const draw of [...listeners]) draw();
+  });
+}
+
+/** Begin to watch. */
+export function start() {
+  const topics = { newHeads: pullSoon, newFlashblocks: sliceCame };
+  let poll = setInterval(pullSoon, POLL);
+  pullSoon();
+  subscribe(topics, (accepted) => {
+    clearInterval(poll);
+    live.sliced = accepted?.includes("newFlashblocks") ?? false;
+    if (!live.sliced) dropSlices();
+    if (!accepted?.includes("newHeads")) poll = setInterval(pullSoon, POLL);
+    pullSoon();
+  });
+  setInterval(readPool, POOL);
+}
+
+function dropSlices() {
+  live.pending = null;
+  live.slices = [];
+  live.lateness = [];
+  live.interval = live.usual = null;
+}
+
+// --- blocks ---
+
+let lastPull = 0;
+let pulling = false;
+let again = false;
+
+function pullSoon() {
+  if (pulling) {
+    again = true;
+    return;
+  }
+  pulling = true;
+  setTimeout(pull, Math.max(0, lastPull + PULL - Date.now()));
+}
+
+async function pull() {
+  lastPull = Date.now();
+  again = false;
+  try {
+    live.chain ??= await readChain();
+    await readBlocks();
+    live.online = true;
+    live.fault = "";
+  } catch (error) {
+    live.online = false;
+    live.fault = error.message;
+  }
+  pulling = false;
+  changed();
+  if (again) pullSoon();
+}
+
+async function readChain() {
+  const [id, client] = await Promise.all([call("eth_chainId"), tryCall("web3_clientVersion")]);
+  return { id: num(id), client };
+}
+
+async function readBlocks() {
+  const head = await call("eth_getBlockByNumber", "latest", true);
+  const newest = num(head.number);
+  const known = new Map(live.blocks.map((block) => [num(block.number), block]));
+  const joined = known.get(newest - 1)?.hash === head.parentHash || known.get(newest)?.hash === head.hash;
+  if (!joined) known.clear(); // a gap, a start, or another branch
+  known.set(newest, head);
+  const wanted = [];
+  for (let n = newest; n >= 0 && n > newest - BLOCKS; n--) if (!known.has(n)) wanted.push(n);
+  const read = await Promise.all(
+    wanted.map((n) => call("eth_getBlockByNumber", `0x${n.toString(16)}`, true)));
+  for (const block of read) if (block) known.set(num(block.number), block);
+  live.blocks = [...known.values()]
+    .filter((block) => num(block.number) <= newest)
+    .sort((a, b) => num(b.number) - num(a.number))
+    .slice(0, BLOCKS);
+  if (live.pending && num(live.pending.number) <= newest) dropPending();
+}
+
+function dropPending() {
+  live.pending = null;
+  live.slices = [];
+}
+
+// --- slices ---
+
+let due = null; // when the newest slice was due, in milliseconds since 1970
+let arrivals = [];
+
+function sliceCame(block) {
+  const now = performance.timeOrigin + performance.now();
+  const opened = block.number !== live.pending?.number || block.parentHash !== live.pending.parentHash;
+  const before = opened ? null : live.pending;
+  if (opened) {
+    if (live.slices[0]?.opened) live.usual = live.slices.length - 1; // seen whole
+    live.slices = [];
+  }
+  live.pending = block;
+  if (!opened) arrivals = [...arrivals, now].slice(-GAPS - 1);
+  const late = opened ? null : lateBy(now); // a block opens together with the last slice before it
+  if (late !== null) live.lateness = [...live.lateness, late].slice(-SAMPLES);
+  const slice = {
+    late,
+    opened,
+    transactions: block.transactions.length - (before?.transactions.length ?? 0),
+    gas: num(block.gasUsed) - num(before?.gasUsed),
+  };
+  live.slices = [...live.slices, slice].slice(-SAMPLES);
+  live.online = true;
+  changed();
+}
+
+/** How many milliseconds after its due time a slice came; null while the interval is not known. */
+function lateBy(now) {
+  live.interval = intervalOf(arrivals) ?? live.interval;
+  const interval = live.interval;
+  if (!interval) return null;
+  if (due !== null) due += interval;
+  const late = due === null ? NaN : now - due;
+  if (!(late > -interval / 2 && late < 4 * interval)) {
+    due = Math.round(now / interval) * interval; // slices are due at multiples of their interval
+  }
+  return now - due;
+}
+
+/**
+ * The samples of lateness, none below zero. The clock of this machine is the node's own only on
+ * loopback: elsewhere the earliest slice counts as punctual.
+ */
+export function lateness() {
+  const base = IS_LOCAL ? 0 : Math.min(...live.lateness);
+  return live.lateness.map((late) => Math.max(0, late - base));
+}
+
+/** The usual time between slices, rounded to 10 ms. */
+function intervalOf(times) {
+  if (times.length < GAPS) return null;
+  const gaps = times.slice(1).map((time, i) => time - times[i]).sort((a, b) => a - b);
+  return Math.max(10, Math.round(gaps[gaps.length >> 1] / 10) * 10);
+}
+
+/** How many slices a block of this node has, as far as it is known; null if it is not. */
+export function slicesOfBlock() {
+  if (live.usual) return live.usual;
+  const [head, parent] = live.blocks;
+  if (!parent || !live.interval) return null;
+  const milliseconds = 1000 * (num(head.timestamp) - num(parent.timestamp));
+  return milliseconds > live.interval ? Math.round(milliseconds / live.interval) : null;
+}
+
+// --- pool ---
+
+async function readPool() {
+  if (document.hidden) return;
+  try {
+    const told = await tryCall("txpool_status");
+    live.pool = told && { pending: num(told.pending), queued: num(told.queued) };
+    changed();
+  } catch {
+    // the blocks' reader says that the node is away
+  }
+}

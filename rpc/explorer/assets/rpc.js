@@ -1,0 +1,135 @@
+// JSON-RPC: calls by POST, those made together in one batch; subscriptions over a WebSocket.
+
+const BATCH = 40; // calls of one POST
+const FIRST_WAIT = 500; // milliseconds until the socket is opened again
+const LONGEST_WAIT = 8000;
+
+const elsewhere = document.querySelector('meta[name="json-rpc"]').content;
+export const url = new URL(elsewhere || "./", location.href.split("#")[0]).href;
+
+/** What a node refuses: a code, its words, and data such as that of a revert. */
+export class Refusal extends Error {
+  constructor({ code, message, data }) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+let queue = [];
+let lastId = 0;
+
+/** The result of a method. Calls of one turn of the event loop travel in one batch. */
+export function call(method, ...params) {
+  return new Promise((resolve, reject) => {
+    if (!queue.length) queueMicrotask(flush);
+    queue.push({ method, params, resolve, reject });
+  });
+}
+
+/** The result of a method that may take long, in a request of its own. */
+export async function callAlone(method, ...params) {
+  return resultOf(await post({ jsonrpc: "2.0", id: ++lastId, method, params }));
+}
+
+/** The result, or null where the node refuses the call. */
+export const tryCall = (method, ...params) =>
+  call(method, ...params).catch((error) => {
+    if (error instanceof Refusal) return null;
+    throw error;
+  });
+
+function flush() {
+  const waiting = queue;
+  queue = [];
+  for (let at = 0; at < waiting.length; at += BATCH) send(waiting.slice(at, at + BATCH));
+}
+
+async function send(batch) {
+  const bodies = batch.map(({ method, params }) => ({ jsonrpc: "2.0", id: ++lastId, method, params }));
+  try {
+    const told = await post(bodies.length === 1 ? bodies[0] : bodies);
+    const answers = new Map([told].flat().map((answer) => [answer.id, answer]));
+    batch.forEach(({ resolve, reject }, i) => {
+      const answer = answers.get(bodies[i].id) ?? { error: [told].flat()[0]?.error };
+      try {
+        resolve(resultOf(answer));
+      } catch (error) {
+        reject(error);
+      }
+    });
+  } catch (error) {
+    for (const { reject } of batch) reject(error);
+  }
+}
+
+function resultOf(answer) {
+  if (answer.error) throw new Refusal(answer.error);
+  if (answer.result === undefined) throw new Error("the node left a call without an answer");
+  return answer.result;
+}
+
+async function post(body) {
+  let response;
+  try {
+    response = await fetch(url, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  } catch {
+    throw new Error(elsewhere
+      ? `no answer from ${url}: it does not run, or it does not allow pages of ${location.origin}`
+      : "the node does not answer");
+  }
+  if (!response.ok) {
+    const text = (await response.text()).trim().slice(0, 200);
+    const hint = text === "origin not allowed" ? ` (start with --allow-origin ${location.origin})` : "";
+    throw new Error(`${response.status} ${text}${hint}`);
+  }
+  return response.json();
+}
+
+/**
+ * A WebSocket that is opened again when it closes. `topics`: name -> what gets each message.
+ * `changed` is told the names that the node accepted, or null when the connection is lost.
+ */
+export function subscribe(topics, changed) {
+  let wait = FIRST_WAIT;
+  let ended = false;
+  const open = () => {
+    const socket = new WebSocket(url.replace(/^http/, "ws"));
+    const names = Object.keys(topics);
+    const byId = new Map();
+    const accepted = [];
+    let left = names.length;
+    socket.onopen = () => {
+      wait = FIRST_WAIT;
+      names.forEach((name, id) => {
+        const body = { jsonrpc: "2.0", id, method: "eth_subscribe", params: [name] };
+        socket.send(JSON.stringify(body));
+      });
+    };
+    socket.onmessage = ({ data }) => {
+      const told = JSON.parse(data);
+      if (told.method) {
+        const name = byId.get(told.params.subscription);
+        if (name) topics[name](told.params.result);
+      } else if (names[told.id]) {
+        if (told.result) {
+          byId.set(told.result, names[told.id]);
+          accepted.push(names[told.id]);
+        }
+        if (--left === 0) changed(accepted);
+      }
+    };
+    socket.onclose = () => {
+      if (ended) return;
+      changed(null);
+      setTimeout(open, wait);
+      wait = Math.min(2 * wait, LONGEST_WAIT);
+    };
+  };
+  open();
+  addEventListener("pagehide", () => (ended = true));
+}

@@ -1,0 +1,96 @@
+"""The files of the page as they are sent: their bytes, types, and the rules that a browser keeps.
+
+The page speaks JSON-RPC with one node only: the one that served it, or the one that it was made
+for. Its policy forbids all other hosts, scripts inside the page, forms and frames.
+"""
+
+import gzip
+import hashlib
+import html
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+FOLDER: Final = Path(__file__).parent / "assets"
+PAGE: Final = "index.html"
+TYPES: Final = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+NODE_MARK: Final = 'name="json-rpc" content=""'
+GZIP_LEVEL: Final = 9
+
+# A page of this server is nobody else's to show in a frame, to open a window on, or to embed.
+RULES: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+    "Vary": "Accept, Accept-Encoding",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file in both encodings; ``tag`` is its ETag."""
+
+    kind: str
+    body: bytes
+    packed: bytes
+    tag: str
+
+
+@cache
+def page_files(node_url: str = "") -> dict[str, SentFile]:
+    """All files by name; the page calls ``node_url``, or the server that it came from."""
+    found = {}
+    for path in sorted(FOLDER.iterdir()):
+        body = path.read_bytes()
+        if path.name == PAGE:
+            mark = f'name="json-rpc" content="{html.escape(node_url)}"'
+            body = body.replace(NODE_MARK.encode(), mark.encode())
+        tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        packed = gzip.compress(body, GZIP_LEVEL, mtime=0)
+        found[path.name] = SentFile(TYPES[path.suffix], body, packed, tag)
+    return found
+
+
+def policy(node_url: str = "") -> str:
+    """The Content-Security-Policy: what the page may load and whom it may call."""
+    hosts = ["'self'"]
+    if node_url:
+        parts = urlsplit(node_url)
+        secure = parts.scheme == "https"
+        hosts = [
+            f"{parts.scheme}://{parts.netloc}",
+            f"{'wss' if secure else 'ws'}://{parts.netloc}",
+        ]
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self'",
+            f"connect-src {' '.join(hosts)}",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+
+def check_node_url(text: str) -> str:
+    """The URL of a node that a page may call; ValueError says what is wrong with it."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise ValueError(f"{text!r} is no http:// or https:// URL of a node")
+    if any(character in text for character in " ;,'\"\\") or not text.isascii():
+        raise ValueError(f"{text!r} holds characters that no URL of a node has")
+    if parts.port == 0:
+        raise ValueError(f"{text!r}: no node has port 0")
+    return text

@@ -1,0 +1,50 @@
+"""The options of the explorer, and what serves it alone for another node."""
+
+import argparse
+from importlib import import_module
+from typing import Final
+
+from fastevm.rpc.explorer.files import check_node_url
+from fastevm.rpc.transport.access import lower
+
+MODULE: Final = "fastevm.rpc.explorer.alone"  # loads aiohttp
+
+
+def add_explorer(group: argparse._ArgumentGroup) -> None:
+    """Add the switch of the page to a group."""
+    group.add_argument(
+        "--explorer",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="give browsers a page at / that shows slices, blocks and transactions (on loopback:"
+        " yes, on other addresses: no)",
+    )
+
+
+def add_explorer_for(group: argparse._ArgumentGroup) -> None:
+    """Add the option that `watch` obeys."""
+    group.add_argument(
+        "--explorer-for",
+        type=node_url,
+        metavar="URL",
+        help="serve only that page, for the node at this URL, and start no chain",
+    )
+
+
+def node_url(text: str) -> str:
+    try:
+        return check_node_url(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def watch(arguments: argparse.Namespace) -> int:
+    """Serve the page for another node until told to stop; 1 if the address cannot be had."""
+    status: int = import_module(MODULE).serve_alone(
+        arguments.explorer_for,
+        arguments.host,
+        arguments.port,
+        lower(arguments.allow_host),
+        quiet=arguments.quiet,
+    )
+    return status

@@ -1,0 +1,91 @@
+"""A development chain on which something happened: a token, calls in calls, a revert."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastevm.payments.contracts import artifact
+from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.wire.text.hex import hex_bytes
+
+GAS: Final = hex(3_000_000)
+TOKEN, MULTICALL, WALLET = artifact("Token"), artifact("Multicall"), artifact("Wallet")
+MINTED: Final = 5_000_000_000
+PAID: Final = 12_500_000
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Addresses of the contracts, hashes of transactions, and who signed them."""
+
+    accounts: list[str]
+    token: str
+    multicall: str
+    wallet: str
+    transfer: str
+    nested: str
+    reverted: str
+
+
+def raw(address: str) -> bytes:
+    return bytes.fromhex(address[2:])
+
+
+class Stage:
+    """Sends transactions from the node's accounts, and mines them."""
+
+    def __init__(self, url: str) -> None:
+        self.client = JsonRpcClient(url, timeout=20)
+        self.accounts: list[str] = self.client.call("eth_accounts")
+
+    def send(self, data: bytes, to: str | None = None, *, sender: int = 0, value: int = 0) -> str:
+        """The hash of a transaction, which is mined at once."""
+        body = {"from": self.accounts[sender], "data": hex_bytes(data), "gas": GAS}
+        body |= {"value": hex(value)} | ({} if to is None else {"to": to})
+        told: str = self.client.call("eth_sendTransaction", body)
+        return told
+
+    def mine(self) -> None:
+        self.client.call("evm_mine")
+
+    def receipt(self, tx_hash: str) -> Any:
+        return self.client.call("eth_getTransactionReceipt", tx_hash)
+
+    def deployed(self, data: bytes) -> str:
+        """The address of a new contract."""
+        tx_hash = self.send(data)
+        self.mine()
+        address: str = self.receipt(tx_hash)["contractAddress"]
+        return address
+
+    def play(self) -> Scene:
+        """All of it; the chain stands still behind."""
+        owner, buyer = raw(self.accounts[0]), raw(self.accounts[1])
+        token = self.deployed(TOKEN.initcode("USD Coin", "USDC", 6, owner))
+        multicall = self.deployed(MULTICALL.initcode())
+        wallet = self.deployed(WALLET.initcode(owner))
+        for holder in (owner, buyer, raw(wallet), raw(multicall)):
+            self.send(TOKEN.encode("mint", holder, MINTED), token)
+        self.mine()
+        transfer = self.send(TOKEN.encode("transfer", buyer, PAID), token)
+        self.send(b"", self.accounts[3], sender=2, value=10**18)
+        self.mine()
+        nested = self.send(self.calls_in_calls(raw(token), raw(multicall)), wallet)
+        self.mine()
+        reverted = self.send(TOKEN.encode("transfer", buyer, MINTED), token, sender=5)
+        self.mine()
+        return Scene(self.accounts, token, multicall, wallet, transfer, nested, reverted)
+
+    def calls_in_calls(self, token: bytes, multicall: bytes) -> bytes:
+        """The input of a wallet that lets the multicall call the token, and itself."""
+        pays = [
+            (token, False, TOKEN.encode("transfer", raw(account), PAID))
+            for account in self.accounts[2:5]
+        ]
+        reads = [
+            (token, False, TOKEN.encode("balanceOf", raw(account)))
+            for account in self.accounts[2:5]
+        ]
+        fails = [(token, True, TOKEN.encode("transfer", bytes(20), PAID))]
+        inner = MULTICALL.encode("aggregate3", [*pays, *reads])
+        outer = MULTICALL.encode("aggregate3", [(multicall, False, inner), *reads[:1], *fails])
+        return WALLET.encode("execute", multicall, 0, outer)

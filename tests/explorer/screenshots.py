@@ -1,0 +1,96 @@
+"""Pictures of the explorer for its document: ``python -m tests.explorer.screenshots DIRECTORY``."""
+
+import asyncio
+import base64
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+from fastevm.bench.node.launch import ServerThread
+from fastevm.node import dev_node
+from tests.browser import Browser, Page
+
+from .scene import MULTICALL, TOKEN, WALLET, Scene, Stage
+
+WINDOW: Final = {"width": 1280, "height": 1100}
+PHONE: Final = {"width": 390, "height": 844}
+QUALITY: Final = 70  # of WebP
+SETTLED: Final = 12.0  # seconds of slices in the plot
+TRAFFIC: Final = 0.13  # seconds between transactions
+
+
+async def traffic(stage: Stage, scene: Scene, stop: asyncio.Event) -> None:
+    """Transactions of several accounts until told to stop."""
+    number = 0
+    while not stop.is_set():
+        sender, other = 1 + number % 3, scene.accounts[4 + number % 5]
+        if number % 4 == 3:
+            await asyncio.to_thread(stage.send, b"", other, sender=sender, value=10**16 * number)
+        else:
+            data = TOKEN.encode("transfer", bytes.fromhex(other[2:]), 1_000_000 + number)
+            await asyncio.to_thread(stage.send, data, scene.token, sender=1)
+        number += 1
+        await asyncio.sleep(TRAFFIC)
+
+
+async def shoot(page: Page, path: Path, route: str, *, theme: str = "light") -> None:
+    """A picture of one page of the explorer as it is seen without scrolling."""
+    await page.value(
+        f"(document.documentElement.dataset.theme = {theme!r}, location.hash = {route!r})"
+    )
+    name = route.removeprefix("#/").partition("/")[0] or "home"
+    await page.until(f"document.body.dataset.page?.startsWith({name!r})")
+    await asyncio.sleep(1.5)
+    told = await page.ask("Page.captureScreenshot", format="webp", quality=QUALITY)
+    path.write_bytes(base64.b64decode(told["data"]))
+    print(path, path.stat().st_size)
+
+
+def descriptions(scene: Scene) -> str:
+    """What the page keeps of the contracts: their names and ABIs."""
+    told = {
+        scene.token: {"name": "USDC", "abi": json.dumps(TOKEN.abi)},
+        scene.multicall: {"name": "Multicall", "abi": json.dumps(MULTICALL.abi)},
+        scene.wallet: {"name": "Wallet", "abi": json.dumps(WALLET.abi)},
+    }
+    return json.dumps({f"31337:{address}": of for address, of in told.items()})
+
+
+async def pictures(folder: Path, url: str, scene: Scene) -> None:
+    """All pictures, of a chain on which something goes on."""
+    async with Browser() as browser:
+        wide = await browser.page(f"{url}/", **WINDOW)
+        kept = json.dumps(descriptions(scene))
+        await wide.value(f"localStorage.setItem('fastevm-contracts', {kept})")
+        await wide.ask("Page.reload")
+        await asyncio.sleep(SETTLED)
+        nested, token = f"#/tx/{scene.nested}", f"#/address/{scene.token}"
+        await shoot(wide, folder / "overview-light.webp", "#/")
+        await shoot(wide, folder / "transaction-dark.webp", nested, theme="dark")
+        await shoot(wide, folder / "address-dark.webp", token, theme="dark")
+        phone = await browser.page(f"{url}/", over=wide, **PHONE)
+        await asyncio.sleep(SETTLED)
+        await shoot(phone, folder / "overview-phone.webp", "#/")
+        await shoot(phone, folder / "transaction-phone.webp", nested, theme="dark")
+        for page in (wide, phone):
+            assert not page.complaints, page.complaints
+
+
+async def main(folder: Path) -> None:
+    """A node with its traffic, and the pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ServerThread(dev_node()) as server:
+        stage = Stage(server.url())
+        scene = await asyncio.to_thread(stage.play)
+        stop = asyncio.Event()
+        going = asyncio.create_task(traffic(stage, scene, stop))
+        try:
+            await pictures(folder, server.url(), scene)
+        finally:
+            stop.set()
+            await going
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1])))

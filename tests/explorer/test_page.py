@@ -1,0 +1,353 @@
+"""The explorer in a browser: what its pages say about a chain, and what a reader can do there."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import ClientSession, web
+
+from fastevm.bench.node.launch import ServerThread
+from fastevm.node import Mining, dev_node
+from fastevm.rpc.explorer.alone import ExplorerServer
+from tests.browser import Browser, Page, executable
+
+from .scene import MINTED, PAID, TOKEN, Scene, Stage
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.skipif(
+        executable() is None, reason="no Chromium here (Debian: apt-get install chromium)"
+    ),
+]
+
+HOST = "127.0.0.1"
+PHONE = {"width": 390, "height": 844}
+GOLD = "0x00000000000000000000000000000000c0ffee00"
+HOSTILE = "<img src=x onerror=document.title='taken'>"
+
+
+@dataclass
+class Shown:
+    """A node that mines on demand, with a scene."""
+
+    url: str
+    stage: Stage
+    scene: Scene
+
+
+@pytest.fixture(scope="module")
+def shown() -> Iterator[Shown]:
+    with ServerThread(dev_node(mining=Mining.MANUAL)) as server:
+        stage = Stage(server.url())
+        yield Shown(server.url(), stage, stage.play())
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def started() -> AsyncIterator[Browser]:
+    async with Browser() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def browser(started: Browser) -> AsyncIterator[Browser]:
+    yield started
+    await started.close_pages()
+
+
+async def opened(browser: Browser, url: str, route: str = "/", **size: int) -> Page:
+    page = await browser.page(f"{url}/#{route}", **size)
+    await page.until("document.querySelector('h1') && !document.querySelector('[aria-busy]')")
+    return page
+
+
+async def visit(page: Page, route: str) -> None:
+    """Follow a link of the page, and wait until it is drawn whole."""
+    await page.value(f"location.hash = {json.dumps(route)}")
+    name = " ".join(part for part in route.split("/")[1:3]) or "home"
+    await page.until(
+        f"document.body.dataset.page === {json.dumps(name)}"
+        " && !document.querySelector('[aria-busy]')"
+    )
+
+
+async def says(page: Page, *texts: str, where: str = "main") -> None:
+    """Wait until a part of the page holds all texts."""
+    found = f"(document.querySelector({json.dumps(where)})?.innerText ?? '')"
+    for text in texts:
+        await page.until(f"{found}.includes({json.dumps(text)})")
+
+
+async def card(page: Page, title: str) -> str:
+    return await page.text(f'section[aria-label="{title}"]')
+
+
+async def fill(page: Page, selector: str, text: str) -> None:
+    await page.value(f"document.querySelector({json.dumps(selector)}).value = {json.dumps(text)}")
+
+
+async def test_slices_and_blocks_appear_as_they_come(browser: Browser) -> None:
+    with ServerThread(dev_node(block_time_ms=600, slice_interval_ms=100)) as server:
+        page = await opened(browser, server.url())
+        stage = Stage(server.url())
+        await says(page, "a slice every 100 ms", "median")
+        await page.until("document.querySelectorAll('.cells li').length === 6")
+        tx_hash = await asyncio.to_thread(
+            stage.send, b"", stage.accounts[3], sender=2, value=5 * 10**18
+        )
+        row = f"document.querySelector('.transaction a[href=\"#/tx/{tx_hash}\"]')"
+        await page.until(f"{row}?.closest('li').dataset.state === 'sealed'")
+        await says(page, "account 2", "account 3", "5 ETH", "10,005 ETH")
+        before = await page.value("document.querySelectorAll('.rows')[0].innerText")
+        await page.until(
+            f"document.querySelectorAll('.rows')[0].innerText !== {json.dumps(before)}"
+        )
+        plotted = await page.value("document.querySelector('.plot .bar').getAttribute('d').length")
+        assert plotted > 0
+        assert page.complaints == []
+
+
+async def test_a_transaction_tells_its_input_logs_calls_and_changes(
+    browser: Browser, shown: Shown
+) -> None:
+    page = await opened(browser, shown.url, f"/tx/{shown.scene.transfer}")
+    told = await card(page, "Input")
+    assert "transfer(address,uint256)" in told and f"{PAID:,}" in told and "account 1" in told
+    assert "success" in await page.text(".title")
+    log = await card(page, "1 log")
+    assert "Transfer" in log and f"{PAID:,}" in log
+    changes = await card(page, "State before and after")
+    assert f"{MINTED:,}" in changes and f"{MINTED - PAID:,}" in changes and "nonce" in changes
+    assert await page.value("document.querySelectorAll('.flame .bar').length") == 1
+    assert page.complaints == []
+
+
+async def test_calls_are_a_flame_graph_for_mouse_and_keyboard(
+    browser: Browser, shown: Shown
+) -> None:
+    page = await opened(browser, shown.url, f"/tx/{shown.scene.nested}")
+    await says(page, "11 calls")
+    bars = json.loads(
+        await page.value(
+            "JSON.stringify([...document.querySelectorAll('.flame .bar')].map((bar) => "
+            "[bar.ariaLevel, parseFloat(bar.style.left), parseFloat(bar.style.width)]))"
+        )
+    )
+    assert bars[0] == ["1", 0, 100] and len(bars) == 11
+    inner = [width for level, _, width in bars if level == "2"]
+    assert 0 < sum(inner) < 100
+    await page.value("document.querySelector('.flame .bar').focus()")
+    await page.press("ArrowDown", 40)
+    await says(page, "aggregate3", where=".chosen")
+    await page.press("ArrowDown", 40)
+    await page.press("ArrowDown", 40)
+    await says(page, "transfer(address,uint256)", f"{PAID:,}", where=".chosen")
+    await page.click(".chosen button")  # zoom in
+    assert await page.value("document.querySelectorAll('.flame .bar').length") == 1
+    failed = "document.querySelectorAll('.flame .bar[data-failed]').length"
+    await page.click(".chosen button")  # and out
+    assert await page.value(failed) == 1
+
+
+async def test_a_revert_is_told_in_words(browser: Browser, shown: Shown) -> None:
+    page = await opened(browser, shown.url, f"/tx/{shown.scene.reverted}")
+    assert "reverted" in await page.text(".title")
+    assert "ERC20: transfer amount exceeds balance" in await card(page, "Summary")
+
+
+async def test_the_search_finds_hashes_numbers_addresses_and_names(
+    browser: Browser, shown: Shown
+) -> None:
+    page = await opened(browser, shown.url)
+    block = shown.stage.client.call("eth_getBlockByNumber", "0x2", False)["hash"]
+    for text, route in (
+        (shown.scene.nested, f"#/tx/{shown.scene.nested}"),
+        (block, f"#/block/{block}"),
+        ("1", "#/block/1"),
+        (shown.scene.token, f"#/address/{shown.scene.token}"),
+        ("account 4", f"#/address/{shown.scene.accounts[4]}"),
+        ("multicall3", "#/address/0xca11bde05977b3631167028862be2a173976ca11"),
+    ):
+        await page.press("/", 191)
+        await page.until("document.activeElement.id === 'query'")
+        await fill(page, "#query", text)
+        await page.press("Enter", 13)
+        await page.until(f"location.hash === {json.dumps(route)}")
+    await fill(page, "#query", "nobody")
+    await page.value("document.querySelector('#search').requestSubmit()")
+    await page.until("document.querySelector('#query').validationMessage.includes('nobody')")
+
+
+async def test_a_block_lists_its_transactions(browser: Browser, shown: Shown) -> None:
+    page = await opened(browser, shown.url, "/block/5")
+    told = await card(page, "2 transactions")
+    assert "transfer" in told and "21,000" in told and "1 ETH" in told
+    await page.click(".title .buttons a:last-child")
+    await says(page, "Block 6", "1 transaction")
+    await visit(page, "/block/999")
+    await says(page, "No such block")
+
+
+async def test_the_faucet_pays(browser: Browser, shown: Shown) -> None:
+    page = await opened(browser, shown.url, f"/address/{GOLD}")
+    await fill(page, ".faucet .short", "2.5")
+    await page.click(".faucet .primary")
+    await says(page, "Sent 2.5 ETH")
+    await page.click(".faucet output a")
+    await says(page, "waits in the pool")
+    await asyncio.to_thread(shown.stage.mine)
+    await says(page, "success", "21,000")
+    await visit(page, f"/address/{GOLD}")
+    await says(page, "2.5 ETH")
+
+
+async def test_functions_of_a_pasted_abi_are_read_and_sent(browser: Browser, shown: Shown) -> None:
+    token, holder = shown.scene.token, shown.scene.accounts[8]
+    page = await opened(browser, shown.url, f"/address/{token}")
+    await fill(page, "#contract-name", "Coin")
+    await fill(page, "#contract-abi", "transfer(address to, uint257 x)")
+    await page.click(".abi .primary")
+    await says(page, "line 1: there is no type uint257")
+    await fill(page, "#contract-abi", json.dumps({"abi": TOKEN.abi}))
+    await page.click(".abi .primary")
+    await says(page, "USD Coin")  # of name(), which needs no parameters
+    form = "details.function:has(input[name=i1]):not(:has(input[name=i2]))"
+    one = (
+        f"[...document.querySelectorAll('{form}')].find((f) => f.innerText.startsWith('transfer('))"
+    )
+    await page.value(f"{one}.open = true; {one}.id = 'pay'")
+    await fill(page, "#pay [name=i0]", holder)
+    await fill(page, "#pay [name=i1]", "1_500_000")
+    await page.click("#pay .primary")
+    await says(page, "Sent:", where="#pay output")
+    await asyncio.to_thread(shown.stage.mine)
+    paid = await asyncio.to_thread(
+        shown.stage.client.call,
+        "eth_call",
+        {"to": token, "data": "0x" + TOKEN.encode("balanceOf", bytes.fromhex(holder[2:])).hex()},
+        "latest",
+    )
+    assert int(paid, 16) == 1_500_000
+    await visit(page, "/")
+    await says(page, "Coin")  # the name that was given
+    await visit(page, f"/address/{token}")
+    await says(page, "Slots that the newest", "Last touched by")
+
+
+async def test_text_from_a_chain_is_text(browser: Browser, shown: Shown) -> None:
+    owner = bytes.fromhex(shown.scene.accounts[0][2:])
+    token = await asyncio.to_thread(
+        shown.stage.deployed, TOKEN.initcode(HOSTILE, HOSTILE, 6, owner)
+    )
+    page = await opened(browser, shown.url, f"/address/{token}")
+    await says(page, HOSTILE)
+    assert await page.value("document.querySelectorAll('img').length") == 0
+    assert "taken" not in await page.value("document.title")
+
+
+async def test_a_phone_scrolls_down_only(browser: Browser, shown: Shown) -> None:
+    page = await opened(browser, shown.url, **PHONE)
+    scene = shown.scene
+    routes = ["/", "/pool", "/accounts", "/block/4", f"/tx/{scene.nested}", f"/tx/{scene.reverted}"]
+    for route in (*routes, f"/address/{scene.token}", f"/address/{scene.accounts[0]}"):
+        await visit(page, route)
+        width = await page.value("document.documentElement.scrollWidth")
+        assert width <= PHONE["width"], route
+    assert page.complaints == []
+
+
+async def test_dark_and_light_follow_the_system_and_the_switch(
+    browser: Browser, shown: Shown
+) -> None:
+    page = await opened(browser, shown.url)
+    back = "getComputedStyle(document.body).backgroundColor"
+    seen = {}
+    for theme in ("light", "dark"):
+        feature = {"name": "prefers-color-scheme", "value": theme}
+        await page.ask("Emulation.setEmulatedMedia", features=[feature])
+        seen[theme] = await page.value(back)
+    assert seen["light"] != seen["dark"]
+    await page.click("#theme")
+    assert await page.value(back) == seen["light"]
+    await page.ask("Page.reload")
+    await page.until("document.body?.dataset.ready === 'yes'")
+    assert await page.value(back) == seen["light"]
+
+
+async def test_every_control_has_a_name_and_pages_a_heading(browser: Browser, shown: Shown) -> None:
+    page = await opened(browser, shown.url, f"/address/{shown.scene.token}")
+    unnamed = (
+        "[...document.querySelectorAll('button, input, select, textarea, a, summary')]"
+        ".filter((e) => !(e.ariaLabel || e.innerText?.trim() || e.labels?.length))"
+        ".map((e) => e.outerHTML)"
+    )
+    for route in (f"/address/{shown.scene.token}", f"/tx/{shown.scene.nested}", "/"):
+        await visit(page, route)
+        assert await page.value(unnamed) == []
+        assert await page.value("document.querySelectorAll('h1').length") == 1
+    assert await page.value("document.documentElement.lang") == "en"
+    await page.press("Tab", 9)
+    assert await page.value("document.activeElement !== document.body")
+
+
+async def test_the_page_watches_another_node(browser: Browser, shown: Shown) -> None:
+    async with ExplorerServer(shown.url, HOST, 0, frozenset()) as url:
+        page = await opened(browser, url, f"/tx/{shown.scene.nested}")
+        await says(page, "11 calls")
+        await visit(page, "/")
+        await says(page, "account 0")
+        assert page.complaints == []
+
+
+async def without_sockets(node_url: str) -> web.AppRunner:
+    """A node as others are: no WebSocket on its port, no slices, no pool, no traces."""
+    refused = ("txpool_", "debug_", "eth_accounts")
+
+    def answer(asked: Any, told: Any) -> Any:
+        if not asked["method"].startswith(refused):
+            return told
+        return {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}}
+
+    async def post(request: web.Request) -> web.Response:
+        body = await request.json()
+        async with ClientSession() as session, session.post(node_url, json=body) as response:
+            told = await response.json()
+        if isinstance(body, list):
+            told = [answer(*pair) for pair in zip(body, told, strict=True)]
+        else:
+            told = answer(body, told)
+        return web.json_response(told, headers={"Access-Control-Allow-Origin": "*"})
+
+    async def preflight(request: web.Request) -> web.Response:
+        allowed = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*"}
+        return web.Response(headers=allowed)
+
+    app = web.Application()
+    app.router.add_post("/", post)
+    app.router.add_options("/", preflight)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, HOST, 0).start()
+    return runner
+
+
+async def test_a_node_without_subscriptions_pool_and_traces_is_polled(
+    browser: Browser, shown: Shown
+) -> None:
+    runner = await without_sockets(shown.url)
+    node_url = f"http://{HOST}:{runner.addresses[0][1]}"
+    async with ExplorerServer(node_url, HOST, 0, frozenset()) as url:
+        page = await opened(browser, url)
+        number = int(shown.stage.client.call("eth_blockNumber"), 16)
+        await says(page, f"block {number}", where="header")
+        await asyncio.to_thread(shown.stage.mine)
+        await says(page, f"block {number + 1}", where="header")
+        await says(page, "not told", where=".tiles")
+        await visit(page, f"/tx/{shown.scene.transfer}")
+        await says(page, "The node gives no trace", "transfer(address,uint256)")
+        await runner.cleanup()
+        await says(page, "no connection", where="header")
+        await page.until("!document.querySelector('#notice').hidden")
