@@ -17,6 +17,8 @@ from fastevm.errors import ForkError
 from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS, RECEIPTS
 from fastevm.rpc.explorer.options import add_explorer, add_explorer_for, watch
 from fastevm.rpc.limits import Limits
+from fastevm.rpc.terminal.options import add_terminal_arguments, terminal_options
+from fastevm.rpc.terminal.terminal import Terminal
 from fastevm.rpc.transport.access import (
     DEFAULT_ACCESS,
     Access,
@@ -64,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_logs(parser.add_argument_group("logs"))
     nodes.add_chain_arguments(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="worker threads (all cores)")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no banner")
+    add_terminal_arguments(parser, tells=False)
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -399,7 +401,7 @@ def server_of(
         dialect = dialect.with_receipts(arguments.receipts)
     listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
     listeners = [replace(one, access=access) for one in listeners]
-    metrics = arguments.metrics_listen
+    metrics, shown = arguments.metrics_listen, terminal_options(arguments)
     return Server(
         node,
         simulate,
@@ -408,6 +410,7 @@ def server_of(
         threads=threads_of(node, arguments),
         metrics_listener=None if metrics is None else replace(metrics, access=access),
         client=client,
+        terminal=None if shown is None else Terminal(shown),
     )
 
 

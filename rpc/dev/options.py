@@ -7,6 +7,7 @@ from typing import Final
 
 from fastevm.rpc import command
 from fastevm.rpc.explorer.options import add_explorer
+from fastevm.rpc.terminal.options import add_terminal_arguments
 
 DEFAULT_GAS_LIMIT: Final = 30_000_000
 DEFAULT_BALANCE: Final = 10_000  # ether
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_chain(parser.add_argument_group("chain"))
     command.add_logs(parser.add_argument_group("logs"))
     parser.add_argument("-j", "--threads", type=int, metavar="N", help="worker threads (all cores)")
-    parser.add_argument("-q", "--quiet", "--silent", action="store_true", help="print no banner")
+    add_terminal_arguments(parser, tells=True)
     parser.set_defaults(usage_error=parser.error, dialect="geth", pending_max_age=0)
 
 

@@ -25,6 +25,7 @@ from fastevm.rpc.methods.pool import FORWARDING, MINING
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
+from fastevm.rpc.terminal.terminal import Terminal
 from fastevm.rpc.transport.access import DEFAULT_ACCESS, OPEN_NAMESPACES, Access, known_namespaces
 from fastevm.rpc.transport.aiohttp_app import AiohttpApp
 from fastevm.rpc.transport.connection import HttpListener
@@ -89,9 +90,10 @@ class Server:
         threads: int | None = None,
         metrics_listener: Listener | None = None,
         client: str | None = None,
+        terminal: Terminal | None = None,
     ) -> None:
         """``client``: what web3_clientVersion says, where clients look for another name."""
-        self.node = node
+        self.node, self.terminal = node, terminal
         self.client_version = client or client_version()
         self.simulator = simulator
         self.listeners = tuple(listeners)
@@ -123,6 +125,8 @@ class Server:
         self.node.on_head(self.log_index.update)
         self.log_index.update()
         self.hub.start()
+        if self.terminal is not None:
+            self.terminal.start(self.node)
         await self.node.start()
         if self.node.history is not None:
             never_wait()  # for its upstream, on this thread
@@ -144,6 +148,8 @@ class Server:
         await self.hub.stop()
         self.workers.close()
         await self.node.stop()
+        if self.terminal is not None:
+            await asyncio.to_thread(self.terminal.stop)
 
     async def _listen(self, listener: Listener, routes: Routes | None = None) -> str:
         """Open a listener and return its address."""
@@ -210,7 +216,8 @@ class Server:
             methods = {n: m for n, m in methods.items() if n not in CONTROLS}
         if not known_namespaces() <= namespaces:
             methods = {n: m for n, m in methods.items() if namespace_of(n) in namespaces}
-        return Dispatcher(context, self.workers, self.metrics, methods)
+        made = Dispatcher if self.terminal is None else self.terminal.dispatcher
+        return made(context, self.workers, self.metrics, methods)
 
 
 @dataclass(slots=True)
@@ -250,14 +257,22 @@ def banner(server: Server) -> str:
         lines += ["Fork", "=" * 18, *(f"{k + ':':15} {v}" for k, v in node.history.told()), ""]
     lines += ["Chain ID", "=" * 18, str(node.config.chain_id), ""]
     lines += ["Head", "=" * 18, str(node.chain.head.number), ""]
+    lines += addresses(server)
     for listener, url in zip(server.listeners, server.urls, strict=True):
-        lines.append(f"Listening on {url.removeprefix('http://')} ({listener.dialect.name})")
         if listener.access.has_explorer(listener.host):
             lines.append(f"Explorer: {url}/")
     if server.urls:
         body = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'
         lines += ["", f"curl -s -H 'Content-Type: application/json' -d '{body}' {server.urls[0]}"]
     return "\n".join(lines)
+
+
+def addresses(server: Server) -> list[str]:
+    """The line of each listener, with the port that the system chose where none was asked for."""
+    return [
+        f"Listening on {url.removeprefix('http://')} ({listener.dialect.name})"
+        for listener, url in zip(server.listeners, server.urls, strict=True)
+    ]
 
 
 async def serve(server: Server, *, quiet: bool = False) -> None:
@@ -268,8 +283,12 @@ async def serve(server: Server, *, quiet: bool = False) -> None:
         loop.add_signal_handler(number, stop.set)
     await server.start()
     try:
-        if not quiet:
+        if server.terminal is not None and server.terminal.options.as_json:
+            server.terminal.listening(server.urls)
+        elif not quiet:
             print(banner(server), flush=True)
+        elif any(not listener.port for listener in server.listeners):
+            print("\n".join(addresses(server)), flush=True)
         await stop.wait()
     finally:
         await server.stop()

@@ -1,0 +1,1 @@
+"""What a developer reads while the node runs: transactions, requests, call trees."""

@@ -1,0 +1,107 @@
+"""Records as lines that people read: in colours on a terminal, without in a pipe."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+ETHER: Final = 10**18
+WIDTH: Final = 10  # of the names of members
+PARAMS_LIMIT: Final = 500  # characters of a request's parameters
+
+BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
+CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+"""Characters by which a contract could steer the terminal, and how they are shown."""
+
+Json = dict[str, Any]
+
+
+class Lines:
+    """Writes records; ``coloured``: with the escapes of a terminal."""
+
+    def __init__(self, *, coloured: bool) -> None:
+        self.coloured = coloured
+
+    def of(self, told: Json) -> str:
+        """The lines of a record, each with its end."""
+        made = {
+            "transaction": self._transaction,
+            "block": self._block,
+            "request": self._request,
+            "left out": self._left_out,
+        }[told["event"]](told)
+        return "".join(f"{line}\n" for line in made)
+
+    def _paint(self, text: Any, colour: str = "") -> str:
+        shown = str(text).translate(CONTROL)
+        return f"\x1b[{colour}m{shown}\x1b[0m" if self.coloured and colour else shown
+
+    def _member(self, name: str, text: Any, colour: str = "") -> str:
+        return f"  {self._paint(name.ljust(WIDTH), DIM)}{self._paint(text, colour)}"
+
+    def _transaction(self, told: Json) -> Iterator[str]:
+        state = self._paint("failed", RED) if told["status"] == 0 else self._paint("ok", GREEN)
+        yield f"{self._paint('Transaction', BOLD)} {told['hash']} {state}"
+        yield self._member("from", told["from"])
+        if "contract" in told:
+            yield self._member("created", told["contract"], CYAN)
+        else:
+            yield self._member("to", told["to"])
+        if "function" in told:
+            yield self._member("function", told["function"], YELLOW)
+        if "value" in told:
+            yield self._member("value", f"{ether(int(told['value']))} ETH")
+        yield self._member("gas", f"{told['gasUsed']:,} of {told['gas']:,}")
+        yield from self._outcome(told)
+
+    def _outcome(self, told: Json) -> Iterator[str]:
+        for log in told.get("logs", ()):
+            data = f" {log['data']}" if "data" in log else ""
+            yield self._member("log", f"{log['event']}{data} at {log['address']}", CYAN)
+        if told.get("logsLeftOut"):
+            yield self._member("log", f"... and {told['logsLeftOut']} more")
+        for text in told.get("console", ()):
+            for line in text.split("\n"):
+                yield self._member("console", line, GREEN)
+        if "reason" in told:
+            yield self._member("reverted", told["reason"], RED)
+        trace = told.get("trace")
+        if isinstance(trace, str):
+            yield self._member("trace", trace)
+        elif trace is not None:
+            yield from self._tree(trace, 2)
+
+    def _tree(self, frame: Json, depth: int) -> Iterator[str]:
+        indent = "  " * depth
+        line = self._paint(f"[{frame['gasUsed']:,}] {frame['type']} {frame['to']}", DIM)
+        if "function" in frame:
+            line += f" {self._paint(frame['function'], YELLOW)}"
+        if "value" in frame:
+            line += f" {ether(int(frame['value']))} ETH"
+        if "reason" in frame:
+            line += f" {self._paint('reverted: ' + frame['reason'], RED)}"
+        elif "output" in frame:
+            line += f" -> {self._paint(frame['output'], CYAN)}"
+        yield indent + line
+        for one in frame.get("calls", ()):
+            yield from self._tree(one, depth + 1)
+        if "callsLeftOut" in frame:
+            yield f"{indent}  ... and {frame['callsLeftOut']} more"
+
+    def _block(self, told: Json) -> Iterator[str]:
+        count = told["transactions"]
+        plural = "" if count == 1 else "s"
+        head = self._paint(f"Block {told['number']}", BOLD)
+        yield f"{head} {told['hash']} {count} transaction{plural}, {told['gasUsed']:,} gas"
+        yield ""
+
+    def _request(self, told: Json) -> Iterator[str]:
+        params = f" {told['params']}"[:PARAMS_LIMIT] if "params" in told else ""
+        yield self._paint(f"{told['method']}{params}", DIM)
+
+    def _left_out(self, told: Json) -> Iterator[str]:
+        yield self._paint(f"... {told['count']} left out: more than {told['limit']} waited", RED)
+
+
+def ether(wei: int) -> str:
+    """An amount in ether, without zeros at the end."""
+    whole, part = divmod(wei, ETHER)
+    return f"{whole}.{part:018d}".rstrip("0").rstrip(".")

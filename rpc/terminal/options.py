@@ -1,0 +1,65 @@
+"""The options of the terminal's output."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+TEXT: Final = "text"
+JSON: Final = "json"
+REQUESTS, PARAMS, TRACES = 1, 2, 3  # from how many -v on they are shown
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalOptions:
+    """What is shown, and how. ``abis``: directories of ABI files. ``as_json``: a value a line."""
+
+    requests: bool = False
+    params: bool = False
+    traces: bool = False
+    as_json: bool = False
+    abis: tuple[Path, ...] = ()
+
+
+def add_terminal_arguments(parser: argparse.ArgumentParser, *, tells: bool) -> None:
+    """Add the options to a parser; ``tells``: transactions are shown without an option."""
+    group = parser.add_argument_group("terminal")
+    group.add_argument(
+        "-q", "--quiet", "--silent", action="store_true",
+        help="print nothing but, with --port 0, the address",
+    )  # fmt: skip
+    first = "requests too" if tells else "transactions and requests"
+    group.add_argument(
+        "-v", "--verbose", action="count", default=0,
+        help=f"show {first}; -vv: with parameters; -vvv: with call trees",
+    )  # fmt: skip
+    group.add_argument(
+        "--log-format", choices=(TEXT, JSON), default=TEXT,
+        help="lines for people, or a JSON value in each line (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--abi", type=_directory, action="append", default=[], metavar="DIR",
+        help="ABI files (*.json) whose functions, events and errors are named; may be repeated",
+    )  # fmt: skip
+    parser.set_defaults(tells=tells)
+
+
+def terminal_options(arguments: argparse.Namespace) -> TerminalOptions | None:
+    """What the options ask for; None where nothing is to be shown."""
+    verbose = arguments.verbose
+    if arguments.quiet or not (arguments.tells or verbose):
+        return None
+    return TerminalOptions(
+        requests=verbose >= REQUESTS,
+        params=verbose >= PARAMS,
+        traces=verbose >= TRACES,
+        as_json=arguments.log_format == JSON,
+        abis=tuple(arguments.abi),
+    )
+
+
+def _directory(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no directory")
+    return path

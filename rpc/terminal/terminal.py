@@ -1,0 +1,144 @@
+"""Tells a developer what happens in the node: in a thread of its own, behind a bounded queue.
+
+Whoever has something to tell only hands it over. What does not fit in the queue is counted, and
+the number is told: the node never waits for its reader.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from queue import Full, Queue
+from threading import Thread
+from typing import Any, Final, TextIO
+
+import msgspec
+
+from fastevm.rpc.backend import HeadChange, Node
+from fastevm.rpc.dispatch.dispatcher import Answering, Dispatcher
+from fastevm.rpc.dispatch.socket_request import SocketRequest
+from fastevm.rpc.terminal.lines import Lines
+from fastevm.rpc.terminal.options import TerminalOptions
+from fastevm.rpc.terminal.told_blocks import Json, Teller
+from fastevm.rpc.view import View
+from fastevm.wire.contract_names import Names, common_entries, entries_of
+
+log: Final = logging.getLogger("fastevm.rpc")
+
+QUEUE_LIMIT: Final = 1_000  # blocks and requests that wait to be told
+BODY_LIMIT: Final = 1024 * 1024  # bytes of a body whose requests are named
+END_SECONDS: Final = 2.0  # that the last lines get at the end
+
+Work = Callable[[], Iterator[Json]]
+
+
+class Terminal:
+    """Writes what the node does to ``out``, standard output if it is None."""
+
+    def __init__(self, options: TerminalOptions, out: TextIO | None = None) -> None:
+        self.options = options
+        self.out = sys.stdout if out is None else out
+        self._left_out = 0
+        self._queue: Queue[Work | None] = Queue(QUEUE_LIMIT)
+        self._thread = Thread(target=self._run, name="fastevm-terminal", daemon=True)
+        self._teller: Teller | None = None
+        self._lines = Lines(coloured=self.out.isatty() and "NO_COLOR" not in os.environ)
+
+    def start(self, node: Node) -> None:
+        """Begin to tell of a node's blocks."""
+        self._thread.start()
+        node.on_head(lambda change: self._hand_over(lambda: self._blocks(node, change)))
+
+    def stop(self) -> None:
+        """Tell what waits, for a while, and end."""
+        try:
+            self._queue.put(None, timeout=END_SECONDS)
+        except Full:
+            return
+        self._thread.join(END_SECONDS)
+
+    def dispatcher(self, *parts: Any) -> Dispatcher:
+        """A dispatcher of these parts; its requests are told where the options ask for them."""
+        if not self.options.requests:
+            return Dispatcher(*parts)
+        made = ToldDispatcher(*parts)
+        made.tell = self.request
+        return made
+
+    def listening(self, urls: Sequence[str]) -> None:
+        """Tell where the node is reached."""
+        told = [{"event": "listening", "url": url} for url in urls]
+        self._hand_over(lambda: iter(told))
+
+    def request(self, body: bytes) -> None:
+        """Tell of the requests in a body."""
+        self._hand_over(lambda: self._requests(body))
+
+    def _hand_over(self, work: Work) -> None:
+        try:
+            self._queue.put_nowait(work)
+        except Full:
+            self._left_out += 1
+
+    # --- in the thread ----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (work := self._queue.get()) is not None:
+            try:
+                self._tell(work)
+            except OSError:  # nobody reads any more
+                return
+            except Exception:
+                log.exception("what happened could not be told")
+
+    def _tell(self, work: Work) -> None:
+        left_out, self._left_out = self._left_out, 0
+        if left_out:
+            self._write({"event": "left out", "count": left_out, "limit": QUEUE_LIMIT})
+        for told in work():
+            self._write(told)
+        self.out.flush()
+
+    def _write(self, told: Json) -> None:
+        if self.options.as_json:
+            self.out.write(msgspec.json.encode(told).decode() + "\n")
+        else:
+            self.out.write(self._lines.of(told))
+
+    def _blocks(self, node: Node, change: HeadChange) -> Iterator[Json]:
+        if self._teller is None:
+            found = chain(common_entries(), *map(entries_of, self.options.abis))
+            self._teller = Teller(Names(found), traces=self.options.traces)
+        for block in change.added:
+            if block.transactions:
+                yield from self._teller.block(View(node, block))
+
+    def _requests(self, body: bytes) -> Iterator[Json]:
+        if len(body) > BODY_LIMIT:
+            yield {"event": "request", "method": f"a body of {len(body)} bytes"}
+            return
+        try:
+            found = msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            yield {"event": "request", "method": "a body that is no JSON"}
+            return
+        for one in found if isinstance(found, list) else [found]:
+            if isinstance(one, dict):
+                told: Json = {"event": "request", "method": str(one.get("method"))}
+                if self.options.params and "params" in one:
+                    told["params"] = msgspec.json.encode(one["params"]).decode()
+                yield told
+
+
+class ToldDispatcher(Dispatcher):
+    """A dispatcher whose requests are told."""
+
+    tell: Callable[[bytes], None]
+
+    def respond(
+        self, body: bytes, client: str = "", request: SocketRequest | None = None
+    ) -> bytes | Answering:
+        """As of any dispatcher; the body is told first."""
+        self.tell(body)
+        return super().respond(body, client, request)

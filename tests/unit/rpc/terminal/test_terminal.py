@@ -1,0 +1,214 @@
+"""What a developer reads of transactions and requests, in lines and as JSON."""
+
+import argparse
+import asyncio
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_abi import encode
+
+from fastevm import simulate
+from fastevm.execution.transaction import Transaction
+from fastevm.node import Mining, dev_node
+from fastevm.primitives.keccak import keccak256
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.dispatch.dispatcher import Dispatcher
+from fastevm.rpc.terminal import terminal as terminals
+from fastevm.rpc.terminal.options import (
+    TerminalOptions,
+    add_terminal_arguments,
+    terminal_options,
+)
+from fastevm.rpc.terminal.terminal import Terminal
+from fastevm.rpc.transport.server import Listener, Server
+from fastevm.wire import console
+
+REVERTS = bytes.fromhex("365f5f37365ffd")  # with its input
+LOGS = bytes.fromhex("365f5f375f5f365f73") + console.ADDRESS + bytes.fromhex("5afa50")
+CALLS_TWICE = bytes.fromhex("365f5f37") + 2 * (
+    bytes.fromhex("5f5f365f5f73") + b"\xcc" * 20 + bytes.fromhex("5af150")
+)
+REVERTING, LOGGING, CALLING = b"\xdd" * 20, b"\xcc" * 20, b"\xee" * 20
+
+
+class Stand:
+    """A chain with a block for each transaction, and what its terminal wrote."""
+
+    def __init__(self, **options: Any) -> None:
+        self.node = dev_node(accounts=1, mining=Mining.INSTANT)
+        codes = ((REVERTING, REVERTS), (LOGGING, LOGS), (CALLING, CALLS_TWICE))
+        self.node.development.amend({"0x" + a.hex(): {"code": code.hex()} for a, code in codes})
+        self.out = io.StringIO()
+        self.terminal = Terminal(TerminalOptions(**options), self.out)
+        self.terminal.start(self.node)
+        self.nonce = 0
+
+    def send(self, to: bytes | None, data: bytes = b"", value: int = 0) -> str:
+        """Send a transaction; its hash."""
+        made = Transaction.build(
+            to=to, data=data, value=value, nonce=self.nonce, gas_limit=500_000, chain_id=31_337,
+            max_fee_per_gas=10**10, max_priority_fee_per_gas=1,
+        )  # fmt: skip
+        self.nonce += 1
+        return "0x" + self.node.submit(made.sign(self.node.accounts[0].private_key).raw).hex()
+
+    def told(self) -> str:
+        """All that was written; the terminal ends."""
+        self.terminal.stop()
+        return self.out.getvalue()
+
+
+def data_of(signature: str, *values: object) -> bytes:
+    types = [one for one in signature.partition("(")[2][:-1].split(",") if one]
+    return keccak256(signature.encode())[:4] + encode(types, values)
+
+
+def test_a_payment_is_a_block_of_lines() -> None:
+    stand = Stand()
+    tx_hash = stand.send(b"\xb0" * 20, value=15 * 10**17)
+    block = stand.node.chain.head
+    assert stand.told() == (
+        f"Transaction {tx_hash} ok\n"
+        "  from      0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n"
+        "  to        0xB0B0b0B0B0B0B0b0B0B0B0b0b0b0b0B0b0b0B0B0\n"
+        "  value     1.5 ETH\n"
+        "  gas       21,000 of 500,000\n"
+        f"Block 1 0x{block.hash.hex()} 1 transaction, 21,000 gas\n\n"
+    )
+
+
+def test_a_creation_tells_the_address() -> None:
+    stand = Stand()
+    stand.send(None, bytes.fromhex("5f5ff3"))
+    assert "  created   0x5FbDB2315678afecb367f032d93F642f64180aa3\n" in stand.told()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (data_of("Error(string)", "not today"), "not today"),
+        (data_of("Panic(uint256)", 0x12), "panic 0x12: division or modulo by zero"),
+        (data_of("EnforcedPause()"), "EnforcedPause()"),
+        (b"", "reverted without a reason"),
+    ],
+    ids=["Error", "Panic", "custom", "none"],
+)
+def test_a_failure_has_its_reason(data: bytes, reason: str) -> None:
+    stand = Stand()
+    stand.send(REVERTING, data)
+    told = stand.told()
+    assert " failed\n" in told
+    assert f"  reverted  {reason}\n" in told
+
+
+def test_the_console_is_shown_and_cannot_steer_the_terminal() -> None:
+    stand = Stand()
+    stand.send(LOGGING, data_of("log(string,uint256)", "a %d\x1b[2J\nb", 7))
+    told = stand.told()
+    assert "  console   a 7\\x1b[2J\n  console   b\n" in told
+
+
+def test_console_lines_of_inner_calls_come_in_their_order_and_are_bounded() -> None:
+    stand = Stand(as_json=True)
+    stand.send(CALLING, data_of("log(string)", "again"))
+    record = json.loads(stand.told().splitlines()[0])
+    assert record["console"] == ["again", "again"]
+    assert "trace" not in record
+
+
+def test_a_call_tree_is_shown_on_request() -> None:
+    stand = Stand(traces=True)
+    stand.send(CALLING, data_of("transfer(address,uint256)", "0x" + "b0" * 20, 5))
+    lines = stand.told().splitlines()
+    calls = [line for line in lines if "] CALL " in line or "] STATICCALL " in line]
+    assert [len(line) - len(line.lstrip()) for line in calls] == [4, 6, 8, 6, 8]
+    assert "transfer(to: 0xB0B0" in calls[0]
+
+
+def test_records_are_json_values_of_a_line() -> None:
+    stand = Stand(as_json=True)
+    tx_hash = stand.send(REVERTING, data_of("Error(string)", "why"))
+    stand.terminal.listening(["http://127.0.0.1:1"])
+    one, block, listening = map(json.loads, stand.told().splitlines())
+    assert (one["event"], one["hash"], one["status"], one["reason"]) == (
+        "transaction", tx_hash, 0, "why",
+    )  # fmt: skip
+    assert (block["event"], block["transactions"]) == ("block", 1)
+    assert listening == {"event": "listening", "url": "http://127.0.0.1:1"}
+
+
+def test_names_come_from_abi_files(tmp_path: Path) -> None:
+    entry = {"type": "error", "name": "Late", "inputs": [{"name": "by", "type": "uint256"}]}
+    (tmp_path / "One.json").write_text(json.dumps({"abi": [entry]}))
+    stand = Stand(abis=(tmp_path,))
+    stand.send(REVERTING, data_of("Late(uint256)", 5))
+    assert "  reverted  Late(by: 5)\n" in stand.told()
+
+
+def test_what_does_not_fit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminals, "QUEUE_LIMIT", 2)
+    out = io.StringIO()
+    terminal = Terminal(TerminalOptions(requests=True), out)
+    for _ in range(5):  # before its thread runs
+        terminal.request(b'{"method":"eth_chainId"}')
+    terminal.start(dev_node(accounts=1, mining=Mining.INSTANT))
+    terminal.stop()
+    assert out.getvalue() == "... 3 left out: more than 2 waited\neth_chainId\neth_chainId\n"
+
+
+async def test_requests_are_told_where_they_are_asked_for() -> None:
+    node = dev_node(accounts=1, mining=Mining.INSTANT)
+    out = io.StringIO()
+    terminal = Terminal(TerminalOptions(requests=True, params=True), out)
+    server = Server(
+        node, simulate, [Listener(DIALECTS["geth"], port=0)], threads=1, terminal=terminal
+    )
+    await server.start()
+    (dispatcher,) = server._open[0].dispatchers
+    body = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
+    assert await dispatcher.answer(body) == b'{"jsonrpc":"2.0","id":1,"result":"0x7a69"}'
+    for other in (b"[%b,%b]" % (body, body), b"{", b"[1]"):
+        await dispatcher.answer(other)
+    await asyncio.wait_for(server.stop(), 10)
+    assert out.getvalue() == 3 * "eth_chainId []\n" + "a body that is no JSON\n"
+
+
+async def test_other_nodes_have_a_dispatcher_that_tells_nothing() -> None:
+    node = dev_node(accounts=1, mining=Mining.INSTANT)
+    for terminal in (None, Terminal(TerminalOptions(), io.StringIO())):
+        server = Server(
+            node, simulate, [Listener(DIALECTS["geth"], port=0)], threads=1, terminal=terminal
+        )
+        await server.start()
+        assert [type(one) for one in server._open[0].dispatchers] == [Dispatcher]
+        await server.stop()
+
+
+@pytest.fixture
+def parsers() -> Iterator[tuple[argparse.ArgumentParser, argparse.ArgumentParser]]:
+    made = argparse.ArgumentParser(), argparse.ArgumentParser()
+    for parser, tells in zip(made, (False, True), strict=True):
+        add_terminal_arguments(parser, tells=tells)
+    yield made
+
+
+def test_options_say_what_is_shown(
+    parsers: tuple[argparse.ArgumentParser, argparse.ArgumentParser], tmp_path: Path
+) -> None:
+    node, dev = parsers
+    assert terminal_options(node.parse_args([])) is None
+    assert terminal_options(dev.parse_args([])) == TerminalOptions()
+    assert terminal_options(dev.parse_args(["-q", "-vvv"])) is None
+    for parser in parsers:
+        found = terminal_options(
+            parser.parse_args(["-vvv", "--log-format", "json", "--abi", str(tmp_path)])
+        )
+        assert found == TerminalOptions(
+            requests=True, params=True, traces=True, as_json=True, abis=(tmp_path,)
+        )
+    with pytest.raises(SystemExit):
+        dev.parse_args(["--abi", str(tmp_path / "none")])
