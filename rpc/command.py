@@ -375,10 +375,11 @@ def serve_node(
     access: Access = DEFAULT_ACCESS,
     *,
     client: str | None = None,
+    estimates_on_pending: bool | None = None,
 ) -> str | None:
     """Serve until told to stop; what is wrong with the upstream when that was the reason.
 
-    ``client`` as of :class:`Server`.
+    ``client`` as of :class:`Server`; ``estimates_on_pending`` in place of that of every dialect.
     """
     foreign: list[str] = []
 
@@ -388,6 +389,11 @@ def serve_node(
 
     node.on_foreign_chain(leave)
     server = server_of(node, arguments, access, client)
+    if estimates_on_pending is not None:
+        server.listeners = tuple(
+            replace(one, dialect=replace(one.dialect, estimates_on_pending=estimates_on_pending))
+            for one in server.listeners
+        )
     run_loop(serve(server, quiet=arguments.quiet))
     return foreign[0] if foreign else None
 

@@ -42,8 +42,11 @@ class Context:
     _recent: dict[bytes, View] = field(default_factory=dict)  # by hash
 
     def pending_view(self) -> View | None:
-        """Return the pending block, or None when there is no pre-confirmed state to be served."""
-        pending = self.freshness.pending()
+        """Return the pending block, or None when there is none to be served.
+
+        Where blocks are made on demand it is the block that would be made now.
+        """
+        pending = self.freshness.pending() or self.node.next_block()
         if pending is None:
             return None
         view = self._newest.get(PENDING)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from copy import copy
 from typing import Final
 
 MAX_TIMESTAMP: Final = 2**62  # seconds; far below 2**64, so that later blocks have timestamps too
 
 
 class BlockClock:
-    """System time plus ``offset`` seconds, and at most one timestamp set for the next block."""
+    """System time plus ``offset`` seconds, at most one timestamp set for the next block.
+
+    ``interval``: seconds from each block to the next, in place of the time that passes; None: time
+    passes. A timestamp that was set comes first, then the interval, then the time.
+    """
 
     def __init__(self) -> None:
         self.offset = 0
+        self.interval: int | None = None
         self._next: int | None = None
-
-    def copy(self) -> BlockClock:
-        """A clock that shows the same, to go back to it."""
-        return copy(self)
+        self._last: int | None = None  # in place of the head's timestamp, until a block is sealed
+        self._begun = 0  # system time of the block under construction
 
     def now(self) -> int:
         """The current time in seconds."""
@@ -30,18 +32,43 @@ class BlockClock:
         if timestamp > MAX_TIMESTAMP:
             raise ValueError(f"timestamp {timestamp}, limit {MAX_TIMESTAMP}")
 
-    def take_timestamp(self, system_time: int) -> int:
-        """The timestamp of a block that begins now; a timestamp that was set is used up.
+    def next_timestamp(self, system_time: int, parent: int, least_step: int) -> int:
+        """The timestamp of a child of a block at ``parent`` (seconds); it stays to be used.
 
-        ``system_time``: the timestamp by the system's clock, in seconds.
+        ``system_time``: the timestamp by the system's clock. ``least_step``: 0 where blocks may
+        share a second; a time that lies before the parent is a second after it then.
         """
-        timestamp, self._next = self._next, None
-        return system_time + self.offset if timestamp is None else timestamp
+        last = self.last(parent)
+        if self._next is not None:
+            wanted = self._next
+        elif self.interval is not None:
+            wanted = last + self.interval
+        else:
+            wanted = system_time + self.offset
+        if wanted < last:
+            wanted = last + max(least_step, 1)
+        return max(wanted, parent + least_step)
+
+    def last(self, parent: int) -> int:
+        """The timestamp that the next one is not before: the parent's, or the time that was set."""
+        return parent if self._last is None else max(self._last, parent)
+
+    def begun(self, system_time: int) -> None:
+        """A block begins whose timestamp by the system's clock is this."""
+        self._begun = system_time
+
+    def sealed(self, timestamp: int) -> None:
+        """A block has this timestamp: one that was set is used up, and time goes on from it."""
+        self._last = None
+        if self._next is not None:
+            self._next = None
+            self.offset = timestamp - self._begun
 
     def set_next(self, timestamp: int) -> None:
         """Give the next block this timestamp (seconds)."""
         self._next = timestamp
 
     def set_now(self, timestamp: int) -> None:
-        """Make ``timestamp`` (seconds) the current time."""
+        """Make ``timestamp`` (seconds) the current time; one set for the next block is void."""
         self.offset = timestamp - int(time.time())
+        self._next, self._last = None, timestamp

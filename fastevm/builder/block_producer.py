@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import RLock
 
-from fastevm.builder.attributes import AttributesSource
+from fastevm.builder.attributes import AttributesSource, BlockAttributes
 from fastevm.builder.block_clock import BlockClock
 from fastevm.builder.block_settings import BlockSettings
 from fastevm.builder.deadline import DeadlineTimer
@@ -77,6 +77,7 @@ class BlockProducer:
         self.attempt = 0
         self.exhausted = False
         self.stopping = False
+        self.paused = False
         self.open_block: SlicedBlock | None = None
         self.missing_state: MissingState | None = None
         self._sealing = False
@@ -92,18 +93,29 @@ class BlockProducer:
         ``timestamp``: of the block by the system's clock, in seconds. The producer's clock adds its
         offset, and the timestamp is at least that of the parent plus the configured step.
         """
-        least = self.chain.head.header.timestamp + self.chain.config.least_timestamp_step
         self.attempt += 1
-        moment = max(least, self.clock.take_timestamp(timestamp))
-        attributes = self.source.attributes(self.chain.head, moment)
-        attributes = self.settings.applied(attributes, self.chain.head.hash)
+        attributes = self.attributes(timestamp)
+        self.clock.begun(timestamp)
         if self.missing_state is not None:
-            self.missing_state.prepare_block(self.chain.head.header, moment)
+            self.missing_state.prepare_block(self.chain.head.header, attributes.timestamp)
         self.open_block = settled(
             self.chain.layer_of(self.chain.head.hash),
             lambda: open_child_block(self.chain, attributes, attempt=self.attempt),
         )
         return self.close_slice()
+
+    def attributes(self, system_time: int) -> BlockAttributes:
+        """What a child of the head begins with, by the system's clock at ``system_time``."""
+        head = self.chain.head
+        found = self.source.attributes(head, self.next_timestamp(system_time))
+        return self.settings.applied(found, head.hash)
+
+    def next_timestamp(self, system_time: int) -> int:
+        """The timestamp of a child of the head, by the system's clock at ``system_time``."""
+        parent = self.chain.head.header.timestamp
+        return self.clock.next_timestamp(
+            system_time, parent, self.chain.config.least_timestamp_step
+        )
 
     def fill(
         self,
@@ -157,6 +169,7 @@ class BlockProducer:
             block = self._without_last(block)
         sealed, result = block.seal()
         self.open_block = None
+        self.clock.sealed(sealed.header.timestamp)
         self._sealing = True
         try:
             self.chain.append(sealed, result)
@@ -180,8 +193,8 @@ class BlockProducer:
         """Build and seal ``count`` blocks at once from what the pool holds.
 
         ``timestamp`` (seconds): of the first block, not below what its parent allows. ``interval``:
-        seconds between the timestamps; the clock continues from the last one. Fewer blocks are made
-        when ``is_stopped``, which is asked before each, or when the producer stops.
+        seconds that pass on the clock before each block. Fewer blocks are made when ``is_stopped``,
+        which is asked before each, or when the producer stops.
         """
         blocks: list[Block] = []
         with self.lock:
@@ -189,14 +202,15 @@ class BlockProducer:
                 self.seal_open_block()
             if timestamp is not None:
                 self.clock.set_next(timestamp)
+            system_time = int(time.time())  # of all blocks, so that the interval is exact
             for _ in range(count):
                 if self.stopping or is_stopped():
                     break
-                if interval is not None and (blocks or timestamp is None):
-                    self.clock.set_next(self.chain.head.header.timestamp + interval)
-                blocks.append(self._mine_one())
-            if interval is not None and blocks:
-                self.clock.set_now(blocks[-1].header.timestamp)
+                if interval is None:
+                    system_time = int(time.time())
+                else:
+                    self.clock.offset += interval
+                blocks.append(self._mine_one(system_time))
         return blocks
 
     def mine_each(self) -> list[Block]:
@@ -204,10 +218,8 @@ class BlockProducer:
         blocks: list[Block] = []
         with self.lock:
             while self.pool.executable_count and not self.stopping:
-                set_for_next = self.clock.copy()
                 self.begin(int(time.time()))
                 if not self.fill(self._current_block().header.gas_limit, limit=1):
-                    self.clock = set_for_next
                     self.abandon()
                     break
                 self.close_slice()
@@ -227,6 +239,14 @@ class BlockProducer:
                 self.seal()
             self.open_block = None
 
+    @property
+    def block_time(self) -> float | None:
+        """Seconds from block to block where this producer makes them by itself; else None."""
+        return None
+
+    def pause(self, wanted: bool) -> None:
+        """Make no blocks by itself, or go on to."""
+
     def restart(self) -> None:
         """Drop the block under construction, to begin again with the head and the time of now."""
         with self.lock:
@@ -240,8 +260,8 @@ class BlockProducer:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _mine_one(self) -> Block:
-        self.begin(int(time.time()))
+    def _mine_one(self, system_time: int) -> Block:
+        self.begin(system_time)
         self.fill(self._current_block().header.gas_limit)
         self.close_slice()
         return self.seal()

@@ -68,6 +68,19 @@ class SliceBuilder(BlockProducer):
             self.thread.join()
         self._collector.stop()
 
+    @property
+    def block_time(self) -> float:
+        """Seconds from block to block."""
+        return self._cadence.block_time
+
+    def pause(self, wanted: bool) -> None:
+        """Build no slices until told to go on; what was pre-confirmed is sealed first."""
+        with self.lock:
+            if wanted and not self.paused:
+                self.seal_open_block()
+            self.paused = wanted
+            self._wake.set()
+
     def mine(self, count: int = 1, **options: Any) -> list[Block]:
         """Seal the block under construction now, with what the pool holds, and ``count - 1`` more.
 
@@ -93,12 +106,12 @@ class SliceBuilder(BlockProducer):
             self._publish_empty()
 
     def _publish_empty(self) -> None:
-        if self.thread is not None and not self.stopping:
+        if self.thread is not None and not self.stopping and not self.paused:
             self._publish(self.begin(int(time.time())))
 
-    def _mine_one(self) -> Block:
+    def _mine_one(self, system_time: int) -> Block:
         if self.open_block is None:
-            self.begin(int(time.time()))
+            self.begin(system_time)
         assert self.open_block is not None
         self.fill(self.open_block.header.gas_limit)
         self._publish(self.close_slice())
@@ -144,6 +157,10 @@ class SliceBuilder(BlockProducer):
 
     def _slice(self, tick: Tick) -> None:
         """Fill, close and publish the slice of a tick; seal the block with its last slice."""
+        if self.paused:
+            self._wake.wait(self._cadence.interval)
+            self._wake.clear()
+            return
         self._align_block(tick)
         if not self.exhausted:
             self._sleep_until(self._timing.measure_at(tick), tick)
@@ -153,6 +170,8 @@ class SliceBuilder(BlockProducer):
         if self.stopping:
             return
         with self.lock:
+            if self.paused or self.open_block is None:
+                return
             pending = self._build(tick)
         self._sleep_until(self._timing.publish_at(tick), tick, is_closed=True)
         with self.lock:
@@ -192,6 +211,8 @@ class SliceBuilder(BlockProducer):
     def _align_block(self, tick: Tick) -> None:
         """Make the block under construction the one of this tick."""
         with self.lock:
+            if self.paused:
+                return
             if self.faults.restart_block:
                 self.faults.restart_block = False
                 self.metrics.count(FAULTS.format("restart_block"))

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastevm.builder.block_producer import BlockProducer
+from fastevm.builder.miner import Miner
 from fastevm.chain.chain import Chain
 from fastevm.node.chain_settings import ChainSettings
 from fastevm.node.impersonated_accounts import Impersonation
+from fastevm.node.next_block import NextBlock
+from fastevm.node.time_control import TimeControl
 from fastevm.state.layer import Layer
 from fastevm.txpool.pool import Content, TransactionPool
 from fastevm.types import Block
@@ -71,9 +74,11 @@ class Development:
         chain: Chain,
         pool: TransactionPool,
         producer: BlockProducer,
+        miner: Miner,
         dropped: Callable[[], None] = lambda: None,
     ) -> None:
         self.chain, self.pool, self.producer, self.dropped = chain, pool, producer, dropped
+        self.time, self.miner, self.next_block = TimeControl(producer), miner, NextBlock(producer)
         self.impersonation = Impersonation()
         self.settings = ChainSettings(chain, producer)
         self._snapshots: dict[int, Snapshot] = {}
@@ -99,36 +104,10 @@ class Development:
             if interval is not None:
                 self.producer.clock.check(first + count * interval)
             if timestamp is not None:
-                self._check_time(timestamp)
-                self.producer.seal_open_block()
-                self.producer.clock.set_now(timestamp)
+                self.time.check(timestamp)
             return self.producer.mine(
                 count, timestamp=timestamp, interval=interval, is_stopped=is_stopped
             )
-
-    def increase_time(self, seconds: int) -> int:
-        """Advance the clock; its offset to the system's clock then, in seconds.
-
-        ValueError for a time above MAX_TIMESTAMP.
-        """
-        with self.producer.lock:
-            self.producer.clock.check(self.producer.clock.now() + seconds)
-            self.producer.seal_open_block()
-            self.producer.clock.offset += seconds
-            self.producer.restart()
-            return self.producer.clock.offset
-
-    def set_next_timestamp(self, timestamp: int) -> None:
-        """Give the next block this timestamp, and continue from there.
-
-        ValueError for a timestamp before the newest block's or above MAX_TIMESTAMP.
-        """
-        with self.producer.lock:
-            self._check_time(timestamp)
-            self.producer.seal_open_block()
-            self.producer.clock.set_now(timestamp)
-            self.producer.clock.set_next(timestamp)
-            self.producer.restart()
 
     def amend(self, accounts: Mapping[str, Any]) -> None:
         """Change accounts of the head; as in a genesis file, a member left out keeps its value.
@@ -186,7 +165,10 @@ class Development:
             for tx_hash in self.pool.hashes() - found.pooled:
                 self.pool.drop(tx_hash)
             self.dropped()
-            self.producer.clock.offset = found.offset
+            if self.producer.block_time is None:
+                self.producer.clock.set_now(self.chain.head.header.timestamp)
+            else:
+                self.producer.clock.offset = found.offset
             self.producer.restart()
             return True
 
@@ -210,13 +192,3 @@ class Development:
     def _content_of(self, sender: bytes) -> tuple[Content, Content]:
         executable, queued = self.pool.content_of(sender)
         return {sender: executable}, {sender: queued}
-
-    def _check_time(self, timestamp: int) -> None:
-        self.producer.clock.check(timestamp)
-        head = self.chain.head.header
-        block = self.producer.open_block
-        newest = block.header if block is not None and block.has_chosen else head
-        if timestamp < newest.timestamp + self.chain.config.least_timestamp_step:
-            raise ValueError(
-                f"timestamp {timestamp} is not after the newest block's, {newest.timestamp}"
-            )

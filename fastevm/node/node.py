@@ -11,6 +11,7 @@ from typing import Any
 
 from fastevm.builder.attributes import EthereumAttributes
 from fastevm.builder.block_producer import BlockProducer
+from fastevm.builder.miner import Miner
 from fastevm.builder.pending_block import PendingBlock, SliceListener, SliceListeners
 from fastevm.builder.simulated_l1 import (
     Deposit,
@@ -168,7 +169,13 @@ class Node:
         return layer, head.header if block is None else block.header
 
     def _new_development(self) -> Development:
-        return Development(self.chain, self.pool, self.producer, self._compact_pool_journal)
+        miner = Miner(self.producer, self._paused, automine=self.mining is Mining.INSTANT)
+        return Development(self.chain, self.pool, self.producer, miner, self._compact_pool_journal)
+
+    def _paused(self) -> None:
+        """Withdraw the block that a paused builder has published."""
+        if self.builder is not None and self.builder.paused:
+            self.publish(None)
 
     @property
     def config(self) -> ChainConfig:
@@ -196,7 +203,7 @@ class Node:
     def slice_cadence_ms(self) -> int | None:
         """Milliseconds between slices; None when nothing publishes pending blocks regularly."""
         follows = self.sync is not None and self.sync.has_slices
-        publishes = follows or self.mining is Mining.CADENCE
+        publishes = follows or (self.builder is not None and not self.builder.paused)
         return self.config.slice_interval_ms if publishes else None
 
     @property
@@ -237,6 +244,13 @@ class Node:
     def pending(self) -> PendingBlock | None:
         """The newest pre-confirmed block; None when there is none."""
         return self._pending
+
+    def next_block(self) -> PendingBlock | None:
+        """The block that would be made next, where blocks are made on demand; else None.
+
+        StateNotKnown on an event loop and ForkError, where the chain is forked.
+        """
+        return None if self.development is None else self.development.next_block.of_now()
 
     def newest_view(self) -> StateView:
         """The newest state, pending where there is one, for `fastevm.simulate` in this process.
@@ -294,7 +308,7 @@ class Node:
     @property
     def mines_at_once(self) -> bool:
         """Whether ``submit`` builds a block, for which it may wait behind other blocks."""
-        return self.mining is Mining.INSTANT
+        return self.development is not None and self.development.miner.automine
 
     def predecode(self, raws: Sequence[bytes]) -> None:
         """Decode transactions that are submitted next; several at once take less time."""
@@ -408,7 +422,7 @@ class Node:
             self.state_of = self._new_fetcher()
             self.development.forget()
             self.producer.settings.clear()
-            self.producer.clock.offset = block.header.timestamp - int(time.time())
+            self.producer.clock.set_now(block.header.timestamp)
             self.producer.restart()
         for one in left:
             if one is not None:
@@ -558,6 +572,8 @@ class Node:
             await self.sync.stop()
         if self.local_pending is not None:
             await asyncio.to_thread(self.local_pending.stop)
+        if self.development is not None:
+            await asyncio.to_thread(self.development.miner.stop)
         await asyncio.to_thread(self.producer.stop)
         if self.state_of is not None and self.fork is not None:
             self.state_of.close()

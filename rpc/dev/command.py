@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         access = access_of(arguments)
         client = f"{COMPATIBLE} ({client_version()})"
-        serve_node(node_of(arguments), arguments, access, client=client)
+        serve_node(node_of(arguments), arguments, access, client=client, estimates_on_pending=True)
     except (ValueError, OSError) as error:
         print(f"fastevm dev: {error}", file=sys.stderr)
         return 1

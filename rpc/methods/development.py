@@ -10,7 +10,7 @@ from typing import Any, Final
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
 from fastevm.rpc.dispatch.registry import Handler, Param, Place, method
-from fastevm.rpc.dispatch.workers import is_stopped, long_running
+from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.wire.quantity import decode_storage_slot, decode_uint64, decode_uint256
 from fastevm.wire.text.hex import hex_bytes, quantity
@@ -41,14 +41,6 @@ def decode_balance(value: Any) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= U256_DIGITS:
         return decode_uint256(quantity(int(value)))
     return decode_uint256(value)
-
-
-def decode_mine(value: Any) -> dict[str, int]:
-    """Decode what evm_mine takes: a timestamp, or an object of ``timestamp`` and ``blocks``."""
-    if not isinstance(value, dict):
-        return {"timestamp": decode_number(value)}
-    members = {name: value[name] for name in ("timestamp", "blocks") if value.get(name) is not None}
-    return {name: decode_number(member) for name, member in members.items()}
 
 
 NUMBER: Final = Param(decode_number)
@@ -110,37 +102,6 @@ def attempt(action: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         return action(*arguments, **options)
     except ValueError as error:
         raise RpcError("invalid_params", str(error)) from error
-
-
-@methods(["evm_mine"], Param(decode_mine, optional=True))
-def evm_mine(context: Context, wanted: dict[str, int] | None) -> str:
-    """Make a block now, or several, the first with the given timestamp; return 0x0."""
-    found = wanted or {}
-    timestamp = found.get("timestamp")
-    count = found.get("blocks", 1)
-    attempt(control(context).mine, count, timestamp=timestamp, is_stopped=is_stopped)
-    return quantity(0)
-
-
-@methods(["anvil_mine", "hardhat_mine"], OPTIONAL_NUMBER, OPTIONAL_NUMBER)
-def mine(context: Context, count: int | None, interval: int | None) -> bool:
-    """Make ``count`` blocks now (1), ``interval`` seconds apart; return true."""
-    wanted = 1 if count is None else count
-    attempt(control(context).mine, wanted, interval=interval, is_stopped=is_stopped)
-    return True
-
-
-@methods(["evm_increaseTime", "anvil_increaseTime"], NUMBER)
-def increase_time(context: Context, seconds: int) -> int:
-    """Turn the clock on; return how many seconds it is ahead of the system's."""
-    ahead: int = attempt(control(context).increase_time, seconds)
-    return ahead
-
-
-@methods(["evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp"], NUMBER)
-def set_next_block_timestamp(context: Context, timestamp: int) -> None:
-    """Stamp the next block with this, and go on from there."""
-    attempt(control(context).set_next_timestamp, timestamp)
 
 
 @methods(["evm_snapshot", "anvil_snapshot"])

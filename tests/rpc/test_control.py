@@ -41,7 +41,7 @@ def test_blocks_come_only_on_demand(still: Client) -> None:
     assert latest(still)["number"] == "0x0"
     assert still.result("evm_mine") == "0x0"
     assert latest(still)["transactions"] == [tx_hash]
-    assert still.result("anvil_mine", "0x3") is True
+    assert still.result("hardhat_mine", "0x3") is True
     assert still.result("hardhat_mine", 2, "0x3c") is True
     assert latest(still)["number"] == "0x6"
 

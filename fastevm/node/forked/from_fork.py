@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -52,8 +51,7 @@ def forked_node(
     if replayed is not None and count:
         chain.append(*replayed.sealed(count, begin.layer))
     node = Node(chain, accounts=funded, mining=mining, fork=begin.history, **more)
-    offset = chain.head.header.timestamp - int(time.time())
-    node.producer.clock.offset = offset if timestamp is None else timestamp - int(time.time())
+    node.producer.clock.set_now(chain.head.header.timestamp if timestamp is None else timestamp)
     if mining is Mining.NEVER:
         return node
     unforked = DevChain(chain_id=DEV_CHAIN_ID if chain_id is None else chain_id)

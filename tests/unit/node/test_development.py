@@ -73,8 +73,8 @@ def test_blocks_are_made_on_demand_at_a_distance(node: Node) -> None:
 
 
 def test_the_clock_is_turned_on_and_goes_on_from_there(node: Node) -> None:
-    assert control(node).increase_time(3600) == 3600
-    assert control(node).increase_time(400) == 4000
+    assert control(node).time.increase(3600) == 3600
+    assert control(node).time.increase(400) == 4000
     control(node).mine(2)
     now = int(time.time()) + 4000
     assert all(abs(found - now) < 5 for found in timestamps(node))
@@ -82,7 +82,7 @@ def test_the_clock_is_turned_on_and_goes_on_from_there(node: Node) -> None:
 
 def test_the_next_timestamp_is_exact_and_the_next_ones_follow(node: Node) -> None:
     wanted = node.chain.head.header.timestamp + 10_000
-    control(node).set_next_timestamp(wanted)
+    control(node).time.set_next(wanted)
     control(node).mine(2)
     found = timestamps(node)
     assert found[0] == wanted
@@ -92,7 +92,7 @@ def test_the_next_timestamp_is_exact_and_the_next_ones_follow(node: Node) -> Non
 def test_an_earlier_time_is_refused(node: Node) -> None:
     control(node).mine(timestamp=node.chain.head.header.timestamp + 100)
     newest = node.chain.head.header.timestamp
-    for action in (control(node).set_next_timestamp, lambda at: control(node).mine(timestamp=at)):
+    for action in (control(node).time.set_next, lambda at: control(node).mine(timestamp=at)):
         with pytest.raises(ValueError, match=f"is not after the newest block's, {newest}"):
             action(newest)
     assert node.chain.head.number == 1
@@ -123,7 +123,7 @@ def test_a_snapshot_brings_back_head_pool_and_clock(node: Node) -> None:
     waiting = node.submit(payment(node, 0))
     before = control(node).snapshot()
     control(node).mine()
-    control(node).increase_time(1000)
+    control(node).time.increase(1000)
     later = node.submit(payment(node, 1))
     inner = control(node).snapshot()
     control(node).mine()
@@ -208,7 +208,7 @@ def test_what_was_reverted_stays_so_after_a_restart(tmp_path: Path) -> None:
 
 def test_what_was_pre_confirmed_is_sealed_before_time_or_accounts_change(living: Node) -> None:
     hashes = promised(living, 2)
-    control(living).increase_time(10**8)
+    control(living).time.increase(10**8)
     assert [one.hash for one in living.chain.head.transactions] == hashes
     pending = living.pending()
     assert pending.header.number == 2
@@ -246,9 +246,9 @@ def test_a_clock_beyond_the_limit_is_refused_and_blocks_are_built_on(
     living: Node, seconds: int
 ) -> None:
     with pytest.raises(ValueError, match="limit 4611686018427387904"):
-        control(living).increase_time(seconds)
+        control(living).time.increase(seconds)
     with pytest.raises(ValueError, match="limit"):
-        control(living).set_next_timestamp(seconds)
+        control(living).time.set_next(seconds)
     with pytest.raises(ValueError, match="limit"):
         control(living).mine(timestamp=seconds)
     with pytest.raises(ValueError, match="limit"):
@@ -259,7 +259,7 @@ def test_a_clock_beyond_the_limit_is_refused_and_blocks_are_built_on(
 
 
 def test_the_latest_clock_still_builds_blocks(living: Node) -> None:
-    control(living).set_next_timestamp(MAX_TIMESTAMP)
+    control(living).time.set_next(MAX_TIMESTAMP)
     promised(living, 1)
     control(living).mine(3)
     assert living.chain.head.header.timestamp >= MAX_TIMESTAMP
@@ -267,7 +267,7 @@ def test_the_latest_clock_still_builds_blocks(living: Node) -> None:
 
 
 def test_blocks_are_mined_on_after_the_latest_clock(node: Node) -> None:
-    control(node).set_next_timestamp(MAX_TIMESTAMP)
+    control(node).time.set_next(MAX_TIMESTAMP)
     for count in (1, 1, 2):
         control(node).mine(count)
     assert timestamps(node) == [MAX_TIMESTAMP + after for after in range(4)]

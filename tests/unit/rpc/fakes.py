@@ -211,6 +211,9 @@ class FakeNode:
     def pending(self) -> Any:
         return self.pending_block
 
+    def next_block(self) -> Any:
+        return None
+
     def metrics(self) -> dict[str, float]:
         return {"pool_executable": 0}
 

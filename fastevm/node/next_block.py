@@ -1,0 +1,100 @@
+"""The block that a node which makes blocks on demand would make next: what ``pending`` means there.
+
+Nobody has promised it, and it is never sealed: it is built when it is asked for.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fastevm.builder.block_producer import BlockProducer
+from fastevm.builder.deadline import DeadlineTimer
+from fastevm.builder.pending_block import PendingBlock
+from fastevm.builder.sliced_block import SlicedBlock, open_child_block
+from fastevm.errors import InvalidTransaction
+from fastevm.execution.transaction import Transaction
+from fastevm.state.remote import settled
+
+MAX_TRANSACTIONS: Final = 1_000  # of the pool that it holds
+FILL_SECONDS: Final = 0.1  # of execution
+
+
+class NextBlock:
+    """Builds it on the head from the pool, at the time that the clock shows; kept while it fits."""
+
+    def __init__(self, producer: BlockProducer) -> None:
+        self.producer = producer
+        self._timer = DeadlineTimer()
+        self._kept: tuple[Any, PendingBlock] | None = None
+
+    def of_now(self) -> PendingBlock | None:
+        """The next block; None while blocks are made, or where this producer builds slices.
+
+        It never waits for a lock. StateNotKnown on an event loop, ForkError.
+        """
+        if self.producer.block_time is not None and not self.producer.paused:
+            return None
+        if not self.producer.lock.acquire(blocking=False):
+            return None
+        try:
+            return self._renewed()
+        finally:
+            self.producer.lock.release()
+
+    def _renewed(self) -> PendingBlock:
+        producer = self.producer
+        chain, pool = producer.chain, producer.pool
+        head = chain.head
+        attributes = producer.attributes(int(time.time()))
+        waiting = frozenset(pool.hashes()) if pool.executable_count else None
+        known = (head.hash, chain.amendments, chain.config, attributes, waiting)
+        if self._kept is not None and self._kept[0] == known:
+            return self._kept[1]
+        block = settled(
+            chain.layer_of(head.hash), lambda: open_child_block(chain, attributes, attempt=0)
+        )
+        if waiting is not None:
+            self._fill(block)
+        pending = block.close_slice()
+        self._kept = (known, pending)
+        return pending
+
+    def _fill(self, block: SlicedBlock) -> None:
+        """Add transactions as long as there is time and gas; what cannot be included stays out."""
+        deadline = time.monotonic() + FILL_SECONDS
+        self._timer.arm(deadline, block.cancel)
+        try:
+            for transaction in self._best_first(block.header.base_fee_per_gas or 0):
+                if block.count >= MAX_TRANSACTIONS or time.monotonic() >= deadline:
+                    return
+                try:
+                    block.add(transaction)
+                except InvalidTransaction:
+                    continue
+        finally:
+            self._timer.disarm()
+
+    def _best_first(self, base_fee: int) -> Iterator[Transaction]:
+        """The executable transactions by tip, those of a sender by nonce."""
+        queues = [
+            [by_nonce[nonce] for nonce in sorted(by_nonce, reverse=True)]
+            for by_nonce in self.producer.pool.executable().values()
+        ]
+        heads = [(-_tip(queue[-1], base_fee), place) for place, queue in enumerate(queues) if queue]
+        heapq.heapify(heads)
+        while heads:
+            tip, place = heapq.heappop(heads)
+            transaction = queues[place].pop()
+            if tip <= 0:
+                yield transaction
+            if queues[place]:
+                heapq.heappush(heads, (-_tip(queues[place][-1], base_fee), place))
+
+
+def _tip(transaction: Transaction, base_fee: int) -> int:
+    """What the transaction pays above the base fee, in wei for each gas; below 0: too little."""
+    left: int = transaction.max_fee_per_gas - base_fee
+    return min(left, transaction.max_priority_fee_per_gas)

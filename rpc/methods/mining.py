@@ -1,0 +1,160 @@
+"""When blocks are made and which timestamps they have, on a development chain.
+
+Names, parameter forms and answers are those of anvil, Hardhat and Ganache.
+"""
+
+from typing import Any, Final
+
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.registry import Param, method
+from fastevm.rpc.dispatch.workers import is_stopped
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.methods.development import (
+    NUMBER,
+    OPTIONAL_NUMBER,
+    attempt,
+    control,
+    decode_number,
+    methods,
+    setters,
+)
+from fastevm.wire.quantity import object_fault
+from fastevm.wire.text.hex import quantity
+from fastevm.wire.transactions import Json
+
+MAX_DETAILED: Final = 1_000  # blocks that one answer holds whole
+
+
+def decode_mine(value: Any) -> dict[str, int]:
+    """Decode what evm_mine takes: a timestamp, or an object of ``timestamp`` and ``blocks``."""
+    if not isinstance(value, dict):
+        return {"timestamp": decode_number(value)}
+    members = {name: value[name] for name in ("timestamp", "blocks") if value.get(name) is not None}
+    return {name: decode_number(member) for name, member in members.items()}
+
+
+def decode_switch(value: Any) -> bool:
+    """Decode true or false."""
+    if not isinstance(value, bool):
+        raise object_fault(value, "bool")
+    return value
+
+
+def decode_seconds(value: Any) -> float:
+    """Decode seconds: a number, also a fraction, or a quantity."""
+    return value if isinstance(value, float) else decode_number(value)
+
+
+MINE: Final = Param(decode_mine, optional=True)
+SWITCH: Final = Param(decode_switch)
+
+
+@methods(["evm_mine"], MINE)
+def evm_mine(context: Context, wanted: dict[str, int] | None) -> str:
+    """Make a block now, or several, the first with the given timestamp; return 0x0."""
+    _mine(context, wanted)
+    return quantity(0)
+
+
+@methods(["evm_mine_detailed", "anvil_mineDetailed"], MINE)
+def mine_detailed(context: Context, wanted: dict[str, int] | None) -> list[Json]:
+    """Do the same; return the blocks with their transactions."""
+    if (wanted or {}).get("blocks", 1) > MAX_DETAILED:
+        raise RpcError("invalid_params", f"blocks: at most {MAX_DETAILED} in one answer")
+    return [context.view_of(block).block_json(full=True) for block in _mine(context, wanted)]
+
+
+def _mine(context: Context, wanted: dict[str, int] | None) -> Any:
+    found = wanted or {}
+    timestamp, count = found.get("timestamp"), found.get("blocks", 1)
+    return attempt(control(context).mine, count, timestamp=timestamp, is_stopped=is_stopped)
+
+
+@setters(["anvil_mine", "hardhat_mine"], OPTIONAL_NUMBER, OPTIONAL_NUMBER)
+def mine(context: Context, count: int | None, interval: int | None) -> None:
+    """Make ``count`` blocks now (1); before each of them ``interval`` seconds pass."""
+    wanted = 1 if count is None else count
+    attempt(control(context).mine, wanted, interval=interval, is_stopped=is_stopped)
+
+
+@methods(["evm_increaseTime", "anvil_increaseTime"], NUMBER)
+def increase_time(context: Context, seconds: int) -> int:
+    """Turn the clock on; return how many seconds it is ahead of the system's."""
+    ahead: int = attempt(control(context).time.increase, seconds)
+    return ahead
+
+
+@methods(["evm_setTime", "anvil_setTime"], NUMBER)
+def set_time(context: Context, timestamp: int) -> int:
+    """Set the clock, in seconds or milliseconds; return the seconds that it went forward."""
+    forward: int = attempt(control(context).time.set, timestamp)
+    return forward
+
+
+@methods(["evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp", "testing_timeTravel"], NUMBER)
+def set_next_block_timestamp(context: Context, timestamp: int) -> None:
+    """Stamp the next block with this, and go on from there."""
+    attempt(control(context).time.set_next, timestamp)
+
+
+@setters(["anvil_setBlockTimestampInterval"], NUMBER)
+def set_timestamp_interval(context: Context, seconds: int) -> None:
+    """Stamp each block so many seconds after its parent."""
+    attempt(control(context).time.set_interval, seconds)
+
+
+@methods(["anvil_removeBlockTimestampInterval"])
+def remove_timestamp_interval(context: Context) -> bool:
+    """Stamp blocks by the clock again; return whether there was an interval."""
+    found: bool = control(context).time.set_interval(None)
+    return found
+
+
+@setters(["evm_setAutomine", "anvil_setAutomine"], SWITCH)
+def set_automine(context: Context, wanted: bool) -> None:
+    """Make a block for each transaction at once, in place of an interval, or stop to."""
+    control(context).miner.set_automine(wanted)
+
+
+@setters(["miner_start"], Param(lambda value: value, optional=True))
+def miner_start(context: Context, threads: Any) -> None:
+    """Make a block for each transaction at once."""
+    control(context).miner.set_automine(True)
+
+
+@setters(["miner_stop"])
+def miner_stop(context: Context) -> None:
+    """Make blocks on demand only."""
+    control(context).miner.set_interval(None)
+
+
+@setters(["evm_setIntervalMining", "anvil_setIntervalMining"], Param(decode_seconds))
+def set_interval_mining(context: Context, seconds: float) -> None:
+    """Make a block every so many seconds, in place of one for each transaction; 0: none."""
+    attempt(control(context).miner.set_interval, seconds)
+
+
+@method("anvil_getIntervalMining")
+def get_interval_mining(context: Context) -> float | None:
+    """Return the seconds from block to block; null where blocks come otherwise."""
+    found: float | None = control(context).miner.interval
+    return int(found) if found is not None and found.is_integer() else found
+
+
+def get_automine(context: Context) -> bool:
+    """Return whether each transaction gets a block at once."""
+    found: bool = control(context).miner.automine
+    return found
+
+
+def is_mining(context: Context) -> bool:
+    """Return whether the node makes blocks by itself: for transactions, or at an interval."""
+    development = context.node.development
+    if development is None:
+        return False
+    return bool(development.miner.automine or development.miner.interval)
+
+
+for _name in ("anvil_getAutomine", "hardhat_getAutomine"):
+    method(_name)(get_automine)
+method("eth_mining")(is_mining)
