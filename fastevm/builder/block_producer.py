@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import RLock
@@ -225,6 +225,22 @@ class BlockProducer:
                 self.close_slice()
                 blocks.append(self.seal())
         return blocks
+
+    def mine_with(self, transactions: Iterable[Transaction]) -> Block:
+        """Build and seal a block with just these transactions, besides those it begins with.
+
+        InvalidTransaction for the first one that cannot be included; there is no block then.
+        """
+        with self.lock:
+            self.begin(int(time.time()))
+            try:
+                for transaction in transactions:
+                    self._add(transaction, waits=True)
+            except InvalidTransaction:
+                self.abandon()
+                raise
+            self.close_slice()
+            return self.seal()
 
     def stop(self) -> None:
         """Build no more blocks; what `mine` has under way ends after its block."""

@@ -1,5 +1,6 @@
 """The node: chain, pool, block building, sync and storage together."""
 
+from fastevm.execution.unsigned_sender import impersonated
 from fastevm.node.forked.from_fork import forked_node
 from fastevm.node.forked.options import fork_options
 from fastevm.node.from_genesis import dev_node, genesis_node
@@ -34,6 +35,7 @@ __all__ = [
     "forked_node",
     "genesis_node",
     "genesis_time",
+    "impersonated",
     "never_wait",
     "node_options",
     "open_directory",

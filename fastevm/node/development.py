@@ -10,6 +10,7 @@ from typing import Any
 from fastevm.builder.block_producer import BlockProducer
 from fastevm.builder.miner import Miner
 from fastevm.chain.chain import Chain
+from fastevm.node.chain_rewriting import ChainRewriting
 from fastevm.node.chain_settings import ChainSettings
 from fastevm.node.impersonated_accounts import Impersonation
 from fastevm.node.next_block import NextBlock
@@ -81,6 +82,7 @@ class Development:
         self.time, self.miner, self.next_block = TimeControl(producer), miner, NextBlock(producer)
         self.impersonation = Impersonation()
         self.settings = ChainSettings(chain, producer)
+        self.rewriting = ChainRewriting(chain, pool, producer, dropped)
         self._snapshots: dict[int, Snapshot] = {}
         self._numbers = itertools.count(1)
 

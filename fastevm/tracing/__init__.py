@@ -8,6 +8,7 @@ from fastevm.tracing.frame_tracers import FlatTrace, FrameTracer
 from fastevm.tracing.frames import CallFrame
 from fastevm.tracing.list_text import list_text
 from fastevm.tracing.parity import TYPES, ReplayTracer
+from fastevm.tracing.read_slots import find_slot
 from fastevm.tracing.spool import Spool, SpooledText, SpoolRoom
 from fastevm.tracing.tracer import Finished, OutcomeTracer
 from fastevm.tracing.values import (
@@ -38,6 +39,7 @@ __all__ = [
     "TracedCall",
     "TracingError",
     "create_access_list",
+    "find_slot",
     "is_program",
     "list_text",
     "seconds_of",

@@ -1,0 +1,89 @@
+"""Blocks of a development chain taken back, and others built in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from fastevm.builder.block_producer import BlockProducer
+from fastevm.chain.chain import Chain
+from fastevm.errors import InvalidTransaction, StateUnavailableError
+from fastevm.execution.transaction import Transaction
+from fastevm.primitives.keccak import keccak256
+from fastevm.state.layer import Layer
+from fastevm.txpool.pool import TransactionPool
+from fastevm.types import Block
+
+MAX_DEPTH: Final = 10_000  # blocks that one request takes back
+
+
+class ChainRewriting:
+    """Takes blocks back; their transactions are gone, as in anvil, and do not wait again.
+
+    ValueError says why; nothing has changed then but that a block under construction with
+    transactions was sealed. ``dropped`` is called after transactions left the pool.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        producer: BlockProducer,
+        dropped: Callable[[], None],
+    ) -> None:
+        self.chain, self.pool, self.producer, self.dropped = chain, pool, producer, dropped
+
+    def ancestor(self, depth: int) -> tuple[Block, Layer]:
+        """The block ``depth`` before the head, and its state."""
+        head, first = self.chain.head.number, self.chain.genesis.number
+        if depth > min(head - first, MAX_DEPTH):
+            highest = min(head - first, MAX_DEPTH)
+            raise ValueError(f"depth {depth} of a chain at block {head}, limit {highest}")
+        block = self.chain.block_by_number(head - depth)
+        assert block is not None
+        try:
+            return block, self.chain.layer_of(block.hash)
+        except StateUnavailableError as error:
+            raise ValueError(str(error)) from None
+
+    def rollback(self, depth: int) -> None:
+        """Take back the newest ``depth`` blocks."""
+        with self.producer.lock:
+            self.producer.seal_open_block()
+            block, layer = self.ancestor(depth)
+            self._move_to(block, layer)
+            self.producer.restart()
+
+    def reorganise(self, depth: int, blocks: Mapping[int, Sequence[Transaction]]) -> None:
+        """Build as many blocks in place of the newest ``depth``, with other hashes.
+
+        ``blocks``: the transactions of each by its place, from 0 on; the others are empty.
+        """
+        for place in blocks:
+            if place >= depth:
+                raise ValueError(f"block {place} of a reorganisation of {depth}")
+        with self.producer.lock:
+            self.producer.seal_open_block()
+            old, block = self.chain.head, self.ancestor(depth)
+            old_layer = self.chain.layer_of(old.hash)
+            self._move_to(*block)
+            randomness = keccak256(old.hash)
+            self.producer.settings.set_child(block[0].hash, prev_randao=randomness)
+            try:
+                for place in range(depth):
+                    self.producer.mine_with(blocks.get(place, ()))
+            except InvalidTransaction as error:
+                self._move_to(old, old_layer)
+                raise ValueError(f"a transaction cannot be included: {error}") from error
+            finally:
+                self.producer.restart()
+
+    def _move_to(self, block: Block, layer: Layer) -> None:
+        """Make a block the head; what leaves the chain does not enter the pool."""
+        if block.hash == self.chain.head.hash:
+            return
+        waiting = self.pool.hashes()
+        self.chain.set_head(block.hash, layer)
+        for tx_hash in self.pool.hashes() - waiting:
+            self.pool.drop(tx_hash)
+        self.dropped()

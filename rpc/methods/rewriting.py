@@ -1,0 +1,90 @@
+"""Blocks of a development chain taken back or replaced, as anvil does it."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import fastevm
+from fastevm.node import impersonated
+from fastevm.rpc.context import Context
+from fastevm.rpc.dispatch.registry import Param
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.methods.accounts import filled, is_impersonated, signed
+from fastevm.rpc.methods.development import OPTIONAL_NUMBER, attempt, control, methods
+from fastevm.rpc.methods.development import decode_number as decode_depth
+from fastevm.simulate import CallRequest
+from fastevm.wire.quantity import DecodeError, decode_bytes, object_fault
+from fastevm.wire.simulate_values import decode_call
+
+PAIR: Final = 2  # members: a transaction, the place of its block
+MAX_TRANSACTIONS: Final = 10_000  # of one reorganisation
+Wanted = bytes | CallRequest
+
+
+def decode_pairs(value: Any) -> list[tuple[Wanted, int]]:
+    """Decode pairs of a transaction, raw or a call object, and the place of its block from 0 on."""
+    if not isinstance(value, list) or len(value) > MAX_TRANSACTIONS:
+        raise object_fault(value, f"at most {MAX_TRANSACTIONS} pairs")
+    return [_decode_pair(pair) for pair in value]
+
+
+def _decode_pair(pair: Any) -> tuple[Wanted, int]:
+    if not isinstance(pair, list) or len(pair) != PAIR:
+        raise object_fault(pair, "a transaction and the place of its block")
+    wanted, place = pair
+    decoded = decode_bytes(wanted) if isinstance(wanted, str) else decode_call(wanted)
+    return decoded, decode_depth(place)
+
+
+def decode_reorg(value: Any) -> tuple[int, list[tuple[Wanted, int]]] | int:
+    """Decode a depth, or the object of both parameters."""
+    if not isinstance(value, dict):
+        return decode_depth(value)
+    if "depth" not in value:
+        raise DecodeError("a reorganisation has no member depth")
+    pairs = value.get("txBlockPairs", value.get("tx_block_pairs", []))
+    return decode_depth(value["depth"]), decode_pairs(pairs)
+
+
+@methods(["anvil_rollback"], OPTIONAL_NUMBER)
+def rollback(context: Context, depth: int | None) -> None:
+    """Take back the newest blocks (1); their transactions are gone."""
+    attempt(control(context).rewriting.rollback, 1 if depth is None else depth)
+
+
+@methods(["anvil_reorg"], Param(decode_reorg), Param(decode_pairs, optional=True, default=[]))
+def reorg(context: Context, wanted: Any, pairs: list[tuple[Wanted, int]]) -> None:
+    """Replace the newest blocks by as many others, with the given transactions and no others.
+
+    A nonce that is left out is the next one on the new branch.
+    """
+    depth, pairs = (wanted, pairs) if isinstance(wanted, int) else wanted
+    rewriting = control(context).rewriting
+    _, layer = attempt(rewriting.ancestor, depth)
+    nonces: dict[bytes, int] = {}
+    blocks: dict[int, list[fastevm.Transaction]] = {}
+    for one, place in sorted(pairs, key=lambda pair: pair[1]):
+        transaction = _transaction(context, layer, one, nonces)
+        blocks.setdefault(place, []).append(transaction)
+    attempt(rewriting.reorganise, depth, blocks)
+
+
+def _transaction(
+    context: Context, layer: Any, wanted: Wanted, nonces: dict[bytes, int]
+) -> fastevm.Transaction:
+    """Return the transaction; ``nonces`` are the next ones of the senders before it."""
+    if isinstance(wanted, bytes):
+        made: fastevm.Transaction = attempt(fastevm.Transaction.decode, wanted)
+        if made.sender is None:
+            raise RpcError("invalid_params", f"transaction: {made.signature_fault}")
+    else:
+        sender = wanted.sender
+        nonce = nonces.get(sender, layer.nonce(sender)) if wanted.nonce is None else wanted.nonce
+        request = replace(wanted, nonce=nonce)
+        if is_impersonated(context, sender):
+            chain_id = context.node.config.chain_id
+            made = attempt(impersonated, sender, filled(context, request), chain_id=chain_id)
+        else:
+            made = signed(context, request)
+    if made.sender is not None:
+        nonces[made.sender] = made.nonce + 1
+    return made

@@ -1,0 +1,98 @@
+"""Token balances are dealt and blocks replaced over HTTP, under the names of anvil."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fastevm.bench.node.launch import ServerThread
+from fastevm.node import Mining, dev_node
+
+from .test_dev_node import RECEIVER, Client
+
+TOKEN, ALICE, BOB = ("0x" + byte * 20 for byte in ("70", "a1", "b0"))
+# Returns the slot keccak256(first argument, second argument).
+READS_TWO = "0x6004355f5260243560205260405f20545f5260205ff3"
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    live = ServerThread(dev_node(mining=Mining.INSTANT))
+    live.start()
+    yield Client(live.url("geth"))
+    live.stop()
+
+
+def asked(client: Client, *arguments: str) -> int:
+    data = "0x70a08231" + "".join(one[2:].zfill(64) for one in arguments)
+    return int(client.result("eth_call", {"to": TOKEN, "data": data}), 16)
+
+
+@pytest.mark.parametrize("name", ["anvil_dealERC20", "hardhat_dealERC20", "anvil_setERC20Balance"])
+def test_a_balance_is_dealt(client: Client, name: str) -> None:
+    client.result("anvil_setCode", TOKEN, READS_TWO)
+    client.result(name, ALICE, TOKEN, "0x7")
+    assert (asked(client, ALICE), asked(client, BOB)) == (7, 0)
+    client.result(name, ALICE, TOKEN, "1000000000000000000000")
+    assert asked(client, ALICE) == 10**21
+
+
+def test_an_allowance_is_set(client: Client) -> None:
+    client.result("anvil_setCode", TOKEN, READS_TWO)
+    assert client.result("anvil_setERC20Allowance", ALICE, BOB, TOKEN, hex(2**256 - 1)) is None
+    assert (asked(client, ALICE, BOB), asked(client, BOB, ALICE)) == (2**256 - 1, 0)
+
+
+def test_an_account_without_a_token_is_refused(client: Client) -> None:
+    error = client.ask("anvil_dealERC20", ALICE, BOB, "0x7")["error"]
+    assert error["code"] == -32602
+    assert f"no slot that {BOB} reads holds what it returns" in error["message"]
+
+
+def test_blocks_are_replaced(client: Client) -> None:
+    sender = client.result("eth_accounts")[0]
+    payment = {"from": sender, "to": RECEIVER, "value": "0x1"}
+    hashes = [client.result("eth_sendTransaction", payment) for _ in range(3)]
+    raw = client.result("eth_signTransaction", {**payment, "value": "0x9", "nonce": "0x2"})["raw"]
+    pairs = [[{**payment, "value": "0x7"}, 0], [raw, 1]]
+    assert client.result("anvil_reorg", 2, pairs) is None
+    assert client.result("eth_blockNumber") == "0x3"
+    assert client.result("eth_getBalance", RECEIVER, "latest") == hex(1 + 7 + 9)
+    found = [client.result("eth_getTransactionByHash", one) for one in hashes]
+    assert [one is None for one in found] == [False, True, True]
+    assert client.result("anvil_rollback", 2) is None
+    assert client.result("eth_blockNumber") == "0x1"
+    assert client.result("anvil_rollback") is None
+    assert client.result("eth_getBalance", RECEIVER, "latest") == "0x0"
+
+
+def test_an_impersonated_account_sends_in_a_replaced_block(client: Client) -> None:
+    client.result("anvil_autoImpersonateAccount", True)
+    client.result("anvil_setBalance", ALICE, hex(10**18))
+    client.result("anvil_mine", 1)
+    pairs = [[{"from": ALICE, "to": BOB}, 0], [{"from": ALICE, "to": BOB}, 0]]
+    assert client.result("anvil_reorg", {"depth": 1, "txBlockPairs": pairs}) is None
+    block = client.result("eth_getBlockByNumber", "latest", True)
+    assert [(one["from"], one["nonce"]) for one in block["transactions"]] == [
+        (ALICE, "0x0"),
+        (ALICE, "0x1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "words"),
+    [
+        ("anvil_rollback", [5], "depth 5 of a chain at block 0, limit 0"),
+        ("anvil_reorg", [1, []], "depth 1 of a chain at block 0, limit 0"),
+        ("anvil_reorg", [0, [["0x00", 0]]], "expected"),
+        ("anvil_reorg", [0, [[5, 0]]], "argument 1"),
+        ("anvil_reorg", [0, "all"], "argument 1"),
+        ("anvil_reorg", [{}], "no member depth"),
+    ],
+)
+def test_what_cannot_be_rewritten_is_refused(
+    client: Client, method: str, params: list, words: str
+) -> None:
+    error = client.ask(method, *params)["error"]
+    assert error["code"] == -32602
+    assert words in error["message"]
+    assert client.result("eth_blockNumber") == "0x0"
