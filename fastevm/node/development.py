@@ -174,6 +174,16 @@ class Development:
             self.producer.restart()
             return True
 
+    def snapshots(self) -> dict[int, tuple[int, bytes]]:
+        """The block, by number and hash, of each snapshot that one may go back to."""
+        with self.producer.lock:
+            found = {}
+            for number, kept in self._snapshots.items():
+                block = self.chain.block_by_hash(kept.head)
+                if block is not None:
+                    found[number] = (block.number, kept.head)
+            return found
+
     def drop(self, tx_hash: bytes) -> bool:
         """Remove a transaction from the pool; whether it was there."""
         with self.producer.lock:

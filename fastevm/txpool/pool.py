@@ -144,6 +144,16 @@ class TransactionPool:
                 return pooled[tx_hash].sidecar
         return None
 
+    def blob(self, versioned_hash: bytes) -> bytes | None:
+        """The blob with this versioned hash, of a transaction whose sidecar is still kept."""
+        with self._lock:
+            kept = [*self._by_hash.values(), *self._confirmed.values(), *self._sidecars.values()]
+        for pooled in kept:
+            hashes = pooled.transaction.blob_versioned_hashes
+            if pooled.sidecar is not None and versioned_hash in hashes:
+                return pooled.sidecar.blobs[hashes.index(versioned_hash)]
+        return None
+
     def next_nonce(self, address: bytes, known: int | None = None) -> int:
         """The nonce after all included and all executable transactions of the account.
 

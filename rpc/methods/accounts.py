@@ -6,12 +6,13 @@ for those that are impersonated.
 """
 
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 import fastevm
 from fastevm.rpc.backend import DevAccount
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.params import ADDRESS, decode_count, decode_text
+from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.calls import CALL, estimated
@@ -21,6 +22,9 @@ from fastevm.rpc.selectors import PENDING_BLOCK
 from fastevm.simulate import BlockOverrides, CallRequest, lists_of
 from fastevm.wire.text.hex import hex_bytes
 from fastevm.wire.transactions import Json, transaction_json
+
+PASSWORD: Final = Param(decode_text, optional=True)
+SECONDS: Final = Param(decode_count, optional=True)
 
 _counting = Lock()  # two requests at once must not get the same nonce
 
@@ -49,6 +53,34 @@ def send_transaction(context: Context, request: CallRequest) -> str:
         return submitted_for(context, request)
     with _counting:
         return send_raw_transaction(context, signed(context, request).raw)
+
+
+@method("personal_listAccounts")
+def list_accounts(context: Context) -> list[str]:
+    """Return the accounts of which the node holds the key."""
+    return [hex_bytes(account.address) for account in context.node.accounts]
+
+
+@method("personal_unlockAccount", ADDRESS, PASSWORD, SECONDS)
+def unlock_account(context: Context, address: bytes, _: Any, __: Any) -> bool:
+    """Return true for an account that may send: none is ever locked."""
+    if not is_impersonated(context, address):
+        key_of(context, address)
+    return True
+
+
+@method("personal_lockAccount", ADDRESS)
+def lock_account(context: Context, address: bytes) -> bool:
+    """Return false: the development accounts cannot be locked."""
+    key_of(context, address)
+    return False
+
+
+@method("personal_sendTransaction", CALL, PASSWORD, place=Place.WORKER)
+@long_running
+def personal_send_transaction(context: Context, request: CallRequest, _: Any) -> str:
+    """Do what eth_sendTransaction does; the password is not looked at."""
+    return send_transaction(context, request)
 
 
 @method("eth_signTransaction", CALL, place=Place.WORKER)

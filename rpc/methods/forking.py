@@ -6,6 +6,7 @@ Names and answers are anvil's and Hardhat's.
 from dataclasses import dataclass
 from typing import Any, Final
 
+import fastevm
 from fastevm.node import never_wait
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import decode_text
@@ -73,6 +74,18 @@ async def hardhat_reset(context: Context, wanted: Forking | None) -> bool:
     return True
 
 
+@method("evm_reset", place=Place.TASK)
+async def evm_reset(context: Context) -> None:
+    """Begin anew on a chain of its own."""
+    await _reset(context, None)
+
+
+@method("anvil_getGenesisTime")
+def genesis_time(context: Context) -> int:
+    """Return the timestamp of the first block, in seconds."""
+    return context.node.chain.genesis.header.timestamp
+
+
 @method("anvil_setRpcUrl", Param(decode_text), place=Place.WORKER)
 @long_running
 def set_rpc_url(context: Context, url: str) -> None:
@@ -122,18 +135,23 @@ def metadata(context: Context) -> Json:
     }
     return {
         "clientVersion": context.client_version,
+        "clientSemver": fastevm.__version__,
+        "clientCommitSha": None,
         "chainId": context.node.config.chain_id,
         "instanceId": hex_bytes(bytes(32) if resets is None else resets.instance),
         "latestBlockNumber": chain.head.number,
         "latestBlockHash": hex_bytes(chain.head.hash),
         "forkedNetwork": forked,
-        "snapshots": {},
+        "snapshots": {
+            quantity(number): [block, hex_bytes(block_hash)]
+            for number, (block, block_hash) in control(context).snapshots().items()
+        },
     }
 
 
 for _name in ("anvil_metadata", "hardhat_metadata"):
-    method(_name)(metadata)
+    method(_name, place=Place.WORKER)(metadata)
 CONTROLS.update(
     ("anvil_metadata", "anvil_nodeInfo", "anvil_reset", "anvil_setRpcUrl"),
-    ("hardhat_metadata", "hardhat_reset"),
+    ("anvil_getGenesisTime", "evm_reset", "hardhat_metadata", "hardhat_reset"),
 )

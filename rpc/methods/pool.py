@@ -154,6 +154,20 @@ def transaction_status(context: Context, tx_hash: bytes) -> dict[str, str]:
     return {"status": "Known" if pooled else "Unknown"}
 
 
+@method("anvil_getBlobByHash", HASH, place=Place.WORKER)
+def blob_by_hash(context: Context, versioned_hash: bytes) -> str | None:
+    """Return a blob; null once the node does not keep it any more."""
+    found = context.node.pool.blob(versioned_hash)
+    return None if found is None else hex_bytes(found)
+
+
+@method("anvil_getBlobsByTransactionHash", HASH, place=Place.WORKER)
+def blobs_of_transaction(context: Context, tx_hash: bytes) -> list[str] | None:
+    """Return the blobs of a transaction; null once the node does not keep them any more."""
+    found = context.node.pool.sidecar(tx_hash)
+    return None if found is None else [hex_bytes(blob) for blob in found.blobs]
+
+
 @method("txpool_status")
 def pool_status(context: Context) -> Json:
     """Return how many transactions are executable now, and how many wait behind a gap."""

@@ -116,6 +116,24 @@ def test_logging_is_turned_off_but_for_errors(client: Client) -> None:
     assert logging.getLogger("fastevm").isEnabledFor(logging.WARNING)
 
 
+def test_the_node_tells_of_its_snapshots_and_begins_anew(client: Client) -> None:
+    first = client.result("eth_getBlockByNumber", "0x0", False)
+    assert client.result("anvil_getGenesisTime") == int(first["timestamp"], 16)
+    number = client.result("evm_snapshot")
+    told = client.result("anvil_metadata")
+    assert told["snapshots"] == {number: [0, first["hash"]]}
+    assert told["latestBlockHash"] == first["hash"]
+    mined(client)
+    assert client.result("evm_reset") is None
+    assert client.result("eth_blockNumber") == "0x0"
+    assert client.result("hardhat_metadata")["snapshots"] == {}
+
+
+def test_blobs_that_nobody_has_are_null(client: Client) -> None:
+    assert client.result("anvil_getBlobByHash", RANDAO) is None
+    assert client.result("anvil_getBlobsByTransactionHash", RANDAO) is None
+
+
 @pytest.mark.parametrize(
     ("method", "value", "words"),
     [

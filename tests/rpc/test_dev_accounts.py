@@ -73,6 +73,16 @@ def test_an_account_of_somebody_else_is_unknown(client: Client, method: str) -> 
     assert (error["code"], error["message"]) == (-32000, "unknown account")
 
 
+def test_accounts_are_never_locked(client: Client, sender: str) -> None:
+    assert client.result("personal_listAccounts")[0] == sender
+    assert client.result("personal_unlockAccount", sender, "", 300) is True
+    assert client.result("personal_lockAccount", sender) is False
+    error = client.ask("personal_unlockAccount", RECEIVER, "")["error"]
+    assert error["message"] == "unknown account"
+    payment = {"from": sender, "to": RECEIVER}
+    assert len(client.result("personal_sendTransaction", payment, "")) == 66
+
+
 MAIL = {
     "types": {
         "EIP712Domain": [{"name": "name", "type": "string"}],
