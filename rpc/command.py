@@ -46,6 +46,7 @@ NOT_FORKED = {
     "chain": "the upstream's chain is taken",
     "genesis": "the upstream's chain is taken",
     "op": "the upstream's rules are taken (--hardfork names others)",
+    "disable_tx_gas_limit": "the upstream's rules are taken",
     "datadir": "blocks that are built on a fork end with the process; what was fetched is kept"
     " anyway, in --cache-path",
     "upstream_url": "--follow goes on with the blocks of the upstream",
@@ -64,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_explorer_for(explorer)
     _add_chain(parser.add_argument_group("chain"))
     add_logs(parser.add_argument_group("logs"))
+    add_calls(parser.add_argument_group("calls"))
     nodes.add_chain_arguments(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="worker threads (all cores)")
     add_terminal_arguments(parser, tells=False)
@@ -275,10 +277,19 @@ def add_logs(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_calls(group: argparse._ArgumentGroup) -> None:
+    """Add the limits of calls."""
+    group.add_argument(
+        "--rpc-gascap", type=count, default=Limits().call_gas, metavar="GAS",
+        help="most gas of an eth_call or a simulated call; more is cut (%(default)s)",
+    )  # fmt: skip
+
+
 def limits_of(arguments: argparse.Namespace) -> Limits:
     """Return the limits that the options set."""
     return Limits(
         pending_age=arguments.pending_max_age / MILLISECONDS,
+        call_gas=arguments.rpc_gascap,
         log_blocks=arguments.max_log_blocks,
         logs=arguments.max_logs,
         log_index_size=arguments.log_index_size * MEGABYTE,
@@ -437,7 +448,10 @@ def node_of(arguments: argparse.Namespace) -> Any:
     if fork is not None:
         return forked(arguments, fork)
     chosen = chosen_chain(arguments.chain, arguments.genesis)
-    times: dict[str, int] = {"slice_interval_ms": arguments.slice_interval}
+    times: dict[str, Any] = {
+        "slice_interval_ms": arguments.slice_interval,
+        "caps_gas": not arguments.disable_tx_gas_limit,
+    }
     block_time = arguments.block_time
     if block_time is None and chosen is not None:
         block_time = chosen.block_time_ms

@@ -74,8 +74,12 @@ class ChainConfig:
         slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
         fixed_block_time: bool = False,
         shares_seconds: bool = False,
+        caps_gas: bool = True,
     ) -> ChainConfig:
-        """The constants in a genesis file of geth's format; ValueError names the wrong member."""
+        """The constants in a genesis file of geth's format; ValueError names the wrong member.
+
+        ``caps_gas``: transactions have at most the gas that the fork allows each (EIP-7825).
+        """
         config = genesis.get("config")
         if not isinstance(config, Mapping):
             raise ValueError("config: expected an object")
@@ -83,11 +87,12 @@ class ChainConfig:
             raise ValueError("config.chainId: missing")
         name = "depositContractAddress"
         deposit_contract = config.get(name) or ZERO_ADDRESS.hex()
+        activations = Activations.from_genesis_config(
+            {key: value for key, value in config.items() if key not in UNSUPPORTED_FORKS}
+        )
         return cls(
             chain_id=read_number(config["chainId"], "config.chainId"),
-            activations=Activations.from_genesis_config(
-                {key: value for key, value in config.items() if key not in UNSUPPORTED_FORKS}
-            ),
+            activations=activations if caps_gas else activations.with_parameters(tx_gas_cap=0),
             deposit_contract=read_bytes(deposit_contract, "config." + name, 20),
             block_time_ms=block_time_ms,
             slice_interval_ms=slice_interval_ms,

@@ -18,7 +18,7 @@ from fastevm.storage import Archive, DataDirectory, ScratchBlocks
 from fastevm.storage.block_journal import Progress
 from fastevm.wire.text.members import read_number
 
-PACE = {"block_time_ms", "slice_interval_ms", "fixed_block_time", "shares_seconds"}
+PACE = {"block_time_ms", "slice_interval_ms", "fixed_block_time", "shares_seconds", "caps_gas"}
 DEV_FACTS = {field.name for field in fields(DevChain)}
 
 
@@ -48,7 +48,8 @@ def dev_node(
     if begun.timestamp is None and stored is not None:
         genesis["timestamp"] = hex(read_number(stored.get("timestamp", 0), "timestamp"))
     options |= {"mining": mining, "directory": directory, "accounts": funded}
-    node = genesis_node(genesis, shares_seconds=begun.shares_seconds, **options)
+    options |= {"shares_seconds": begun.shares_seconds, "caps_gas": begun.caps_gas}
+    node = genesis_node(genesis, **options)
     if directory is None and mining is not Mining.NEVER:
         node.resets = ChainReset(
             node,
@@ -76,7 +77,8 @@ def genesis_node(
     another genesis. The chain in ``directory`` is restored, with ``progress(blocks, bytes,
     all_bytes)`` after each record, and kept there. StorageError (a ValueError) when the directory
     holds another chain. ``options``: ``block_time_ms``, ``slice_interval_ms``,
-    ``fixed_block_time`` and ``shares_seconds`` of :class:`ChainConfig`; others as of :class:`Node`.
+    ``fixed_block_time``, ``shares_seconds`` and ``caps_gas`` as of ``ChainConfig.from_genesis``;
+    others as of :class:`Node`.
     """
     pace = {name: options.pop(name) for name in PACE & options.keys()}
     config = ChainConfig.from_genesis(genesis, **pace)

@@ -87,8 +87,13 @@ def _state_count(text: str) -> int:
 
 def _add_pool(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--tx-fee-cap", type=float, default=1.0, metavar="ETHER",
+        "--tx-fee-cap", "--rpc-txfeecap", type=float, default=1.0, metavar="ETHER",
         help="refuse transactions that offer more for their gas; 0: no cap (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--disable-tx-gas-limit", action="store_true",
+        help="take transactions of more gas than the rules allow each (EIP-7825: 16777216), and"
+        " blocks with them",
     )  # fmt: skip
     group.add_argument(
         "--allow-unprotected-txs", action="store_true",

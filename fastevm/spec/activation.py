@@ -14,6 +14,7 @@ from . import op_stack as op
 from .blobs import BlobParameters, read_blob_schedule
 from .eips import Eip
 from .forks import Fork, fork_named, same_rules
+from .parameters import Value
 from .schedule import ForkSchedule, schedule_for
 
 
@@ -121,6 +122,30 @@ class Activations:
             netsplit_block=_optional(config, "mergeNetsplitBlock"),
             dao_block=_optional(config, "daoForkBlock") if config.get("daoForkSupport") else None,
         )
+
+    def with_parameters(self, **values: Value) -> "Activations":
+        """The same forks at the same places, in each of which these parameters have these values.
+
+        It is for chains that leave a rule out; the names are those of ``parameters.PARAMETERS``.
+        """
+        change = Eip(
+            0, "Parameters of one chain", parameters=values, name="parameters of the chain"
+        )
+
+        def changed(fork: Fork) -> Fork:
+            return fork.then(fork.name, change, aliases=fork.aliases, config_key=fork.config_key)
+
+        made = Activations(
+            [(one.number, changed(one.fork)) for one in self.by_block],
+            [(one.timestamp, changed(one.fork), one.blobs) for one in self.by_time],
+            merge_block=self.merge_block,
+            terminal_total_difficulty=self.terminal_total_difficulty,
+            merge_fork=changed(self.merge_fork),
+            netsplit_block=self.netsplit_block,
+            dao_block=self.dao_block,
+        )
+        made.canyon_time = self.canyon_time
+        return made
 
     def at(self, number: int, timestamp: int, *, after_merge: bool | None = None) -> ForkSchedule:
         """The schedule of the block with this number and timestamp (seconds).

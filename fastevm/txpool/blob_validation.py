@@ -26,8 +26,8 @@ def check_sidecar(
     hashes = transaction.blob_versioned_hashes
     if sidecar is None:
         refuse("missing_sidecar", "missing sidecar in blob transaction")
-    # Osaka brought both the cap on a transaction's gas and proofs of cells.
-    wanted = CELL_PROOF_VERSION if schedule.parameters["tx_gas_cap"] else 0
+    # One EIP brought both the most blobs of a transaction and proofs of cells.
+    wanted = CELL_PROOF_VERSION if schedule.parameters["blob_max_per_tx"] else 0
     if sidecar.version != wanted:
         text = f"Wrong sidecar format: have version {sidecar.version}, want version {wanted}"
         refuse("sidecar_version", text)

@@ -45,6 +45,7 @@ def node_of(arguments: argparse.Namespace) -> Any:
         base_fee=arguments.block_base_fee_per_gas,
         timestamp=arguments.timestamp,
         create2_proxy=True,
+        caps_gas=arguments.enable_tx_gas_limit,
         shares_seconds=True,
         fee_cap=0,
         allows_unprotected=True,

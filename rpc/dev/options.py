@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_accounts(parser.add_argument_group("accounts"))
     _add_chain(parser.add_argument_group("chain"))
     command.add_logs(parser.add_argument_group("logs"))
+    command.add_calls(parser.add_argument_group("calls"))
     parser.add_argument("-j", "--threads", type=int, metavar="N", help="worker threads (all cores)")
     add_terminal_arguments(parser, tells=True)
     parser.set_defaults(usage_error=parser.error, dialect="geth", pending_max_age=0)
@@ -48,6 +49,10 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--gas-limit", type=command.count, default=DEFAULT_GAS_LIMIT, metavar="GAS",
         help="of each block (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--enable-tx-gas-limit", action="store_true",
+        help="refuse transactions of more gas than the rules allow each (EIP-7825: 16777216)",
     )  # fmt: skip
     group.add_argument(
         "--block-base-fee-per-gas", "--base-fee", type=command.number, default=10**9, metavar="WEI",

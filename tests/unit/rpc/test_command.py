@@ -222,3 +222,25 @@ def test_a_chain_that_cannot_be_begun_is_refused(
 ) -> None:
     assert command.run(parsed("--chain", name)) == 1
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "cap"), [((), 1 << 24), (("--disable-tx-gas-limit",), 0)])
+def test_the_most_gas_of_a_transaction_may_be_left_open(option: tuple[str, ...], cap: int) -> None:
+    node = node_of("--no-mining", *option)
+    header = node.chain.head.header
+    schedule = node.chain.schedule_for_child(header, header.timestamp + 1)
+    assert schedule.parameters["tx_gas_cap"] == cap
+
+
+def test_caps_of_fees_and_of_calls_have_the_names_of_geth() -> None:
+    found = parsed("--rpc-txfeecap", "2.5", "--rpc-gascap", "1000000")
+    assert found.tx_fee_cap == 2.5
+    assert command.limits_of(found).call_gas == 1_000_000
+    assert command.limits_of(parsed()).call_gas == Limits().call_gas
+
+
+def test_receipts_are_chosen_for_the_first_listener() -> None:
+    node = node_of("--no-mining")
+    for options, given in ((("--receipts", "canonical"), False), ((), True)):
+        server = command.server_of(node, parsed(*options), command.DEFAULT_ACCESS, None)
+        assert server.listeners[0].dialect.receipts_of_slices is given

@@ -328,3 +328,13 @@ def test_a_configuration_that_makes_no_sense_is_an_error(changes, message):
 
 def test_a_fork_that_is_not_planned_yet_does_no_harm():
     Activations.from_genesis_config(config(amsterdamTime=None))
+
+
+def test_parameters_of_one_chain_hold_in_all_its_forks_and_move_none() -> None:
+    for chain in (MAINNET, Activations.always("Osaka")):
+        changed = chain.with_parameters(tx_gas_cap=0)
+        assert repr(changed) == repr(chain)
+        assert (changed.fork_blocks, changed.fork_times) == (chain.fork_blocks, chain.fork_times)
+        for number, timestamp in ((1, 10), (12_965_000, 2**31), (30_000_000, 2**33)):
+            before, after = chain.at(number, timestamp), changed.at(number, timestamp)
+            assert after.parameters == {**before.parameters, "tx_gas_cap": 0}

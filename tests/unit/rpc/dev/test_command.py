@@ -50,3 +50,11 @@ def test_numbers_that_are_none_are_refused(
     with pytest.raises(SystemExit):
         parsed(*options.split())
     assert "is no number of at least" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "cap"), [((), 0), (("--enable-tx-gas-limit",), 1 << 24)])
+def test_the_most_gas_of_a_transaction_counts_on_request(option: tuple[str, ...], cap: int) -> None:
+    node = node_of(*option)
+    header = node.chain.head.header
+    schedule = node.chain.schedule_for_child(header, header.timestamp + 1)
+    assert schedule.parameters["tx_gas_cap"] == cap
