@@ -120,6 +120,7 @@ NAMESPACES: Final = {
     "eth_accounts": "personal",
     "eth_requestAccounts": "personal",
     "eth_sendTransaction": "personal",
+    "eth_sendTransactionSync": "personal",
     "eth_sendUnsignedTransaction": "anvil",
     "eth_sign": "personal",
     "eth_signTransaction": "personal",

@@ -11,14 +11,19 @@ from typing import Any, Final
 import fastevm
 from fastevm.rpc.backend import DevAccount
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.params import ADDRESS, decode_count, decode_text
+from fastevm.rpc.dispatch.params import ADDRESS, decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.calls import CALL, estimated
 from fastevm.rpc.methods.fees import decided_base_fee, next_base_fee, suggested_tip
-from fastevm.rpc.methods.pool import refusals, send_raw_transaction
-from fastevm.rpc.selectors import PENDING_BLOCK
+from fastevm.rpc.methods.pool import (
+    checked_wait,
+    receipt_within,
+    refusals,
+    send_raw_transaction,
+)
+from fastevm.rpc.selectors import PENDING_BLOCK, decode_count
 from fastevm.simulate import BlockOverrides, CallRequest, lists_of
 from fastevm.wire.text.hex import hex_bytes
 from fastevm.wire.transactions import Json, transaction_json
@@ -53,6 +58,14 @@ def send_transaction(context: Context, request: CallRequest) -> str:
         return submitted_for(context, request)
     with _counting:
         return send_raw_transaction(context, signed(context, request).raw)
+
+
+@method("eth_sendTransactionSync", CALL, Param(decode_count, optional=True), place=Place.TASK)
+async def send_transaction_sync(context: Context, request: CallRequest, wait: int | None) -> bytes:
+    """Do the same and return the receipt, as eth_sendRawTransactionSync does."""
+    wait = checked_wait(context, wait)
+    told = await context.workers.run(send_transaction, context, request, long=True)
+    return await receipt_within(context, told, wait)
 
 
 @method("personal_listAccounts")

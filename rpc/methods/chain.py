@@ -56,6 +56,12 @@ def peer_count(context: Context) -> str:
     return quantity(0)
 
 
+@method("eth_hashrate")
+def hashrate(context: Context) -> str:
+    """Return 0x0: no block needs work."""
+    return quantity(0)
+
+
 @method("rpc_modules")
 def modules(context: Context) -> dict[str, str]:
     """Return the namespaces that are served."""

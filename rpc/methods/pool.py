@@ -111,17 +111,26 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     ``wait`` is in milliseconds, 6,000 at most and when left out. A transaction that is not seen in
     time stays in the pool; the error's data is its hash.
     """
-    limit = int(context.limits.sync_time * MILLISECONDS)
-    if wait is None:
-        wait = limit
-    if wait > limit:
-        raise RpcError("wait_too_long", asked=wait, limit=limit)
-    context.hub.check_room()  # before anything is sent
+    wait = checked_wait(context, wait)
     if context.node.forwards:
         told = await forward_raw_transaction(context, raw)
     else:
         is_long = context.node.mines_at_once
         told = await context.workers.run(send_raw_transaction, context, raw, long=is_long)
+    return await receipt_within(context, told, wait)
+
+
+def checked_wait(context: Context, wait: int | None) -> int:
+    """Return the milliseconds that a caller waits; call it before anything is sent."""
+    limit = int(context.limits.sync_time * MILLISECONDS)
+    if wait is not None and wait > limit:
+        raise RpcError("wait_too_long", asked=wait, limit=limit)
+    context.hub.check_room()
+    return limit if wait is None else wait
+
+
+async def receipt_within(context: Context, told: str, wait: int) -> bytes:
+    """Return the receipt of a transaction that was sent, ``wait`` milliseconds later at most."""
     tx_hash = bytes.fromhex(told[2:])
     receipt = None
     if await context.hub.confirmed(

@@ -14,6 +14,7 @@ from tests.rpc.test_dev_node import Client
 
 ALICE, BOB, CAROL = ("0x" + byte * 20 for byte in ("a1", "b0", "ca"))
 ETHER = hex(10**18)
+READS_TWO = "0x6004355f5260243560205260405f20545f5260205ff3"  # slot keccak256(two arguments)
 CREATION = "0x602a600052600160206000a1602a60015560006000f3"  # a log, and slot 1 is 42
 
 
@@ -93,6 +94,34 @@ def test_control_answers_as_anvil_does(chains: Chains) -> None:
     assert theirs["environment"].keys() == ours["environment"].keys()
     theirs, ours = chains.each("hardhat_metadata")
     assert ours.keys() - theirs.keys() == set()
+
+
+def test_tokens_are_dealt_as_in_anvil(chains: Chains) -> None:
+    chains.same("anvil_setCode", CAROL, READS_TWO)
+    chains.same("anvil_dealERC20", ALICE, CAROL, "0x7")
+    chains.same("anvil_setERC20Allowance", ALICE, BOB, CAROL, "0x9")
+    words = [one[2:].zfill(64) for one in (ALICE, BOB)]
+    balance = {"to": CAROL, "data": "0x70a08231" + words[0]}
+    allowance = {"to": CAROL, "data": "0xdd62ed3e" + "".join(words)}
+    assert int(chains.same("eth_call", balance, "latest"), 16) == 7
+    assert int(chains.same("eth_call", allowance, "latest"), 16) == 9
+
+
+def test_blocks_are_replaced_as_in_anvil(chains: Chains) -> None:
+    sender = chains.same("eth_accounts")[0]
+    payment = {"from": sender, "to": BOB, "value": "0x1", "gas": "0x5208"}
+    for _ in range(3):
+        chains.each("eth_sendTransaction", payment)
+    pairs = [[{**payment, "value": "0x7"}, 0], [{**payment, "value": "0x9"}, 1]]
+    chains.same("anvil_reorg", 2, pairs)
+    assert chains.same("eth_blockNumber") == "0x3"
+    assert chains.same("eth_getBalance", BOB, "latest") == "0x11"
+    assert chains.same("eth_getTransactionCount", sender, "pending") == "0x3"
+    chains.same("anvil_rollback", 2)
+    assert chains.same("eth_blockNumber") == "0x1"
+    assert chains.same("eth_getTransactionCount", sender, "pending") == "0x1"
+    for method, params in (("anvil_rollback", [9]), ("anvil_reorg", [9, []])):
+        assert chains.client.ask(method, *params)["error"]["code"] == -32602
 
 
 def fill(ask: Any) -> list[str]:

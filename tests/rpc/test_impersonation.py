@@ -62,6 +62,14 @@ def test_an_unsigned_transaction_needs_no_impersonation(client: Client) -> None:
     assert client.result("eth_getTransactionReceipt", tx_hash)["from"] == WHALE
 
 
+def test_a_receipt_comes_with_the_answer(client: Client) -> None:
+    sender = client.result("eth_accounts")[0]
+    receipt = client.result("eth_sendTransactionSync", {"from": sender, "to": RECEIVER})
+    assert (receipt["status"], receipt["from"], receipt["blockNumber"]) == ("0x1", sender, "0x1")
+    error = client.ask("eth_sendTransactionSync", {"from": WHALE, "to": RECEIVER})["error"]
+    assert error["message"] == "unknown account"
+
+
 def test_accounts_are_added_as_in_ganache(client: Client) -> None:
     assert client.result("evm_addAccount", WHALE, "") is True
     assert client.result("evm_addAccount", WHALE, "") is False
