@@ -234,7 +234,7 @@ async def test_functions_of_a_pasted_abi_are_read_and_sent(browser: Browser, sho
     await visit(page, "/")
     await says(page, "Coin")  # the name that was given
     await visit(page, f"/address/{token}")
-    await says(page, "Slots that the newest", "Last touched by")
+    await says(page, "Slots that the newest", "Last touched by", "USD Coin")
 
 
 async def test_text_from_a_chain_is_text(browser: Browser, shown: Shown) -> None:

@@ -3,7 +3,7 @@
 import { decode } from "./abi.js";
 import { faucet, newest } from "./accounts.js";
 import { contractCard } from "./contract.js";
-import { slotValue } from "./difference.js";
+import { slotName, slotValue } from "./difference.js";
 import { card, copier, el, facts, table } from "./dom.js";
 import { age, amount, big, checksum, count, num, sizeOf } from "./format.js";
 import { blockLink, fromTo, hexValue, transactionLink } from "./links.js";
@@ -143,7 +143,7 @@ async function storageTouched(element, place, list) {
   });
   const slots = [...by.keys()].sort((a, b) => (big(a) < big(b) ? -1 : 1)).slice(0, MOST_SLOTS);
   const values = await Promise.all(slots.map((slot) => tryCall("eth_getStorageAt", place, slot, newest())));
-  const rows = slots.map((slot, i) => [slotValue(slot), values[i] ? slotValue(values[i]) : "", transactionLink(by.get(slot))]);
+  const rows = slots.map((slot, i) => [slotName(slot), values[i] ? slotValue(values[i]) : "", transactionLink(by.get(slot))]);
   const refused = traces.length && traces.every((trace) => trace === null);
   const text = refused ? "The node gives no traces."
     : `Slots that the newest ${count(traced.length)} of the transactions below read or wrote.`;

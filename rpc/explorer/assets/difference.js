@@ -12,9 +12,26 @@ export function wordText(word) {
   return value < 10n ** 15n ? value.toLocaleString("en") : `0x${value.toString(16)}`;
 }
 
-/** A storage value; the whole word is its title. `brief`: long ones are cut in the middle. */
-export const slotValue = (word, brief = true) =>
-  el("code", { text: brief ? short(wordText(word)) : wordText(word), title: word });
+/** The number of a slot; a hash is cut in the middle, and whole as title. */
+export const slotName = (word) => el("code", { text: short(wordText(word)), title: word });
+
+/** A storage value as what it looks like: a short text of Solidity, an address, a number, a word. */
+export function slotValue(word) {
+  const text = shortText(word);
+  if (text) return el("q", { text, title: word });
+  const value = BigInt(word);
+  if (value >> 96n && !(value >> 160n)) return addressLink(`0x${word.slice(-40)}`);
+  return slotName(word);
+}
+
+/** The text in a word that holds a short one with twice its size at the end, as Solidity does. */
+function shortText(word) {
+  const hex = word.slice(2).padStart(64, "0");
+  const digits = parseInt(hex.slice(62), 16);
+  if (!digits || digits % 2 || digits > 62 || /[^0]/.test(hex.slice(digits, 62))) return null;
+  const text = hex.slice(0, digits).replace(/../g, (pair) => String.fromCharCode(parseInt(pair, 16)));
+  return /^[\x20-\x7e]+$/.test(text) ? text : null;
+}
 
 /** Rows of prestateTracer's difference: [address, what, before, after]. */
 export function changesOf({ pre, post }) {
@@ -38,8 +55,8 @@ export function changesOf({ pre, post }) {
     }
     const slots = new Set([...Object.keys(old.storage ?? {}), ...Object.keys(fresh.storage ?? {})]);
     for (const slot of slots) {
-      add(el("span", {}, "slot ", slotValue(slot)), slotValue(old.storage?.[slot] ?? EMPTY_SLOT, false),
-        slotValue(fresh.storage?.[slot] ?? EMPTY_SLOT, false));
+      add(el("span", {}, "slot ", slotName(slot)), slotValue(old.storage?.[slot] ?? EMPTY_SLOT),
+        slotValue(fresh.storage?.[slot] ?? EMPTY_SLOT));
     }
   }
   return rows;
@@ -50,10 +67,12 @@ export function differenceTable(told) {
   const rows = changesOf(told);
   if (!rows.length) return el("p.dim", { text: "Nothing changed." });
   let last = null;
-  return table("State before and after", ["Account", "What", "Before", "After"],
+  const made = table("State before and after", ["Account", "What", "Before", "After"],
     rows.map(({ address, what, from, to }) => {
       const shown = address === last ? "" : addressLink(address);
       last = address;
       return [shown, what, from, to];
     }));
+  made.classList.add("changes");
+  return made;
 }

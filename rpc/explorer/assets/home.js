@@ -58,7 +58,7 @@ function drawTiles(tiles) {
   keyed(tiles, [
     ["Block", head ? count(num(head.number)) : "…"],
     ["Base fee", head?.baseFeePerGas ? gwei(head.baseFeePerGas) : "…"],
-    ["Pool", pool ? `${count(pool.pending)} ready · ${count(pool.queued)} waiting` : "not told"],
+    ["Pool", pool ? `${count(pool.pending)} ready${pool.queued ? `, ${count(pool.queued)} queued` : ""}` : "not told"],
     ["Chain", live.chain ? String(live.chain.id) : "…"],
   ], ([name]) => name,
   ([name]) => el("li", {}, el("span", { text: name }), el("b")),

@@ -8,7 +8,8 @@ export const BLOCKS = 12; // newest blocks that are kept
 const POLL = 1000; // milliseconds, on a node without subscriptions
 const PULL = 200; // milliseconds between looks at the chain, at least
 const POOL = 1000;
-const GAPS = 9; // from which the interval of slices is told
+const GAPS = 12; // from which the interval of slices is told
+const FAR = 0.3; // share by which a gap may differ from the interval that it belongs to
 const IS_LOCAL = /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
 
 export const live = {
@@ -57,6 +58,7 @@ export function start() {
     pullSoon();
   });
   setInterval(readPool, POOL);
+  addEventListener("visibilitychange", pullSoon);
 }
 
 function dropSlices() {
@@ -73,6 +75,7 @@ let pulling = false;
 let again = false;
 
 function pullSoon() {
+  if (document.hidden && live.online) return; // nobody looks
   if (pulling) {
     again = true;
     return;
@@ -157,8 +160,7 @@ function sliceCame(block) {
 
 /** How many milliseconds after its due time a slice came; null while the interval is not known. */
 function lateBy(now) {
-  live.interval = intervalOf(arrivals) ?? live.interval;
-  const interval = live.interval;
+  const interval = (live.interval = intervalOf(arrivals));
   if (!interval) return null;
   if (due !== null) due += interval;
   const late = due === null ? NaN : now - due;
@@ -177,20 +179,32 @@ export function lateness() {
   return live.lateness.map((late) => Math.max(0, late - base));
 }
 
-/** The usual time between slices, rounded to 10 ms. */
+/**
+ * The time from slice to slice: a block's by the number of its slices, or a multiple of 50 ms, and
+ * only another one when the usual gap is far from the one that is known.
+ */
 function intervalOf(times) {
-  if (times.length < GAPS) return null;
+  const known = live.interval;
+  if (times.length < GAPS) return known;
   const gaps = times.slice(1).map((time, i) => time - times[i]).sort((a, b) => a - b);
-  return Math.max(10, Math.round(gaps[gaps.length >> 1] / 10) * 10);
+  const usual = gaps[gaps.length >> 1];
+  const isNear = (interval) => interval && Math.abs(interval - usual) < FAR * interval;
+  const exact = live.usual && blockTime() && blockTime() / live.usual;
+  if (isNear(exact)) return exact;
+  if (isNear(known)) return known;
+  return usual < 75 ? Math.max(10, Math.round(usual / 10) * 10) : Math.round(usual / 50) * 50;
+}
+
+/** Milliseconds between the two newest blocks; 0 if they are not told in seconds. */
+function blockTime() {
+  const [head, parent] = live.blocks;
+  return parent ? 1000 * (num(head.timestamp) - num(parent.timestamp)) : 0;
 }
 
 /** How many slices a block of this node has, as far as it is known; null if it is not. */
 export function slicesOfBlock() {
   if (live.usual) return live.usual;
-  const [head, parent] = live.blocks;
-  if (!parent || !live.interval) return null;
-  const milliseconds = 1000 * (num(head.timestamp) - num(parent.timestamp));
-  return milliseconds > live.interval ? Math.round(milliseconds / live.interval) : null;
+  return live.interval && blockTime() > live.interval ? Math.round(blockTime() / live.interval) : null;
 }
 
 // --- pool ---

@@ -2,12 +2,14 @@
 
 import gzip
 import re
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import aiohttp
 import pytest
 
+from fastevm.__main__ import main
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.explorer.files import FOLDER, check_node_url, page_files, policy
 from fastevm.rpc.transport.access import Access
@@ -159,3 +161,17 @@ def test_a_page_for_another_node_calls_only_that() -> None:
 def test_a_url_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         check_node_url(text)
+
+
+def test_an_address_that_is_taken_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        arguments = ["node", "--explorer-for", "http://127.0.0.1:8546", "--port", str(port)]
+        assert main(arguments) == 1
+    assert "fastevm node:" in capsys.readouterr().err
+
+
+def test_a_wrong_url_is_refused_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["node", "--explorer-for", "node.example"])
+    assert "no http:// or https:// URL" in capsys.readouterr().err
