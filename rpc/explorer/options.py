@@ -4,7 +4,7 @@ import argparse
 from importlib import import_module
 from typing import Final
 
-from fastevm.rpc.explorer.files import check_node_url
+from fastevm.rpc.explorer.node_url import check_node_url
 from fastevm.rpc.transport.access import lower
 
 MODULE: Final = "fastevm.rpc.explorer.alone"  # loads aiohttp

@@ -11,7 +11,8 @@ import pytest
 
 from fastevm.__main__ import main
 from fastevm.rpc.dialect import DIALECTS
-from fastevm.rpc.explorer.files import FOLDER, check_node_url, page_files, policy
+from fastevm.rpc.explorer.files import FOLDER, page_files, policy
+from fastevm.rpc.explorer.node_url import check_node_url
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.server import Listener, Server
 
