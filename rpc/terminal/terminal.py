@@ -76,6 +76,8 @@ class Terminal:
         self._hand_over(lambda: self._requests(body))
 
     def _hand_over(self, work: Work) -> None:
+        if log.manager.disable >= logging.WARNING:  # by anvil_setLoggingEnabled
+            return
         try:
             self._queue.put_nowait(work)
         except Full:

@@ -103,6 +103,14 @@ def test_typed_data_is_signed(client: Client, sender: str, version: str) -> None
         assert Account.recover_message(message, signature=signature).lower() == sender
 
 
+def test_the_package_that_typed_data_needs_is_named(
+    client: Client, sender: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastevm.rpc.methods.signing.find_spec", lambda name: None)
+    error = client.ask("eth_signTypedData_v4", sender, MAIL)["error"]
+    assert (error["code"], "pip install 'fastevm[blobs]'" in error["message"]) == (-32000, True)
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [

@@ -212,3 +212,17 @@ def test_options_say_what_is_shown(
         )
     with pytest.raises(SystemExit):
         dev.parse_args(["--abi", str(tmp_path / "none")])
+
+
+def test_nothing_is_told_while_logging_is_off() -> None:
+    stand = Stand()
+    assert stand.node.development is not None
+    stand.node.development.settings.set_logging(False)
+    try:
+        silent = stand.send(b"\xb0" * 20)
+    finally:
+        stand.node.development.settings.set_logging(True)
+    told = stand.send(b"\xb0" * 20)
+    written = stand.told()
+    assert told in written
+    assert silent not in written
