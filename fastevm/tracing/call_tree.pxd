@@ -36,6 +36,7 @@ cdef class CallTree(TextObserver):
     cdef uint64_t first_log   # logs before the transaction
     cdef object logs          # of the outcome
     cdef bint shows_logs
+    cdef readonly list log_owners
 
     # False: out of memory.
     cdef bint link(self) noexcept nogil

@@ -10,6 +10,9 @@ from fastevm.tracing.text_observer import TextObserver
 def log_text(log: SimulatedLog, index: int, position: int) -> bytes: ...
 
 class CallTree(TextObserver):
+    log_owners: list[tuple[int, int]]
+    @property
+    def first_index(self) -> int: ...
     def __init__(
         self, *, budget: int = ..., only_top: bool = False, spool: Spool | None = None
     ) -> None: ...

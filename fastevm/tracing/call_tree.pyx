@@ -134,6 +134,11 @@ cdef class CallTree(TextObserver):
         buffer_free(&self.owners)
 
     @property
+    def first_index(self) -> int:
+        """Logs of the block before the run."""
+        return self.first_log
+
+    @property
     def kept(self) -> int:
         """Bytes of records."""
         return self.trace.c.records.size
@@ -169,7 +174,8 @@ cdef class CallTree(TextObserver):
 
     def frames(self) -> list[CallFrame]:
         """The frames in the order in which they were entered, with the gas of each alone. Once
-        only."""
+        only. ``log_owners`` has the frame of each log then, and how many calls of it came before;
+        ``first_index`` is that of the first log in the block."""
         cdef bint done
         cdef size_t i
         with nogil:
@@ -178,6 +184,11 @@ cdef class CallTree(TextObserver):
             raise MemoryError("no memory for a trace")
         nodes = <const CallNode*>self.nodes.bytes
         found = [frame_of(&nodes[i]) for i in range(self.nodes.size // sizeof(CallNode))]
+        owners = <const LogOwner*>self.owners.bytes
+        self.log_owners = [
+            (owners[i].node, owners[i].position)
+            for i in range(self.owners.size // sizeof(LogOwner))
+        ]
         buffer_free(&self.trace.c.records)
         buffer_free(&self.nodes)
         buffer_free(&self.owners)

@@ -1,5 +1,6 @@
 """The frames of a run as values: calls, creations and self-destructions, in the order of entry."""
 
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 CREATIONS: Final = frozenset(("CREATE", "CREATE2"))
@@ -31,3 +32,22 @@ class CallFrame(NamedTuple):
     def creates(self) -> bool:
         """Whether it is a creation."""
         return self.kind in CREATIONS
+
+
+@dataclass(slots=True)
+class FrameAccess:
+    """What a frame accesses, by the rules of ERC-7562.
+
+    ``reads``: the values of slots that were read before they were written; ``writes`` and those of
+    transient storage: how often. ``external``: accounts whose code was asked for, but to see
+    whether there is any. ``sizes``: of the code of accounts that were called or looked at, and the
+    op that did. ``opcodes``: how often each op was executed.
+    """
+
+    reads: dict[int, int] = field(default_factory=dict)
+    writes: dict[int, int] = field(default_factory=dict)
+    transient_reads: dict[int, int] = field(default_factory=dict)
+    transient_writes: dict[int, int] = field(default_factory=dict)
+    external: list[bytes] = field(default_factory=list)
+    sizes: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    opcodes: dict[int, int] = field(default_factory=dict)

@@ -8,6 +8,7 @@ import msgspec
 
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.call_tree import CallTree
+from fastevm.tracing.erc7562 import Erc7562Tracer
 from fastevm.tracing.frame_tracers import FlatCallTracer, FourByteTracer
 from fastevm.tracing.mux_observer import observer_of
 from fastevm.tracing.observer import Observer
@@ -128,6 +129,7 @@ _TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int, Spool | None], Tr
     "prestateTracer": PrestateTracer,
     "4byteTracer": FourByteTracer,
     MUX_TRACER: MuxTracer,
+    "erc7562Tracer": Erc7562Tracer,
     "noopTracer": NoopTracer,
 }
 

@@ -15,7 +15,8 @@ EMITTER = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df"
 SENDER = "0x0c2c51a0990aee1d73c1228de158688341557508"
 UNKNOWN = "0x" + "00" * 31 + "01"
 TRACERS = (
-    "callTracer", "flatCallTracer", "prestateTracer", "4byteTracer", "muxTracer", "noopTracer",
+    "callTracer", "flatCallTracer", "prestateTracer", "4byteTracer", "muxTracer", "erc7562Tracer",
+    "noopTracer",
 )  # fmt: skip
 CALL = {"from": SENDER, "to": EMITTER, "input": "0x010203040506"}
 

@@ -1,0 +1,11 @@
+"""erc7562Tracer gives what go-ethereum recorded."""
+
+import pytest
+
+from .recorded import recorded, traced
+
+
+@pytest.mark.parametrize("name", sorted(recorded("erc7562_tracer")))
+def test_validations(name: str) -> None:
+    test = recorded("erc7562_tracer")[name]
+    assert traced(test, "erc7562Tracer") == test["result"]
