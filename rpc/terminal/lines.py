@@ -26,6 +26,7 @@ class Lines:
             "transaction": self._transaction,
             "block": self._block,
             "request": self._request,
+            "console": self._console,
             "left out": self._left_out,
         }[told["event"]](told)
         return "".join(f"{line}\n" for line in made)
@@ -58,9 +59,7 @@ class Lines:
             yield self._member("log", f"{log['event']}{data} at {log['address']}", CYAN)
         if told.get("logsLeftOut"):
             yield self._member("log", f"... and {told['logsLeftOut']} more")
-        for text in told.get("console", ()):
-            for line in text.split("\n"):
-                yield self._member("console", line, GREEN)
+        yield from self._console_lines(told)
         if "reason" in told:
             yield self._member("reverted", told["reason"], RED)
         trace = told.get("trace")
@@ -68,6 +67,15 @@ class Lines:
             yield self._member("trace", trace)
         elif trace is not None:
             yield from self._tree(trace, 2)
+
+    def _console_lines(self, told: Json) -> Iterator[str]:
+        for text in told.get("console", ()):
+            for line in text.split("\n"):
+                yield self._member("console", line, GREEN)
+
+    def _console(self, told: Json) -> Iterator[str]:
+        yield f"{self._paint('Call', BOLD)} {told['method']} {told['to']}"
+        yield from self._console_lines(told)
 
     def _tree(self, frame: Json, depth: int) -> Iterator[str]:
         indent = "  " * depth

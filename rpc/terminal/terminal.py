@@ -16,11 +16,13 @@ from typing import Any, Final, TextIO
 import msgspec
 
 from fastevm.rpc.backend import HeadChange, Node
+from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.dispatcher import Answering, Dispatcher
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.terminal.lines import Lines
 from fastevm.rpc.terminal.options import TerminalOptions
 from fastevm.rpc.terminal.told_blocks import Json, Teller
+from fastevm.rpc.terminal.told_calls import calls_of, may_call
 from fastevm.rpc.view import View
 from fastevm.wire.contract_names import Names, common_entries, entries_of
 
@@ -59,9 +61,7 @@ class Terminal:
         self._thread.join(END_SECONDS)
 
     def dispatcher(self, *parts: Any) -> Dispatcher:
-        """A dispatcher of these parts; its requests are told where the options ask for them."""
-        if not self.options.requests:
-            return Dispatcher(*parts)
+        """A dispatcher of these parts, whose requests the terminal hears of."""
         made = ToldDispatcher(*parts)
         made.tell = self.request
         return made
@@ -71,9 +71,17 @@ class Terminal:
         told = [{"event": "listening", "url": url} for url in urls]
         self._hand_over(lambda: iter(told))
 
-    def request(self, body: bytes) -> None:
-        """Tell of the requests in a body."""
-        self._hand_over(lambda: self._requests(body))
+    def request(self, context: Context, body: bytes) -> None:
+        """Tell of the requests in a body, and of what its calls write to the console.
+
+        Calls are executed once more, as soon as code was seen that writes there.
+        """
+        if self.options.requests:
+            self._hand_over(lambda: self._requests(body))
+        teller = self._teller
+        if teller is not None and teller.logs_are_there and may_call(body):
+            latest = context.latest_view()
+            self._hand_over(lambda: calls_of(context, latest, body))
 
     def _hand_over(self, work: Work) -> None:
         if log.manager.disable >= logging.WARNING:  # by anvil_setLoggingEnabled
@@ -136,11 +144,11 @@ class Terminal:
 class ToldDispatcher(Dispatcher):
     """A dispatcher whose requests are told."""
 
-    tell: Callable[[bytes], None]
+    tell: Callable[[Context, bytes], None]
 
     def respond(
         self, body: bytes, client: str = "", request: SocketRequest | None = None
     ) -> bytes | Answering:
         """As of any dispatcher; the body is told first."""
-        self.tell(body)
+        self.tell(self.context, body)
         return super().respond(body, client, request)

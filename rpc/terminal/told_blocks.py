@@ -32,6 +32,7 @@ class Teller:
 
     def __init__(self, names: Names, *, traces: bool = False) -> None:
         self.names, self.traces = names, traces
+        self.logs_are_there = False  # code that writes to the console was seen
 
     def block(self, view: View) -> Iterator[Json]:
         """The record of each transaction, then that of the block; nothing of an empty block."""
@@ -92,8 +93,9 @@ class Teller:
         except (FastevmError, ValueError) as error:
             told["trace"] = f"not available: {error}"
             return
+        self.logs_are_there = self.logs_are_there or CONSOLE_NAME in bytes(text)
         tree = msgspec.json.decode(text)
-        lines = list(_console_lines(tree))
+        lines = list(console_lines(tree))
         if lines:
             told["console"] = lines
         if told["status"] == FAILED:
@@ -132,7 +134,7 @@ class Teller:
         return told
 
 
-def _console_lines(tree: Json) -> Iterator[str]:
+def console_lines(tree: Json) -> Iterator[str]:
     """What the calls of a tree, in their order, wrote to the console."""
     waiting, shown = [tree], 0
     while waiting:
@@ -150,6 +152,7 @@ def _console_lines(tree: Json) -> Iterator[str]:
 
 
 CONSOLE: Final = hex_bytes(console.ADDRESS)
+CONSOLE_NAME: Final = console.ADDRESS.lstrip(b"\x00").hex().encode()  # in code that writes there
 
 
 def _bytes(text: str | None) -> bytes:

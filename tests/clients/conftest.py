@@ -1,6 +1,6 @@
 """A development node in a process of its own, as any client finds it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -9,9 +9,9 @@ from fastevm.bench.node.launch import fastevm_node
 
 
 @contextmanager
-def running_node(*options: str) -> Iterator[str]:
+def running_node(*options: str, module: Sequence[str] = ("fastevm.rpc",)) -> Iterator[str]:
     """The address of a node with these options; it must end without a complaint."""
-    node = fastevm_node(*options)
+    node = fastevm_node(*options, module=module)
     node.start()
     try:
         yield node.url

@@ -19,10 +19,11 @@ COUNT = 20
 BOB = Web3.to_checksum_address("0x" + "b0" * 20)
 SECONDS = 20  # that a receipt may take
 KEYS = ["0x" + account.private_key.hex() for account in dev_accounts(6)]
-PROFILES = {
+PROFILES: dict[str, tuple[str, ...]] = {
     "preconf": (),
     "geth": ("--dialect", "geth"),
     "blocks of 200 ms": ("--block-time", "200"),
+    "dev": (),
 }
 NPM = shutil.which("node") is not None and (HERE / "node_modules").is_dir()
 CAST = next(iter(HERE.glob("node_modules/@foundry-rs/cast-*/bin/cast")), None)
@@ -31,7 +32,8 @@ CAST = next(iter(HERE.glob("node_modules/@foundry-rs/cast-*/bin/cast")), None)
 @pytest.fixture(scope="module", params=PROFILES)
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a node of each profile."""
-    with running_node(*PROFILES[request.param]) as found:
+    module = ("fastevm", "dev") if request.param == "dev" else ("fastevm.rpc",)
+    with running_node(*PROFILES[request.param], module=module) as found:
         yield found
 
 

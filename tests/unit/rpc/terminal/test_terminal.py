@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     terminal = Terminal(TerminalOptions(requests=True), out)
     for _ in range(5):  # before its thread runs
-        terminal.request(b'{"method":"eth_chainId"}')
+        terminal.request(None, b'{"method":"eth_chainId"}')
     terminal.start(dev_node(accounts=1, mining=Mining.INSTANT))
     terminal.stop()
     assert out.getvalue() == "... 3 left out: more than 2 waited\neth_chainId\neth_chainId\n"
@@ -179,13 +179,41 @@ async def test_requests_are_told_where_they_are_asked_for() -> None:
 
 async def test_other_nodes_have_a_dispatcher_that_tells_nothing() -> None:
     node = dev_node(accounts=1, mining=Mining.INSTANT)
-    for terminal in (None, Terminal(TerminalOptions(), io.StringIO())):
-        server = Server(
-            node, simulate, [Listener(DIALECTS["geth"], port=0)], threads=1, terminal=terminal
-        )
-        await server.start()
-        assert [type(one) for one in server._open[0].dispatchers] == [Dispatcher]
-        await server.stop()
+    server = Server(node, simulate, [Listener(DIALECTS["geth"], port=0)], threads=1)
+    await server.start()
+    assert [type(one) for one in server._open[0].dispatchers] == [Dispatcher]
+    await server.stop()
+
+
+async def test_calls_tell_what_they_wrote_to_the_console() -> None:
+    stand = Stand()  # its terminal is not asked
+    out = io.StringIO()
+    terminal = Terminal(TerminalOptions(), out)
+    listener = Listener(DIALECTS["geth"], port=0)
+    server = Server(stand.node, simulate, [listener], threads=1, terminal=terminal)
+    await server.start()
+    (dispatcher,) = server._open[0].dispatchers
+
+    async def call(method: str, data: bytes, *more: object) -> None:
+        asked = {"to": "0x" + LOGGING.hex(), "data": "0x" + data.hex()}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": [asked, *more]}
+        await dispatcher.answer(json.dumps(body).encode())
+
+    await call("eth_call", data_of("log(string)", "no code was seen"), "latest")
+    stand.send(LOGGING, data_of("log(string)", "sent"))
+    while "sent" not in out.getvalue():
+        await asyncio.sleep(0.01)
+    await call("eth_call", data_of("log(uint256)", 1), "latest")
+    await call("eth_estimateGas", data_of("log(uint256)", 2))
+    await call("eth_call", data_of("log(uint256)", 3), "what")
+    await call("eth_call", data_of("transfer(address,uint256)", "0x" + "b0" * 20, 5), "latest")
+    await asyncio.wait_for(server.stop(), 10)
+    stand.terminal.stop()
+    told = out.getvalue().partition("gas\n\n")[2]
+    assert told == (
+        "Call eth_call 0xCcCCccccCCCCcCCCCCCcCcCccCcCCCcCcccccccC\n  console   1\n"
+        "Call eth_estimateGas 0xCcCCccccCCCCcCCCCCCcCcCccCcCCCcCcccccccC\n  console   2\n"
+    )
 
 
 @pytest.fixture
