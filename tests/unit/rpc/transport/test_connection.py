@@ -33,7 +33,9 @@ def post(body: bytes, *lines: str, version: str = "1.1") -> bytes:
 async def server() -> AsyncIterator[Server]:
     listener = Listener(DIALECTS["preconf"], port=0)
     limits = Limits(body_size=10_000)
-    server = Server(FakeNode(chain_of(3)), FakeSimulator(), [listener], limits=limits, threads=1)
+    node = FakeNode(chain_of(3))
+    node.development = object()  # all methods, those that a test adds too
+    server = Server(node, FakeSimulator(), [listener], limits=limits, threads=1)
     await server.start()
     yield server
     await server.stop()
