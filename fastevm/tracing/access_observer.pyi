@@ -1,5 +1,8 @@
-"""An observer of the accounts and slots that the ops of a run access."""
+"""Observers of the accounts and slots that the ops of a run access."""
 
+from collections.abc import Iterable
+
+from fastevm.tracing.frames import FrameAccess
 from fastevm.tracing.observer import Observer
 
 class AccessObserver(Observer):
@@ -8,3 +11,8 @@ class AccessObserver(Observer):
     created: set[bytes]
     slots: dict[bytes, set[int]]
     def __init__(self, *, skip_failed: bool = False) -> None: ...
+
+class Erc7562Observer(Observer):
+    frames: list[FrameAccess]
+    preimages: set[bytes]
+    def __init__(self, *, budget: int = ..., ignored: Iterable[int] = ...) -> None: ...

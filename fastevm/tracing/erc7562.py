@@ -7,10 +7,10 @@ import msgspec
 
 from fastevm.simulate.engine.revert import revert_reason
 from fastevm.spec.opcodes import BY_MNEMONIC
+from fastevm.tracing.access_observer import Erc7562Observer
 from fastevm.tracing.call_tree import CallTree, log_text
-from fastevm.tracing.erc7562_observer import Erc7562Observer
 from fastevm.tracing.frames import CallFrame, FrameAccess
-from fastevm.tracing.mux_observer import PairObserver
+from fastevm.tracing.observer import PairObserver
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished, flag
 from fastevm.tracing.values import TracingError

@@ -22,6 +22,15 @@ cdef class Observer:
     cdef bint finish(self, Machine* m) noexcept nogil
 
 
+# Hands records to two observers.
+cdef class PairObserver(Observer):
+    cdef Observer first
+    cdef Observer second
+
+    # Whether the run goes on after what one of them made of the records; why not, is kept.
+    cdef bint heard(self, Observer child, bint went_on) noexcept nogil
+
+
 # As `transact` (execution/transact.pxd). TX_CANCELLED also if the observer stopped the run.
 cdef TxError transact_observed(
     Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxResult* result,

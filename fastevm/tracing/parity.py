@@ -10,8 +10,7 @@ from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.flat import flattened, parity_json
 from fastevm.tracing.list_text import list_text
-from fastevm.tracing.mux_observer import observer_of
-from fastevm.tracing.observer import Observer
+from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.prestate import accessed_slots
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished, always_accessed

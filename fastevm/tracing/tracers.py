@@ -10,8 +10,7 @@ from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.erc7562 import Erc7562Tracer
 from fastevm.tracing.frame_tracers import FlatCallTracer, FourByteTracer
-from fastevm.tracing.mux_observer import observer_of
-from fastevm.tracing.observer import Observer
+from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.prestate import PrestateOptions, accessed_slots, prestate_json
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.step_loggers import StructLogger

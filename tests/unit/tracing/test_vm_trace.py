@@ -8,8 +8,7 @@ import pytest
 from fastevm.simulate.values import CallRequest
 from fastevm.state.layer import Layer
 from fastevm.tracing import ReplayTracer, Spool, SpooledText, SpoolRoom, TraceRequest, trace_call
-from fastevm.tracing.mux_observer import observer_of
-from fastevm.tracing.observer import Observer
+from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.parity import state_difference
 from fastevm.wire.text.hex import hex_word
 
