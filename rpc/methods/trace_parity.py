@@ -4,6 +4,7 @@ The frames are those of ``flatCallTracer``. The top frame has the gas that its c
 Erigon and anvil show it: without the intrinsic gas and without refunds.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -81,7 +82,7 @@ def trace_at(context: Context, tx_hash: bytes, positions: list[int]) -> Answer |
     trace = flat_trace_of(context, tx_hash)
     if trace is None or len(positions) != 1:
         return None
-    return next(islice(trace.texts(), positions[0], None), None)
+    return next(_part(trace.texts(), positions[0], 1), None)
 
 
 def flat_trace_of(context: Context, tx_hash: bytes) -> FlatTrace | None:
@@ -189,8 +190,14 @@ def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
         text = f"query exceeds max block range {TRACE_FILTER_BLOCKS}, retry with the range {reach}"
         raise RpcError("invalid_params", text)
     texts = _admitted(context, wanted, range(first, last + 1))
-    end = None if wanted.count is None else wanted.after + wanted.count
-    return text_of(list_text(islice(texts, wanted.after, end), Spool(context.trace_room)))
+    part = _part(texts, wanted.after, wanted.count)
+    return text_of(list_text(part, Spool(context.trace_room)))
+
+
+def _part(texts: Iterable[bytes], after: int, count: int | None) -> Iterator[bytes]:
+    """Some texts after others; there are never so many that a number of more bits matters."""
+    end = sys.maxsize if count is None else min(after + count, sys.maxsize)
+    return islice(texts, min(after, sys.maxsize), end)
 
 
 def _number(context: Context, selector: Selector) -> int:

@@ -51,6 +51,7 @@ def test_a_frame_by_its_position(ours: Side) -> None:
         assert ours.result("trace_get", ours.hash("calls"), [hex(position)]) == frame
     assert ours.result("trace_get", ours.hash("calls"), [1]) == frames[1]
     assert ours.result("trace_get", ours.hash("calls"), [hex(len(frames))]) is None
+    assert ours.result("trace_get", ours.hash("calls"), [2**64 - 1]) is None
     assert ours.result("trace_get", ours.hash("calls"), []) is None
     assert ours.result("trace_get", ours.hash("calls"), ["0x0", "0x0"]) is None
 
@@ -93,6 +94,13 @@ def test_filters_that_are_refused(ours: Side, anvil: Side) -> None:
     )
     for wrong in ({"mode": "both"}, {"count": -1}, {"fromAddress": 5}, {"toAddress": ["0x1"]}, 7):
         assert ours.ask("trace_filter", wrong)["error"]["code"] == -32602
+
+
+def test_numbers_beyond_every_list(ours: Side) -> None:
+    most = 2**64 - 1
+    assert filtered(ours, count=most) == filtered(ours)
+    assert filtered(ours, count=most, after=most) == []
+    assert ours.ask("trace_filter", {"count": most + 1})["error"]["code"] == -32602
 
 
 def test_a_filter_without_members_covers_the_chain(ours: Side) -> None:
