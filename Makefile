@@ -117,6 +117,8 @@ $(VENV)/.ecosystem: $(PAYERS)/legacy/package.json | .venv-x402/bin/python .venv-
 ecosystem: $(VENV)/.test $(VENV)/.clients $(VENV)/.ecosystem build
 	$(BIN)/python -m pytest tests/ecosystem $(ARGS)
 	$(BIN)/python -m tests.ecosystem.suites $(SUITES)
+	$(BIN)/python -m tests.ecosystem.development.clients
+	$(BIN)/python -m tests.ecosystem.development.shapes
 
 # Clients in JavaScript are tried where npm is installed; nothing else here needs it.
 $(VENV)/.clients: $(JAVASCRIPT)/package.json $(PAYERS)/package.json $(CIRCLE)/package.json \

@@ -13,10 +13,11 @@ from fastevm.node.dev_accounts import dev_accounts
 HERE = Path(__file__).parent / "javascript"
 LIMIT = 60.0  # seconds for all programs of one client
 
-pytestmark = pytest.mark.skipif(
+needs_javascript = pytest.mark.skipif(
     shutil.which("node") is None or not (HERE / "node_modules").is_dir(),
     reason="needs Node.js and npm, which `make test` uses where they are installed",
 )
+pytestmark = needs_javascript
 
 ETHERS = {
     "chain id": 31337,

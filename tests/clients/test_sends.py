@@ -1,6 +1,5 @@
 """Twenty payments one after another and twenty at once, with each client, on each kind of node."""
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ from fastevm.node.dev_accounts import dev_accounts
 from fastevm.wire.client.blocking import JsonRpcClient
 
 from .conftest import running_node
-from .test_javascript import HERE, LIMIT, told
+from .test_javascript import HERE, LIMIT, needs_javascript, told
 
 COUNT = 20
 BOB = Web3.to_checksum_address("0x" + "b0" * 20)
@@ -25,7 +24,6 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "blocks of 200 ms": ("--block-time", "200"),
     "dev": (),
 }
-NPM = shutil.which("node") is not None and (HERE / "node_modules").is_dir()
 CAST = next(iter(HERE.glob("node_modules/@foundry-rs/cast-*/bin/cast")), None)
 
 
@@ -37,7 +35,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
         yield found
 
 
-@pytest.mark.skipif(not NPM, reason="needs Node.js and npm, which `make test` uses where they are")
+@needs_javascript
 def test_viem_and_ethers(url: str) -> None:
     assert told("sends", url, 1, KEYS[2]) == {
         "viem, one after another": COUNT,

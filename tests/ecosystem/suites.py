@@ -40,7 +40,8 @@ class Suite:
     """One suite.
 
     ``engines``: name -> what it adds to the environment; ``source``: the distribution that holds
-    the tests; ``change``: a file there, a text and what stands in its place on fastevm.
+    the tests; ``change``: a file there, a text and what stands in its place on fastevm;
+    ``addition``: a file there, and one of ours that stands at its end on every engine.
     """
 
     packages: tuple[str, ...]
@@ -48,6 +49,7 @@ class Suite:
     engines: dict[str, dict[str, str]] = field(default_factory=lambda: BACKENDS)
     source: str | None = None
     change: tuple[str, str, str] | None = None
+    addition: tuple[str, Path] | None = None
 
 
 VYPER = ("builtins", "codegen", "examples", "venom")
@@ -82,6 +84,19 @@ SUITES = {
     ),
     "web3-core": Suite(
         (*TESTER_PACKAGES, "web3==7.16.0"), ("tests/core",), source="web3==7.16.0"
+    ),
+    "web3-modules": Suite(
+        (*TESTER_PACKAGES, "web3==7.16.0", "py-geth>=5"),
+        (
+            "tests/integration/go_ethereum/test_goethereum_http.py",
+            "tests/integration/go_ethereum/test_goethereum_ws", "-k", "not Admin",
+        ),
+        engines={"anvil": {"DEVELOPMENT_NODE": "anvil"}, OURS: {"DEVELOPMENT_NODE": "fastevm dev"}},
+        source="web3==7.16.0",
+        addition=(
+            "tests/integration/go_ethereum/conftest.py",
+            Path(__file__).parent / "development" / "web3_module_fixtures.py",
+        ),
     ),
     **{f"vyper-{fork}": vyper(fork) for fork in ("prague", "cancun", "shanghai", "london")},
 }  # fmt: skip
@@ -124,6 +139,11 @@ def sources(suite: Suite, python: Path, engine: str) -> Path:
         if before not in text:
             raise SystemExit(f"{file} of {suite.source} has no {before!r}")
         (folder / file).write_text(text.replace(before, after))
+    if suite.addition is not None:
+        file, ours = suite.addition
+        text = ours.read_text().replace("from __future__ import annotations\n", "")
+        with (folder / file).open("a") as end:
+            end.write(text)
     return folder
 
 

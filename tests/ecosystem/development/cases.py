@@ -1,0 +1,37 @@
+"""Cases of a client in Python, and how their outcomes are told: a line of JSON for each."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from typing import Any, Final
+
+SECONDS: Final = 30  # for one case: clients poll for ever
+CASES: Final[list[Callable[[], Any]]] = []
+
+
+def case(run: Callable[[], Any]) -> Callable[[], Any]:
+    """A function that raises where the client does not do what it should."""
+    CASES.append(run)
+    return run
+
+
+def tell() -> None:
+    """Run all cases in their order. Clients raise what is no Exception, too."""
+    signal.signal(signal.SIGALRM, _late)
+    for run in CASES:
+        told: dict[str, Any] = {"name": run.__name__.replace("_", " ")}
+        signal.alarm(SECONDS)
+        try:
+            run()
+            told["value"] = True
+        except BaseException as error:
+            told["error"] = f"{type(error).__name__}: {error}"[:400]
+        finally:
+            signal.alarm(0)
+        print(json.dumps(told), flush=True)
+
+
+def _late(*_: Any) -> None:
+    raise TimeoutError(f"not done within {SECONDS} seconds")

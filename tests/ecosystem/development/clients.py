@@ -1,0 +1,232 @@
+"""Clients as published, case by case, on anvil and on `fastevm dev`.
+
+``python -m tests.ecosystem.development.clients [NAME ...]`` prints a table of cases passed on each
+node and the cases that fail on ours. Exit status 1 where anvil passes a case that ours fails.
+Environments stay in ``build/development`` and beside the programs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fastevm.bench.node.compared import anvil_binary
+from fastevm.node.dev_accounts import dev_accounts
+
+from .nodes import BASELINE, NODES, OURS, running
+
+HERE: Final = Path(__file__).parent
+ROOT: Final = HERE.parents[2]
+PLACE: Final = ROOT / "build" / "development"
+SAMPLES: Final = ROOT / "tests" / "clients" / "javascript"
+SECONDS: Final = 300.0  # for all cases of one client
+KEYS: Final = ["0x" + account.private_key.hex() for account in dev_accounts(2)]
+NODE_24: Final = "node@24.21.0"  # Hardhat 3 refuses what many systems have
+
+Outcomes = dict[str, str | None]  # case -> what went wrong, None where nothing did
+
+
+@dataclass(frozen=True)
+class Client:
+    """A program that tries a client.
+
+    ``command``: the words, from the node's URL and the environment's folder. ``npm``: a folder with
+    a package.json; ``pip``: requirements of an environment of its own. ``newer_node``: for what
+    does not run on the installed Node.js. ``starts_node``: it starts ``anvil`` from the path.
+    ``upstream``: a further node whose URL is the last word.
+    """
+
+    command: Callable[[str], list[str]]
+    npm: Path | None = None
+    pip: tuple[str, ...] = ()
+    newer_node: bool = False
+    starts_node: bool = False
+    upstream: bool = False
+
+    def words(self, url: str) -> list[str]:
+        """The command on a node."""
+        return self.command(url)
+
+
+def script(folder: Path, name: str, *more: str) -> Callable[[str], list[str]]:
+    """A program for Node.js: its URL, the key of the first account, further words."""
+    return lambda url: ["node", str(folder / name), url, KEYS[0], *more]
+
+
+def python(name: str) -> Callable[[str], list[str]]:
+    """A program of this folder in the environment of its client."""
+    return lambda url: ["python", str(HERE / f"{name}.py"), url, KEYS[0]]
+
+
+def cast(url: str) -> list[str]:
+    """Every command of cast, from this environment."""
+    program = str(SAMPLES / "node_modules" / ".bin" / "cast")
+    return [sys.executable, "-m", f"{__package__}.cast_commands", url, KEYS[0], program]
+
+
+JAVASCRIPT: Final = HERE / "javascript"
+CLIENTS: Final[dict[str, Client]] = {
+    **{
+        f"viem, mode {mode}": Client(
+            script(SAMPLES, "with_viem_test.mjs", mode), SAMPLES, upstream=True
+        )
+        for mode in ("anvil", "hardhat", "ganache")
+    },
+    "many sends": Client(script(SAMPLES, "with_sends.mjs", KEYS[1]), SAMPLES),
+    "hardhat-network-helpers 1": Client(
+        lambda _: ["node", str(HERE / "hardhat2" / "helpers.mjs")], HERE / "hardhat2"
+    ),
+    "hardhat-network-helpers 3": Client(
+        lambda _: ["node", str(HERE / "hardhat3" / "helpers.mjs")], HERE / "hardhat3",
+        newer_node=True,
+    ),
+    "ethers 6": Client(script(JAVASCRIPT, "ethers_dev.mjs"), JAVASCRIPT),
+    "web3.js 4": Client(script(JAVASCRIPT, "web3js_dev.mjs"), JAVASCRIPT),
+    "OpenZeppelin test helpers": Client(
+        script(HERE / "openzeppelin", "helpers.cjs"), HERE / "openzeppelin"
+    ),
+    "cast": Client(cast, SAMPLES),
+    "titanoboa": Client(python("titanoboa_network"), pip=("titanoboa==0.2.8",)),
+    "wake": Client(python("wake_chain"), pip=("eth-wake==4.22.2",)),
+    "ape-foundry": Client(
+        python("ape_foundry_node"), pip=("eth-ape==0.8.51", "ape-foundry==0.8.12"),
+        starts_node=True,
+    ),
+}  # fmt: skip
+
+
+def npm_install(folder: Path, environment: Mapping[str, str]) -> None:
+    """What the folder's package.json names, once."""
+    mark, wanted = folder / "node_modules" / ".installed", (folder / "package.json").read_text()
+    if mark.exists() and mark.read_text() == wanted:
+        return
+    quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
+    subprocess.run(["npm", "install", *quiet], cwd=folder, env=environment, check=True)
+    mark.write_text(wanted)
+
+
+def newer_node() -> Path:
+    """The folder of a Node.js that npm brings."""
+    folder = PLACE / "node"
+    programs = folder / "node_modules" / "node" / "bin"
+    if not programs.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_text("{}")
+        command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", NODE_24]
+        subprocess.run(command, cwd=folder, check=True)
+    return programs
+
+
+def pip_install(packages: tuple[str, ...]) -> Path:
+    """The folder of the programs of an environment with these packages."""
+    folder = PLACE / ("venv-" + packages[0].split("==")[0])
+    if not (folder / "ready").exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+        command = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", *packages]
+        subprocess.run(command, check=True)
+        (folder / "ready").touch()
+    return folder / "bin"
+
+
+def named_anvil(name: str, folder: Path) -> Path:
+    """A folder in which ``anvil`` is the node of that name."""
+    program = folder / "anvil"
+    if name == BASELINE:
+        words = f'"{anvil_binary()}"'
+    else:
+        words = f'PYTHONPATH="{ROOT}" "{sys.executable}" -m fastevm dev'
+    program.write_text(f'#!/bin/sh\n{"exec env " if name != BASELINE else "exec "}{words} "$@"\n')
+    program.chmod(0o755)
+    return folder
+
+
+def environment(client: Client) -> dict[str, str]:
+    """The variables that its program runs with; installs what it needs."""
+    found = os.environ | {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "NO_COLOR": "1"}
+    if client.newer_node:
+        found["PATH"] = f"{newer_node()}{os.pathsep}{found['PATH']}"
+    if client.npm is not None:
+        npm_install(client.npm, found)
+    if client.pip:
+        found["PYTHONPATH"] = str(ROOT)
+        found["PATH"] = f"{pip_install(client.pip)}{os.pathsep}{found['PATH']}"
+    return found
+
+
+def outcomes(text: str) -> Outcomes:
+    """What a program told."""
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
+    return {line["name"]: line.get("error") for line in lines}
+
+
+def run(client: Client, name: str) -> Outcomes:
+    """Every case of a client on the node of that name."""
+    variables = environment(client)
+    with tempfile.TemporaryDirectory() as scratch:
+        if client.starts_node:
+            folder = named_anvil(name, Path(scratch))
+            variables |= {"PATH": f"{folder}{os.pathsep}{variables['PATH']}", "HOME": scratch}
+            return told(client.words(""), variables)
+        with running(NODES[name]()) as node:
+            variables["NODE_URL"] = node.url
+            if not client.upstream:
+                return told(client.words(node.url), variables, client.npm)
+            with running(NODES[BASELINE]()) as upstream:
+                upstream.ask("anvil_mine", "0x5")
+                return told([*client.words(node.url), upstream.url], variables, client.npm)
+
+
+def told(words: list[str], variables: Mapping[str, str], folder: Path | None = None) -> Outcomes:
+    """The outcomes of a program."""
+    program = shutil.which(words[0], path=variables["PATH"]) or words[0]
+    done = subprocess.run(
+        [program, *words[1:]], env=variables, cwd=folder, capture_output=True, text=True,
+        timeout=SECONDS, check=False,
+    )  # fmt: skip
+    if found := outcomes(done.stdout):
+        return found
+    raise SystemExit(f"{' '.join(words)} told nothing: {(done.stderr or done.stdout)[-2000:]}")
+
+
+def main() -> int:
+    """Run the clients and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.development.clients")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {'; '.join(CLIENTS)}")
+    parser.add_argument("--only", choices=NODES, help="one node instead of both")
+    chosen = parser.parse_args()
+    names = chosen.names or list(CLIENTS)
+    if unknown := [name for name in names if name not in CLIENTS]:
+        parser.error(f"no client {', '.join(unknown)}; there are {'; '.join(CLIENTS)}")
+    nodes = [chosen.only] if chosen.only else list(NODES)
+    print(f"| client | cases | {' | '.join(nodes)} |\n|---|---|{'---|' * len(nodes)}")
+    behind = False
+    for name in names:
+        found = {node: run(CLIENTS[name], node) for node in nodes}
+        cases = dict.fromkeys(case for cases in found.values() for case in cases)
+        passed = {
+            node: [one for one in cases if told.get(one, "") is None]
+            for node, told in found.items()
+        }
+        counts = " | ".join(str(len(passed[node])) for node in nodes)
+        print(f"| {name} | {len(cases)} | {counts} |", flush=True)
+        for case in cases:
+            for node in nodes:
+                if case not in passed[node]:
+                    print(f"    {node}: {case}: {found[node].get(case, 'not reached')[:300]!r}")
+        behind |= (
+            OURS in passed and BASELINE in passed and not set(passed[BASELINE]) <= set(passed[OURS])
+        )
+    return int(behind)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

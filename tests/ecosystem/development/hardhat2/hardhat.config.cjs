@@ -1,0 +1,6 @@
+// The node under test is the one network; no compiler is fetched.
+module.exports = {
+  solidity: "0.8.28",
+  defaultNetwork: "target",
+  networks: { target: { url: process.env.NODE_URL ?? "http://127.0.0.1:8545" } },
+};

@@ -1,0 +1,6 @@
+// The contract that the programs work with: a token with events, refusals in words, and permits.
+import { readFileSync } from "node:fs";
+
+const file = "../../../../fastevm/payments/contracts/artifacts/Token.json";
+export const TOKEN = JSON.parse(readFileSync(new URL(file, import.meta.url)));
+export const terms = (admin) => ["Dollar", "USD", 6, admin];

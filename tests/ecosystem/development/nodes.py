@@ -1,0 +1,36 @@
+"""The nodes that clients are tried on: anvil, and fastevm in the ways it can be started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from fastevm.bench.node.compared import anvil_binary
+from fastevm.bench.node.launch import NodeProcess, fastevm_node
+
+OURS: Final = "fastevm dev"
+BASELINE: Final = "anvil"
+
+
+def anvil(*options: str) -> NodeProcess:
+    """An anvil that is not started. LoadError where npm cannot bring it."""
+    return NodeProcess([str(anvil_binary()), "--silent", *options])
+
+
+def dev(*options: str) -> NodeProcess:
+    """A development node of this build that is not started."""
+    return fastevm_node(*options, module=("fastevm", "dev"))
+
+
+NODES: Final[dict[str, Callable[..., NodeProcess]]] = {BASELINE: anvil, OURS: dev}
+
+
+@contextmanager
+def running(node: NodeProcess) -> Iterator[NodeProcess]:
+    """The node, started, and ended afterwards."""
+    node.start()
+    try:
+        yield node
+    finally:
+        node.kill()

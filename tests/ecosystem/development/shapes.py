@@ -1,0 +1,212 @@
+"""The shapes of anvil's answers beside ours, method by method.
+
+``python -m tests.ecosystem.development.shapes [--all]`` prints every difference that
+``shape_differences.txt`` does not explain (``--all``: every one), and the explanations that no
+difference needs. Exit status 1 where it printed something.
+
+A shape is a set of paths with the kind of value at each: a quantity, a word of 32 bytes, an
+address, other bytes, a boolean, a null, an error with its code. Values are not compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from eth_account import Account
+from eth_utils import to_checksum_address
+
+from fastevm.node.dev_accounts import dev_accounts
+from fastevm.payments.contracts import artifact
+from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.wire.client.messages import RpcRefusal
+
+from .method_calls import CHANGES, LAST, READS, Call
+from .nodes import BASELINE, NODES, OURS, running
+
+EXPLAINED: Final = Path(__file__).parent / "shape_differences.txt"
+ANSWER_SECONDS: Final = 20.0
+NOBODY: Final = "0x00000000000000000000000000000000000000b0"
+WORD: Final = "0x" + "77" * 32
+# SSTORE(0, SLOAD(0) + 1), LOG1 of the new value with topic 7, a call to NOBODY, RETURN
+COUNTER: Final = "5f54600101805f555f52600760205fa15f5f5f5f5f60b05af15060205ff3"
+REVERTER: Final = "60015f5260205ffd"  # REVERT with the word 1
+KINDS: Final = {42: "address", 66: "word"}  # by the length of the text
+BYTES: Final = ("data", "input", "output", "extraData", "returnData", "forkId")  # of any length
+QUANTITY: Final = re.compile("0x(0|[1-9a-f][0-9a-f]{0,31})")
+VARYING: Final = re.compile("0x[0-9a-fA-F]{40,}|[0-9]+|0x[0-9a-fA-F]{1,8}")  # names of members
+
+Shape = dict[str, set[str]]
+
+
+def initcode(runtime: str) -> str:
+    """What creates a contract with that code."""
+    size = f"{len(runtime) // 2:02x}"
+    return f"0x60{size}600a5f3960{size}5ff3{runtime}"
+
+
+def prepare(node: JsonRpcClient) -> dict[str, Any]:
+    """The values that parameters name, of a chain with contracts, calls, a failure and logs."""
+    owner, *_ = node.call("eth_accounts")
+
+    def sent(**members: Any) -> dict[str, Any]:
+        found = node.call("eth_sendTransaction", {"from": owner, "gas": "0x2dc6c0"} | members)
+        while (receipt := node.call("eth_getTransactionReceipt", found)) is None:
+            pass
+        return dict(receipt)
+
+    token = artifact("Token").initcode("Dollar", "USD", 6, owner)
+    counter = sent(data=initcode(COUNTER))
+    reverter = sent(data=initcode(REVERTER))["contractAddress"]
+    values = {
+        "owner": owner, "nobody": NOBODY, "word": WORD, "counter": counter["contractAddress"],
+        "creation": counter["transactionHash"], "reverter": reverter,
+        "token": sent(data="0x" + token.hex())["contractAddress"],
+        "failure": sent(to=reverter)["transactionHash"],
+        "payment": sent(to=NOBODY, value="0x1")["transactionHash"],
+    }  # fmt: skip
+    call = sent(to=values["counter"])
+    proof = node.call("eth_getProof", values["counter"], [], "latest")
+    latest = node.call("eth_getBlockByNumber", "latest", False)
+    return values | {
+        "call": call["transactionHash"], "block": call["blockHash"], "codehash": proof["codeHash"],
+        "number": call["blockNumber"], "height": int(call["blockNumber"], 16),
+        "later": hex(int(latest["timestamp"], 16) + 1_000),
+        "nonce": hex(int(call["blockNumber"], 16)), "raw": signed(node),
+        "state": node.call("anvil_dumpState"),
+        "blockFilter": node.call("eth_newBlockFilter"),
+        "logFilter": node.call("eth_newFilter", {"address": values["counter"], "fromBlock": "0x0"}),
+    }  # fmt: skip
+
+
+def signed(node: JsonRpcClient) -> str:
+    """A payment of the second account, not sent."""
+    payer = Account.from_key(dev_accounts(2)[1].private_key)
+    members = {
+        "to": to_checksum_address(NOBODY),
+        "value": 1,
+        "gas": 21_000,
+        "nonce": 0,
+        "gasPrice": 2 * 10**9,
+    }
+    chain = int(node.call("eth_chainId"), 16)
+    return "0x" + payer.sign_transaction(members | {"chainId": chain}).raw_transaction.hex()
+
+
+def filled(given: Any, values: Mapping[str, Any]) -> Any:
+    """Parameters with their ``$names`` replaced."""
+    if isinstance(given, str) and given.startswith("$"):
+        return values[given[1:]]
+    if isinstance(given, list):
+        return [filled(one, values) for one in given]
+    if isinstance(given, dict):
+        return {filled(key, values): filled(one, values) for key, one in given.items()}
+    return given
+
+
+def kind(value: Any, path: str) -> str:
+    """What a value that holds no others is."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    if not isinstance(value, str):
+        return "number"
+    if not value.startswith("0x"):
+        return "text"
+    if path.endswith(BYTES):
+        return "bytes"
+    if found := KINDS.get(len(value)):
+        return found
+    return "quantity" if QUANTITY.fullmatch(value) else "bytes"
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Path and kind of all that is in an answer."""
+    if isinstance(value, dict):
+        if not value:
+            yield path, "{}"
+        for key, one in value.items():
+            yield from leaves(one, f"{path}.{'*' if VARYING.fullmatch(key) else key}")
+    elif isinstance(value, list):
+        if not value:
+            yield path, "[]"
+        for one in value:
+            yield from leaves(one, f"{path}[]")
+    else:
+        yield path, kind(value, path)
+
+
+def shape(node: JsonRpcClient, method: str, params: list[Any]) -> Shape:
+    """The shape of an answer; of a refusal, its code."""
+    try:
+        answer = node.call(method, *params)
+    except RpcRefusal as refusal:
+        return {"": {f"error {refusal.code}"}}
+    found: Shape = {}
+    for path, what in leaves(answer):
+        found.setdefault(path, set()).add(what)
+    return found
+
+
+def title(call: Call) -> str:
+    """How a call is named in lines: its method, and the tracer if it names one."""
+    method, params = call
+    tracer = params and isinstance(params[-1], dict) and params[-1].get("tracer")
+    return f"{method}:{tracer}" if tracer else method
+
+
+def shapes(name: str) -> list[tuple[str, Shape]]:
+    """The shape of every answer of a node that is started for it."""
+    with running(NODES[name]()) as process:
+        node = JsonRpcClient(process.url, timeout=ANSWER_SECONDS)
+        values = prepare(node)
+
+        def shown(call: Call) -> tuple[str, Shape]:
+            return title(call), shape(node, call[0], filled(call[1], values))
+
+        found = [shown(call) for call in READS]
+        for call in CHANGES:
+            mark = node.call("evm_snapshot")
+            found.append(shown(call))
+            node.call("evm_revert", mark)
+        return [*found, *(shown(call) for call in LAST)]
+
+
+def differences() -> list[str]:
+    """A line for every path at which the two nodes differ."""
+    lines = []
+    for (name, theirs), (_, ours) in zip(shapes(BASELINE), shapes(OURS), strict=True):
+        for path in sorted(theirs.keys() | ours.keys()):
+            kinds = [",".join(sorted(one.get(path, {"nothing"}))) for one in (theirs, ours)]
+            if kinds[0] != kinds[1]:
+                lines.append(f"{name} {path or '.'} {kinds[0]} -> {kinds[1]}")
+    return list(dict.fromkeys(lines))
+
+
+def explanations() -> list[str]:
+    """The patterns of accepted differences; in their file a reason follows each."""
+    lines = [line for line in EXPLAINED.read_text().splitlines() if line and line[0] != "#"]
+    return [line.split(" | ")[0].strip() for line in lines]
+
+
+def main() -> int:
+    """Compare and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.development.shapes")
+    parser.add_argument("--all", action="store_true", help="explained differences too")
+    every = parser.parse_args().all
+    found, patterns = differences(), explanations()
+    new = [line for line in found if every or not any(fnmatchcase(line, one) for one in patterns)]
+    idle = [one for one in patterns if not any(fnmatchcase(line, one) for line in found)]
+    for line in new:
+        print(line)
+    for one in idle:
+        print(f"no difference needs: {one}")
+    return int(bool(new or idle))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

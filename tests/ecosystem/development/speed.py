@@ -1,0 +1,66 @@
+"""Wall time of two projects' tests, and of the start, on anvil and on `fastevm dev` in turn.
+
+``python -m tests.ecosystem.development.speed [ROUNDS]`` prints the median of the rounds, Markdown:
+a Hardhat project of 50 tests, a viem project of 100, and the seconds from the start of a node to
+its first answer.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from .clients import CLIENTS, HERE, environment
+from .nodes import NODES, running
+
+SECONDS: Final = 300.0  # for one run
+PROJECTS: Final[dict[str, tuple[str, list[str]]]] = {
+    "Hardhat, 50 tests": ("hardhat2", ["node_modules/.bin/hardhat", "test", "--no-compile"]),
+    "viem, 100 tests": ("javascript", ["node", "--test", "viem_suite.mjs"]),
+}
+INSTALLED: Final = {"hardhat2": "hardhat-network-helpers 1", "javascript": "ethers 6"}
+
+
+def timed(folder: Path, words: list[str], variables: dict[str, str]) -> float:
+    """Seconds of a program that must succeed."""
+    began = time.monotonic()
+    done = subprocess.run(
+        words, cwd=folder, env=variables, capture_output=True, text=True, timeout=SECONDS,
+        check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)} failed: {(done.stdout + done.stderr)[-3000:]}")
+    return time.monotonic() - began
+
+
+def main() -> None:
+    """Measure and print."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    found: dict[str, dict[str, list[float]]] = {}
+    for _ in range(rounds):
+        for name, (folder, words) in PROJECTS.items():
+            variables = os.environ | environment(CLIENTS[INSTALLED[folder]])
+            for node_name, start in NODES.items():
+                node = start()
+                with running(node):
+                    variables["NODE_URL"] = node.url
+                    seconds = timed(HERE / folder, words, variables)
+                found.setdefault(name, {}).setdefault(node_name, []).append(seconds)
+        for node_name, start in NODES.items():
+            node = start()
+            seconds = node.start()
+            node.kill()
+            found.setdefault("start to first answer", {}).setdefault(node_name, []).append(seconds)
+    print(f"| seconds, median of {rounds} | {' | '.join(NODES)} |\n|---|{'---|' * len(NODES)}")
+    for name, by_node in found.items():
+        figures = " | ".join(f"{median(by_node[node]):.2f}" for node in NODES)
+        print(f"| {name} | {figures} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""The programs of the pages for clients run as they stand, on a development node.
+
+Those of clients that `make test` does not install run with `make ecosystem`, over `run`.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from .clients.conftest import running_node
+from .clients.test_javascript import HERE as JAVASCRIPT
+from .clients.test_javascript import needs_javascript
+from .shared_data import ROOT
+
+PAGES = ROOT / "docs" / "clients"
+ADDRESS = "http://127.0.0.1:8545"
+SECONDS = 60
+DEV = ("fastevm", "dev")
+CONFIGURATION = re.compile(r"// hardhat\.config")
+
+
+def programs(page: str, language: str) -> list[str]:
+    """The programs in a language on a page; not the files of a Hardhat project."""
+    text = (PAGES / f"{page}.md").read_text()
+    found = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    return [code for code in found if not CONFIGURATION.match(code)]
+
+
+def run(words: list[str], variables: Mapping[str, str], folder: Path | None = None) -> str:
+    """What a program printed. AssertionError with its complaint where it failed."""
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=SECONDS, env=variables, cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@needs_javascript
+@pytest.mark.parametrize("page", ["viem", "ethers"])
+def test_javascript_of_a_page(page: str) -> None:
+    (code,) = programs(page, "js")
+    with running_node(module=DEV) as url:
+        words = ["node", "--input-type=module", "--eval", code.replace(ADDRESS, url)]
+        assert run(words, os.environ, JAVASCRIPT)
+
+
+def test_python_of_a_page() -> None:
+    (code,) = programs("web3-py", "python")
+    with running_node(module=DEV) as url:
+        words = [sys.executable, "-c", code.replace(ADDRESS, url)]
+        assert run(words, os.environ) == "1\n"
+
+
+@needs_javascript
+def test_commands_of_a_page() -> None:
+    program = shutil.which("cast", path=str(JAVASCRIPT / "node_modules" / ".bin"))
+    assert program is not None
+    (commands,) = programs("cast", "sh")
+    with running_node(module=DEV) as url:
+        for line in commands.splitlines():
+            name, *words = shlex.split(line)
+            assert name == "cast"
+            assert run([program, *words], os.environ | {"ETH_RPC_URL": url})
+
+
+def test_every_page_is_named_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [
+        page.name for page in PAGES.glob("*.md") if f"docs/clients/{page.name}" not in readme
+    ] == []
