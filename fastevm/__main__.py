@@ -48,6 +48,7 @@ COMMANDS: Final = {
     ),
     "statetest": Command("run state tests one by one, with a trace", "fastevm.tools.statetest"),
     "t8n": Command("run a block's transactions on a given state", "fastevm.tools.t8n"),
+    "stateless": Command("verify blocks on their witnesses", "fastevm.tools.stateless"),
     "simulate": Command("run a payload of eth_simulateV1 on any state", "fastevm.tools.simulate"),
     "pay": Command("work at the orders of a merchant's back end", "fastevm.payments.command"),
     "bench": Command(

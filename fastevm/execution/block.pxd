@@ -24,6 +24,7 @@ cdef class BlockBuilder:
     cdef list added           # transactions
     cdef list made            # receipts made so far, from the first on
     cdef object blob_gas_price
+    cdef object root_of       # of a layer, for receipts with state roots; None: the layer's own
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
     cdef int expect(self, int stage, str action) except -1

@@ -1,6 +1,6 @@
 """Executing and building blocks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
@@ -30,6 +30,7 @@ class BlockBuilder:
         withdrawals: Iterable[Withdrawal] | None = None,
         ommers: Iterable[Header] = (),
         suspends: bool = False,
+        root_of: Callable[[Layer], bytes] | None = None,
     ) -> None: ...
     def begin(self) -> None: ...
     def add(self, transaction: Transaction) -> Receipt: ...
@@ -63,4 +64,5 @@ def execute_block(
     deposit_contract: bytes,
     ancestors: Sequence[bytes] = (),
     state_root: bool = True,
+    root_of: Callable[[Layer], bytes] | None = None,
 ) -> BlockResult: ...

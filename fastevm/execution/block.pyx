@@ -67,7 +67,7 @@ from fastevm.spec.constants cimport BLOCK_HASH_WINDOW
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.layer cimport Layer
 from fastevm.state.reader cimport Reader
-from fastevm.state.world cimport LogRecord
+from fastevm.state.world cimport LogRecord, World, WORLD_NEEDS_CODE
 
 
 # The stages of a builder, in order.
@@ -132,6 +132,7 @@ cdef class BlockBuilder:
     def __init__(
         self, Layer layer not None, header, ForkSchedule schedule not None, *, chain_id,
         deposit_contract, ancestors=(), withdrawals=None, ommers=(), suspends=False,
+        root_of=None,
     ):
         """``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count.
 
@@ -139,8 +140,10 @@ cdef class BlockBuilder:
         transaction that reads it is refused with code ``needs_state``, and StateNotKnown is raised
         where the block itself does.
 
-        ``deposit_contract``: 20 bytes, whose logs are deposits (EIP-6110).
+        ``deposit_contract``: 20 bytes, whose logs are deposits (EIP-6110). ``root_of``: gives the
+        32-byte root of a layer, for receipts of rules that have it there; None: the layer's own.
         """
+        self.root_of = root_of
         self.header = header
         self.suspends = suspends
         self.ommers = tuple(ommers)
@@ -176,7 +179,7 @@ cdef class BlockBuilder:
         memcpy(address.b, PyBytes_AS_STRING(target), 20)
         with nogil:
             outcome = system_call(self.c.machine, &address, input, size)
-        raise_host_failure(outcome)
+        raise_host_failure(outcome, self.c.world)
         return outcome
 
     cdef bytes request(self, str contract):
@@ -199,7 +202,7 @@ cdef class BlockBuilder:
         word_from_int(&value, amount)
         with nogil:
             outcome = system_credit(self.c.world, &target, &value)
-        raise_host_failure(outcome)
+        raise_host_failure(outcome, self.c.world)
         return 0
 
     def begin(self):
@@ -223,7 +226,7 @@ cdef class BlockBuilder:
         cdef bint ok
         if schedule.c.receipt_has_state_root:
             self.layer = self.layer.commit(self.c.world)
-            root = self.layer.state_root()
+            root = self.layer.state_root() if self.root_of is None else self.root_of(self.layer)
             memcpy(record.post_state.b, PyBytes_AS_STRING(root), 32)
             record.has_post_state = True
         with nogil:
@@ -321,6 +324,8 @@ cdef class BlockBuilder:
         """The error of the block for the error of one of its transactions."""
         if not isinstance(error, InvalidTransaction):
             return error
+        if error.code == "needs_state":
+            return not_known(self.c.world)
         field = f"transactions[{index}]"
         return InvalidBlock(
             self.header.number, field, expected="a valid transaction", found=error.message
@@ -490,11 +495,18 @@ cdef class BlockBuilder:
         return Block(header, body.transactions, body.ommers, body.withdrawals), result
 
 
-cdef int raise_host_failure(SystemOutcome outcome) except -1:
+cdef object not_known(const World* w):
+    """The error for what a run needs and nobody knows here."""
+    if w.need == WORLD_NEEDS_CODE:
+        return StateNotKnown(f"the code of 0x{w.need_address.b[:20].hex()} is not known here")
+    return StateNotKnown("the state under the block is not known here yet")
+
+
+cdef int raise_host_failure(SystemOutcome outcome, const World* w) except -1:
     if outcome == SYSTEM_OUT_OF_MEMORY:
         raise MemoryError
     if outcome == SYSTEM_NEEDS_STATE:
-        raise StateNotKnown("the state under the block is not known here yet")
+        raise not_known(w)
     if outcome == SYSTEM_CANCELLED:
         raise FastevmError("execution aborted")
     return 0
@@ -502,13 +514,14 @@ cdef int raise_host_failure(SystemOutcome outcome) except -1:
 
 def execute_block(
     layer, block, schedule, *, chain_id, deposit_contract, ancestors=(), state_root=True,
+    root_of=None,
 ):
     """Execute a block on its parent's state under ``schedule``; its `BlockResult`.
 
     ``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count. Without
     ``state_root`` 32 zero bytes stand for the roots of the state. Raises `InvalidBlock` for a
-    transaction or a system call that makes the block invalid. The claims of the header are not
-    compared: see `fastevm.execution.validation.validate_result`.
+    transaction or a system call that makes the block invalid. ``root_of``: see `BlockBuilder`. The
+    claims of the header are not compared: see `fastevm.execution.validation.validate_result`.
     """
     def run():
         builder = BlockBuilder(
@@ -520,6 +533,7 @@ def execute_block(
             ancestors=ancestors,
             withdrawals=block.withdrawals,
             ommers=block.ommers,
+            root_of=root_of,
         )
         builder.begin()
         builder.add_all(block.transactions)

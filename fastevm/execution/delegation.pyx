@@ -9,8 +9,8 @@ from fastevm.spec.schedule cimport Schedule
 from fastevm.state.account cimport Account
 from fastevm.state.code cimport Code, code_new
 from fastevm.state.world cimport (
-    WORLD_OUT_OF_MEMORY, World, world_account, world_add_refund, world_set_code, world_set_nonce,
-    world_warm_account,
+    WORLD_OUT_OF_MEMORY, World, world_account, world_add_refund, world_knows_code, world_set_code,
+    world_set_nonce, world_warm_account,
 )
 
 
@@ -38,7 +38,7 @@ cdef bint apply_authorization(
     if a.nonce + 1 == 0 or not a.has_authority:
         return True
     authority = world_account(w, &a.authority)
-    if authority == NULL:
+    if authority == NULL or not world_knows_code(w, authority):
         return False
     # The account is warm from here on, even if the tuple is invalid.
     world_warm_account(w, authority)

@@ -28,6 +28,7 @@ from fastevm.interpreter.status cimport (
     TRACE_FULL, Status,
 )
 from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.intrinsics cimport unlikely
 from fastevm.primitives.word cimport (
     Word, word_add, word_add_carry, word_copy, word_is_zero, word_lt, word_set, word_sub,
 )
@@ -36,8 +37,8 @@ from fastevm.state.account cimport Account, Slot
 from fastevm.state.world cimport (
     WORLD_NEEDS_ACCOUNT, WORLD_OUT_OF_MEMORY, World, world_account, world_add_balance,
     world_begin_transaction, world_checkpoint, world_end_transaction, world_rollback,
-    world_set_balance, world_set_nonce, world_slot, world_sub_balance, world_warm_account,
-    world_warm_slot,
+    world_knows_code, world_list, world_set_balance, world_set_nonce, world_slot, world_sub_balance,
+    world_warm_account, world_warm_slot,
 )
 
 
@@ -132,7 +133,7 @@ cdef TxError validate(
     if error != TX_VALID:
         return error
     run.sender = world_account(m.world, &tx.sender)
-    if run.sender == NULL:
+    if run.sender == NULL or not world_knows_code(m.world, run.sender):
         return lacking(m)
     error = check_sender(m.schedule, tx, &run.options, run.sender, result)
     if error == TX_VALID:
@@ -285,6 +286,8 @@ cdef bint warm_up(Machine* m, TxRun* run) noexcept nogil:
     world_warm_account(w, run.sender)
     if m.schedule.warm_coinbase:
         world_warm_account(w, run.coinbase)
+    if unlikely(w.reader.code != NULL):
+        return list_unread(w, tx)
     for i in range(tx.access_count):
         a = world_account(w, &tx.access[i].address)
         if a == NULL:
@@ -292,6 +295,21 @@ cdef bint warm_up(Machine* m, TxRun* run) noexcept nogil:
         world_warm_account(w, a)
         if not warm_slots(w, a, tx.access_slots + slot, tx.access[i].slot_count):
             return False
+        slot += tx.access[i].slot_count
+    return True
+
+
+cdef bint list_unread(World* w, const Tx* tx) noexcept nogil:
+    cdef const Address* address
+    cdef uint32_t i, j
+    cdef size_t slot = 0
+    for i in range(tx.access_count):
+        address = &tx.access[i].address
+        if not world_list(w, address, NULL):
+            return False
+        for j in range(tx.access[i].slot_count):
+            if not world_list(w, address, &tx.access_slots[slot + j]):
+                return False
         slot += tx.access[i].slot_count
     return True
 

@@ -59,6 +59,8 @@ from fastevm.state.world cimport (
     world_account,
     world_checkpoint,
     world_create_contract,
+    world_knows_code,
+    world_open_code,
     world_rollback,
     world_set_code,
     world_touch,
@@ -208,8 +210,19 @@ cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
         return run_precompile(m, f, precompile)
     if f.analysed == NULL:
         return STOPPED
-    set_registers(m, f)
+    if unlikely(f.analysed.is_guarded):
+        open_guarded(m, f)
+    else:
+        set_registers(m, f)
     return RUNNING
+
+
+# The run ends with NEEDS_STATE where the code may not be read.
+cdef void open_guarded(Machine* m, Frame* f) noexcept nogil:
+    if world_open_code(m.world, &f.code_address, f.analysed):
+        set_registers(m, f)
+    else:
+        give_up(m, NEEDS_STATE)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -339,21 +352,28 @@ cdef void describe_message(Frame* f, const Message* message) noexcept nogil:
     word_copy(&f.value, &message.value)
 
 
+# EIP-7702: the code is the delegate's, and the target of the transaction's own recipient is warm.
+cdef Status follow_delegation(Machine* m, Frame* f) noexcept nogil:
+    cdef Account* delegate
+    if not world_knows_code(m.world, f.account):
+        return NEEDS_STATE
+    delegate = world_account(m.world, &f.analysed.delegate)
+    if delegate == NULL:
+        return NEEDS_STATE
+    world_warm_account(m.world, delegate)
+    f.analysed = delegate.code
+    return RUNNING
+
+
 # RUNNING, or a request; a request changes nothing but warm marks.
 cdef Status describe_top_call(Machine* m, Frame* f, const Message* message) noexcept nogil:
-    cdef Account* delegate
     f.data = message.data
     f.data_size = message.size
     f.analysed = f.account.code
     if not message.no_transfer:
         f.touched = f.account
-    if m.schedule.has_delegations and f.analysed != NULL and f.analysed.is_delegation:
-        delegate = world_account(m.world, &f.analysed.delegate)
-        if delegate == NULL:
-            return NEEDS_STATE
-        # EIP-7702: the target of the transaction's own recipient is warm.
-        world_warm_account(m.world, delegate)
-        f.analysed = delegate.code
+    if f.analysed != NULL and unlikely(f.analysed.is_delegation) and m.schedule.has_delegations:
+        return follow_delegation(m, f)
     return RUNNING
 
 

@@ -12,6 +12,8 @@ cdef struct Code:
     uint8_t* bytes
     uint8_t* jumpdests        # one bit per byte of code: bit (pc & 7) of jumpdests[pc >> 3]
     bint is_delegation        # 0xef0100 || address (EIP-7702)
+    bint is_guarded           # who reads the bytes asks first: see `world_knows_code`
+    bint is_unknown           # only `hash` holds, and `is_delegation` says that it may be one
     Address delegate
 
 
@@ -20,6 +22,9 @@ cdef struct Code:
 cdef Code* code_new(
     const uint8_t* data, size_t size, const Hash* hash, bint is_initcode
 ) noexcept nogil
+# What stands for code of which only the hash is known. Its bytes are one invalid opcode, which
+# nobody may read.
+cdef Code* code_unknown(const Hash* hash) noexcept nogil
 cdef void code_retain(Code* code) noexcept nogil
 cdef void code_release(Code* code) noexcept nogil      # NULL is allowed
 

@@ -15,6 +15,7 @@ cdef enum:
     PUSH1 = 0x60
     PUSH32 = 0x7f
     DELEGATION_SIZE = 23
+    INVALID = 0xfe
 
 
 cdef void mark_jumpdests(Code* code) noexcept nogil:
@@ -54,6 +55,14 @@ cdef Code* code_new(
     if code.is_delegation:
         memcpy(code.delegate.b, data + 3, 20)
     mark_jumpdests(code)
+    return code
+
+
+cdef Code* code_unknown(const Hash* hash) noexcept nogil:
+    cdef uint8_t invalid = INVALID
+    cdef Code* code = code_new(&invalid, 1, hash, False)
+    if code != NULL:
+        code.is_unknown = code.is_guarded = code.is_delegation = True
     return code
 
 

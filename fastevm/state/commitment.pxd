@@ -23,6 +23,9 @@ cdef bint commit_storage(
 cdef bint commit_accounts(
     Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes
 ) noexcept nogil
+# The nodes on a path of 32 bytes from the root of the accounts, or of an account's storage.
+cdef list account_nodes(TrieNode* trie, bytes path)
+cdef list storage_nodes(MapNode* storage_tries, bytes address, bytes path)
 cdef object prove_account(
     TrieNode* trie, MapNode* storage_tries, bytes address, list slots, object account, dict values
 )

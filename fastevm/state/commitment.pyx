@@ -5,6 +5,7 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
 from fastevm.primitives.buffer cimport Buffer, buffer_free
+from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.intrinsics cimport process_seed
 from fastevm.primitives.keccak cimport KeccakJob, keccak256, keccak256_many
@@ -240,12 +241,25 @@ cdef bint commit_accounts(
 
 cdef list proof_nodes(TrieNode* trie, bytes key):
     """The nodes on the way to keccak256(key), as bytes each."""
+    cdef uint8_t path[32]
+    keccak256(path, <const uint8_t*><const char*>key, len(key))
+    return nodes_on_path(trie, path)
+
+
+cdef list account_nodes(TrieNode* trie, bytes path):
+    return nodes_on_path(trie, exactly(path, 32, "path"))
+
+
+cdef list storage_nodes(MapNode* storage_tries, bytes address, bytes path):
+    cdef TrieNode* storage = storage_trie(storage_tries, exactly(address, 20, "address"))
+    return nodes_on_path(storage, exactly(path, 32, "path"))
+
+
+cdef list nodes_on_path(TrieNode* trie, const uint8_t* path):
     cdef Buffer buffer
     cdef size_t count = 0, at = 0, size
-    cdef uint8_t path[32]
     cdef list nodes = []
     memset(&buffer, 0, sizeof(Buffer))
-    keccak256(path, <const uint8_t*><const char*>key, len(key))
     try:
         if not trie_prove(trie, path, 32, &buffer, &count):
             raise MemoryError

@@ -32,6 +32,7 @@ cdef struct KnownAccount:
     Code* code                # a reference of the table's own; NULL = no code
     Hash code_hash
     bint exists
+    bint has_storage          # at least one slot that is not zero, or nobody knows
 
 
 cdef struct KnownTable:
@@ -61,7 +62,7 @@ cdef const KnownEntry* known_get(const KnownState* known, const KnownKey* key) n
 cdef bint known_put(KnownState* known, const KnownKey* key, const Word* value) noexcept nogil
 cdef bint known_put_account(
     KnownState* known, const Address* address, const Word* balance, uint64_t nonce, Code* code,
-    bint exists,
+    bint exists, bint has_storage,
 ) noexcept nogil
 
 # Note that a run of this thread read what is not known.

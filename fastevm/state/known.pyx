@@ -182,7 +182,7 @@ cdef bint known_put(KnownState* known, const KnownKey* key, const Word* value) n
 
 cdef bint known_put_account(
     KnownState* known, const Address* address, const Word* balance, uint64_t nonce, Code* code,
-    bint exists,
+    bint exists, bint has_storage,
 ) noexcept nogil:
     cdef KnownAccount* account
     cdef KnownKey key
@@ -204,6 +204,7 @@ cdef bint known_put_account(
     account.code = code
     account.code_hash = EMPTY_CODE_HASH if code == NULL else code.hash
     account.exists = exists
+    account.has_storage = has_storage
     table_add(known.table, &account.entry)
     return True
 

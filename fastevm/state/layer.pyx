@@ -31,9 +31,11 @@ from fastevm.state.code cimport Code, code_new, code_retain
 from fastevm.state.commitment cimport (
     STORAGE_TRIE_MAP,
     Commitment,
+    account_nodes,
     commit_accounts,
     commit_storage,
     prove_account,
+    storage_nodes,
 )
 from fastevm.state.leaves cimport (
     ACCOUNT_MAP,
@@ -51,9 +53,11 @@ from fastevm.state.remote cimport (
     RemoteState,
     read_remote_account,
     read_remote_block_hash,
+    read_remote_code,
     read_remote_slot,
 )
 from fastevm.state.world cimport (
+    WORLD_NEEDS_ACCOUNT,
     World,
     world_account,
     world_begin,
@@ -66,6 +70,7 @@ from fastevm.state.world cimport (
 )
 from fastevm.trie.trie cimport EMPTY_TRIE_ROOT, trie_release, trie_retain, trie_root
 
+from fastevm.errors import StateNotKnown
 from fastevm.state.source import StateSource
 from fastevm.state.values import Account as AccountValue
 from fastevm.state.values import AccountProof
@@ -209,13 +214,14 @@ cdef class Layer:
     cdef void attach(self, Reader* reader) noexcept:
         """Let a world read from this layer; the layer must outlive the world's run."""
         if self.remote_state is not None:
-            self.point(&self.guessing, False)
+            self.point(&self.guessing, self.remote_state.resolves)
             read_remotely(reader, &self.guessing)
             return
         reader.base = self.accounts
         reader.account = read_account
         reader.slot = read_slot
         reader.block_hash = read_block_hash
+        reader.code = NULL
 
     cdef void attach_suspending(self, Reader* reader) noexcept:
         """As ``attach``; a run that reads what is not known of a remote state stops there."""
@@ -230,6 +236,7 @@ cdef class Layer:
         base.known = self.remote_state.known
         base.block_number = self.remote_state.block_number
         base.suspends = suspends
+        base.resolver = <void*>self.remote_state if self.remote_state.resolves else NULL
 
     cdef Layer commit(self, World* w):
         """The layer with the world's changes on top of this one; their dirty marks are cleared.
@@ -400,6 +407,16 @@ cdef class Layer:
             {slot: self.storage(address, slot) for slot in slots},
         )
 
+    def account_path(self, path: bytes) -> list[bytes]:
+        """The nodes of the state trie on a path of 32 bytes, from the root to where it ends."""
+        self.settle()
+        return account_nodes(self.trie, path)
+
+    def storage_path(self, address: bytes, path: bytes) -> list[bytes]:
+        """The same in the storage trie of an account."""
+        self.settle()
+        return storage_nodes(self.storage_tries, address, path)
+
 
 cdef object account_value(const Word* balance, uint64_t nonce, const Hash* code_hash):
     return AccountValue(
@@ -408,6 +425,8 @@ cdef object account_value(const Word* balance, uint64_t nonce, const Hash* code_
 
 
 cdef bytes code_bytes(const Code* code):
+    if code != NULL and code.is_unknown:
+        raise StateNotKnown(f"the code with the hash 0x{code.hash.b[:32].hex()} is not known here")
     return b"" if code == NULL else code.bytes[:code.size]
 
 
@@ -416,6 +435,9 @@ cdef void read_remotely(Reader* reader, const RemoteBase* base) noexcept:
     reader.account = read_remote_account
     reader.slot = read_remote_slot
     reader.block_hash = read_remote_block_hash
+    reader.code = NULL
+    if base.resolver != NULL:
+        reader.code = read_remote_code
 
 
 cdef bint collect_address(void* leaf, void* context) noexcept with gil:
@@ -445,6 +467,8 @@ cdef Account* account_named(World* w, bytes address) except NULL:
         raise ValueError(f"an address has 20 bytes, not {len(address)}")
     memcpy(key.b, <const char*>address, 20)
     account = world_account(w, &key)
+    if account == NULL and w.need == WORLD_NEEDS_ACCOUNT:
+        raise StateNotKnown(f"account 0x{address.hex()} is not known here")
     if account == NULL:
         raise MemoryError
     return account

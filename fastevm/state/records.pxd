@@ -14,6 +14,7 @@ cdef enum WorldNeed:
     WORLD_NEEDS_SLOT = 2      # need_address, need_key
     WORLD_NEEDS_BLOCK_HASH = 3  # need_number
     WORLD_OUT_OF_MEMORY = 4
+    WORLD_NEEDS_CODE = 5      # need_address: its code may not be read, for the whole run
 
 
 cdef struct LogRecord:
@@ -61,6 +62,13 @@ cdef struct Checkpoint:
     int64_t refund
 
 
+# What an access list names that is not read before code reads it.
+cdef struct Listed:
+    Address address
+    Word key
+    bint is_slot
+
+
 cdef struct World:
     Reader reader
     Arena* arena
@@ -95,6 +103,10 @@ cdef struct World:
     TransientSlot** transient   # open addressing, a power of two
     size_t transient_mask
     size_t transient_count
+    # of the current transaction, if the reader reads late: open addressing, in the arena
+    Listed** listed
+    size_t listed_mask       # a power of two less one
+    size_t listed_count      # 0 = no table
     # what a failed read needs
     WorldNeed need
     Address need_address

@@ -16,6 +16,7 @@ cdef struct RemoteBase:
     KnownState* known
     uint64_t block_number     # hashes of later blocks are not the remote's to tell
     bint suspends             # a miss is READ_MISSING; else it is noted and guessed
+    void* resolver            # the RemoteState, if it asks its source at every miss; else NULL
 
 
 cdef ReadStatus read_remote_account(
@@ -29,10 +30,17 @@ cdef ReadStatus read_remote_block_hash(
 ) noexcept nogil
 
 
+cdef bint read_remote_code(
+    const void* base, const Address* address, const Code* code
+) noexcept nogil
+
+
 cdef class RemoteState:
     cdef KnownState* known
     cdef readonly object source
     cdef readonly size_t limit
+    cdef readonly bint resolves        # the source is at hand: see `RemoteState`
+    cdef readonly object failure
     cdef readonly uint64_t rounds      # requests of the source so far
     cdef uint64_t block_number
     cdef object changed        # the condition: a fetch has ended
@@ -42,8 +50,10 @@ cdef class RemoteState:
     cdef const KnownAccount* account(self, const Address* address) except? NULL
     cdef int slot(self, const Address* address, const Word* key, Word* out) except -1
     cdef const KnownEntry* entry(self, const KnownKey* key) except? NULL
-    cdef Code* code(self, bytes data) except? NULL
+    cdef Code* code(self, bytes data, bytes unknown) except? NULL
     cdef void ask(self, const KnownKey* key) noexcept
+    cdef bint open_code(self, const Address* address, const Code* code) noexcept
+    cdef bint resolve(self, const KnownKey* key) noexcept
     cdef int check(self, wanted, found) except -1
     cdef int await_fetch(self) except -1
     cpdef fetch_missing(self, calls=*)

@@ -28,9 +28,19 @@ class RemoteState:
 
     ``limit``: bytes of known values; beyond it a fetch raises ResourceLimitError. Any number of
     layers and threads may share one.
+
+    With ``resolves`` the source is at hand, and a run asks it at every read that misses: nothing is
+    guessed, and nothing is read that the rules do not read, access lists included. What the source
+    raises is the ``failure``, and ends the run with StateNotKnown.
     """
 
-    def __init__(self, source: StateSource, limit: int = ...) -> None: ...
+    def __init__(
+        self, source: StateSource, limit: int = ..., *, resolves: bool = False
+    ) -> None: ...
+    @property
+    def resolves(self) -> bool: ...
+    @property
+    def failure(self) -> Exception | None: ...
     @property
     def source(self) -> StateSource: ...
     @property

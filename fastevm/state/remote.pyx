@@ -12,13 +12,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.persistent_map cimport map_get
 from fastevm.primitives.word cimport (
     Word, word_copy, word_from_int, word_set, word_to_int, word_zero,
 )
 from fastevm.primitives.word_map cimport WordMap, word_map_get
-from fastevm.state.code cimport Code, code_new, code_retain
+from fastevm.state.code cimport Code, code_new, code_retain, code_unknown
 from fastevm.state.known cimport (
     KNOWN_ACCOUNT, KNOWN_BLOCK_HASH, KNOWN_SLOT, KnownAccount, KnownEntry, KnownKey,
     known_bytes, known_each, known_forget_misses, known_free, known_get, known_has_misses,
@@ -80,9 +81,19 @@ cdef inline void block_key(KnownKey* key, uint64_t number) noexcept nogil:
     word_set(&key.key, number)
 
 
-cdef inline ReadStatus missing(const RemoteBase* b, const KnownKey* key) noexcept nogil:
+# What is not known: its entry where the source could be asked at once, else NULL and the status.
+cdef const KnownEntry* missed(
+    const RemoteBase* b, const KnownKey* key, ReadStatus* status
+) noexcept nogil:
+    cdef bint resolved
+    if b.resolver != NULL:
+        with gil:
+            resolved = (<RemoteState>b.resolver).resolve(key)
+        status[0] = READ_MISSING
+        return known_get(b.known, key) if resolved else NULL
     known_miss(b.known, key)
-    return READ_MISSING if b.suspends else READ_ABSENT
+    status[0] = READ_MISSING if b.suspends else READ_ABSENT
+    return NULL
 
 
 cdef ReadStatus read_remote_account(
@@ -95,6 +106,7 @@ cdef ReadStatus read_remote_account(
     cdef const MaskLeaf* mask = mask_of(b.masks, address)
     cdef const KnownAccount* account
     cdef KnownKey key
+    cdef ReadStatus status = READ_ABSENT
     if leaf != NULL:
         word_copy(&out.balance, &leaf.balance)
         out.nonce = leaf.nonce
@@ -110,7 +122,9 @@ cdef ReadStatus read_remote_account(
     account_key(&key, address)
     account = <const KnownAccount*>known_get(b.known, &key)
     if account == NULL:
-        return missing(b, &key)
+        account = <const KnownAccount*>missed(b, &key, &status)
+    if account == NULL:
+        return status
     if not account.exists:
         return READ_ABSENT
     word_copy(&out.balance, &account.entry.value)
@@ -118,8 +132,7 @@ cdef ReadStatus read_remote_account(
     out.code = account.code
     out.code_hash = account.code_hash
     out.storage = NULL
-    # Only code writes storage, and an account that runs code has a nonce or code for ever.
-    out.has_storage = account.code != NULL or account.nonce != 0
+    out.has_storage = account.has_storage
     return READ_FOUND
 
 
@@ -130,6 +143,7 @@ cdef ReadStatus read_remote_slot(
     cdef const Word* value
     cdef const KnownEntry* entry
     cdef KnownKey wanted
+    cdef ReadStatus status = READ_ABSENT
     if storage != NULL:
         value = word_map_get(<WordMap>storage, key)
         if value != NULL:
@@ -140,7 +154,9 @@ cdef ReadStatus read_remote_slot(
     slot_key(&wanted, address, key)
     entry = known_get(b.known, &wanted)
     if entry == NULL:
-        return missing(b, &wanted)
+        entry = missed(b, &wanted, &status)
+    if entry == NULL:
+        return status
     word_copy(out, &entry.value)
     return READ_FOUND
 
@@ -151,14 +167,25 @@ cdef ReadStatus read_remote_block_hash(
     cdef const RemoteBase* b = <const RemoteBase*>base
     cdef const KnownEntry* entry
     cdef KnownKey key
+    cdef ReadStatus status = READ_ABSENT
     if number > b.block_number:
         return READ_ABSENT
     block_key(&key, number)
     entry = known_get(b.known, &key)
     if entry == NULL:
-        return missing(b, &key)
+        entry = missed(b, &key, &status)
+    if entry == NULL:
+        return status
     memcpy(out.b, &entry.value, sizeof(Hash))
     return READ_FOUND
+
+
+cdef bint read_remote_code(
+    const void* base, const Address* address, const Code* code
+) noexcept nogil:
+    cdef const RemoteBase* b = <const RemoteBase*>base
+    with gil:
+        return (<RemoteState>b.resolver).open_code(address, code)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -176,14 +203,20 @@ cdef void want(const KnownKey* key, void* context) noexcept:
 
 cdef void tell(const KnownEntry* entry, void* context) noexcept:
     cdef const KnownAccount* account
-    cdef bytes code = b""
+    cdef bytes code = b"", unknown = None
     found = <object>context
     if entry.key.kind == KNOWN_ACCOUNT:
         account = <const KnownAccount*>entry
+        held = account.code != NULL or account.nonce != 0
         if account.code != NULL:
-            code = account.code.bytes[:account.code.size]
+            if account.code.is_unknown:
+                unknown = account.code_hash.b[:32]
+            else:
+                code = account.code.bytes[:account.code.size]
         found.accounts[entry.key.address.b[:20]] = RemoteAccount(
-            word_to_int(&entry.value), account.nonce, code
+            word_to_int(&entry.value), account.nonce, code,
+            account.exists and not (held or word_to_int(&entry.value)), unknown,
+            None if account.has_storage == held else account.has_storage,
         )
     elif entry.key.kind == KNOWN_SLOT:
         place = (entry.key.address.b[:20], word_to_int(&entry.key.key))
@@ -212,6 +245,10 @@ cdef class RemoteState:
 
     ``source``: a `fastevm.state.source.StateSource`. ``limit``: bytes of known values; beyond it a
     fetch raises ResourceLimitError. Any number of layers and threads may share one.
+
+    With ``resolves`` the source is at hand, and a run asks it at every read that misses: nothing is
+    guessed, and nothing is read that the rules do not read, access lists included. What the source
+    raises is the ``failure``, and ends the run with StateNotKnown.
     """
 
     def __cinit__(self, *args: object, **options: object) -> None:
@@ -221,8 +258,11 @@ cdef class RemoteState:
         self.codes = {}
         self.changed = threading.Condition()
 
-    def __init__(self, source: object, limit: int = KNOWN_LIMIT) -> None:
+    def __init__(
+        self, source: object, limit: int = KNOWN_LIMIT, *, resolves: bool = False
+    ) -> None:
         self.source = source
+        self.resolves = resolves
         self.block_number = source.block_number
         self.limit = limit
 
@@ -245,9 +285,15 @@ cdef class RemoteState:
             put_address(&address, where)
             word_from_int(&value, account.balance)
             nonce = account.nonce
-            code = self.code(account.code)
-            exists = bool(account.balance or account.nonce or account.code)
-            if not known_put_account(self.known, &address, &value, nonce, code, exists):
+            code = self.code(account.code, account.unknown_code)
+            exists = account.balance or account.nonce or code != NULL or account.empty
+            # Only code writes storage, and an account that runs code has a nonce or code for ever.
+            has_storage = (
+                code != NULL or nonce != 0 if account.has_storage is None else account.has_storage
+            )
+            if not known_put_account(
+                self.known, &address, &value, nonce, code, exists, has_storage
+            ):
                 raise MemoryError
         for (where, slot), content in found.slots.items():
             memset(&key, 0, sizeof(KnownKey))
@@ -265,9 +311,14 @@ cdef class RemoteState:
             if not known_put(self.known, &key, &value):
                 raise MemoryError
 
-    cdef Code* code(self, bytes data) except? NULL:
+    cdef Code* code(self, bytes data, bytes unknown) except? NULL:
         """A reference to the analysed code, which all accounts with it share."""
         cdef Code* code
+        if unknown is not None:
+            code = code_unknown(<const Hash*><const char*>exactly(unknown, 32, "code hash"))
+            if code == NULL:
+                raise MemoryError
+            return code
         if not data:
             return NULL
         found = self.codes.get(data)
@@ -275,6 +326,7 @@ cdef class RemoteState:
             code = code_new(<const uint8_t*><const char*>data, len(data), NULL, False)
             if code == NULL:
                 raise MemoryError
+            code.is_guarded = self.resolves
             # The account keeps the reference, and the table keeps the account.
             self.codes[data] = <size_t>code
             return code
@@ -318,6 +370,30 @@ cdef class RemoteState:
                 if self.fetching == 0:
                     known_forget_misses(self.known)
                 self.changed.notify_all()
+
+    cdef bint resolve(self, const KnownKey* key) noexcept:
+        """Ask the source for a value now; False with the failure if it raises."""
+        wanted = Wanted()
+        try:
+            want(key, <void*>wanted)
+            if known_bytes(self.known) > self.limit:
+                raise ResourceLimitError("known_state", f"more than {self.limit} bytes")
+            found = self.source.fetch(wanted)
+            self.check(wanted, found)
+            self.put(found)
+        except Exception as error:
+            self.failure = error
+            return False
+        return True
+
+    cdef bint open_code(self, const Address* address, const Code* code) noexcept:
+        """Tell the source that code is read; False with the failure if it raises."""
+        try:
+            self.source.read_code(address.b[:20], code.hash.b[:32])
+        except Exception as error:
+            self.failure = error
+            return False
+        return True
 
     cdef int await_fetch(self) except -1:
         """Wait until a fetch ends that others began; with none under way the values are here."""

@@ -11,12 +11,18 @@ from typing import Any, Protocol
 class RemoteAccount:
     """An account of the remote state: ``balance`` in wei, ``nonce``, and its whole ``code``.
 
-    An account without balance, nonce and code does not exist (EIP-161).
+    An account without balance, nonce and code does not exist (EIP-161), unless it is said to be
+    an ``empty`` one. ``unknown_code``: the hash (32 bytes) of code that nobody has here; a run that
+    reads it ends. ``has_storage``: whether a slot is not zero; None: every account with a nonce or
+    code may have one.
     """
 
     balance: int
     nonce: int
     code: bytes = b""
+    empty: bool = False
+    unknown_code: bytes | None = None
+    has_storage: bool | None = None
 
 
 def call_object(sender: bytes, to: bytes | None, data: bytes, value: int) -> dict[str, str]:
@@ -59,6 +65,14 @@ class Found:
     accounts: dict[bytes, RemoteAccount] = field(default_factory=dict)
     slots: dict[tuple[bytes, int], int] = field(default_factory=dict)
     block_hashes: dict[int, bytes] = field(default_factory=dict)
+
+
+class ResolvingSource(Protocol):
+    """What a source has besides, whose remote state resolves every read at once."""
+
+    def read_code(self, address: bytes, code_hash: bytes) -> None:
+        """Take note that the code of an account is read for the first time; an error forbids it."""
+        ...
 
 
 class StateSource(Protocol):

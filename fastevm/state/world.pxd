@@ -4,7 +4,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
-from fastevm.primitives.intrinsics cimport likely
+from fastevm.primitives.intrinsics cimport likely, unlikely
 from fastevm.primitives.table cimport hash_address, hash_word
 from fastevm.primitives.word cimport Word, word_eq, word_to_address
 from fastevm.state.account cimport Account, Slot
@@ -15,6 +15,7 @@ from fastevm.state.records cimport (
     NEED_NOTHING,
     WORLD_NEEDS_ACCOUNT,
     WORLD_NEEDS_BLOCK_HASH,
+    WORLD_NEEDS_CODE,
     WORLD_NEEDS_SLOT,
     WORLD_OUT_OF_MEMORY,
     Checkpoint,
@@ -61,6 +62,12 @@ cdef Account* world_load_account(World* w, const Address* address) noexcept nogi
 cdef Slot* world_load_slot(World* w, Account* a, const Word* key) noexcept nogil
 cdef bint world_block_hash(World* w, uint64_t number, Hash* out) noexcept nogil
 cdef bint account_has_storage(const Account* a) noexcept nogil
+# Take the guard from code that is about to be read; False: it may not be.
+cdef bint world_open_code(World* w, const Address* address, Code* code) noexcept nogil
+# The access list of a transaction whose accounts and slots are not read before code reads them:
+# add an account, or a slot if `key` is not NULL (False: out of memory), and ask.
+cdef bint world_list(World* w, const Address* address, const Word* key) noexcept nogil
+cdef bint world_lists(const World* w, const Address* address, const Word* key) noexcept nogil
 
 
 cdef inline Account* world_account(World* w, const Address* address) noexcept nogil:
@@ -93,6 +100,27 @@ cdef inline Slot* world_slot(World* w, Account* a, const Word* key) noexcept nog
             at = (at + 1) & a.slot_mask
             s = a.slots[at]
     return world_load_slot(w, a, key)
+
+
+cdef inline bint world_is_cold_account(World* w, Account* a) noexcept nogil:
+    """Warms the account; True when it was cold and no list that is read late names it."""
+    if likely(not world_warm_account(w, a)):
+        return False
+    return likely(w.listed_count == 0) or not world_lists(w, &a.address, NULL)
+
+
+cdef inline bint world_is_cold_slot(World* w, Account* a, Slot* slot) noexcept nogil:
+    """The same for a slot."""
+    if not world_warm_slot(w, a, slot):
+        return False
+    return likely(w.listed_count == 0) or not world_lists(w, &a.address, &slot.key)
+
+
+cdef inline bint world_knows_code(World* w, const Account* a) noexcept nogil:
+    """Whether the code may be read, if there is any. If not, the run cannot go on: see w.need."""
+    if unlikely(a.code != NULL and a.code.is_guarded):
+        return world_open_code(w, &a.address, a.code)
+    return True
 
 
 cdef inline bint account_is_empty(const Account* a) noexcept nogil:

@@ -5,20 +5,22 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
 from fastevm.primitives.arena cimport arena_alloc, arena_free, arena_new, arena_reset
-from fastevm.primitives.hashes cimport Address, Hash
+from fastevm.primitives.hashes cimport Address, Hash, address_eq
 from fastevm.primitives.intrinsics cimport process_seed
 from fastevm.primitives.table cimport hash_address, hash_word
-from fastevm.primitives.word cimport Word, word_copy, word_is_zero, word_zero
+from fastevm.primitives.word cimport Word, word_copy, word_eq, word_is_zero, word_zero
 from fastevm.state.account cimport DIRTY_FIELDS, DIRTY_RESET, DIRTY_STORAGE, Account, Slot
 from fastevm.state.code cimport EMPTY_CODE_HASH, Code, code_release
 from fastevm.state.journal cimport journal_forget, list_account, no_memory, put_code
 from fastevm.state.reader cimport READ_FOUND, READ_MISSING, AccountData, Reader, ReadStatus
+from fastevm.state.records cimport Listed
 
 
 cdef enum:
     ARENA_CHUNK = 64 * 1024
     FIRST_ACCOUNTS = 32           # table entries of an empty world
     FIRST_SLOTS = 8               # table entries of an account's first slot
+    FIRST_LISTED = 64             # table entries of an access list that is read late
     KEPT_TABLE = 4096             # larger tables and lists are freed between runs
     STAMP_LIMIT = 0x70000000      # stamps start again between runs beyond this
 
@@ -85,6 +87,7 @@ cdef void world_begin(World* w, const Reader* reader) noexcept nogil:
     w.log_index = 0
     w.touched_count = 0
     w.destroyed_count = 0
+    w.listed_count = 0
     if w.transient_count:
         PyMem_RawFree(w.transient)
         w.transient = NULL
@@ -110,6 +113,7 @@ cdef void world_begin_transaction(World* w) noexcept nogil:
     w.refund = 0
     w.touched_count = 0
     w.destroyed_count = 0
+    w.listed_count = 0
 
 
 cdef void destroy_account(Account* a) noexcept nogil:
@@ -276,6 +280,15 @@ cdef Slot* world_load_slot(World* w, Account* a, const Word* key) noexcept nogil
     return add_slot(w, a, key, &value)
 
 
+cdef bint world_open_code(World* w, const Address* address, Code* code) noexcept nogil:
+    if w.reader.code(w.reader.base, address, code):
+        code.is_guarded = False
+        return True
+    w.need = WORLD_NEEDS_CODE
+    w.need_address = address[0]
+    return False
+
+
 cdef bint world_block_hash(World* w, uint64_t number, Hash* out) noexcept nogil:
     cdef ReadStatus status = w.reader.block_hash(w.reader.base, number, out)
     if status == READ_MISSING:
@@ -296,6 +309,71 @@ cdef bint account_has_storage(const Account* a) noexcept nogil:
             if a.slots[i] != NULL and not word_is_zero(&a.slots[i].current):
                 return True
     return False
+
+
+# ----------------------------------------------------------------------------------------------
+# access lists whose accounts are not read before code reads them
+
+cdef Listed** listed_place(
+    Listed** table, size_t mask, uint64_t seed, const Address* address, const Word* key
+) noexcept nogil:
+    """Where the entry is, or an empty place for it."""
+    cdef uint64_t mixed = hash_address(address, seed)
+    cdef size_t at = (mixed if key == NULL else hash_word(key, mixed)) & mask
+    cdef const Listed* entry = table[at]
+    while entry != NULL:
+        if entry.is_slot == (key != NULL) and address_eq(&entry.address, address):
+            if key == NULL or word_eq(&entry.key, key):
+                break
+        at = (at + 1) & mask
+        entry = table[at]
+    return &table[at]
+
+
+cdef bint world_lists(const World* w, const Address* address, const Word* key) noexcept nogil:
+    return listed_place(w.listed, w.listed_mask, w.seed, address, key)[0] != NULL
+
+
+cdef bint grow_listed(World* w) noexcept nogil:
+    cdef size_t mask = (w.listed_mask + 1) * 4 - 1 if w.listed_count else FIRST_LISTED - 1
+    cdef Listed** larger = <Listed**>arena_alloc(w.arena, (mask + 1) * sizeof(Listed*))
+    cdef Listed* entry
+    cdef size_t i
+    if larger == NULL:
+        return no_memory(w)
+    memset(larger, 0, (mask + 1) * sizeof(Listed*))
+    if w.listed_count:
+        for i in range(w.listed_mask + 1):
+            entry = w.listed[i]
+            if entry != NULL:
+                listed_place(
+                    larger, mask, w.seed, &entry.address, &entry.key if entry.is_slot else NULL
+                )[0] = entry
+    w.listed = larger
+    w.listed_mask = mask
+    return True
+
+
+cdef bint world_list(World* w, const Address* address, const Word* key) noexcept nogil:
+    cdef Listed** place
+    cdef Listed* entry
+    if w.listed_count * 2 >= w.listed_mask or w.listed_count == 0:
+        if not grow_listed(w):
+            return False
+    place = listed_place(w.listed, w.listed_mask, w.seed, address, key)
+    if place[0] != NULL:
+        return True
+    entry = <Listed*>arena_alloc(w.arena, sizeof(Listed))
+    if entry == NULL:
+        return no_memory(w)
+    memset(entry, 0, sizeof(Listed))
+    entry.address = address[0]
+    entry.is_slot = key != NULL
+    if key != NULL:
+        word_copy(&entry.key, key)
+    place[0] = entry
+    w.listed_count += 1
+    return True
 
 
 # ----------------------------------------------------------------------------------------------

@@ -137,6 +137,7 @@ cdef class TransactionRunner:
     cdef int open_world(self, Reader* reader) except -1:
         memset(reader, 0, sizeof(Reader))
         if self.remote:
+            reader.code = NULL
             reader.account = forgets_account
             reader.slot = forgets_slot
             reader.block_hash = has_no_block_hash

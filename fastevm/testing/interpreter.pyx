@@ -148,6 +148,7 @@ cdef class BareMachine:
         self.schedule = schedule_for(fork)
         self.accounts = dict(accounts or {})
         reader.base = <const void*>self.world if remote else NULL
+        reader.code = NULL
         reader.account = absent_account
         reader.slot = absent_slot
         reader.block_hash = absent_hash

@@ -37,6 +37,7 @@ from fastevm.rpc.methods import (
     trace_replay,
     transaction_search,
     transactions,
+    witness,
 )
 
 __all__ = [
@@ -76,4 +77,5 @@ __all__ = [
     "trace_replay",
     "transaction_search",
     "transactions",
+    "witness",
 ]

@@ -3,12 +3,12 @@ from fastevm.interpreter.machine cimport Frame
 from fastevm.precompiles.registry cimport precompile_at
 from fastevm.primitives.intrinsics cimport likely, load64
 from fastevm.state.account cimport Account
-from fastevm.state.world cimport world_warm_account
+from fastevm.state.world cimport world_is_cold_account
 
 
 # Marks the account warm; True when it was cold. The fork's own precompiles count, moved or not.
 cdef inline bint is_cold_access(Frame* f, Account* a) noexcept nogil:
-    if likely(not world_warm_account(f.world, a)):
+    if likely(not world_is_cold_account(f.world, a)):
         return False
     if (load64(a.address.b) | load64(a.address.b + 8)) != 0:
         return True

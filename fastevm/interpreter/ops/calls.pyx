@@ -14,6 +14,7 @@ from fastevm.interpreter.status cimport (
     ENTER_CALL,
     INITCODE_TOO_LARGE,
     INSUFFICIENT_BALANCE,
+    NEEDS_STATE,
     NONCE_OVERFLOW,
     OUT_OF_GAS,
     OUT_OF_MEMORY,
@@ -34,6 +35,7 @@ from fastevm.state.world cimport (
     world_account_of_word,
     world_add_refund,
     world_destroy,
+    world_knows_code,
     world_set_balance,
     world_set_nonce,
     world_touch,
@@ -133,6 +135,8 @@ cdef Status begin_call(
     if target == NULL:
         return missing(f)
     if f.schedule.has_delegations and target.code != NULL and target.code.is_delegation:
+        if not world_knows_code(f.world, target):
+            return NEEDS_STATE
         delegate = world_account(f.world, &target.code.delegate)
         if delegate == NULL:
             return missing(f)

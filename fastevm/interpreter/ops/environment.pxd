@@ -6,7 +6,13 @@ from fastevm.interpreter.frame cimport missing
 from fastevm.interpreter.machine cimport Frame
 from fastevm.interpreter.memory cimport memory_span
 from fastevm.interpreter.ops.access cimport is_cold_access
-from fastevm.interpreter.status cimport OUT_OF_GAS, RETURNDATA_OUT_OF_BOUNDS, RUNNING, Status
+from fastevm.interpreter.status cimport (
+    NEEDS_STATE,
+    OUT_OF_GAS,
+    RETURNDATA_OUT_OF_BOUNDS,
+    RUNNING,
+    Status,
+)
 from fastevm.primitives.intrinsics cimport likely, unlikely
 from fastevm.primitives.word cimport (
     Word,
@@ -19,7 +25,7 @@ from fastevm.primitives.word cimport (
 )
 from fastevm.spec.constants cimport COPY_WORD_COST
 from fastevm.state.account cimport Account
-from fastevm.state.world cimport account_is_dead, world_account_of_word
+from fastevm.state.world cimport account_is_dead, world_account_of_word, world_knows_code
 
 
 # --- helpers ---
@@ -173,6 +179,8 @@ cdef inline Status op_extcodesize(Frame* f, Word* sp) noexcept nogil:
     cdef Status status = RUNNING
     cdef Account* a = accessed(f, &sp[0], &status)
     if status == RUNNING:
+        if not world_knows_code(f.world, a):
+            return NEEDS_STATE
         word_set(&sp[0], a.code.size if a.code != NULL else 0)
     return status
 
@@ -182,6 +190,8 @@ cdef inline Status op_extcodecopy(Frame* f, Word* sp) noexcept nogil:
     cdef Account* a = accessed(f, &sp[0], &status)
     if status != RUNNING:
         return status
+    if not world_knows_code(f.world, a):
+        return NEEDS_STATE
     if a.code != NULL:
         f.gas = copy_to_memory(f, a.code.bytes, a.code.size, &sp[1], f.gas)
     else:

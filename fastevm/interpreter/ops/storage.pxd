@@ -22,11 +22,11 @@ from fastevm.state.account cimport Slot
 from fastevm.state.world cimport (
     slot_original,
     world_add_refund,
+    world_is_cold_slot,
     world_set_slot,
     world_slot,
     world_transient_get,
     world_transient_set,
-    world_warm_slot,
 )
 
 
@@ -34,7 +34,7 @@ cdef inline Status op_sload(Frame* f, Word* sp) noexcept nogil:
     cdef Slot* s = world_slot(f.world, f.account, &sp[0])
     if unlikely(s == NULL):
         return missing(f)
-    if world_warm_slot(f.world, f.account, s):
+    if world_is_cold_slot(f.world, f.account, s):
         f.gas -= f.schedule.cold_slot_surcharge
         if f.gas < 0:
             return OUT_OF_GAS
@@ -78,7 +78,7 @@ cdef inline Status op_sstore(Frame* f, Word* sp) noexcept nogil:
     s = world_slot(f.world, f.account, &sp[0])
     if unlikely(s == NULL):
         return missing(f)
-    if world_warm_slot(f.world, f.account, s):
+    if world_is_cold_slot(f.world, f.account, s):
         f.gas -= f.schedule.cold_sstore_surcharge
     if f.schedule.sstore_net_metering:
         change = sstore_transition(slot_original(f.world, s), &s.current, &sp[1])

@@ -1,0 +1,7 @@
+"""Blocks verified without a state: from the trie nodes, codes and headers of a witness."""
+
+from fastevm.stateless.recording import witness_of as witness_of
+from fastevm.stateless.verification import Verified as Verified
+from fastevm.stateless.verification import verify as verify
+from fastevm.stateless.witness import Witness as Witness
+from fastevm.stateless.witness import WitnessError as WitnessError
