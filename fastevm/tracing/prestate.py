@@ -41,16 +41,17 @@ class Snapshot:
 
 
 def accessed_slots(
-    observer: AccessObserver, always: Iterable[bytes], states: Iterable[Layer]
+    observer: AccessObserver, always: Iterable[bytes], before: Layer, after: Layer
 ) -> dict[bytes, set[int]]:
     """The accessed slots of each accessed account.
 
-    ``always``: the accounts that a transaction accesses in any case. If the code of a called
-    account is a delegation in one of the states, its delegate is in the result too.
+    ``always``: the accounts that a transaction accesses in any case. If the code of one of them is
+    a delegation before the transaction, its delegate is in the result too; so is that of a called
+    account by its code in either state.
     """
-    called = {*always, *observer.callees}
-    accounts = {*called, *observer.accounts, *observer.created, *observer.slots}
-    for layer in states:
+    always = set(always)
+    accounts = {*always, *observer.callees, *observer.accounts, *observer.created, *observer.slots}
+    for layer, called in ((before, always | {*observer.callees}), (after, {*observer.callees})):
         for address in called:
             code = layer.code(address)
             if len(code) == DELEGATION_SIZE and code.startswith(DELEGATION_PREFIX):
@@ -83,8 +84,9 @@ def _snapshot(layer: Layer, address: bytes, slots: Iterable[int]) -> Snapshot:
 
 def _account_json(account: Snapshot, options: PrestateOptions) -> Json:
     answer: Json = {"balance": quantity(account.balance)}
-    if options.code and account.code:
-        answer["code"] = hex_bytes(account.code)
+    if account.code:
+        if options.code:
+            answer["code"] = hex_bytes(account.code)
         answer["codeHash"] = hex_bytes(keccak256(account.code))
     if account.nonce:
         answer["nonce"] = account.nonce
@@ -120,9 +122,10 @@ def _changes(old: Snapshot, new: Snapshot, changed: set[int], options: PrestateO
     fields: Json = {}
     if new.balance != old.balance:
         fields["balance"] = quantity(new.balance)
-    if options.code and new.code != old.code:
-        fields["code"] = hex_bytes(new.code)
-        fields["codeHash"] = hex_bytes(keccak256(new.code) if new.code else bytes(32))
+    if new.code != old.code:
+        if options.code:
+            fields["code"] = hex_bytes(new.code)
+        fields["codeHash"] = hex_bytes(keccak256(new.code))
     if new.nonce != old.nonce:
         fields["nonce"] = new.nonce
     slots = {slot: new.slots[slot] for slot in sorted(changed) if new.slots[slot]}
