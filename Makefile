@@ -87,6 +87,7 @@ lint: $(VENV)/.test
 
 conformance: $(VENV)/.test build
 	$(BIN)/python -m fastevm conformance all $(SHARED)/fixtures $(ARGS)
+	$(BIN)/python -m fastevm conformance real $(SHARED)/real-blocks $(ARGS)
 
 # The peers' pins disagree with ours and with each other. coincurve is what makes py-evm's signatures
 # fast; it takes it where it finds it.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from fastevm.conformance import rpc
+from fastevm.conformance import real, rpc
 from fastevm.conformance.kinds import EVERY, SUITES, only
 from fastevm.conformance.pre_states import FORKED, forked
 from fastevm.conformance.runner import Selection, Suite, Tally, WorkerError, run_suite, write_report
@@ -19,7 +19,7 @@ from fastevm.spec.activation import activations_named
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands, one per suite, and `all` and `rpc`."""
+    """Add the sub-commands, one per suite, and `all`, `real` and `rpc`."""
     suites = parser.add_subparsers(dest="suite", metavar="SUITE", required=True)
     for name, (_, purpose) in SUITES.items():
         one = suites.add_parser(name, help=purpose, description=f"Official tests: {purpose}.")
@@ -30,6 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     every.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or archive")
     add_options(every)
     every.set_defaults(run_suite=run_all)
+    recorded = suites.add_parser("real", help="blocks and traces of real networks, with readers")
+    recorded.add_argument("paths", nargs="+", metavar="DIR", help="folder of archives and readers")
+    add_options(recorded)
+    recorded.set_defaults(run_suite=partial(real.run, finish=finish))
     node = suites.add_parser("rpc", help="recorded JSON-RPC requests against a running node")
     rpc.add_arguments(node)
     node.set_defaults(run_suite=rpc.run)

@@ -18,7 +18,7 @@ REPLACED = {
     r"\bdoors?\b": "test support, listener, public class",
     r"\bforesee\w*|\bforeseen\b": "predecode",
     r"\bpatien(ce|t)\b": "loop budget, timeout",
-    r"(?<!text/)\bplain|_plain\b": "untraced, simple call, or what is meant",
+    r"(?<!text/)(?<!case\.)\bplain|_plain\b": "untraced, simple call, or what is meant",
     r"\bdesks?\b|_desk\b": "service",
     r"\bfates?\b": "outcome, route",
     r"\bheirs?\b": "beneficiary",

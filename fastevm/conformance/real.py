@@ -1,0 +1,91 @@
+"""``fastevm conformance real DIR``: blocks, traces and chain starts that real networks made."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.genesis import genesis_block
+from fastevm.conformance import real_blocks, real_traces
+from fastevm.conformance.fields import bytes_of
+from fastevm.conformance.real_sources import ARCHIVES, CHAINS, RECORDINGS, WITNESSES, cases_of
+from fastevm.conformance.runner import Case, Outcome, Selection, Tally, print_failure, tallies
+from fastevm.execution.block_decoding import item_size
+
+Finish = Callable[[Tally, argparse.Namespace], int]
+
+
+def run(arguments: argparse.Namespace, finish: Finish) -> int:
+    """Run every archive of the folders, one after the other; what the command exits with."""
+    total = Tally()
+    for folder in map(Path, arguments.paths):
+        for archive in ARCHIVES:
+            started = time.monotonic()
+            tally = run_archive(
+                folder, archive, Selection(filter=arguments.filter), workers=arguments.workers
+            )
+            apart = f", {sum(tally.apart.values())} not counted" if tally.apart else ""
+            seconds = time.monotonic() - started
+            print(f"{archive:<20} {tally.line()}{apart}, {seconds:.1f} s", flush=True)
+            total.merge(tally)
+    return finish(total, arguments)
+
+
+def run_archive(
+    folder: Path,
+    archive: str,
+    selection: Selection | None = None,
+    *,
+    workers: int = 1,
+    most: int | None = None,
+) -> Tally:
+    """Run the cases of one archive, the first ``most`` files of it; failures are printed.
+
+    SourceError where the folder does not hold it.
+    """
+    total = Tally()
+    files = islice(cases_of(folder, archive), most)
+    for tally in tallies(cases, selection or Selection(), files, workers):
+        for failure in tally.failures:
+            print_failure(failure, sys.stdout)
+        total.merge(tally)
+    return total
+
+
+def cases(name: str, content: Any) -> Iterable[Case]:
+    """The cases of one recorded file."""
+    archive = name.partition("/")[0]
+    if archive in WITNESSES:
+        return [("every root", None, partial(real_blocks.verified, name, content))]
+    if archive == RECORDINGS:
+        return [(content["tracer"], None, partial(real_traces.recorded_transaction, content))]
+    if archive == CHAINS:
+        return chain_cases(content)
+    block = partial(real_blocks.executed_on_accounts, name, content)
+    found: list[Case] = [("gas, bloom, receipts", None, block)]
+    if "calltrace" in content.get("extra", {}):
+        found += real_traces.TracedBlock(name, content).cases()
+    return found
+
+
+def chain_cases(content: Mapping[str, Any]) -> Iterator[Case]:
+    """The blocks of a chain's start, each imported with every check but its seal."""
+    config = ChainConfig.from_genesis(content["genesis"])
+    chain = Chain(config, *genesis_block(content["genesis"], config))
+    data, at, number = bytes_of(content["blocks"]), 0, 1
+    while at < len(data):
+        end = at + item_size(data, at, number)
+        yield f"block {number}", None, partial(imported, chain, data[at:end])
+        at, number = end, number + 1
+
+
+def imported(chain: Chain, block: bytes) -> Outcome:
+    """Add a block; InvalidBlock says where it is not as its header claims."""
+    chain.add(block)
+    return None

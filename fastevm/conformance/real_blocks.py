@@ -1,0 +1,185 @@
+"""Real blocks on what is recorded of the state before them: every field of their headers."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from fastevm.chain.config import ChainConfig
+from fastevm.chains import find
+from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
+from fastevm.conformance.runner import Apart, Mismatch, Outcome
+from fastevm.execution.block import execute_block
+from fastevm.execution.block_decoding import decode_block
+from fastevm.execution.block_result import BlockResult
+from fastevm.execution.fees import FeeParameters
+from fastevm.execution.header_draft import draft_header
+from fastevm.execution.transaction import Transaction
+from fastevm.execution.validation import transactions_root, validate_result
+from fastevm.primitives import rlp
+from fastevm.state.layer import Layer
+from fastevm.stateless.verification import check_header, executed, schedule_of
+from fastevm.stateless.witness_state import WitnessState
+from fastevm.types import ZERO_HASH, Block, Header
+
+WINDOW: Final = 256  # hashes that BLOCKHASH reaches back
+INCOMPLETE: Final = {
+    "mainnet_witness/json/zkpi_1-22188088": "its witness cuts off an account that the block pays",
+}
+RESULTS: Final = {
+    "gasUsed": "gas_used",
+    "logsBloom": "logs_bloom",
+    "receiptsRoot": "receipts_root",
+    "stateRoot": "state_root",
+}
+
+
+class RealBlock(NamedTuple):
+    """A recorded case, decoded."""
+
+    name: str
+    chain: ChainConfig
+    block: Block
+    parent: Header | None
+    fields: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, name: str, fields: Mapping[str, Any]) -> "RealBlock":
+        """Of a case; a block that is given by attributes gets the header that follows from them."""
+        chain = find(fields["chain_id"]).config()
+        parent = header_of(fields["parent"]) if fields["parent"] else None
+        transactions = tuple(Transaction.decode(bytes_of(raw)) for raw in fields["transactions"])
+        if fields["header"] is None:
+            assert parent is not None
+            header = built_header(fields["attributes"], parent, chain)
+            return cls(name, chain, Block(header, transactions, (), ()), parent, fields)
+        block = block_of(fields, transactions)
+        return cls(name, chain, block, parent, fields)
+
+    @property
+    def ancestors(self) -> tuple[bytes, ...]:
+        """Hashes from the parent's backwards; zeros for those that are not known."""
+        known = {int(n): bytes_of(one) for n, one in self.fields["block_hashes"].items()}
+        known.setdefault(self.block.number - 1, self.block.header.parent_hash)
+        least = max(min(known), self.block.number - WINDOW)
+        return tuple(known.get(n, ZERO_HASH) for n in range(self.block.number - 1, least - 1, -1))
+
+    def on_witness(self) -> BlockResult:
+        """What it gives on its trie nodes and codes."""
+        pre, header = self.fields["pre"], self.block.header
+        state = WitnessState(
+            bytes_of(pre["stateRoot"]),
+            map(bytes_of, pre["nodes"].values()),
+            map(bytes_of, pre["codes"].values()),
+            block_number=header.number - 1,
+            block_hash=header.parent_hash,
+        )
+        # Only the time of the parent matters, where a fork begins between the two.
+        parent = self.parent or replace(header, number=header.number - 1)
+        return executed(self.block, parent, state, self.chain, self.ancestors)
+
+    def on_accounts(self) -> BlockResult:
+        """What it gives on the accounts that its transactions read; roots of states are zero."""
+        return execute_block(
+            Layer.of(accounts_of(self.fields["pre"]["accounts"])),
+            self.block,
+            schedule_of(self.block.header, self.chain),
+            chain_id=self.chain.chain_id,
+            deposit_contract=self.chain.deposit_contract,
+            ancestors=self.ancestors,
+            state_root=False,
+            root_of=lambda _: ZERO_HASH,
+        )
+
+
+def verified(name: str, fields: Mapping[str, Any]) -> Outcome:
+    """Run a block on its witness; every field of its header must follow."""
+    if name in INCOMPLETE:
+        return Apart(INCOMPLETE[name])
+    real = RealBlock.read(name, fields)
+    if fields["header"] is None:
+        return differing({"hash": fields["expect"]["hash"]}, {"hash": sealed(real).hash})
+    if not fields.get("extra", {}).get("header_lacks"):
+        if real.parent is not None:
+            check_header(real.block, real.parent, real.chain)
+        validate_result(real.block.header, real.on_witness())
+        return None
+    return compared(real, real.on_witness(), RESULTS)
+
+
+def sealed(real: RealBlock) -> Header:
+    """The header of a block that is given by its attributes."""
+    result = real.on_witness()
+    return replace(
+        real.block.header,
+        transactions_root=transactions_root(real.block),
+        state_root=result.state_root,
+        receipts_root=result.receipts_root,
+        logs_bloom=result.logs_bloom,
+        gas_used=result.gas_used,
+        withdrawals_root=result.withdrawals_root,
+        blob_gas_used=result.blob_gas_used,
+        requests_hash=result.requests_hash,
+    )
+
+
+def executed_on_accounts(name: str, fields: Mapping[str, Any]) -> Outcome:
+    """Run a block whose state has no trie; gas, bloom and, from Byzantium on, the receipts root."""
+    real = RealBlock.read(name, fields)
+    has_roots = schedule_of(real.block.header, real.chain).parameters["receipt_has_state_root"]
+    unproved = {"stateRoot", "receiptsRoot"} if has_roots else {"stateRoot"}
+    return compared(
+        real,
+        real.on_accounts(),
+        {name: field for name, field in RESULTS.items() if name not in unproved},
+    )
+
+
+def compared(real: RealBlock, result: BlockResult, fields: Mapping[str, str]) -> Outcome:
+    """The first of these fields in which a result is not as expected."""
+    wanted = real.fields["expect"]
+    found = {name: getattr(result, field) for name, field in fields.items()}
+    return differing({name: wanted[name] for name in fields}, found)
+
+
+def differing(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Outcome:
+    """The mismatch of the first field that differs; bytes are compared as hex."""
+    for name, value in wanted.items():
+        here = found[name]
+        here = "0x" + here.hex() if isinstance(here, bytes) else here
+        if here != value:
+            return Mismatch(f"{name} {value}", str(here))
+    return None
+
+
+def header_of(text: str) -> Header:
+    """A header from its RLP in hex."""
+    return Header.from_items(rlp.decode(bytes_of(text)))
+
+
+def block_of(fields: Mapping[str, Any], transactions: tuple[Transaction, ...]) -> Block:
+    """The block of a case; one whose uncles are only named by hash comes without them."""
+    if fields["block"]:
+        return decode_block(bytes_of(fields["block"]))
+    return Block(header_of(fields["header"]), transactions, (), None)
+
+
+def built_header(attributes: Mapping[str, Any], parent: Header, chain: ChainConfig) -> Header:
+    """The draft of the block that attributes ask for (OP Stack specification, engine API)."""
+    timestamp = number_of(attributes["timestamp"])
+    schedule = chain.activations.at(parent.number + 1, timestamp, after_merge=True)
+    numbers = bytes_of(attributes["eip1559Params"])
+    parameters = FeeParameters(
+        version=int(schedule.parameters["fee_parameters_version"]),
+        denominator=int.from_bytes(numbers[:4], "big"),
+        elasticity=int.from_bytes(numbers[4:], "big"),
+    )
+    return draft_header(
+        parent,
+        schedule,
+        timestamp=timestamp,
+        coinbase=address_of(attributes["suggestedFeeRecipient"]),
+        gas_limit=number_of(attributes["gasLimit"]),
+        extra_data=parameters.extra_data(),
+        prev_randao=bytes_of(attributes["prevRandao"]),
+        parent_beacon_block_root=bytes_of(attributes["parentBeaconBlockRoot"]),
+    )

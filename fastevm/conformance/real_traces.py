@@ -1,0 +1,192 @@
+"""Recorded traces of real transactions: ours must be the same JSON."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
+from typing import Any, Final
+
+import msgspec
+
+from fastevm.chain.config import ChainConfig
+from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
+from fastevm.conformance.real_blocks import RealBlock, differing
+from fastevm.conformance.runner import Apart, Case, Mismatch, Outcome
+from fastevm.execution.transaction import Transaction
+from fastevm.simulate import StateView
+from fastevm.spec.schedule import ForkSchedule
+from fastevm.state.layer import Layer
+from fastevm.stateless.verification import schedule_of
+from fastevm.tracing import TraceRequest, trace_block, trace_transaction
+from fastevm.types import ZERO_HASH, Header
+
+TRACERS: Final = ("callTracer", "prestateTracer")
+ABSENT: Final = "of {}, a tracer that is not here"
+RULES: Final = "under rules that no genesis file says here: {}"
+EMPTY: Final = {"balance": "0x0"}
+OLDER: Final = frozenset(f"prestatetrace {index}" for index in (24, 25, 26))
+RECORDED: Final = {
+    "calltrace": TraceRequest(tracer="callTracer"),
+    "prestatetrace": TraceRequest(tracer="prestateTracer", config={"includeEmpty": True}),
+    "difftrace": TraceRequest(tracer="prestateTracer", config={"diffMode": True}),
+}
+
+
+def recorded_transaction(fields: Mapping[str, Any]) -> Outcome:
+    """Trace a recorded transaction on the accounts of its file, under the rules of its genesis."""
+    if fields["tracer"] not in TRACERS:
+        return Apart(ABSENT.format(fields["tracer"]))
+    try:
+        chain = ChainConfig.from_genesis({"config": {"chainId": 1} | fields["config"]})
+    except ValueError as error:
+        return Apart(RULES.format(error))
+    header, schedule = header_and_rules(fields["block"], chain)
+    view = StateView(
+        header=header,
+        block_hash=ZERO_HASH,
+        layer=Layer.of(accounts_of(fields["accounts"])),
+        ancestors=(),
+        schedule=schedule,
+        config=chain,
+    )
+    transaction = Transaction.decode(bytes_of(fields["transaction"]))
+    request = TraceRequest(tracer=fields["tracer"], config=fields["tracerConfig"])
+    found = trace_transaction(view, [transaction], 0, request)
+    return same(with_indices(fields["expect"]), found)
+
+
+def header_and_rules(block: Mapping[str, Any], chain: ChainConfig) -> tuple[Header, ForkSchedule]:
+    """The header of a recording, as far as a transaction sees it, and its rules."""
+    merged = "prevRandao" in block
+    schedule = chain.activations.at(
+        block["number"], block["timestamp"], after_merge=True if merged else None
+    )
+    rules = schedule.parameters
+    return (
+        Header(
+            coinbase=address_of(block["coinbase"]),
+            number=block["number"],
+            timestamp=block["timestamp"],
+            gas_limit=block["gasLimit"],
+            difficulty=block["difficulty"],
+            mix_hash=bytes_of(block.get("prevRandao") or "0x").rjust(32, b"\0"),
+            base_fee_per_gas=block.get("baseFeePerGas", 0) if rules["has_base_fee"] else None,
+            excess_blob_gas=0 if rules["has_blobs"] else None,
+            parent_beacon_block_root=ZERO_HASH if rules["has_beacon_root"] else None,
+        ),
+        schedule,
+    )
+
+
+class TracedBlock:
+    """A real block with its receipts and the traces of all transactions."""
+
+    def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
+        self.fields, self.real = fields, RealBlock.read(name, fields)
+
+    def cases(self) -> Iterator[Case]:
+        """A case for each receipt and each trace."""
+        for index in range(len(self.real.block.transactions)):
+            yield f"receipt {index}", None, partial(self.receipt, index)
+        for kind in RECORDED:
+            for index in range(len(self.real.block.transactions)):
+                yield f"{kind} {index}", None, partial(self.trace, kind, index)
+
+    @cached_property
+    def receipts(self) -> tuple[Any, ...]:
+        return self.real.on_accounts().receipts
+
+    @cached_property
+    def traces(self) -> dict[str, list[Any]]:
+        return {kind: self.traced(request) for kind, request in RECORDED.items()}
+
+    def traced(self, request: TraceRequest) -> list[Any]:
+        """The traces of all transactions."""
+        real = self.real
+        view = StateView(
+            header=real.block.header,
+            block_hash=real.block.hash,
+            layer=Layer.of(accounts_of(self.fields["pre"]["accounts"])),
+            ancestors=real.ancestors,
+            schedule=schedule_of(real.block.header, real.chain),
+            config=real.chain,
+        )
+        return trace_block(view, real.block.transactions, request)
+
+    def trace(self, kind: str, index: int) -> Outcome:
+        """Compare one trace."""
+        if f"{kind} {index}" in OLDER:
+            return Apart("of a tracer that notes a slot which ours leaves out")
+        wanted, found = self.fields["extra"][kind][index]["result"], self.traces[kind][index]
+        if kind != "calltrace":  # recorded before the tracer told the hashes of codes
+            found = without_code_hashes(found)
+        if kind == "difftrace":  # and before it left out accounts that did not exist
+            wanted["pre"] = {name: one for name, one in wanted["pre"].items() if one != EMPTY}
+        return same(wanted, found)
+
+    def receipt(self, index: int) -> Outcome:
+        """Compare one receipt with the recorded one."""
+        receipt, wanted = self.receipts[index], self.fields["extra"]["receipts"][index]
+        logs = [
+            {"address": log["address"], "topics": log["topics"], "data": log["data"]}
+            for log in wanted["logs"]
+        ]
+        found = [
+            {
+                "address": "0x" + log.address.hex(),
+                "topics": ["0x" + topic.hex() for topic in log.topics],
+                "data": "0x" + log.data.hex(),
+            }
+            for log in receipt.logs
+        ]
+        return differing(
+            {
+                "status": number_of(wanted["status"]),
+                "gas": number_of(wanted["cumulativeGasUsed"]),
+                "bloom": wanted["logsBloom"],
+                "logs": logs,
+            },
+            {
+                "status": int(receipt.status),
+                "gas": receipt.cumulative_gas_used,
+                "bloom": receipt.bloom,
+                "logs": found,
+            },
+        )
+
+
+def with_indices(call: Any) -> Any:
+    """A recorded call whose logs all have an index; one that is left out is zero."""
+    if not isinstance(call, dict):
+        return call
+    calls = {"calls": list(map(with_indices, call["calls"]))} if "calls" in call else {}
+    logs = {"logs": [{"index": "0x0"} | log for log in call["logs"]]} if "logs" in call else {}
+    return call | calls | logs
+
+
+def without_code_hashes(found: Any) -> Any:
+    """A trace of accounts without the member that its recording does not know."""
+    if not isinstance(found, dict):
+        return found
+    return {key: without_code_hashes(one) for key, one in found.items() if key != "codeHash"}
+
+
+def same(wanted: Any, found: Any) -> Outcome:
+    """None where two values are the same JSON, else the first place where they are not."""
+    return first_difference(wanted, msgspec.json.decode(msgspec.json.encode(found)), "")
+
+
+def first_difference(wanted: Any, found: Any, place: str) -> Mismatch | None:
+    """Where and how two JSON values differ."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for name in sorted(wanted.keys() | found.keys()):
+            difference = first_difference(wanted.get(name), found.get(name), f"{place}.{name}")
+            if difference:
+                return difference
+        return None
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = enumerate(zip(wanted, found, strict=True))
+        differences = (first_difference(*pair, f"{place}[{at}]") for at, pair in pairs)
+        return next((one for one in differences if one), None)
+    if wanted == found:
+        return None
+    return Mismatch(f"{place}: {json.dumps(wanted)[:200]}", json.dumps(found)[:200])
