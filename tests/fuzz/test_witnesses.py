@@ -1,0 +1,21 @@
+"""A sample of mutated witnesses of real blocks; all of them: ``python -m tests.fuzz.witnesses``."""
+
+from __future__ import annotations
+
+import pytest
+
+from .witnesses import KINDS, Subject, run, subjects
+
+SMALLEST = 100  # nodes: of a real block with one transaction
+
+
+@pytest.fixture(scope="module")
+def smallest() -> list[Subject]:
+    return list(subjects(SMALLEST))
+
+
+def test_mutated_witnesses_of_a_real_block_are_refused_with_words(smallest: list[Subject]) -> None:
+    assert [len(one.block.transactions) for one in smallest] == [1]
+    refused = run(smallest, 300, seed=7)
+    assert refused.total() == 300
+    assert set(refused) == set(KINDS)

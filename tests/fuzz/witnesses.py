@@ -1,0 +1,148 @@
+"""Mutated witnesses of real blocks: every one must be refused with words, and none may crash.
+
+    python -m tests.fuzz.witnesses --count 10000
+
+Only what a block needs is mutated: what it does not need is not read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fastevm.chain.config import ChainConfig
+from fastevm.chains import find
+from fastevm.conformance.fields import bytes_of
+from fastevm.conformance.real_sources import cases_of
+from fastevm.errors import InvalidBlock
+from fastevm.execution.block_decoding import decode_block
+from fastevm.primitives.keccak import keccak256
+from fastevm.stateless import Witness, WitnessError, verify
+from fastevm.stateless.verification import executed
+from fastevm.stateless.witness import ancestors_of
+from fastevm.stateless.witness_state import WitnessState
+from fastevm.types import Block
+from tests.shared_data import SHARED
+
+REAL = SHARED / "real-blocks"
+MOST_NODES = 900  # of a witness that is mutated often
+KINDS = ("bit", "removed", "swapped", "cut", "grown", "code", "header")
+
+
+class Subject(NamedTuple):
+    """A real block and the part of its witness that it needs."""
+
+    name: str
+    chain: ChainConfig
+    block: Block
+    witness: Witness
+
+
+def subjects(most_nodes: int = MOST_NODES) -> Iterator[Subject]:
+    """The blocks whose witnesses are whole, and small enough."""
+    for name, content in cases_of(REAL, "mainnet_witness"):
+        fields = msgspec.json.decode(content)
+        if fields["parent"] is None or len(fields["pre"]["nodes"]) > most_nodes:
+            continue
+        try:
+            yield subject(name, fields)
+        except WitnessError as error:
+            print(f"{name} is not mutated: {error}")
+
+
+def subject(name: str, fields: dict[str, Any]) -> Subject:
+    """A block with what it needs; WitnessError where its witness is not whole."""
+    pre = fields["pre"]
+    block = decode_block(bytes_of(fields["block"]))
+    chain = find(fields["chain_id"]).config()
+    header = bytes_of(fields["parent"])
+    parent = ancestors_of(block.header.parent_hash, [header])[0]
+    state = WitnessState(
+        parent.state_root,
+        map(bytes_of, pre["nodes"].values()),
+        map(bytes_of, pre["codes"].values()),
+        block_number=parent.number,
+        block_hash=parent.hash,
+    )
+    executed(block, parent, state, chain, (parent.hash, parent.parent_hash))
+    witness = Witness(
+        tuple(state.nodes[one] for one in sorted(state.read_nodes)),
+        tuple(state.codes[one] for one in sorted(state.read_codes)),
+        (),
+        (header,),
+    )
+    verify(block, witness, chain)
+    return Subject(name, chain, block, witness)
+
+
+def mutated(witness: Witness, kind: str, rng: random.Random) -> Witness:
+    """The witness with one item changed, which it needs."""
+    member = {"code": "codes", "header": "headers"}.get(kind, "state")
+    items = list(getattr(witness, member))
+    at = rng.randrange(len(items))
+    item = items[at]
+    if kind in ("bit", "code", "header"):
+        changed = bytearray(item)
+        changed[rng.randrange(len(item))] ^= 1 << rng.randrange(8)
+        items[at] = bytes(changed)
+    elif kind == "removed":
+        del items[at]
+    elif kind == "swapped":  # its place is taken by another node of the tries
+        items[at] = rng.choice([one for one in items if one != item])
+    elif kind == "cut":
+        items[at] = item[: rng.randrange(len(item))]
+    else:
+        items[at] = item + rng.randbytes(rng.randrange(1, 40))
+    assert {keccak256(one) for one in items} != {keccak256(one) for one in getattr(witness, member)}
+    return replace(witness, **{member: tuple(items)})
+
+
+def refusal(subject: Subject, witness: Witness) -> str:
+    """The words with which a witness is refused; AssertionError if it is not."""
+    try:
+        verify(subject.block, witness, subject.chain)
+    except (WitnessError, InvalidBlock) as error:
+        assert str(error)
+        return str(error)
+    raise AssertionError(f"{subject.name}: a mutation was accepted")
+
+
+def run(found: list[Subject], count: int, seed: int) -> Counter[str]:
+    """Try so many mutations; how many of each kind were refused."""
+    rng = random.Random(seed)
+    refused: Counter[str] = Counter()
+    for number in range(count):
+        one, kind = found[number % len(found)], rng.choice(KINDS)
+        refusal(one, mutated(one.witness, kind, rng))
+        refused[kind] += 1
+    return refused
+
+
+def main() -> int:
+    """Mutate and count; 0 when all were refused."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.witnesses", description=__doc__)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--blocks", type=int, default=100, help="of how many blocks at most")
+    parser.add_argument("--nodes", type=int, default=MOST_NODES, help="of a witness at most")
+    options = parser.parse_args()
+    found = list(islice(subjects(options.nodes), options.blocks))
+    started = time.monotonic()
+    refused = run(found, options.count, options.seed)
+    seconds = time.monotonic() - started
+    print(f"{refused.total()} mutations of {len(found)} blocks refused in {seconds:.0f} s")
+    print(", ".join(f"{kind} {refused[kind]}" for kind in KINDS))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
