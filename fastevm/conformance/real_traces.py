@@ -17,9 +17,22 @@ from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.stateless.verification import schedule_of
 from fastevm.tracing import TraceRequest, trace_block, trace_transaction
+from fastevm.tracing.tracers import TRACER_NAMES
 from fastevm.types import ZERO_HASH, Header
 
-TRACERS: Final = ("callTracer", "prestateTracer")
+FLAT: Final = "flatCallTracer"
+FLAT_MEMBERS: Final = ("type", "subtraces", "traceAddress", "action", "result", "error")
+# go-ethereum reads flat recordings into values: what is zero or empty there may be left out.
+NOTHING: Final = (None, "0x", "0x0", "0x" + "00" * 20)
+# What an error of go-ethereum says besides its kind.
+ERROR_KINDS: Final = {
+    "out of gas: not enough gas for reentrancy sentry": "out of gas",
+    "invalid input length": "invalid input to a precompiled contract",
+}
+# Forks each of which holds the rules of those before, in their order.
+ORDERED: Final = (
+    "homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock",
+)  # fmt: skip
 ABSENT: Final = "of {}, a tracer that is not here"
 RULES: Final = "under rules that no genesis file says here: {}"
 EMPTY: Final = {"balance": "0x0"}
@@ -33,10 +46,10 @@ RECORDED: Final = {
 
 def recorded_transaction(fields: Mapping[str, Any]) -> Outcome:
     """Trace a recorded transaction on the accounts of its file, under the rules of its genesis."""
-    if fields["tracer"] not in TRACERS:
+    if fields["tracer"] not in TRACER_NAMES:
         return Apart(ABSENT.format(fields["tracer"]))
     try:
-        chain = ChainConfig.from_genesis({"config": {"chainId": 1} | fields["config"]})
+        chain = ChainConfig.from_genesis({"config": {"chainId": 1} | in_order(fields["config"])})
     except ValueError as error:
         return Apart(RULES.format(error))
     header, schedule = header_and_rules(fields["block"], chain)
@@ -50,8 +63,19 @@ def recorded_transaction(fields: Mapping[str, Any]) -> Outcome:
     )
     transaction = Transaction.decode(bytes_of(fields["transaction"]))
     request = TraceRequest(tracer=fields["tracer"], config=fields["tracerConfig"])
-    found = trace_transaction(view, [transaction], 0, request)
+    found = as_json(trace_transaction(view, [transaction], 0, request))
+    if fields["tracer"] == FLAT:
+        return same(list(map(flat_values, fields["expect"])), list(map(flat_values, found)))
     return same(with_indices(fields["expect"]), found)
+
+
+def in_order(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration by its usual names, and no fork after one that holds its rules."""
+    config = {name[:1].lower() + name[1:]: value for name, value in config.items()}
+    known = [fork for fork in ORDERED if fork in config]
+    return config | {
+        fork: min(config[later] for later in known[at:]) for at, fork in enumerate(known)
+    }
 
 
 def header_and_rules(block: Mapping[str, Any], chain: ChainConfig) -> tuple[Header, ForkSchedule]:
@@ -163,6 +187,17 @@ def with_indices(call: Any) -> Any:
     return call | calls | logs
 
 
+def flat_values(frame: Mapping[str, Any]) -> dict[str, Any]:
+    """What is compared of a flat frame: not its block and transaction, nor what is nothing."""
+    values = {name: frame[name] for name in FLAT_MEMBERS if name in frame}
+    for part in ("action", "result"):
+        members = frame.get(part) or {}
+        values[part] = {key: value for key, value in members.items() if value not in NOTHING}
+    if "error" in values:
+        values["error"] = ERROR_KINDS.get(values["error"], values["error"])
+    return values
+
+
 def without_code_hashes(found: Any) -> Any:
     """A trace of accounts without the member that its recording does not know."""
     if not isinstance(found, dict):
@@ -172,7 +207,12 @@ def without_code_hashes(found: Any) -> Any:
 
 def same(wanted: Any, found: Any) -> Outcome:
     """None where two values are the same JSON, else the first place where they are not."""
-    return first_difference(wanted, msgspec.json.decode(msgspec.json.encode(found)), "")
+    return first_difference(wanted, as_json(found), "")
+
+
+def as_json(value: Any) -> Any:
+    """The value as a client reads it."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def first_difference(wanted: Any, found: Any, place: str) -> Mismatch | None:

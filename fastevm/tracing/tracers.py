@@ -133,6 +133,8 @@ _TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int, Spool | None], Tr
     "noopTracer": NoopTracer,
 }
 
+TRACER_NAMES: Final = tuple(_TRACERS)
+
 
 def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -> Tracer:
     """A tracer for one transaction; ``budget``: bytes that it may keep, in ``spool`` if long.
