@@ -83,8 +83,7 @@ class PrestateTracer:
     def result(self, finished: Finished) -> Any:
         before, after = finished.before, finished.after
         assert before is not None and after is not None
-        accessed = accessed_slots(self.observer, always_accessed(finished), (before, after))
-        accessed = accessed_slots(self.observer, _always_accessed(finished), before, after)
+        accessed = accessed_slots(self.observer, always_accessed(finished), before, after)
         return prestate_json(accessed, before, after, self.options)
 
 
