@@ -59,7 +59,7 @@ class ReplayTracer:
         before, after = finished.before, finished.after
         if self.accesses is None or before is None or after is None:
             return None
-        slots = accessed_slots(self.accesses, always_accessed(finished), (before, after))
+        slots = accessed_slots(self.accesses, always_accessed(finished), before, after)
         return state_difference(slots, before, after)
 
 
