@@ -16,7 +16,7 @@ from fastevm.node.options import (
     node_options,
     open_directory,
 )
-from fastevm.node.saved_state import packed_state, read_state, write_state
+from fastevm.node.saved_state import packed_state
 from fastevm.state.remote import never_wait
 from fastevm.txpool.kzg import find_trusted_setup
 
@@ -40,6 +40,4 @@ __all__ = [
     "node_options",
     "open_directory",
     "packed_state",
-    "read_state",
-    "write_state",
 ]

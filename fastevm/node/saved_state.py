@@ -6,7 +6,6 @@ import gzip
 import json
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 from fastevm.chain.chain import Chain
@@ -30,8 +29,6 @@ class Continuable(Protocol):
     def chain(self) -> Chain: ...
     @property
     def fork(self) -> Any: ...
-    def dump_state(self) -> bytes: ...
-    def load_state(self, data: bytes) -> None: ...
     def resume_at(
         self, config: ChainConfig, blocks: Sequence[BlockAndReceipts], layer: Layer
     ) -> None: ...
@@ -65,22 +62,6 @@ def load_state(node: Continuable, data: bytes) -> None:
         chain.replace_state(chain.head.hash, layer)
         return
     node.resume_at(chain.config, saved.blocks or ((_first_block(saved, layer), ()),), layer)
-
-
-def write_state(node: Continuable, path: Path) -> None:
-    """Dump the chain of a node to a file, whole or not at all; OSError."""
-    beside = path.with_name(path.name + ".new")
-    beside.write_bytes(node.dump_state())
-    beside.replace(path)
-
-
-def read_state(node: Continuable, path: Path) -> None:
-    """Go on with the chain in a file; ValueError names the file, OSError where there is none."""
-    data = path.read_bytes()
-    try:
-        node.load_state(data)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
 
 
 def packed_state(data: bytes) -> bytes:

@@ -10,7 +10,7 @@ from fastevm.errors import StateUnavailableError
 from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
-from fastevm.node.saved_state import packed_state, read_state, write_state
+from fastevm.node.saved_state import packed_state
 from fastevm.storage import DataDirectory
 
 ALICE, BOB = b"\xa1" * 20, b"\xb0" * 20
@@ -112,18 +112,6 @@ def test_a_dump_is_bounded_when_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("fastevm.node.saved_state.MAX_STATE_BYTES", 100)
     with pytest.raises(ValueError, match="more than 100 bytes"):
         fresh().load_state(gzip.compress(b" " * 1000))
-
-
-def test_a_file_holds_a_state_or_is_named(tmp_path: Path, used: Node) -> None:
-    path = tmp_path / "state.json"
-    write_state(used, path)
-    node = fresh()
-    read_state(node, path)
-    assert node.chain.head.hash == used.chain.head.hash
-    assert [one.name for one in tmp_path.iterdir()] == ["state.json"]
-    path.write_text("{")
-    with pytest.raises(ValueError, match=r"state\.json: not a state"):
-        read_state(node, path)
 
 
 def test_a_chain_in_a_data_directory_stays(tmp_path: Path, used: Node) -> None:
