@@ -63,6 +63,7 @@ class Method:
     `envelope.head_of`): the whole answer as JSON text, or None to ask the handler.
     ``reads``: what a request in the usual form reads; then no handler is asked.
     ``prepare_many``, of the context and the params of calls that are coalesced: what they share.
+    ``controls``: only a development chain has it.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Method:
     direct: Callable[[Any, bytes, bytes], bytes | None] | None = None
     reads: Read | None = None
     prepare_many: Callable[[Any, list[list[Any]]], None] | None = None
+    controls: bool = False
     decoders: tuple[Callable[[Any], Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -143,13 +145,14 @@ def method(
     direct: Callable[[Any, bytes, bytes], bytes | None] | None = None,
     reads: Read | None = None,
     prepare_many: Callable[[Any, list[list[Any]]], None] | None = None,
+    controls: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated function as the handler of ``name``; see `Method`."""
 
     def register(handler: Handler) -> Handler:
         if name in METHODS:
             raise ValueError(f"method {name} is registered twice")
-        METHODS[name] = Method(name, handler, params, place, direct, reads, prepare_many)
+        METHODS[name] = Method(name, handler, params, place, direct, reads, prepare_many, controls)
         return handler
 
     return register

@@ -85,7 +85,7 @@ class CallRunner:
         started = perf_counter()
         result: Answer | RpcError | None
         try:
-            if method is None:
+            if method is None or (method.controls and self.context.node.development is None):
                 raise RpcError("method_not_found", method=message.method)
             place = method.place
             if place is LOOP or place is SMALL or place is LIGHT:

@@ -22,7 +22,6 @@ LARGEST_NONCE: Final = U64 - 1
 U256: Final = 2**256
 
 SILENT: Final = ("anvil_", "tenderly_")  # families whose setters answer null
-CONTROLS: Final[set[str]] = set()  # methods that only a development chain has
 
 
 def decode_number(value: Any) -> int:
@@ -57,8 +56,7 @@ def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler
 
     def register(handler: Handler) -> Handler:
         for name in names:
-            method(name, *params, place=Place.WORKER)(long_running(handler))
-        CONTROLS.update(names)
+            method(name, *params, place=Place.WORKER, controls=True)(long_running(handler))
         return handler
 
     return register

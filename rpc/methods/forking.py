@@ -13,7 +13,7 @@ from fastevm.rpc.dispatch.params import decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.methods.development import CONTROLS, attempt, control, decode_number
+from fastevm.rpc.methods.development import attempt, control, decode_number
 from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
 from fastevm.wire.quantity import object_fault
 from fastevm.wire.text.hex import hex_bytes, quantity
@@ -61,32 +61,32 @@ async def _reset(context: Context, wanted: Forking | None) -> None:
 RESET: Final = Param(decode_reset, optional=True)
 
 
-@method("anvil_reset", RESET, place=Place.TASK)
+@method("anvil_reset", RESET, place=Place.TASK, controls=True)
 async def anvil_reset(context: Context, wanted: Forking | None) -> None:
     """Begin anew at a block of another node's chain, without one on a chain of its own."""
     await _reset(context, wanted)
 
 
-@method("hardhat_reset", RESET, place=Place.TASK)
+@method("hardhat_reset", RESET, place=Place.TASK, controls=True)
 async def hardhat_reset(context: Context, wanted: Forking | None) -> bool:
     """Do the same; return true."""
     await _reset(context, wanted)
     return True
 
 
-@method("evm_reset", place=Place.TASK)
+@method("evm_reset", place=Place.TASK, controls=True)
 async def evm_reset(context: Context) -> None:
     """Begin anew on a chain of its own."""
     await _reset(context, None)
 
 
-@method("anvil_getGenesisTime")
+@method("anvil_getGenesisTime", controls=True)
 def genesis_time(context: Context) -> int:
     """Return the timestamp of the first block, in seconds."""
     return context.node.chain.genesis.header.timestamp
 
 
-@method("anvil_setRpcUrl", Param(decode_text), place=Place.WORKER)
+@method("anvil_setRpcUrl", Param(decode_text), place=Place.WORKER, controls=True)
 @long_running
 def set_rpc_url(context: Context, url: str) -> None:
     """Ask another address of the node that this chain is forked from; it must have the block."""
@@ -95,7 +95,7 @@ def set_rpc_url(context: Context, url: str) -> None:
     attempt(context.node.history.move, url)
 
 
-@method("anvil_nodeInfo", place=Place.WORKER)
+@method("anvil_nodeInfo", place=Place.WORKER, controls=True)
 def node_info(context: Context) -> Json:
     """Return head, rules and prices of the chain, and where it was forked."""
     chain, history = context.node.chain, context.node.history
@@ -150,8 +150,4 @@ def metadata(context: Context) -> Json:
 
 
 for _name in ("anvil_metadata", "hardhat_metadata"):
-    method(_name, place=Place.WORKER)(metadata)
-CONTROLS.update(
-    ("anvil_metadata", "anvil_nodeInfo", "anvil_reset", "anvil_setRpcUrl"),
-    ("anvil_getGenesisTime", "evm_reset", "hardhat_metadata", "hardhat_reset"),
-)
+    method(_name, place=Place.WORKER, controls=True)(metadata)

@@ -20,7 +20,6 @@ from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.memory import give_back_freed_memory, keep_freed_memory
-from fastevm.rpc.methods.development import CONTROLS
 from fastevm.rpc.methods.pool import FORWARDING, MINING
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filters import Filters
@@ -212,8 +211,6 @@ class Server:
             methods = {**METHODS, **FORWARDING}
         elif self.node.mines_at_once:
             methods = {**METHODS, **MINING}
-        if self.node.development is None:
-            methods = {n: m for n, m in methods.items() if n not in CONTROLS}
         if not known_namespaces() <= namespaces:
             methods = {n: m for n, m in methods.items() if namespace_of(n) in namespaces}
         made = Dispatcher if self.terminal is None else self.terminal.dispatcher
