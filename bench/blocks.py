@@ -1,0 +1,169 @@
+"""Real blocks on the state that they read: million gas a second, block by block.
+
+    python -m fastevm.bench.blocks [DIR] [--rounds N] [--json FILE]
+
+Runs the blocks of ``pevm`` in a folder of real blocks whose accounts are whole. A run executes the
+transactions, makes receipts, bloom and receipts root, and leaves the state root out. Times are
+thread CPU time, the median of the rounds, blocks in turn: once with the senders known, once with
+the senders recovered on one thread from decoded transactions. Ends with status 1 where a block
+uses other gas than its header says. ``published`` is the sequential time that the authors of pevm
+gave for the same block, in milliseconds, on other hardware.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from fastevm.bench.engines.clock import cpu_seconds
+from fastevm.bench.options import SHARED
+from fastevm.conformance.fields import accounts_of
+from fastevm.conformance.real_blocks import RealBlock
+from fastevm.conformance.real_sources import cases_of
+from fastevm.conformance.sources import SourceError
+from fastevm.execution.block import execute_block
+from fastevm.execution.senders import recover_senders
+from fastevm.execution.transaction import Transaction
+from fastevm.state.layer import Layer
+from fastevm.stateless.verification import schedule_of
+from fastevm.types import ZERO_HASH, Block
+
+ARCHIVE: Final = "pevm"
+PUBLISHED_MS: Final = {
+    13217637: 8.2, 13287210: 4.2, 14396881: 4.9, 15274915: 6.0, 15537393: 2.25, 15537394: 2.7,
+    15538827: 9.3, 16146267: 8.1, 17034869: 3.7, 17666333: 14.4, 18085863: 7.8, 19426586: 8.0,
+}  # fmt: skip
+"""Block -> milliseconds, as pevm's authors measured them on their machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A block with the medians of its rounds, in seconds."""
+
+    number: int
+    transactions: int
+    gas: int
+    execution: float
+    senders: float
+
+    @property
+    def speed(self) -> float:
+        """Million gas a second, with the senders known."""
+        return self.gas / self.execution / 1e6
+
+    @property
+    def speed_with_senders(self) -> float:
+        """Million gas a second, with the senders recovered on one thread."""
+        return self.gas / (self.execution + self.senders) / 1e6
+
+
+class WrongGas(Exception):
+    """A block used other gas than its header says."""
+
+
+class Prepared:
+    """A block and its state, both made before the clock starts."""
+
+    def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
+        self.real = RealBlock.read(name, fields)
+        self.layer = Layer.of(accounts_of(fields["pre"]["accounts"]))
+        self.schedule = schedule_of(self.real.block.header, self.real.chain)
+        self.encoded = [one.raw for one in self.real.block.transactions]
+        self.execution: list[float] = []
+        self.senders: list[float] = []
+
+    def round(self) -> None:
+        """Time one recovery and one execution."""
+        transactions = tuple(map(Transaction.decode, self.encoded))
+        self.senders.append(cpu_seconds(lambda: recover_senders(transactions, threads=1)))
+        real = self.real.block
+        block = Block(real.header, transactions, real.ommers, real.withdrawals)
+        self.execution.append(cpu_seconds(lambda: self.execute(block)))
+
+    def execute(self, block: Block) -> None:
+        """Run the block; `WrongGas` if it uses other gas than its header says."""
+        result = execute_block(
+            self.layer, block, self.schedule,
+            chain_id=self.real.chain.chain_id, deposit_contract=self.real.chain.deposit_contract,
+            ancestors=self.real.ancestors, state_root=False, root_of=lambda _: ZERO_HASH,
+        )  # fmt: skip
+        if result.gas_used != block.header.gas_used:
+            raise WrongGas(f"block {block.header.number} used {result.gas_used} gas")
+
+    def timed(self) -> Timed:
+        """The medians so far."""
+        block = self.real.block
+        return Timed(
+            block.header.number,
+            len(block.transactions),
+            block.header.gas_used,
+            statistics.median(self.execution),
+            statistics.median(self.senders),
+        )
+
+
+def prepared(folder: Path, most: int | None) -> Iterator[Prepared]:
+    """The blocks of a folder that used gas."""
+    for name, content in islice(cases_of(folder, ARCHIVE), most):
+        one = Prepared(name, msgspec.json.decode(content))
+        if one.real.block.header.gas_used:
+            yield one
+
+
+def table(found: list[Timed]) -> Iterator[str]:
+    """A line for each block, and one for all."""
+    yield f"{'block':>9} {'txs':>5} {'Mgas':>6} {'ms':>7} {'Mgas/s':>7} {'+senders':>8} published"
+    for one in found:
+        published = PUBLISHED_MS.get(one.number)
+        yield (
+            f"{one.number:>9} {one.transactions:>5} {one.gas / 1e6:>6.1f}"
+            f" {one.execution * 1e3:>7.2f} {one.speed:>7.0f} {one.speed_with_senders:>8.0f}"
+            f" {published or '':>9}"
+        )
+    execution, senders = sum(one.execution for one in found), sum(one.senders for one in found)
+    gas = sum(one.gas for one in found) / 1e6
+    yield (
+        f"{'all':>9} {sum(one.transactions for one in found):>5} {gas:>6.1f}"
+        f" {execution * 1e3:>7.1f} {gas / execution:>7.0f} {gas / (execution + senders):>8.0f}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Time the blocks, print the table; 1 for a wrong result, 2 without blocks."""
+    parser = argparse.ArgumentParser(prog="python -m fastevm.bench.blocks")
+    parser.add_argument("folder", nargs="?", type=Path, default=SHARED / "real-blocks")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--most", type=int, metavar="N", help="only the first N blocks")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    options = parser.parse_args(arguments)
+    try:
+        blocks = sorted(
+            prepared(options.folder, options.most), key=lambda one: one.real.block.header.number
+        )
+        for _ in range(max(options.rounds, 1)):
+            for one in blocks:
+                one.round()
+    except SourceError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except WrongGas as error:
+        print(error, file=sys.stderr)
+        return 1
+    found = [one.timed() for one in blocks]
+    print("\n".join(table(found)))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

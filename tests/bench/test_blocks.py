@@ -1,0 +1,38 @@
+"""The bench of real blocks: a line for each, and an exit that says what went wrong."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fastevm.bench import blocks
+
+TRANSACTIONS = {46147: 1, 116525: 83}
+
+
+def test_blocks_are_timed_with_and_without_their_senders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "figures.json"
+    assert blocks.main(["--rounds", "1", "--json", str(place)]) == 0
+    found = {one["number"]: one for one in json.loads(place.read_text())}
+    assert all(one["execution"] > 0 and one["senders"] > 0 for one in found.values())
+    assert TRANSACTIONS.items() <= {(n, one["transactions"]) for n, one in found.items()}
+    assert blocks.PUBLISHED_MS.keys() <= found.keys()
+    assert capsys.readouterr().out.splitlines()[-1].split()[0] == "all"
+
+
+def test_a_folder_without_blocks_has_nothing_to_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert blocks.main([str(tmp_path)]) == 2
+    assert "has no readers for its data" in capsys.readouterr().err
+
+
+def test_a_block_that_uses_other_gas_than_its_header_says_is_wrong() -> None:
+    one = next(blocks.prepared(blocks.SHARED / "real-blocks", None))
+    header = one.real.block.header
+    claimed = replace(header, gas_used=header.gas_used + 1)
+    with pytest.raises(blocks.WrongGas, match=f"block {header.number} used"):
+        one.execute(replace(one.real.block, header=claimed))
