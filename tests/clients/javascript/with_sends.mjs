@@ -15,7 +15,7 @@ const chain = defineChain({
   nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
   rpcUrls: { default: { http: [url] } },
 });
-const node = createPublicClient({ chain, transport: http(url), pollingInterval: 100 });
+const node = createPublicClient({ chain, transport: http(url), pollingInterval: 250 });
 const payer = (options) => {
   const account = privateKeyToAccount(privateKey, options);
   const wallet = createWalletClient({ account, chain, transport: http(url) });
@@ -39,7 +39,7 @@ program("viem, at once", async () => {
 // Its cache of 250 ms answers with a nonce that is used by then.
 const provider = new ethers.JsonRpcProvider(url, undefined, {
   polling: true,
-  pollingInterval: 100,
+  pollingInterval: 250,
   cacheTimeout: -1,
 });
 const wallet = new ethers.Wallet(otherKey, provider);
