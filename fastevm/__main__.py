@@ -12,7 +12,10 @@ from fastevm.tools.parser import Parser
 
 
 class Command(NamedTuple):
-    """``module`` has its ``run`` and, where ``options`` is no other, its ``add_arguments``."""
+    """``module`` has its ``run`` and, where ``options`` is no other, its ``add_arguments``.
+
+    There too: ``configured`` as of `Parser`, where files and variables have options of it.
+    """
 
     purpose: str
     module: str
@@ -20,7 +23,9 @@ class Command(NamedTuple):
 
     def fill(self, parser: Parser) -> None:
         """Add the command's options."""
-        import_module(self.options or self.module).add_arguments(parser)
+        module = import_module(self.options or self.module)
+        module.add_arguments(parser)
+        parser.configured = getattr(module, "configured", None)
         parser.set_defaults(run=self.run)
 
     def run(self, arguments: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -42,6 +43,7 @@ from fastevm.storage import StorageError
 
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
+ABOUT = ("Pending moves every slice. For tools that know anvil or Hardhat: fastevm dev",)
 NOT_FORKED = {
     "chain": "the upstream's chain is taken",
     "genesis": "the upstream's chain is taken",
@@ -58,6 +60,10 @@ PROGRESS_BLOCKS = 1_000  # imported blocks from one line of progress to the next
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the node's options to a parser."""
+    parser.description = (
+        "Start a node whose pending state moves with every slice (200 ms). A block for each"
+        " transaction, for tools that know anvil or Hardhat: fastevm dev."
+    )
     add_listeners(parser.add_argument_group("listeners"))
     add_access(parser.add_argument_group("access"))
     explorer = parser.add_argument_group("explorer")
@@ -387,10 +393,12 @@ def serve_node(
     *,
     client: str | None = None,
     estimates_on_pending: bool | None = None,
+    about: Sequence[str] = ABOUT,
 ) -> str | None:
     """Serve until told to stop; what is wrong with the upstream when that was the reason.
 
-    ``client`` as of :class:`Server`; ``estimates_on_pending`` in place of that of every dialect.
+    ``client`` as of :class:`Server`; ``estimates_on_pending`` in place of that of every dialect;
+    ``about``: lines of the banner.
     """
     foreign: list[str] = []
 
@@ -400,6 +408,7 @@ def serve_node(
 
     node.on_foreign_chain(leave)
     server = server_of(node, arguments, access, client)
+    server.about = about
     if estimates_on_pending is not None:
         server.listeners = tuple(
             replace(one, dialect=replace(one.dialect, estimates_on_pending=estimates_on_pending))

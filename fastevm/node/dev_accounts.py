@@ -14,6 +14,7 @@ from fastevm.crypto.secp256k1 import public_key_address, sign
 from fastevm.primitives.keccak import keccak256
 
 TEST_MNEMONIC = "test test test test test test test test test test test junk"
+DERIVATION_PATH = "m/44'/60'/0'/0/"
 ETHER = 10**18
 SEED_ROUNDS = 2048  # BIP-39
 HARDENED = 0x80000000  # BIP-32
@@ -40,10 +41,12 @@ class DevAccount:
         return r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([FIRST_RECOVERY_ID + parity])
 
 
-def dev_accounts(count: int = 10, mnemonic: str = TEST_MNEMONIC) -> tuple[DevAccount, ...]:
-    """The first ``count`` accounts of a mnemonic.
+def dev_accounts(
+    count: int = 10, mnemonic: str = TEST_MNEMONIC, path: str = DERIVATION_PATH
+) -> tuple[DevAccount, ...]:
+    """The first ``count`` accounts of a mnemonic, ``path`` with each index behind it.
 
-    ValueError beyond 1,000 accounts or for an empty mnemonic.
+    ValueError beyond 1,000 accounts, for an empty mnemonic and for what is no path.
     """
     if not 0 <= count <= MAX_ACCOUNTS:
         raise ValueError(f"the number of accounts must be 0 to {MAX_ACCOUNTS}, not {count}")
@@ -52,10 +55,22 @@ def dev_accounts(count: int = 10, mnemonic: str = TEST_MNEMONIC) -> tuple[DevAcc
         raise ValueError("the mnemonic is empty")
     seed = hashlib.pbkdf2_hmac("sha512", words.encode(), b"mnemonic", SEED_ROUNDS)
     key, chain_code = _split(hmac.digest(b"Bitcoin seed", seed, "sha512"))
-    for index in (44 + HARDENED, 60 + HARDENED, HARDENED, 0):
+    for index in _indices(path):
         key, chain_code = _child(key, chain_code, index)
     keys = [_child(key, chain_code, index)[0] for index in range(count)]
     return tuple(DevAccount(public_key_address(key), key) for key in keys)
+
+
+def _indices(path: str) -> list[int]:
+    """The indices of a path such as m/44'/60'/0'/0/ (BIP-32)."""
+    root, *steps = path.strip("/").split("/")
+    digits = [step.rstrip("'") for step in steps]
+    if root != "m" or not all(one.isascii() and one.isdigit() for one in digits):
+        raise ValueError(f"derivation path {path!r}: expected one such as {DERIVATION_PATH}")
+    found = [int(one) + HARDENED * (one != step) for one, step in zip(digits, steps, strict=True)]
+    if any(one >= 2 * HARDENED for one in found):
+        raise ValueError(f"derivation path {path!r}: an index is below 2**31")
+    return found
 
 
 def _split(digest: bytes) -> tuple[bytes, bytes]:

@@ -25,6 +25,12 @@ DEV_FORKS: Final = (
     "mergeNetsplitBlock", "shanghaiTime", "cancunTime", "pragueTime", "osakaTime",
 )  # fmt: skip
 
+HARDFORKS: Final = {
+    "merge": "mergeNetsplitBlock", "paris": "mergeNetsplitBlock", "shanghai": "shanghaiTime",
+    "cancun": "cancunTime", "prague": "pragueTime", "osaka": "osakaTime", "latest": "osakaTime",
+}  # fmt: skip
+"""The rules that a development chain may have from its first block on."""
+
 CREATE2_PROXY: Final = "0x4e59b44847b379578588920ca78fbf26c0b4956c"
 """The deterministic deployment proxy, with which tools deploy by CREATE2 on every chain."""
 CREATE2_PROXY_CODE: Final = (
@@ -38,7 +44,8 @@ class DevChain:
     """The constants of a development chain with the newest rules.
 
     ``balance`` (wei) of each account, ``base_fee`` (wei) of the first block, ``timestamp`` of it in
-    seconds (None: now). ``op_fork``: the rules of that fork of the OP stack. ``create2_proxy``: the
+    seconds (None: now), ``number`` of it. ``hardfork``: a name of HARDFORKS.
+    ``op_fork``: the rules of that fork of the OP stack. ``create2_proxy``: the
     deterministic deployment proxy is there. ``shares_seconds`` and ``caps_gas`` as of
     ``ChainConfig.from_genesis``.
     """
@@ -48,6 +55,8 @@ class DevChain:
     gas_limit: int = DEV_GAS_LIMIT
     base_fee: int = DEV_BASE_FEE
     timestamp: int | None = None
+    number: int = 0
+    hardfork: str | None = None
     op_fork: str | None = None
     create2_proxy: bool = False
     shares_seconds: bool = False
@@ -60,7 +69,7 @@ class DevChain:
         alloc |= SYSTEM_CONTRACTS
         if self.create2_proxy:
             alloc[CREATE2_PROXY] = {"nonce": "0x1", "code": CREATE2_PROXY_CODE}
-        forks = dict.fromkeys(DEV_FORKS, 0)
+        forks = dict.fromkeys(self._forks(), 0)
         genesis = {
             "config": {"chainId": self.chain_id, "terminalTotalDifficulty": 0, **forks},
             "alloc": alloc,
@@ -68,9 +77,18 @@ class DevChain:
             "gasLimit": hex(self.gas_limit),
             "baseFeePerGas": hex(self.base_fee),
             "timestamp": hex(int(time.time()) if self.timestamp is None else self.timestamp),
+            "number": hex(self.number),
             "extraData": "0x" + EXTRA_DATA.hex(),
         }
         return genesis if self.op_fork is None else op_stack_genesis(genesis, self.op_fork)
+
+    def _forks(self) -> tuple[str, ...]:
+        if self.hardfork is None:
+            return DEV_FORKS
+        key = HARDFORKS.get(self.hardfork.lower())
+        if key is None:
+            raise ValueError(f"hardfork {self.hardfork!r}: known are {', '.join(HARDFORKS)}")
+        return DEV_FORKS[: DEV_FORKS.index(key) + 1]
 
     def start(self, accounts: Sequence[DevAccount]) -> ChainStart:
         """The beginning of the chain; ValueError as of :meth:`genesis`."""

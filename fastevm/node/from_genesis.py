@@ -9,7 +9,7 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
 from fastevm.chain.retention import ChainLimits
-from fastevm.node.dev_accounts import TEST_MNEMONIC, DevAccount, dev_accounts
+from fastevm.node.dev_accounts import DERIVATION_PATH, TEST_MNEMONIC, DevAccount, dev_accounts
 from fastevm.node.dev_chain import DevChain
 from fastevm.node.forked.chain_reset import ChainReset
 from fastevm.node.forked.start import forked_chain
@@ -31,6 +31,7 @@ def dev_node(
     *,
     accounts: int = 10,
     mnemonic: str = TEST_MNEMONIC,
+    derivation_path: str = DERIVATION_PATH,
     mining: Mining = Mining.CADENCE,
     directory: DataDirectory | None = None,
     **options: Any,
@@ -41,7 +42,7 @@ def dev_node(
     where ``timestamp`` is that of the chain in ``directory`` if there is one; others as of
     :func:`genesis_node`. ValueError for a configuration that no chain can have.
     """
-    funded = dev_accounts(accounts, mnemonic)
+    funded = dev_accounts(accounts, mnemonic, derivation_path)
     begun = DevChain(**{name: options.pop(name) for name in DEV_FACTS & options.keys()})
     stored = None if directory is None else directory.genesis
     genesis = begun.genesis(funded)

@@ -58,7 +58,7 @@ from fastevm.sync.feed_follower import FeedFollower
 from fastevm.sync.feed_hub import FeedHub
 from fastevm.sync.service import PENDING_AGE, SyncService
 from fastevm.sync.upstream import UpstreamError
-from fastevm.txpool.admission import check_pooled
+from fastevm.txpool.admission import MIN_TIP, check_pooled
 from fastevm.txpool.kzg import TrustedSetup
 from fastevm.txpool.pool import PoolLimits, TransactionPool
 from fastevm.txpool.predecode import PredecodedTransactions
@@ -97,6 +97,7 @@ class Node:
     """
 
     _preload: asyncio.TimerHandle | None
+    min_tip = MIN_TIP  # wei for each gas that a submitted transaction must offer above the base fee
 
     def __init__(
         self,
@@ -679,6 +680,7 @@ class Node:
             gas_limit=settings.gas_limit or parent.gas_limit,
             fee_cap=self.fee_cap,
             allows_unprotected=self.allows_unprotected,
+            min_tip=self.min_tip,
             setup=self.trusted_setup,
         )
         if self.fork is not None and transaction.sender is not None:

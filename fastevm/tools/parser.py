@@ -16,7 +16,11 @@ class Parser(argparse.ArgumentParser):
     """An `argparse.ArgumentParser` whose errors about unknown words suggest known ones.
 
     ``fill`` adds a command's options when the command is given: others need not be loaded.
+    ``configured`` finds words that stand before those that are given; its ValueError is a usage
+    error.
     """
+
+    configured: Callable[[argparse.ArgumentParser], list[str]] | None = None
 
     def __init__(self, *args: Any, fill: Callable[[Parser], None] | None = None, **kw: Any) -> None:
         super().__init__(*args, **kw)
@@ -27,6 +31,11 @@ class Parser(argparse.ArgumentParser):
         fill, self._fill = self._fill, None
         if fill is not None:
             fill(self)
+        if self.configured is not None:
+            try:
+                args = [*self.configured(self), *args]
+            except (ValueError, OSError) as error:
+                self.error(str(error))
         parsed, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")

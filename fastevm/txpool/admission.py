@@ -45,6 +45,7 @@ def check_pooled(
     gas_limit: int,
     fee_cap: int = 0,
     allows_unprotected: bool = False,
+    min_tip: int = MIN_TIP,
     setup: TrustedSetup | None = None,
 ) -> None:
     """Raise InvalidTransaction when no block under ``schedule`` could hold the transaction.
@@ -52,7 +53,7 @@ def check_pooled(
     The rules are checked in the order of go-ethereum, so that the same one is reported.
     ``gas_limit``: of the head block. ``fee_cap``: the most that a transaction may offer for its
     gas, in wei; 0 for no cap. ``allows_unprotected``: legacy transactions need no chain id
-    (EIP-155). ``setup``: checks the proofs of blobs.
+    (EIP-155). ``min_tip``: wei for each gas. ``setup``: checks the proofs of blobs.
     """
     rules = schedule.parameters
     _check_fee_cap(transaction, fee_cap)
@@ -66,9 +67,9 @@ def check_pooled(
         text = "max priority fee per gas higher than max fee per gas"
         refuse("tip_above_fee_cap", text)
     _check_rules(transaction, schedule, chain_id)
-    if transaction.max_priority_fee_per_gas < MIN_TIP:
+    if transaction.max_priority_fee_per_gas < min_tip:
         tip = transaction.max_priority_fee_per_gas
-        _refuse_price("tip_below_minimum", f"gas tip cap {tip}, minimum needed {MIN_TIP}")
+        _refuse_price("tip_below_minimum", f"gas tip cap {tip}, minimum needed {min_tip}")
     if transaction.type == BLOB_TX:
         cap = transaction.max_fee_per_blob_gas or 0
         if cap < MIN_BLOB_FEE_CAP:

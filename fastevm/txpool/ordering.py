@@ -14,6 +14,7 @@ class OrderedByPrice:
 
     def __init__(self) -> None:
         self.base_fee = 0
+        self.by_arrival = False  # whatever the tips are, where they are not negative
         self._heap: list[tuple[int, int, PooledTransaction]] = []
         self._set_aside: list[PooledTransaction] = []
 
@@ -21,12 +22,16 @@ class OrderedByPrice:
         """Replace everything with these transactions at this base fee (wei per gas)."""
         self.base_fee = base_fee
         self._set_aside.clear()
-        self._heap = [(-head.effective_tip(base_fee), head.arrival, head) for head in heads]
+        self._heap = [(*self._rank(head), head) for head in heads]
         heapq.heapify(self._heap)
 
     def push(self, head: PooledTransaction) -> None:
         """Add a transaction."""
-        heapq.heappush(self._heap, (-head.effective_tip(self.base_fee), head.arrival, head))
+        heapq.heappush(self._heap, (*self._rank(head), head))
+
+    def _rank(self, head: PooledTransaction) -> tuple[int, int]:
+        tip = head.effective_tip(self.base_fee)
+        return int(tip < 0) if self.by_arrival else -tip, head.arrival
 
     def pop(self) -> PooledTransaction | None:
         """The highest effective tip, the first to arrive among equals.

@@ -41,7 +41,8 @@ class PoolLimits:
 
     ``executable`` and ``queued`` bound the two subpools, ``*_per_sender`` one sender's share of
     them. ``blob_transactions`` bounds those with blobs (each holds up to 768 KiB), ``sidecars``
-    those of included transactions, which a reorganisation may bring back.
+    those of included transactions, which a reorganisation may bring back. ``by_arrival``: blocks
+    take them as they came, not by tip.
     """
 
     executable: int = 20_480
@@ -51,6 +52,7 @@ class PoolLimits:
     blob_transactions: int = 64
     blob_transactions_per_sender: int = 16
     sidecars: int = 64
+    by_arrival: bool = False
 
 
 class Accounts(Protocol):
@@ -87,6 +89,7 @@ class TransactionPool:
         self._arrivals = 0
         self._blob_count = 0
         self._ordered = OrderedByPrice()
+        self._ordered.by_arrival = self.limits.by_arrival
         self._executable, self._queued = EvictionHeap(EXECUTABLE), EvictionHeap(QUEUED)
 
     def __len__(self) -> int:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
+from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from fastevm import node as nodes
+from fastevm.errors import ForkError
 from fastevm.rpc.command import access_of, serve_node
 from fastevm.rpc.dev.options import add_arguments
+from fastevm.rpc.dev.settings import configured
+from fastevm.rpc.dev.state_file import StateFile
 from fastevm.rpc.transport.server import client_version
+from fastevm.wire.text.hex import checksum_address, hex_bytes
 
-ETHER = 10**18
+DEFAULT_CHAIN_ID = 31_337
+NO_GAS_LIMIT = 2**62
 COMPATIBLE = "anvil/v1.7.1"
 """How web3_clientVersion begins: development tools look for this name to choose their methods."""
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments", "configured", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -26,28 +34,126 @@ def run(arguments: argparse.Namespace) -> int:
     )
     try:
         access = access_of(arguments)
+        node = node_of(arguments)
         client = f"{COMPATIBLE} ({client_version()})"
-        serve_node(node_of(arguments), arguments, access, client=client, estimates_on_pending=True)
-    except (ValueError, OSError) as error:
+        with StateFile(node, arguments):
+            told = about(arguments)
+            serve_node(
+                node, arguments, access, client=client, estimates_on_pending=True, about=told
+            )
+    except (ValueError, OSError, ForkError) as error:
         print(f"fastevm dev: {error}", file=sys.stderr)
         return 1
     return 0
 
 
+def about(arguments: argparse.Namespace) -> list[str]:
+    """What the banner says of this command, its blocks and its wallet."""
+    blocks = "A block for each transaction."
+    if arguments.no_mining:
+        blocks = "Blocks on demand (evm_mine)."
+    elif arguments.block_time is not None:
+        more = " and for each transaction" if arguments.mixed_mining else ""
+        blocks = f"A block every {arguments.block_time:g} s{more}."
+    return [
+        f"{blocks} A node whose pending state moves every 200 ms: fastevm node",
+        "",
+        f"Mnemonic:        {arguments.mnemonic}",
+        f"Derivation path: {arguments.derivation_path}",
+    ]
+
+
 def node_of(arguments: argparse.Namespace) -> Any:
-    """The node that the options ask for. ValueError for a chain that cannot be."""
-    return nodes.dev_node(
-        mining=nodes.Mining.INSTANT,
-        accounts=arguments.accounts,
-        balance=arguments.balance * ETHER,
-        chain_id=arguments.chain_id,
-        gas_limit=arguments.gas_limit,
+    """The node that the options ask for.
+
+    ValueError for a chain that cannot be, OSError for files, ForkError for its upstream.
+    """
+    if arguments.mixed_mining and arguments.block_time is None:
+        raise ValueError("--mixed-mining needs --block-time")
+    if arguments.mnemonic_random is not None:
+        arguments.mnemonic = random_mnemonic(arguments.mnemonic_random)
+    demand = nodes.Mining.MANUAL if arguments.no_mining else nodes.Mining.INSTANT
+    options = {
+        "mining": demand,
+        "accounts": arguments.accounts,
+        "mnemonic": arguments.mnemonic,
+        "derivation_path": arguments.derivation_path,
+        "fee_cap": 0,
+        "allows_unprotected": True,
+        "pool_limits": nodes.PoolLimits(by_arrival=arguments.order == "fifo"),
+        "trusted_setup": nodes.find_trusted_setup(),
+    }
+    node = forked(arguments, options) if arguments.fork_url else unforked(arguments, options)
+    node.min_tip = 0
+    node.development.impersonation.everyone = arguments.auto_impersonate
+    if arguments.block_time is not None:
+        node.development.miner.set_interval(arguments.block_time, automine=arguments.mixed_mining)
+    if arguments.config_out is not None:
+        arguments.config_out.write_text(json.dumps(described(node, arguments), indent=2))
+    return node
+
+
+def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
+    """The node on a chain of its own; its clock goes on from the first block."""
+    hardfork, arguments.hardfork = arguments.hardfork, None
+    nodes.fork_options(arguments)  # refuses what means nothing without a fork
+    node = nodes.dev_node(
+        balance=arguments.balance * nodes.ETHER,
+        chain_id=DEFAULT_CHAIN_ID if arguments.chain_id is None else arguments.chain_id,
+        gas_limit=NO_GAS_LIMIT if arguments.disable_block_gas_limit else arguments.gas_limit,
         base_fee=arguments.block_base_fee_per_gas,
         timestamp=arguments.timestamp,
+        number=arguments.number,
+        hardfork=hardfork,
         create2_proxy=True,
         caps_gas=arguments.enable_tx_gas_limit,
         shares_seconds=True,
-        fee_cap=0,
-        allows_unprotected=True,
-        trusted_setup=nodes.find_trusted_setup(),
+        **options,
     )
+    node.producer.clock.set_now(node.chain.head.header.timestamp)
+    return node
+
+
+def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
+    """The node on a chain that begins at a block of another node's."""
+    if arguments.follow:
+        raise ValueError("a development node builds blocks itself; fastevm node has --follow")
+    node: Any = nodes.forked_node(
+        nodes.fork_options(arguments),  # type: ignore[arg-type]
+        chain_id=arguments.chain_id,
+        timestamp=arguments.timestamp,
+        **options,
+    )
+    node.chain.config = replace(node.chain.config, shares_seconds=True)
+    balance = {"balance": hex(arguments.balance * nodes.ETHER)}
+    node.development.amend({hex_bytes(one.address): balance for one in node.accounts})
+    return node
+
+
+def random_mnemonic(words: int) -> str:
+    """So many random words of BIP-39, 12 to 24; ValueError without the package that has them."""
+    try:
+        hdaccount: Any = import_module("eth_account.hdaccount")
+    except ImportError:
+        raise ValueError("--mnemonic-random needs the package eth-account") from None
+    try:
+        return str(hdaccount.generate_mnemonic(words, lang="english"))
+    except Exception as error:
+        raise ValueError(f"--mnemonic-random {words}: {error}") from None
+
+
+def described(node: Any, arguments: argparse.Namespace) -> dict[str, Any]:
+    """What ``--config-out`` writes, under the names that anvil gives it."""
+    first = node.chain.head.header
+    return {
+        "available_accounts": [checksum_address(one.address) for one in node.accounts],
+        "private_keys": [hex_bytes(one.private_key) for one in node.accounts],
+        "wallet": {
+            "derivation_path": arguments.derivation_path,
+            "mnemonic": arguments.mnemonic,
+        },
+        "base_fee": str(first.base_fee_per_gas or 0),
+        "gas_limit": str(first.gas_limit),
+        "genesis_timestamp": str(first.timestamp),
+        "chain_id": node.config.chain_id,
+    }

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Final
 
+from fastevm import node as nodes
+from fastevm.builder import MAX_INTERVAL, MIN_INTERVAL
 from fastevm.rpc import command
 from fastevm.rpc.explorer.options import add_explorer
 from fastevm.rpc.terminal.options import add_terminal_arguments
@@ -24,8 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_explorer(parser.add_argument_group("explorer"))
     _add_accounts(parser.add_argument_group("accounts"))
     _add_chain(parser.add_argument_group("chain"))
+    _add_mining(parser.add_argument_group("mining"))
+    _add_state(parser.add_argument_group("state"))
     command.add_logs(parser.add_argument_group("logs"))
     command.add_calls(parser.add_argument_group("calls"))
+    nodes.add_fork_arguments(parser)
+    _add_accepted(parser.add_argument_group("accepted, without effect"))
     parser.add_argument("-j", "--threads", type=int, metavar="N", help="worker threads (all cores)")
     add_terminal_arguments(parser, tells=True)
     parser.set_defaults(usage_error=parser.error, dialect="geth", pending_max_age=0)
@@ -40,11 +47,29 @@ def _add_accounts(group: argparse._ArgumentGroup) -> None:
         help="of each of them (%(default)s)",
     )  # fmt: skip
 
+    words = group.add_mutually_exclusive_group()
+    words.add_argument(
+        "-m", "--mnemonic", default=nodes.TEST_MNEMONIC, metavar="WORDS",
+        help="from which they are derived (test test ... junk)",
+    )  # fmt: skip
+    words.add_argument(
+        "--mnemonic-random", type=int, nargs="?", const=12, metavar="WORDS",
+        help="derive them from so many random words (12; needs the package eth-account)",
+    )  # fmt: skip
+    group.add_argument(
+        "--derivation-path", default=nodes.DERIVATION_PATH, metavar="PATH",
+        help="to which the index of each is added (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--auto-impersonate", "--auto-unlock", action="store_true",
+        help="send transactions of every account, without its key",
+    )  # fmt: skip
+
 
 def _add_chain(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--chain-id", type=command.chain_id, default=31_337, metavar="N",
-        help="in decimal or as 0x and hex (%(default)s)",
+        "--chain-id", type=command.chain_id, metavar="N",
+        help="in decimal or as 0x and hex (31337, or that of the fork)",
     )  # fmt: skip
     group.add_argument(
         "--gas-limit", type=command.count, default=DEFAULT_GAS_LIMIT, metavar="GAS",
@@ -61,3 +86,68 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--timestamp", type=command.number, metavar="SECONDS", help="of the first block (now)"
     )
+    group.add_argument(
+        "--number", type=command.number, default=0, metavar="N", help="of the first block (0)"
+    )
+    group.add_argument(
+        "--disable-block-gas-limit", action="store_true", help="let a block have any amount of gas"
+    )
+
+
+def _add_mining(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "-b", "--block-time", type=seconds, metavar="SECONDS",
+        help="make a block every so many seconds, also a fraction, not one for each transaction",
+    )  # fmt: skip
+    group.add_argument(
+        "--no-mining", "--no-mine", action="store_true", help="make blocks on demand (evm_mine)"
+    )
+    group.add_argument(
+        "--mixed-mining", action="store_true",
+        help="with --block-time: a block for each transaction as well",
+    )  # fmt: skip
+    group.add_argument(
+        "--order", choices=("fees", "fifo"), default="fees",
+        help="of the transactions of a block: by tip or as they came (%(default)s)",
+    )  # fmt: skip
+
+
+def _add_state(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--state", type=Path, metavar="FILE",
+        help="go on with the chain in this file if it is there, and write it at the end",
+    )  # fmt: skip
+    group.add_argument(
+        "--load-state", type=Path, metavar="FILE", help="go on with the chain in this file"
+    )
+    group.add_argument(
+        "--dump-state", type=Path, metavar="FILE",
+        help="write the chain at the end; into a directory as state.json",
+    )  # fmt: skip
+    group.add_argument(
+        "-s", "--state-interval", type=seconds, metavar="SECONDS",
+        help="write it every so many seconds as well",
+    )  # fmt: skip
+    group.add_argument(
+        "--config-out", type=Path, metavar="FILE",
+        help="write accounts, keys and constants of the chain as JSON",
+    )  # fmt: skip
+
+
+def _add_accepted(group: argparse._ArgumentGroup) -> None:
+    """Options of anvil that say what is so anyway, or that have no meaning here."""
+    for name in ("steps-tracing", "preserve-historical-states", "disable-min-priority-fee"):
+        group.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
+    for name in ("prune-history", "max-persisted-states", "transaction-block-keeper", "gas-price"):
+        group.add_argument(f"--{name}", nargs="?", help=argparse.SUPPRESS)
+
+
+def seconds(text: str) -> float:
+    """Parse seconds above zero."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not MIN_INTERVAL <= found <= MAX_INTERVAL:
+        raise argparse.ArgumentTypeError(f"{text!r} are no seconds of at least {MIN_INTERVAL}")
+    return found

@@ -79,6 +79,9 @@ def client_version() -> str:
 class Server:
     """The listeners of one node, with their shared workers and counters."""
 
+    about: Sequence[str] = ()
+    """What the banner says first."""
+
     def __init__(
         self,
         node: Node,
@@ -239,7 +242,7 @@ class OpenListener:
 def banner(server: Server) -> str:
     """Return the startup text in the style that developers and their scripts know."""
     node = server.node
-    lines = [f"fastevm {fastevm.__version__}", ""]
+    lines = [f"fastevm {fastevm.__version__}", *server.about, ""]
     if node.accounts:
         layer = node.chain.layer_of(node.chain.head.hash)
         lines += ["Available Accounts", "=" * 18]

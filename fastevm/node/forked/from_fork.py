@@ -8,7 +8,7 @@ from typing import Any
 from fastevm.chain.chain import Chain
 from fastevm.chain.retention import ChainLimits
 from fastevm.fork import RemoteBlock, place_of, receipt_of, rules_of
-from fastevm.node.dev_accounts import dev_accounts
+from fastevm.node.dev_accounts import DERIVATION_PATH, TEST_MNEMONIC, dev_accounts
 from fastevm.node.dev_chain import DEV_CHAIN_ID, DevChain
 from fastevm.node.forked.chain_reset import ChainReset, ChainStart
 from fastevm.node.forked.fork_history import open_source
@@ -23,6 +23,8 @@ def forked_node(
     options: ForkOptions,
     *,
     accounts: int = 10,
+    mnemonic: str = TEST_MNEMONIC,
+    derivation_path: str = DERIVATION_PATH,
     chain_id: int | None = None,
     block_time_ms: int | None = None,
     slice_interval_ms: int | None = None,
@@ -36,7 +38,7 @@ def forked_node(
     ``timestamp`` (seconds): of the clock at the start, in place of that. Arguments and errors as of
     :func:`forked_chain`; ``more`` as of :class:`Node`.
     """
-    funded = dev_accounts(accounts)
+    funded = dev_accounts(accounts, mnemonic, derivation_path)
     pace = {"block_time_ms": block_time_ms, "slice_interval_ms": slice_interval_ms}
 
     def start(options: ForkOptions) -> ChainStart:

@@ -1,12 +1,16 @@
 """``fastevm dev``: what its options make of a node."""
 
 import argparse
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fastevm.node.dev_accounts import ETHER
 from fastevm.rpc.dev import command
+from fastevm.rpc.dev.settings import configured
+from fastevm.rpc.dev.state_file import StateFile
 from fastevm.wire.text.hex import hex_bytes
 
 PROXY = bytes.fromhex("4e59b44847b379578588920ca78fbf26c0b4956c")
@@ -58,3 +62,105 @@ def test_the_most_gas_of_a_transaction_counts_on_request(option: tuple[str, ...]
     header = node.chain.head.header
     schedule = node.chain.schedule_for_child(header, header.timestamp + 1)
     assert schedule.parameters["tx_gas_cap"] == cap
+
+
+def test_accounts_of_other_words_and_paths() -> None:
+    first = node_of("-a", "1").accounts[0].address
+    words = "candy maple cake sugar pudding cream honey rich smooth crumble sweet treat"
+    assert node_of("-a", "1", "--mnemonic", words).accounts[0].address.hex() == (
+        "627306090abab3a6e1400e9345bc60c78a8bef57"
+    )
+    assert node_of("-a", "1", "--derivation-path", "m/44'/60'/1'/0/").accounts[0].address != first
+    with pytest.raises(ValueError, match="derivation path"):
+        node_of("--derivation-path", "m/x")
+
+
+def test_the_modes_of_mining() -> None:
+    assert node_of("--no-mining").mines_at_once is False
+    mixed = node_of("--block-time", "0.5", "--mixed-mining")
+    miner = mixed.development.miner
+    assert (mixed.mines_at_once, miner.interval) == (True, 0.5)
+    miner.stop()
+    with pytest.raises(ValueError, match="--mixed-mining needs --block-time"):
+        node_of("--mixed-mining")
+
+
+def test_rules_number_and_gas_without_limit() -> None:
+    node = node_of("--hardfork", "Cancun", "--number", "500", "--disable-block-gas-limit")
+    node.mine()
+    assert node.chain.head.number == 501
+    assert node.chain.schedule_of(node.chain.head.hash).fork.name == "Cancun"
+    assert node.chain.head.header.gas_limit >= 2**61
+    with pytest.raises(ValueError, match="hardfork 'Lisbon': known are"):
+        node_of("--hardfork", "Lisbon")
+
+
+def test_time_goes_on_from_the_first_block() -> None:
+    node = node_of("--timestamp", "1000000000")
+    node.mine()
+    assert node.chain.head.header.timestamp in range(1_000_000_000, 1_000_000_100)
+
+
+def test_every_account_may_send_and_tips_are_optional() -> None:
+    node = node_of("--auto-impersonate")
+    assert node.development.impersonation.covers(b"\x99" * 20)
+    assert node.min_tip == 0
+
+
+def test_the_constants_are_written_to_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    node_of("-a", "1", "--config-out", str(path))
+    written = json.loads(path.read_text())
+    assert written["available_accounts"] == ["0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"]
+    assert (written["chain_id"], written["base_fee"]) == (31_337, "1000000000")
+
+
+def test_a_state_file_is_written_at_the_end_and_gone_on_with(tmp_path: Path) -> None:
+    options = parsed("--state", str(tmp_path))
+    with StateFile(command.node_of(options), options) as file:
+        file.node.mine(3)
+    again = command.node_of(options)
+    with StateFile(again, options):
+        assert again.chain.head.number == 3
+    (tmp_path / "state.json").write_text("{}")
+    with (
+        pytest.raises(ValueError, match=r"state\.json: "),
+        StateFile(command.node_of(options), options),
+    ):
+        pass
+
+
+def test_options_come_from_the_line_then_variables_then_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "fastevm.toml"
+    path.write_text(
+        "[dev]\nport = 1\nchain_id = 5\nno-mining = true\nquiet = false\naccounts = 3\n"
+    )
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    environment = {"FASTEVM_CONFIG": str(path), "FASTEVM_PORT": "2", "FASTEVM_ACCOUNTS": "4"}
+    found = parser.parse_args([*configured(parser, environment), "--accounts", "6"])
+    assert (found.port, found.chain_id, found.accounts) == (2, 5, 6)
+    assert (found.no_mining, found.quiet) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[dev]\nprot = 1\n", "unknown option 'prot' in [dev]; did you mean 'port'?"),
+        ("[dev]\nno-mining = 5\n", "no-mining: 5 is no value of this option"),
+        ("[dev", "Expected"),
+        ("dev = 3", "dev is no table"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told_with_its_name(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "fastevm.toml"
+    path.write_text(text)
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    with pytest.raises(ValueError) as caught:
+        configured(parser, {"FASTEVM_CONFIG": str(path)})
+    assert str(caught.value).startswith(f"{path}: ") and message in str(caught.value)
+    with pytest.raises(ValueError, match="there is no file"):
+        configured(parser, {"FASTEVM_CONFIG": str(tmp_path / "none")})
