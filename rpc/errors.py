@@ -117,7 +117,7 @@ REASONS: Final[dict[str, Row]] = {
     "simulated_revert": _both(3),
     "simulated_halt": _both(-32015),
     # --- transactions to sign ---
-    "unknown_account": _both(-32000, "unknown account"),
+    "unknown_account": _both(-32000, "unknown account: No Signer available"),
     "blobs_not_signed": _both(-32000, "signing blob transactions not supported"),
     "wrong_chain_id": _both(-32000, "chainId does not match node's (have={have}, want={want})"),
     # --- the pool: any other reason of it is "pool" ---

@@ -154,10 +154,16 @@ def set_storage_at(context: Context, address: bytes, slot: int, value: int) -> b
     return True
 
 
-@methods(["anvil_dropTransaction", "hardhat_dropTransaction"], HASH)
+@methods(["anvil_dropTransaction"], HASH)
 def drop_transaction(context: Context, tx_hash: bytes) -> str | None:
     """Take a waiting transaction out of the pool; return its hash, null if it did not wait."""
     return hex_bytes(tx_hash) if control(context).drop(tx_hash) else None
+
+
+@methods(["hardhat_dropTransaction"], HASH)
+def drop_transaction_of_hardhat(context: Context, tx_hash: bytes) -> bool:
+    """Take a waiting transaction out of the pool; return whether it waited, as Hardhat does."""
+    return bool(control(context).drop(tx_hash))
 
 
 @methods(["anvil_dropAllTransactions", "hardhat_dropAllTransactions"])

@@ -87,12 +87,15 @@ def genesis_time(context: Context) -> int:
 
 
 @method("anvil_setRpcUrl", Param(decode_text), place=Place.WORKER, controls=True)
+@method("hardhat_setRpcUrl", Param(decode_text), place=Place.WORKER, controls=True)
 @long_running
 def set_rpc_url(context: Context, url: str) -> None:
-    """Ask another address of the node that this chain is forked from; it must have the block."""
-    if context.node.history is None:
-        raise RpcError("server_error", "this chain is not forked")
-    attempt(context.node.history.move, url)
+    """Ask another address of the node that this chain is forked from; it must have the block.
+
+    A chain that is not forked has no such address: nothing happens, as on anvil.
+    """
+    if context.node.history is not None:
+        attempt(context.node.history.move, url)
 
 
 @method("anvil_nodeInfo", place=Place.WORKER, controls=True)

@@ -103,7 +103,16 @@ def set_timestamp_interval(context: Context, seconds: int) -> None:
     attempt(control(context).time.set_interval, seconds)
 
 
-@methods(["anvil_removeBlockTimestampInterval"])
+@setters(["hardhat_setBlockTimestampInterval"], NUMBER)
+def set_timestamp_interval_of_hardhat(context: Context, milliseconds: int) -> None:
+    """Stamp each block so many milliseconds after its parent: viem's unit for this name."""
+    seconds, rest = divmod(milliseconds, 1_000)
+    if rest:
+        raise RpcError("invalid_params", "the interval must be whole seconds, in milliseconds")
+    attempt(control(context).time.set_interval, seconds)
+
+
+@methods(["anvil_removeBlockTimestampInterval", "hardhat_removeBlockTimestampInterval"])
 def remove_timestamp_interval(context: Context) -> bool:
     """Stamp blocks by the clock again; return whether there was an interval."""
     found: bool = control(context).time.set_interval(None)

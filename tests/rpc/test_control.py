@@ -93,6 +93,15 @@ def test_a_waiting_transaction_is_dropped(still: Client) -> None:
     tx_hash = still.send(to=RECEIVER, value=7)
     assert still.result("anvil_dropTransaction", tx_hash) == tx_hash
     assert still.result("anvil_dropTransaction", tx_hash) is None
+    assert still.result("hardhat_dropTransaction", tx_hash) is False
+
+
+def test_an_interval_in_hardhats_name_is_in_milliseconds(still: Client) -> None:
+    before = int(still.result("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+    still.result("hardhat_setBlockTimestampInterval", 77_000)
+    still.result("evm_mine")
+    after = int(still.result("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+    assert after == before + 77
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_transaction_that_would_fail_is_not_sent(client: Client, sender: str) 
 @pytest.mark.parametrize("method", ["eth_sendTransaction", "eth_signTransaction"])
 def test_an_account_of_somebody_else_is_unknown(client: Client, method: str) -> None:
     error = client.ask(method, {"from": RECEIVER, "to": RECEIVER})["error"]
-    assert (error["code"], error["message"]) == (-32000, "unknown account")
+    assert (error["code"], error["message"]) == (-32000, "unknown account: No Signer available")
 
 
 def test_accounts_are_never_locked(client: Client, sender: str) -> None:
@@ -78,7 +78,7 @@ def test_accounts_are_never_locked(client: Client, sender: str) -> None:
     assert client.result("personal_unlockAccount", sender, "", 300) is True
     assert client.result("personal_lockAccount", sender) is False
     error = client.ask("personal_unlockAccount", RECEIVER, "")["error"]
-    assert error["message"] == "unknown account"
+    assert error["message"] == "unknown account: No Signer available"
     payment = {"from": sender, "to": RECEIVER}
     assert len(client.result("personal_sendTransaction", payment, "")) == 66
 

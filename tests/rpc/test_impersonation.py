@@ -26,7 +26,10 @@ def test_an_account_is_impersonated_and_left(client: Client, family: str) -> Non
     payment = {"from": WHALE, "to": RECEIVER, "value": "0x5"}
     client.result("anvil_setBalance", WHALE, ETHER)
     client.result("anvil_setCode", WHALE, "0x00")
-    assert client.ask("eth_sendTransaction", payment)["error"]["message"] == "unknown account"
+    assert (
+        client.ask("eth_sendTransaction", payment)["error"]["message"]
+        == "unknown account: No Signer available"
+    )
     assert client.result(f"{family}_impersonateAccount", WHALE) is None
     assert client.result("eth_accounts")[10:] == [WHALE]
     assert client.result("eth_requestAccounts")[10:] == [WHALE]
@@ -38,7 +41,10 @@ def test_an_account_is_impersonated_and_left(client: Client, family: str) -> Non
     assert client.result("eth_getBalance", RECEIVER, "latest") == "0x5"
     assert client.result("debug_traceTransaction", tx_hash)["failed"] is False
     assert client.result(f"{family}_stopImpersonatingAccount", WHALE) is None
-    assert client.ask("eth_sendTransaction", payment)["error"]["message"] == "unknown account"
+    assert (
+        client.ask("eth_sendTransaction", payment)["error"]["message"]
+        == "unknown account: No Signer available"
+    )
     assert len(client.result("eth_accounts")) == 10
 
 
@@ -50,7 +56,10 @@ def test_everybody_is_impersonated(client: Client) -> None:
     shown = client.result("eth_getTransactionByHash", sent[2])
     assert (shown["nonce"], shown["type"], shown["from"]) == ("0x2", "0x0", WHALE)
     assert client.result("hardhat_autoImpersonateAccount", False) is None
-    assert client.ask("eth_sendTransaction", payment)["error"]["message"] == "unknown account"
+    assert (
+        client.ask("eth_sendTransaction", payment)["error"]["message"]
+        == "unknown account: No Signer available"
+    )
 
 
 def test_an_unsigned_transaction_needs_no_impersonation(client: Client) -> None:
@@ -67,7 +76,7 @@ def test_a_receipt_comes_with_the_answer(client: Client) -> None:
     receipt = client.result("eth_sendTransactionSync", {"from": sender, "to": RECEIVER})
     assert (receipt["status"], receipt["from"], receipt["blockNumber"]) == ("0x1", sender, "0x1")
     error = client.ask("eth_sendTransactionSync", {"from": WHALE, "to": RECEIVER})["error"]
-    assert error["message"] == "unknown account"
+    assert error["message"] == "unknown account: No Signer available"
 
 
 def test_accounts_are_added_as_in_ganache(client: Client) -> None:
