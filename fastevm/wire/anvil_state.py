@@ -16,7 +16,7 @@ from fastevm.wire.transactions import Json, transaction_json, unchecked_transact
 
 WORD_BYTES: Final = 32
 BLOB_FEE: Final = {"excess_blob_gas": 0, "blob_gasprice": 1}
-PLACE: Final = ("blockHash", "blockNumber", "transactionIndex", "from", "gasPrice")
+PLACE: Final = frozenset({"blockHash", "blockNumber", "transactionIndex", "from"})
 HEADER_HAS_NO: Final = ("hash", "size", "totalDifficulty")
 
 BlockAndReceipts = tuple[Block, tuple[Receipt, ...]]
@@ -96,8 +96,10 @@ def _block_json(block: Block) -> Json:
 def _transaction_json(transaction: Any) -> Json:
     members = transaction_json(transaction)
     sender = hex_bytes(transaction.sender) if is_impersonated(transaction) else None
+    # What a transaction of two fee caps paid is told of a mined one; in others it is a member.
+    outside = PLACE | {"gasPrice"} if "maxFeePerGas" in members else PLACE
     return {
-        "transaction": {name: value for name, value in members.items() if name not in PLACE},
+        "transaction": {name: value for name, value in members.items() if name not in outside},
         "impersonated_sender": sender,
     }
 

@@ -1,0 +1,21 @@
+"""Every action of viem's test client does on a development node what it is called for."""
+
+import pytest
+
+from fastevm.wire.client.blocking import call_once
+
+from .conftest import running_node
+from .test_javascript import needs_javascript, told
+
+ACTIONS = 31  # thirty, and mining with an interval
+DEV = ("fastevm", "dev")
+
+
+@needs_javascript
+@pytest.mark.parametrize("mode", ["anvil", "hardhat"])
+def test_every_action_in_a_mode(mode: str) -> None:
+    with running_node(module=DEV) as node, running_node(module=DEV) as upstream:
+        call_once(upstream, "anvil_mine", "0x5")
+        found = told("viem_test", node, 0, mode, upstream)
+    assert {name: error for name, error in found.items() if error is not None} == {}
+    assert len(found) == ACTIONS
