@@ -152,12 +152,12 @@ def named_anvil(name: str, folder: Path) -> Path:
 def environment(client: Client) -> dict[str, str]:
     """The variables that its program runs with; installs what it needs."""
     found = os.environ | {"HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "NO_COLOR": "1"}
+    found["PYTHONPATH"] = str(ROOT)
     if client.newer_node:
         found["PATH"] = f"{newer_node()}{os.pathsep}{found['PATH']}"
     if client.npm is not None:
         npm_install(client.npm, found)
     if client.pip:
-        found["PYTHONPATH"] = str(ROOT)
         found["PATH"] = f"{pip_install(client.pip)}{os.pathsep}{found['PATH']}"
     return found
 
