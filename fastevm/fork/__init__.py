@@ -1,12 +1,6 @@
 """The state of a chain that another node holds: fetched in few round trips, kept on disk."""
 
-from fastevm.fork.counters import ForkCounters
-from fastevm.fork.forked_evm import forked_evm
-from fastevm.fork.masking import masked
-from fastevm.fork.remote_block import RemoteBlock, place_of, receipt_of
-from fastevm.fork.remote_source import RemoteSource
-from fastevm.fork.replay import Replay, replay
-from fastevm.fork.rules import rules_of
+from fastevm.primitives.late_names import late_names
 
 __all__ = [
     "ForkCounters",
@@ -20,3 +14,20 @@ __all__ = [
     "replay",
     "rules_of",
 ]
+
+# A node that forks nothing asks for none of them.
+__getattr__ = late_names(
+    __name__,
+    {
+        "ForkCounters": "counters",
+        "RemoteBlock": "remote_block",
+        "RemoteSource": "remote_source",
+        "Replay": "transaction_replay",
+        "forked_evm": "evm_of_fork",
+        "masked": "masking",
+        "place_of": "remote_block",
+        "receipt_of": "remote_block",
+        "replay": "transaction_replay",
+        "rules_of": "rules",
+    },
+)

@@ -20,6 +20,7 @@ from fastevm.fork.masking import Masker
 from fastevm.fork.progress import Progress
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
 from fastevm.fork.refusals import is_limited, means_no_block, means_no_state
+from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
 from fastevm.wire.client.messages import (
     Answer,
     RpcRefusal,
@@ -27,9 +28,6 @@ from fastevm.wire.client.messages import (
     checked_address,
 )
 
-DEFAULT_RETRIES: Final = 5
-DEFAULT_TIMEOUT: Final = 45.0  # seconds for one request
-DEFAULT_BACKOFF: Final = 1.0  # seconds before the first retry
 DEFAULT_BATCH_SIZE: Final = 250  # calls in one body
 MAX_BACKOFF: Final = 30.0
 TIMEOUTS_IN_ALL: Final = 4  # timeouts of one request that all retries together may take

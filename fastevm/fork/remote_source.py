@@ -13,19 +13,13 @@ from fastevm.fork.anvil_storage import AnvilValues, anvil_values
 from fastevm.fork.block_choice import BlockLike, read_block
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.disk_cache import DiskCache, cache_folder
-from fastevm.fork.endpoints import (
-    DEFAULT_BACKOFF,
-    DEFAULT_BATCH_SIZE,
-    DEFAULT_RETRIES,
-    DEFAULT_TIMEOUT,
-    EndpointOptions,
-    Endpoints,
-)
+from fastevm.fork.endpoints import DEFAULT_BATCH_SIZE, EndpointOptions, Endpoints
 from fastevm.fork.fetching import Fetching, named
 from fastevm.fork.opening import Opened, addresses_and_block, find_block, open_session
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
 from fastevm.fork.refusals import is_unsupported
+from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
 from fastevm.fork.session import MAX_CHECKS, Check, Session
 from fastevm.fork.upstream_history import History
 from fastevm.state.source import Found, Wanted

@@ -1,7 +1,17 @@
 """Blocks verified without a state: from the trie nodes, codes and headers of a witness."""
 
-from fastevm.stateless.recording import witness_of as witness_of
-from fastevm.stateless.verification import Verified as Verified
-from fastevm.stateless.verification import verify as verify
-from fastevm.stateless.witness import Witness as Witness
-from fastevm.stateless.witness import WitnessError as WitnessError
+from fastevm.primitives.late_names import late_names
+
+__all__ = ["Verified", "Witness", "WitnessError", "verify", "witness_of"]
+
+# A node needs none of them before somebody asks for a witness.
+__getattr__ = late_names(
+    __name__,
+    {
+        "Verified": "verification",
+        "Witness": "witness",
+        "WitnessError": "witness",
+        "verify": "verification",
+        "witness_of": "recording",
+    },
+)

@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+from fastevm import stateless
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, HASH
 from fastevm.rpc.dispatch.registry import Place, method
@@ -9,7 +10,6 @@ from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.stateless import WitnessError, witness_of
 from fastevm.types import Header
 from fastevm.wire.text.hex import hex_bytes
 
@@ -48,6 +48,6 @@ def _witness(context: Context, view: View | None, block: Selector) -> dict[str, 
         return found.header
 
     try:
-        return witness_of(view.block, layer, config, header_of).to_json()
-    except WitnessError as error:
+        return stateless.witness_of(view.block, layer, config, header_of).to_json()
+    except stateless.WitnessError as error:
         raise RpcError("server_error", str(error)) from None

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ ALWAYS_SERVED: Final = "rpc"
 EXPLORED: Final = "eth"  # the namespace without which the explorer has nothing to show
 
 LOCAL_NAMES: Final = frozenset(("localhost",))
+PROGRAM: Final = re.compile(r"\w[\w .-]{0,63}", re.ASCII)  # a name instead of an origin
 EXTENSION_SCHEMES: Final = frozenset(("chrome-extension", "moz-extension", "safari-web-extension"))
 
 JWT_SECRET_SIZE: Final = 32  # bytes
@@ -111,8 +113,14 @@ class Access:
             return peer
 
     def allows_origin(self, origin: str) -> bool:
-        """Whether a page of ``origin`` may call; browsers' extensions are no pages."""
+        """Whether a page of ``origin`` may call; browsers' extensions are no pages.
+
+        Browsers send ``scheme://host`` or ``null``; any other word is a program's own name, as
+        titanoboa's ``Titanoboa``.
+        """
         if ANY in self.origins or origin.lower() in self.origins:
+            return True
+        if PROGRAM.fullmatch(origin) and origin.lower() != "null":
             return True
         try:
             parts = urlsplit(origin)

@@ -9,7 +9,7 @@ from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.errors import ForkError
 from fastevm.fork import RemoteBlock, RemoteSource, replay, rules_of
-from fastevm.fork.replay import differences
+from fastevm.fork.transaction_replay import differences
 from fastevm.types import Receipt
 
 

@@ -11,7 +11,7 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.execution.predeploys import FEE_VAULTS, L1_BLOCK
 from fastevm.execution.transaction import Transaction
 from fastevm.fork import RemoteBlock, RemoteSource, replay, rules_of
-from fastevm.fork.replay import differences
+from fastevm.fork.transaction_replay import differences
 from fastevm.node import Mining, dev_node, forked_node
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.forked.options import ForkOptions

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from fastevm.fork import RemoteSource
+import fastevm.fork as fork
 from fastevm.node.forked.options import ForkOptions
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
@@ -49,9 +49,9 @@ class ForkSource(Protocol):
     def close(self) -> None: ...
 
 
-def open_source(options: ForkOptions) -> RemoteSource:
+def open_source(options: ForkOptions) -> fork.RemoteSource:
     """The state of the block that the options name. ForkError; ValueError for a wrong address."""
-    return RemoteSource.open(options.urls, options.block, **options.of_source())
+    return fork.RemoteSource.open(options.urls, options.block, **options.of_source())
 
 
 class Prepared(Protocol):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import fastevm.fork as fork
 from fastevm.chain.chain import Chain
 from fastevm.chain.retention import ChainLimits
-from fastevm.fork import RemoteBlock, place_of, receipt_of, rules_of
 from fastevm.node.dev_accounts import DERIVATION_PATH, TEST_MNEMONIC, dev_accounts
 from fastevm.node.dev_chain import DEV_CHAIN_ID, DevChain
 from fastevm.node.forked.chain_reset import ChainReset, ChainStart
@@ -61,11 +61,11 @@ def forked_node(
     return node
 
 
-def _block_of(options: ForkOptions, transaction: bytes) -> tuple[RemoteBlock, int]:
+def _block_of(options: ForkOptions, transaction: bytes) -> tuple[fork.RemoteBlock, int]:
     """The block of a transaction of the upstream, and how many are in front of it. ForkError."""
     with open_source(options) as newest:
-        block_hash, index = place_of(receipt_of(newest, transaction))
-        return RemoteBlock(newest, rules_of(newest, options.hardfork), block_hash), index
+        block_hash, index = fork.place_of(fork.receipt_of(newest, transaction))
+        return fork.RemoteBlock(newest, fork.rules_of(newest, options.hardfork), block_hash), index
 
 
 def _chain_of(begin: ChainStart, limits: ChainLimits) -> Chain:

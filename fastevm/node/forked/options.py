@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fastevm.fork.block_choice import BlockLike, read_block, split_block
-from fastevm.fork.endpoints import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
+from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
 
 MILLISECONDS: Final = 1_000
 HASH: Final = re.compile("0x[0-9a-fA-F]{64}")

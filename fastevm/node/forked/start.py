@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import fastevm.fork as fork
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import read_accounts
 from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
-from fastevm.fork import RemoteSource, rules_of
 from fastevm.node.dev_accounts import DevAccount
 from fastevm.node.dev_chain import DEV_BALANCE
 from fastevm.node.forked.chain_reset import ChainStart
@@ -38,7 +38,7 @@ def forked_chain(
     the upstream's. ForkError; ValueError for rules that cannot be, UnknownForkError.
     """
     source = open_source(options)
-    config = rules_of(source, options.hardfork)
+    config = fork.rules_of(source, options.hardfork)
     config = replace(
         config,
         chain_id=config.chain_id if chain_id is None else chain_id,
@@ -67,7 +67,7 @@ def prepared(
     return layer.with_accounts(changes) if changes else layer
 
 
-def _first_block(source: RemoteSource, config: ChainConfig) -> Block:
+def _first_block(source: fork.RemoteSource, config: ChainConfig) -> Block:
     """The block of the fork: its header alone, or all where fees depend on what it begins with."""
     header = header_from_json(source.header).under_hash(source.block_hash)
     schedule = config.activations.at(header.number, header.timestamp)

@@ -64,7 +64,7 @@ def test_hosts(header: str, allowed: bool) -> None:
         ("https://app.example:444", False), ("http://app.example", False), ("null", False),
         ("", False),
         ("http://localhost.evil.example", False), ("http://10.0.0.1", False), ("file://", False),
-        ("http://[", False),
+        ("http://[", False), ("Titanoboa", True), ("app.example:444", False), ("Null", False),
     ],
 )  # fmt: skip
 def test_origins(origin: str, allowed: bool) -> None:
