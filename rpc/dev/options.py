@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+import fastevm
 from fastevm import node as nodes
 from fastevm.builder import MAX_INTERVAL, MIN_INTERVAL
 from fastevm.rpc import command
@@ -21,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Start a development node: a block for each transaction at once, as anvil and Hardhat make"
         " them. A node whose pending state moves every 200 ms: fastevm node."
+    )
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"fastevm {fastevm.__version__}"
     )
     command.add_listeners(parser.add_argument_group("listeners"))
     command.add_access(parser.add_argument_group("access"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import fastevm
 from fastevm.node.dev_accounts import ETHER
 from fastevm.rpc.dev import command
 from fastevm.rpc.dev.settings import configured
@@ -24,6 +25,13 @@ def parsed(*options: str) -> argparse.Namespace:
 
 def node_of(*options: str) -> Any:
     return command.node_of(parsed(*options))
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parsed("--version")
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"fastevm {fastevm.__version__}\n"
 
 
 def test_without_options_it_is_the_chain_that_tools_expect() -> None:
