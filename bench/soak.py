@@ -68,6 +68,7 @@ BROKEN_ORDER = tuple(
 # A message that does not name the one before shows the loss of a block's last slice only by these.
 UNNAMED_LOSS = ("feed_divergence_total", "reconcile_mismatch_total", "feed_early_total")
 LOST_START = SEQUENCE.format("missing_first")
+SERVING = ("pending_served", "feed_connected", "upstream_connected")
 RECONNECTS = ("feed_reconnects_total", "upstream_reconnects_total")
 # What a fault must show as, at the builder for its full disk and at the follower for all others:
 # one of these must grow.
@@ -352,11 +353,12 @@ class Soak:
             tally.moved[name] = tally.moved.get(name, 0) + amount
 
     def _followed(self) -> None:
-        """Wait until the follower pre-confirms again."""
+        """Wait until the follower pre-confirms again, and not what it kept from a lost feed."""
 
         def serves() -> bool:
             time.sleep(LOOK_SECONDS / 4)
-            return bool(self.follower.metrics().get("pending_served"))
+            found = self.follower.metrics()
+            return all(found.get(name) for name in SERVING)
 
         wait_for(serves, DRAIN_SECONDS, "the follower does not come back")
 

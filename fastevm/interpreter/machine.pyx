@@ -242,7 +242,10 @@ cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
     if size * s.code_deposit_cost > f.gas:
         if s.code_deposit_must_be_paid:
             return CODE_DEPOSIT_OUT_OF_GAS
-        # Frontier: the contract is created without code; the output stays what init code returned.
+        # Frontier: the contract is created without code. A trace shows what init code returned.
+        if m.tracer != NULL:
+            m.tracer.unpaid_code = m.output.size
+        m.output.size = 0
         return STOPPED
     f.gas -= size * s.code_deposit_cost
     code = code_new(m.output.bytes, m.output.size, NULL, False)

@@ -106,9 +106,11 @@ cdef Status record_enter(Machine* m, const Frame* f) noexcept nogil:
 
 
 cdef Status record_leave(Machine* m, Status status, int64_t gas_used) noexcept nogil:
+    cdef size_t size = m.output.size + m.tracer.unpaid_code  # one of them is 0
     cdef LeaveRecord* r = <LeaveRecord*>tracer_claim(
-        m.tracer, TRACE_LEAVE, sizeof(LeaveRecord), m.output.size
+        m.tracer, TRACE_LEAVE, sizeof(LeaveRecord), size
     )
+    m.tracer.unpaid_code = 0
     if r == NULL:
         return OUT_OF_MEMORY
     r.head.depth = m.depth
@@ -118,8 +120,8 @@ cdef Status record_leave(Machine* m, Status status, int64_t gas_used) noexcept n
     if OUT_OF_GAS <= status < CALL_TOO_DEEP:
         r.halt_height = m.halt_height
         r.halt_opcode = m.halt_opcode
-    r.data_size = m.output.size
-    append(<uint8_t*>r + sizeof(LeaveRecord), m.output.bytes, m.output.size)
+    r.data_size = size
+    append(<uint8_t*>r + sizeof(LeaveRecord), m.output.bytes, size)
     return RUNNING
 
 

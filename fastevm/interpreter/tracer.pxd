@@ -75,6 +75,7 @@ cdef struct Tracer:
     Buffer records
     bint step_is_open         # the last record is a step whose cost is not known yet
     size_t step_at            # where it begins
+    size_t unpaid_code        # bytes of output that became no code, of the frame that is left next
 
 
 # Records steps with whole stacks; NULL without memory.
