@@ -1,3 +1,5 @@
+"""The state of a chain that another node holds; names are loaded late."""
+
 from fastevm.fork.counters import ForkCounters as ForkCounters
 from fastevm.fork.evm_of_fork import forked_evm as forked_evm
 from fastevm.fork.masking import masked as masked
