@@ -101,6 +101,7 @@ class Market:
 
     def begin(self) -> None:
         """Begin a block whose slices come on demand, and publish the first one."""
+        self.node.producer.clock.set_next(self.now + 1)
         self.node.producer.publish(self.node.producer.begin(self.now + 1))
 
     def close_slice(self) -> None:
