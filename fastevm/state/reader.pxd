@@ -27,7 +27,7 @@ cdef struct Reader:
     ReadStatus (*slot)(
         const void* base, const void* storage, const Address* address, const Word* key, Word* out
     ) noexcept nogil
-    # Whether the bytes of guarded code may be read. NULL: there is no such code. With it an access
+    # Whether the bytes of guarded code may be read; NULL: never. With it an access
     # list warms what it names without reading it: the first read is the code's own.
     bint (*code)(const void* base, const Address* address, const Code* code) noexcept nogil
     ReadStatus (*block_hash)(const void* base, uint64_t number, Hash* out) noexcept nogil

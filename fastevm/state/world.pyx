@@ -281,7 +281,7 @@ cdef Slot* world_load_slot(World* w, Account* a, const Word* key) noexcept nogil
 
 
 cdef bint world_open_code(World* w, const Address* address, Code* code) noexcept nogil:
-    if w.reader.code(w.reader.base, address, code):
+    if w.reader.code != NULL and w.reader.code(w.reader.base, address, code):
         code.is_guarded = False
         return True
     w.need = WORLD_NEEDS_CODE
