@@ -716,11 +716,11 @@ class Merchant:
         if known is not None and known.terms != movement.terms:
             raise LimitReached(f"the key {movement.key!r} belongs to another movement")
         if known is None or known.state is MovementState.FAILED:
-            to, data = self.route.through(
-                self.token.token, transfer_data(movement.recipient, movement.amount)
-            )
+            others = await self.movements(movement.order_id)
+            check([one for one in others if one.key != movement.key])  # before the node is asked
+            data = transfer_data(movement.recipient, movement.amount)
             try:
-                made = await self.transactions.prepare(to, data)
+                made = await self.transactions.prepare(*self.route.through(self.token.token, data))
             except NodeRefusal as refusal:
                 raise MovementRefused(*failure_of(refusal)) from None
             reserved = await to_thread(self._reserve, movement, made, check, known is None)
