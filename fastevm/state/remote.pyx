@@ -283,6 +283,9 @@ cdef class RemoteState:
         cdef uint64_t nonce
         for where, account in found.accounts.items():
             put_address(&address, where)
+            account_key(&key, &address)
+            if known_get(self.known, &key) != NULL:
+                continue
             word_from_int(&value, account.balance)
             nonce = account.nonce
             code = self.code(account.code, account.unknown_code)
@@ -294,6 +297,7 @@ cdef class RemoteState:
             if not known_put_account(
                 self.known, &address, &value, nonce, code, exists, has_storage
             ):
+                self.codes.pop(account.code, None)  # no account keeps it
                 raise MemoryError
         for (where, slot), content in found.slots.items():
             memset(&key, 0, sizeof(KnownKey))

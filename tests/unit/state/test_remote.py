@@ -121,6 +121,18 @@ def test_values_can_be_put_before_they_are_asked_for() -> None:
     assert (known.slots, known.block_hashes) == ({(A, 4): 5}, {7: b"\x07" * 32})
 
 
+def test_code_of_an_account_that_was_known_without_it_is_not_shared() -> None:
+    """The first value stands; memory of the other one may not be reached through its code."""
+    state = RemoteState(LayerSource(Layer.empty()))
+    codes = [bytes([n]) * 4_000 for n in (1, 2)]
+    state.put(Found({A: RemoteAccount(1, 1)}))
+    state.put(Found({A: RemoteAccount(1, 1, codes[0])}))
+    state.put(Found({B: RemoteAccount(0, 1, codes[1])}))
+    state.put(Found({C: RemoteAccount(0, 1, codes[0])}))
+    known = state.known_values().accounts
+    assert [known[one].code for one in (A, B, C)] == [b"", codes[1], codes[0]]
+
+
 def test_known_values_have_a_limit() -> None:
     state = RemoteState(LayerSource(Layer.of(ACCOUNTS)), limit=0)
     with pytest.raises(ResourceLimitError, match="remote state"):
