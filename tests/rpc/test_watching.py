@@ -200,9 +200,9 @@ async def test_every_getter_serves_the_pre_confirmed_state(stand: Stand) -> None
 
 
 def anywhere(receipt: Any) -> Any:
-    """Return a receipt without the hash of its block, which comes with the seal."""
+    """Return a receipt without what the seal changes: its block's hash, or that it has none."""
     logs = [{**entry, "blockHash": None} for entry in receipt["logs"]]
-    return {**receipt, "blockHash": None, "logs": logs}
+    return {**receipt, "blockHash": None, "logs": logs, "preconfirmed": None}
 
 
 async def test_a_range_up_to_pending_has_every_log_once_while_blocks_are_sealed(
@@ -348,10 +348,12 @@ async def test_a_longer_branch_takes_its_logs_back(still: Stand) -> None:
     assert await caller.result("eth_getLogs", wanted) == [again]
 
 
-async def test_a_node_without_slices_serves_latest_as_pending(still: Stand) -> None:
+async def test_a_node_without_slices_serves_the_next_block_as_pending(still: Stand) -> None:
     client = await still.client()
     latest = await client.result("eth_getBlockByNumber", "latest", True)
-    assert await client.result("eth_getBlockByNumber", "pending", True) == latest
+    pending = await client.result("eth_getBlockByNumber", "pending", True)
+    assert int(pending["number"], 16) == int(latest["number"], 16) + 1
+    assert (pending["parentHash"], pending["transactions"]) == (latest["hash"], [])
     for method in ("eth_getBalance", "eth_getTransactionCount", "eth_getCode"):
         pending = await client.result(method, SENDER, "pending")
         assert pending == await client.result(method, SENDER, "latest")
