@@ -77,6 +77,7 @@ DIALECTS: Final = {
     ),
 }
 DEFAULT_DIALECT: Final = "preconf"
+DEVELOPMENT_DIALECT: Final = "geth"
 
 
 def dialect_named(name: str) -> Dialect:

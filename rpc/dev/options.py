@@ -10,6 +10,7 @@ import fastevm
 from fastevm import node as nodes
 from fastevm.builder import MAX_INTERVAL, MIN_INTERVAL
 from fastevm.rpc import command
+from fastevm.rpc.dialect import DEVELOPMENT_DIALECT
 from fastevm.rpc.explorer.options import add_explorer
 from fastevm.rpc.terminal.options import add_terminal_arguments
 
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_accepted(parser.add_argument_group("accepted, without effect"))
     parser.add_argument("-j", "--threads", type=int, metavar="N", help="worker threads (all cores)")
     add_terminal_arguments(parser, tells=True)
-    parser.set_defaults(usage_error=parser.error, dialect="geth", pending_max_age=0)
+    parser.set_defaults(usage_error=parser.error, dialect=DEVELOPMENT_DIALECT, pending_max_age=0)
 
 
 def _add_accounts(group: argparse._ArgumentGroup) -> None:
