@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from ipaddress import ip_address
@@ -29,6 +30,7 @@ from fastevm.rpc.transport.access import (
     read_secret,
     read_token,
 )
+from fastevm.rpc.transport.ipc import IpcListener
 from fastevm.rpc.transport.server import (
     DEFAULT_HOST,
     DEFAULT_PORT,
@@ -43,6 +45,7 @@ from fastevm.storage import StorageError
 
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
+IPC_NAME = "fastevm.ipc"
 ABOUT = ("Pending moves every slice. For tools that know anvil or Hardhat: fastevm dev",)
 NOT_FORKED = {
     "chain": "the upstream's chain is taken",
@@ -64,7 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Start a node whose pending state moves with every slice (200 ms). A block for each"
         " transaction, for tools that know anvil or Hardhat: fastevm dev."
     )
-    add_listeners(parser.add_argument_group("listeners"))
+    ipc = f"{IPC_NAME}; a bare name is one in --datadir, else in the system's temporary directory"
+    add_listeners(parser.add_argument_group("listeners"), ipc)
     add_access(parser.add_argument_group("access"))
     explorer = parser.add_argument_group("explorer")
     add_explorer(explorer)
@@ -75,11 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     nodes.add_chain_arguments(parser)
     parser.add_argument("--threads", type=int, metavar="N", help="worker threads (all cores)")
     add_terminal_arguments(parser, tells=False)
-    parser.set_defaults(usage_error=parser.error)
+    parser.set_defaults(usage_error=parser.error, ipc_default=IPC_NAME)
 
 
-def add_listeners(group: argparse._ArgumentGroup) -> None:
-    """Add where a node listens, and which dialect it speaks."""
+def add_listeners(group: argparse._ArgumentGroup, ipc: str) -> None:
+    """Add where a node listens, and which dialect it speaks; ``ipc`` is said of ``--ipc``."""
     group.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (%(default)s)")
     group.add_argument(
         "--port", type=port, default=DEFAULT_PORT, metavar="N", help="port (%(default)s; 0: any)"
@@ -104,6 +108,10 @@ def add_listeners(group: argparse._ArgumentGroup) -> None:
         metavar="DIALECT[/RECEIPTS]@HOST:PORT",
         help="one more listener, with its own dialect and receipts; may be repeated",
     )
+    group.add_argument(
+        "--ipc", "--ipcpath", nargs="?", const="", metavar="PATH",
+        help="a Unix socket to listen on as well, for programs of this user only (" + ipc + ")",
+    )  # fmt: skip
 
 
 def add_access(group: argparse._ArgumentGroup) -> None:
@@ -410,10 +418,13 @@ def serve_node(
     server = server_of(node, arguments, access, client)
     server.about = about
     if estimates_on_pending is not None:
-        server.listeners = tuple(
-            replace(one, dialect=replace(one.dialect, estimates_on_pending=estimates_on_pending))
-            for one in server.listeners
-        )
+
+        def told(one: Any) -> Any:
+            dialect = replace(one.dialect, estimates_on_pending=estimates_on_pending)
+            return replace(one, dialect=dialect)
+
+        server.listeners = tuple(map(told, server.listeners))
+        server.ipc = None if server.ipc is None else told(server.ipc)
     run_loop(serve(server, quiet=arguments.quiet))
     return foreign[0] if foreign else None
 
@@ -428,7 +439,7 @@ def server_of(
     listeners = [Listener(dialect, arguments.host, arguments.port), *(arguments.listen or ())]
     listeners = [replace(one, access=access) for one in listeners]
     metrics, shown = arguments.metrics_listen, terminal_options(arguments)
-    return Server(
+    server = Server(
         node,
         simulate,
         listeners,
@@ -438,6 +449,17 @@ def server_of(
         client=client,
         terminal=None if shown is None else Terminal(shown),
     )
+    if arguments.ipc is not None:
+        server.ipc = IpcListener(dialect, ipc_path(arguments), access)
+    return server
+
+
+def ipc_path(arguments: argparse.Namespace) -> Path:
+    """The file of the Unix socket; a bare name lies where geth would put it."""
+    path = Path(arguments.ipc or arguments.ipc_default)
+    if "datadir" in arguments and path.name == str(path):
+        return Path(arguments.datadir or tempfile.gettempdir()) / path
+    return path
 
 
 def threads_of(node: Any, arguments: argparse.Namespace) -> int | None:

@@ -38,6 +38,7 @@ _FUNDS = "insufficient funds for gas * price + value"
 REASONS: Final[dict[str, Row]] = {
     # --- the envelope (JSON-RPC 2.0, section 5.1, and what nodes add to it) ---
     "parse_error": _both(-32700, "parse error"),
+    "stream_fault": _both(-32700, "parse error: {fault}"),
     "invalid_request": _both(-32600, "invalid request"),
     "empty_batch": _both(-32600, "empty batch"),
     "batch_too_large": _both(-32600, "batch too large"),

@@ -16,6 +16,7 @@ from fastevm.rpc.terminal.options import add_terminal_arguments
 
 DEFAULT_GAS_LIMIT: Final = 30_000_000
 DEFAULT_BALANCE: Final = 10_000  # ether
+IPC_PATH: Final = "/tmp/anvil.ipc"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-V", "--version", action="version", version=f"fastevm {fastevm.__version__}"
     )
-    command.add_listeners(parser.add_argument_group("listeners"))
+    command.add_listeners(parser.add_argument_group("listeners"), IPC_PATH)
     command.add_access(parser.add_argument_group("access"))
     add_explorer(parser.add_argument_group("explorer"))
     _add_accounts(parser.add_argument_group("accounts"))
@@ -40,7 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_accepted(parser.add_argument_group("accepted, without effect"))
     parser.add_argument("-j", "--threads", type=int, metavar="N", help="worker threads (all cores)")
     add_terminal_arguments(parser, tells=True)
-    parser.set_defaults(usage_error=parser.error, dialect=DEVELOPMENT_DIALECT, pending_max_age=0)
+    parser.set_defaults(
+        usage_error=parser.error,
+        dialect=DEVELOPMENT_DIALECT,
+        pending_max_age=0,
+        ipc_default=IPC_PATH,
+    )
 
 
 def _add_accounts(group: argparse._ArgumentGroup) -> None:

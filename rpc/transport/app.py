@@ -11,11 +11,12 @@ from fastevm.rpc.dispatch.long_answer import PIECE, Answer, pieces_of
 from fastevm.rpc.dispatch.workers import released
 from fastevm.rpc.explorer.handlers import ExplorerPage, Handler
 from fastevm.rpc.transport.access import Access
+from fastevm.rpc.transport.client_session import Session
 from fastevm.rpc.transport.connection import connection_of
 from fastevm.rpc.transport.feed_socket import FeedRoute
 from fastevm.rpc.transport.outbox import ByteBudget
 from fastevm.rpc.transport.routes import ACCEPTED_TYPES, EARLY_FRAMES, JSON_TYPE, Routes
-from fastevm.rpc.transport.websocket_session import Session
+from fastevm.rpc.transport.websocket_channel import WebSocketChannel
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -51,7 +52,7 @@ class Endpoint:
         self.access = access
         self.routes = routes
         self.explorer = ExplorerPage() if routes.explorer else None
-        self.sessions: set[Session] = set()
+        self.sessions: dict[Session, web.WebSocketResponse] = {}
         self.budget = ByteBudget(dispatcher.context.limits.output_size)
 
     def runner(self, keepalive: float, shutdown: float) -> web.AppRunner:
@@ -179,15 +180,16 @@ class Endpoint:
         metrics.add("sockets_total")
         if connection is not None:
             connection.becomes_socket()
+        channel = WebSocketChannel(socket)
         session = Session(
-            self._dispatcher(request), context.hub, socket, self.budget, self._address_of(request)
+            self._dispatcher(request), context.hub, channel, self.budget, self._address_of(request)
         )
         session.connection = connection
-        self.sessions.add(session)
+        self.sessions[session] = socket
         try:
             await session.run()
         finally:
-            self.sessions.discard(session)
+            del self.sessions[session]
             if session.cut_off and request.transport is not None:
                 request.transport.abort()
             await socket.close(drain=False)
@@ -198,8 +200,8 @@ class Endpoint:
 
     async def hang_up(self, app: web.Application) -> None:
         """Say goodbye to the WebSocket clients."""
-        for session in tuple(self.sessions):
-            await session.socket.close(code=WSCloseCode.GOING_AWAY, drain=False)
+        for socket in tuple(self.sessions.values()):
+            await socket.close(code=WSCloseCode.GOING_AWAY, drain=False)
 
     async def preflight(self, request: web.Request) -> web.Response:
         """Answer a browser's question whether a page may call."""

@@ -28,6 +28,7 @@ from fastevm.rpc.terminal.terminal import Terminal
 from fastevm.rpc.transport.access import DEFAULT_ACCESS, OPEN_NAMESPACES, Access, known_namespaces
 from fastevm.rpc.transport.aiohttp_app import AiohttpApp
 from fastevm.rpc.transport.connection import HttpListener
+from fastevm.rpc.transport.ipc import IpcListener, IpcServer
 from fastevm.rpc.transport.routes import ACCEPTED_TYPES, JSON_TYPE, Routes
 from fastevm.tracing import SpoolRoom
 from fastevm.wire.text.hex import checksum_address, hex_bytes
@@ -81,6 +82,8 @@ class Server:
 
     about: Sequence[str] = ()
     """What the banner says first."""
+    ipc: IpcListener | None = None
+    """A Unix socket to listen on as well; set before the start."""
 
     def __init__(
         self,
@@ -120,7 +123,7 @@ class Server:
         self.metrics_listener = metrics_listener
         self.urls: list[str] = []
         self.metrics_url: str | None = None
-        self._open: list[OpenListener] = []
+        self._open: list[OpenListener | IpcServer] = []
 
     async def start(self) -> None:
         """Start the node and listen everywhere; ``urls`` then has an entry for each listener."""
@@ -138,6 +141,8 @@ class Server:
             if self.metrics_listener is not None:
                 routes = Routes(rpc=False, metrics=True)
                 self.metrics_url = await self._listen(self.metrics_listener, routes)
+            if self.ipc is not None:
+                await self._listen_on_socket(self.ipc)
         except BaseException:
             await self.stop()
             raise
@@ -191,7 +196,14 @@ class Server:
         host, port = server.sockets[-1].getsockname()[:2]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
-    def _context(self, listener: Listener, namespaces: frozenset[str]) -> Context:
+    async def _listen_on_socket(self, listener: IpcListener) -> None:
+        """Open a Unix socket; it serves what a listener on loopback serves."""
+        served = listener.access.served(DEFAULT_HOST)
+        opened = IpcServer(self._dispatcher(self._context(listener, served), served), listener.path)
+        await opened.open()
+        self._open.append(opened)
+
+    def _context(self, listener: Listener | IpcListener, namespaces: frozenset[str]) -> Context:
         return Context(
             node=self.node,
             dialect=listener.dialect,
@@ -269,10 +281,13 @@ def banner(server: Server) -> str:
 
 def addresses(server: Server) -> list[str]:
     """The line of each listener, with the port that the system chose where none was asked for."""
-    return [
+    lines = [
         f"Listening on {url.removeprefix('http://')} ({listener.dialect.name})"
         for listener, url in zip(server.listeners, server.urls, strict=True)
     ]
+    if server.ipc is not None:
+        lines.append(f"Listening on {server.ipc.path} ({server.ipc.dialect.name})")
+    return lines
 
 
 async def serve(server: Server, *, quiet: bool = False) -> None:

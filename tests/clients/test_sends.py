@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from eth_account import Account
@@ -72,6 +73,22 @@ def test_web3(url: str) -> None:
     assert [receipt.status for receipt in receipts] == [1] * len(sent)
     mined = [receipt for receipt in receipts if "preconfirmed" not in receipt]
     assert all(w3.eth.get_block(one.blockHash).number == one.blockNumber for one in mined)
+
+
+@pytest.mark.skipif(CAST is None, reason="needs cast, which npm brings with `make test`")
+def test_cast_over_a_unix_socket(tmp_path: Path) -> None:
+    path = tmp_path / "node.ipc"
+
+    def cast(*words: str) -> str:
+        command = [str(CAST), *words, "--rpc-url", str(path)]
+        return subprocess.run(
+            command, capture_output=True, check=True, timeout=LIMIT
+        ).stdout.decode()
+
+    with running_node("--ipc", str(path), module=("fastevm", "dev")):
+        cast("send", BOB, "--value", "1", "--private-key", KEYS[0])
+        assert cast("balance", BOB).strip() == "1"
+    assert not path.exists()
 
 
 @pytest.mark.skipif(CAST is None, reason="needs cast, which npm brings with `make test`")

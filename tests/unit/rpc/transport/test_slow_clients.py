@@ -18,9 +18,9 @@ from fastevm.rpc.dispatch.registry import METHODS, Method, Param, Place
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport import connection as connections
 from fastevm.rpc.transport.access import Access
+from fastevm.rpc.transport.client_session import Session
 from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
 from fastevm.rpc.transport.server import Listener, Server
-from fastevm.rpc.transport.websocket_session import Session
 from fastevm.sync.feed_hub import FeedHub
 
 from ..fakes import FakeNode, FakeSimulator, chain_of

@@ -1,12 +1,14 @@
-"""A WebSocket client: its calls in progress, its subscriptions, and the one task that sends."""
+"""A client that may subscribe: its calls in progress, its subscriptions, the one task that sends.
+
+It speaks over a `Channel`: a WebSocket or a Unix socket.
+"""
 
 import asyncio
 import logging
 import secrets
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Final
-
-from aiohttp import WSMsgType, web
+from typing import Final, Protocol
 
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.envelope import encode, encode_error
@@ -16,15 +18,38 @@ from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.subscriptions.topics import Topic
 from fastevm.rpc.subscriptions.watch_room import WATCH_SIZE
-from fastevm.rpc.transport.connection import Connection
-from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
+from fastevm.rpc.transport.outbox import ByteBudget, Frame, Outbox, OutboxOverflow
 
 log: Final = logging.getLogger("fastevm.rpc")
 
 ID_BYTES: Final = 16
 FRAMES_IN_A_ROW: Final = 32  # sent before the loop serves other clients
 LARGE_MESSAGE: Final = 1024 * 1024  # bytes; nothing is read beside the work on a larger one
+LAST_ANSWERS_SECONDS: Final = 5.0  # after a client that listens on has said all
 SLOW_READER: Final = "the client reads too slowly, its queue of {limit} messages is full"
+
+
+class Channel(Protocol):
+    """How messages come from a client and go to it."""
+
+    listens_on: bool
+    """Whether a client that sends no more may still wait for answers."""
+
+    def messages(self) -> AsyncIterator[bytes]:
+        """What the client sends, until it leaves or breaks the protocol."""
+
+    async def send(self, frame: Frame) -> None:
+        """Send one message and wait until most is taken. ConnectionError when it has left."""
+
+
+class Holder(Protocol):
+    """Who counts the memory of messages that are not answered yet."""
+
+    def message_began(self, message: bytes) -> int:
+        """Work on a message begins; the memory that it has until `message_ended`."""
+
+    def message_ended(self, memory: int) -> None:
+        """A message is answered."""
 
 
 class Subscription:
@@ -96,14 +121,14 @@ class Session:
         self,
         dispatcher: Dispatcher,
         hub: Hub,
-        socket: web.WebSocketResponse,
+        channel: Channel,
         budget: ByteBudget,
         client: str,
     ) -> None:
         limits = dispatcher.context.limits
         self.dispatcher = dispatcher
         self.hub = hub
-        self.socket = socket
+        self.channel = channel
         self.limits = limits
         self.client = client
         self.outbox = Outbox(
@@ -114,7 +139,7 @@ class Session:
         )
         self._overflow = asyncio.Event()
         self.subscriptions: dict[str, Subscription] = {}
-        self.connection: Connection | None = None  # that counts what is not answered yet
+        self.connection: Holder | None = None
         self.cut_off = False  # the client took nothing for too long: no use in saying goodbye
         self._slots = asyncio.Semaphore(limits.socket_calls)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -122,7 +147,7 @@ class Session:
     async def run(self) -> None:
         """Serve until the client leaves, breaks the protocol or stops reading."""
         sender = asyncio.create_task(self._send())
-        reader = asyncio.create_task(self._read())
+        reader = asyncio.create_task(self._read(sender))
         overflow = asyncio.create_task(self._overflow.wait())
         try:
             await asyncio.wait((sender, reader, overflow), return_when=asyncio.FIRST_COMPLETED)
@@ -157,11 +182,8 @@ class Session:
             self.hub.room.give_back(self.client, WATCH_SIZE + subscription.topic.memory)
         self.hub.unsubscribe(subscription.topic, subscription)
 
-    async def _read(self) -> None:
-        async for message in self.socket:
-            if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
-                break
-            body = message.data.encode() if message.type is WSMsgType.TEXT else message.data
+    async def _read(self, sender: asyncio.Task[None]) -> None:
+        async for body in self.channel.messages():
             await self._slots.acquire()
             task = asyncio.create_task(self._answer(body))
             self._tasks.add(task)
@@ -169,6 +191,11 @@ class Session:
             self._count(task, body)
             if len(body) > LARGE_MESSAGE:
                 await asyncio.wait((task,))
+        if self.channel.listens_on:
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=LAST_ANSWERS_SECONDS)
+            self.outbox.push(())  # behind which the sender ends
+            await asyncio.wait((sender,))
 
     def _count(self, task: "asyncio.Task[None]", body: bytes) -> None:
         """Let the connection hold a message until its task is done."""
@@ -209,10 +236,11 @@ class Session:
         sent = 0
         while True:
             frame = await self.outbox.take()
-            text = b"".join(frame).decode()
+            if not frame:
+                return
             try:
                 async with asyncio.timeout(self.limits.socket_send_time):
-                    await self.socket.send_str(text)
+                    await self.channel.send(frame)
             except TimeoutError:
                 self.hub.metrics.add("sockets_cut_off_total")
                 self.cut_off = True
