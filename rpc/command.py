@@ -400,12 +400,12 @@ def serve_node(
     access: Access = DEFAULT_ACCESS,
     *,
     client: str | None = None,
-    estimates_on_pending: bool | None = None,
+    development: bool = False,
     about: Sequence[str] = ABOUT,
 ) -> str | None:
     """Serve until told to stop; what is wrong with the upstream when that was the reason.
 
-    ``client`` as of :class:`Server`; ``estimates_on_pending`` in place of that of every dialect;
+    ``client`` as of :class:`Server`; ``development``: every dialect as clients of anvil expect it;
     ``about``: lines of the banner.
     """
     foreign: list[str] = []
@@ -417,11 +417,10 @@ def serve_node(
     node.on_foreign_chain(leave)
     server = server_of(node, arguments, access, client)
     server.about = about
-    if estimates_on_pending is not None:
+    if development:
 
         def told(one: Any) -> Any:
-            dialect = replace(one.dialect, estimates_on_pending=estimates_on_pending)
-            return replace(one, dialect=dialect)
+            return replace(one, dialect=one.dialect.of_development())
 
         server.listeners = tuple(map(told, server.listeners))
         server.ipc = None if server.ipc is None else told(server.ipc)

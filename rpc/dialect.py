@@ -22,6 +22,9 @@ class Dialect:
     ``receipts_of_slices``: eth_getTransactionReceipt tells of pre-confirmed transactions, under a
     block hash of zeros and marked ``preconfirmed``; else of canonical ones only, so that ``latest``
     shows what a receipt speaks of, and until then a transaction is told like one in the pool.
+    ``pending_is_unsealed``: the pending block's hash, nonce and miner are null; else the hash is 32
+    zero bytes and the others are those of its header so far.
+    ``pool_names_checksummed``: the senders in the pool's content are written in capitals, too.
     ``simulated_block_spacing``: seconds, None for the chain's own block time.
     ``simulate_zero_state_root``: simulated headers have 32 zero bytes in place of the root.
     ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
@@ -34,6 +37,8 @@ class Dialect:
     block_hash_excludes_range: bool
     estimates_on_pending: bool
     receipts_of_slices: bool
+    pending_is_unsealed: bool
+    pool_names_checksummed: bool
     simulate_zero_state_root: bool
     simulate_error_as_text: bool
     unknown_subscription_is_error: bool
@@ -48,6 +53,10 @@ class Dialect:
             raise ValueError(f"unknown receipts {name!r}: there are {', '.join(RECEIPTS)}")
         return replace(self, receipts_of_slices=name == PRECONFIRMED)
 
+    def of_development(self) -> "Dialect":
+        """Return the dialect with what clients of anvil count on."""
+        return replace(self, estimates_on_pending=True, pool_names_checksummed=False)
+
 
 CANONICAL: Final = "canonical"
 PRECONFIRMED: Final = "preconfirmed"
@@ -59,6 +68,8 @@ DIALECTS: Final = {
         block_hash_excludes_range=False,
         estimates_on_pending=True,
         receipts_of_slices=True,
+        pending_is_unsealed=False,
+        pool_names_checksummed=True,
         simulate_zero_state_root=True,
         simulate_error_as_text=True,
         unknown_subscription_is_error=False,
@@ -70,6 +81,8 @@ DIALECTS: Final = {
         block_hash_excludes_range=True,
         estimates_on_pending=False,
         receipts_of_slices=False,
+        pending_is_unsealed=True,
+        pool_names_checksummed=True,
         simulate_zero_state_root=False,
         simulate_error_as_text=False,
         unknown_subscription_is_error=True,

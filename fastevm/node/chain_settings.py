@@ -56,7 +56,7 @@ class ChainSettings:
     def set_min_gas_price(self, price: int) -> None:
         """Take only transactions that offer at least ``price``, in wei, on a chain without tips."""
         if self._has_base_fee():
-            raise ValueError("a least gas price is not supported when EIP-1559 is active")
+            raise ValueError("anvil_setMinGasPrice is not supported when EIP-1559 is active")
         self.producer.settings.min_gas_price = price
 
     def set_chain_id(self, chain_id: int) -> None:

@@ -38,9 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         client = f"{COMPATIBLE} ({client_version()})"
         with StateFile(node, arguments):
             told = about(arguments)
-            serve_node(
-                node, arguments, access, client=client, estimates_on_pending=True, about=told
-            )
+            serve_node(node, arguments, access, client=client, development=True, about=told)
     except (ValueError, OSError, ForkError) as error:
         print(f"fastevm dev: {error}", file=sys.stderr)
         return 1

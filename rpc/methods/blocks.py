@@ -1,5 +1,7 @@
 """Blocks, their counts, uncles and receipts. An unknown block is null, not an error."""
 
+from typing import Final
+
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, FULL, HASH, INDEX, NUMBER_OR_TAG
 from fastevm.rpc.dispatch.registry import Place, method
@@ -18,40 +20,51 @@ def _by_hash(context: Context, block_hash: bytes) -> View | None:
 HASHES_OF_AN_OBJECT = 16  # that weigh as much as one transaction object
 
 
-def _block_json(view: View | None, full: bool) -> Json | None:
+UNSEALED: Final = ("hash", "nonce", "miner")  # of a pending block, in the geth dialect
+
+
+def _block_json(context: Context, view: View | None, full: bool) -> Json | None:
     if view is None:
         return None
     count = len(view.block.transactions)
     require_worker_above_limit(count if full else count // HASHES_OF_AN_OBJECT)
-    return view.block_json(full=full)
+    return _sealed(context, view, view.block_json(full=full))
+
+
+def _sealed(context: Context, view: View, answer: Json) -> Json:
+    if view.pending is not None and context.dialect.pending_is_unsealed:
+        answer.update(dict.fromkeys(UNSEALED))
+    return answer
 
 
 @method("eth_getBlockByNumber", NUMBER_OR_TAG, FULL, place=Place.SMALL)
 def get_block_by_number(context: Context, block: Selector, full: bool) -> Json | None:
-    """Return a block; ``pending`` is the pre-confirmed one so far, its hash 32 zero bytes."""
-    return _block_json(context.find(block), full)
+    """Return a block; ``pending`` is the pre-confirmed one so far, which has no hash yet."""
+    return _block_json(context, context.find(block), full)
 
 
 @method("eth_getBlockByHash", HASH, FULL, place=Place.SMALL)
 def get_block_by_hash(context: Context, block_hash: bytes, full: bool) -> Json | None:
     """Return a block, canonical or not."""
-    return _block_json(_by_hash(context, block_hash), full)
+    return _block_json(context, _by_hash(context, block_hash), full)
 
 
 @method("eth_getHeaderByNumber", NUMBER_OR_TAG)
 def get_header_by_number(context: Context, block: Selector) -> Json | None:
     """Return a block without what its body alone tells: transactions, uncles, size."""
-    return _header_json(context.find(block))
+    return _header_json(context, context.find(block))
 
 
 @method("eth_getHeaderByHash", HASH)
 def get_header_by_hash(context: Context, block_hash: bytes) -> Json | None:
     """Return the same of a block of any branch."""
-    return _header_json(_by_hash(context, block_hash))
+    return _header_json(context, _by_hash(context, block_hash))
 
 
-def _header_json(view: View | None) -> Json | None:
-    return None if view is None else header_json(view.block.header, view.hash)
+def _header_json(context: Context, view: View | None) -> Json | None:
+    if view is None:
+        return None
+    return _sealed(context, view, header_json(view.block.header, view.hash))
 
 
 method("erigon_getHeaderByNumber", NUMBER_OR_TAG)(get_header_by_number)

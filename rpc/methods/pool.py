@@ -195,19 +195,20 @@ def pool_content(context: Context) -> Answer:
     The JSON text is made a transaction at a time and stays in parts: one call of the encoder, or
     one text of all, would keep the event loop waiting.
     """
-    pending, queued = context.node.pool.content()
-    begin, middle, end = (b'{"pending":{',), (b'},"queued":{',), (b"}}",)
-    return answer_of(chain(begin, _members(pending), middle, _members(queued), end))
+    return _content(context, transaction_json)
 
 
 @method("txpool_inspect", place=Place.WORKER)
 @long_running
 def pool_overview(context: Context) -> Answer:
     """Return all pooled transactions by sender and nonce, each as a line of text."""
-    pending, queued = context.node.pool.content()
-    begin, middle, end = (b'{"pending":{',), (b'},"queued":{',), (b"}}",)
-    texts = (_members(content, _line) for content in (pending, queued))
-    return answer_of(chain(begin, next(texts), middle, next(texts), end))
+    return _content(context, _line)
+
+
+def _content(context: Context, shown: Callable[[Any], Any]) -> Answer:
+    name = checksum_address if context.dialect.pool_names_checksummed else hex_bytes
+    pending, queued = (_members(one, name, shown) for one in context.node.pool.content())
+    return answer_of(chain((b'{"pending":{',), pending, (b'},"queued":{',), queued, (b"}}",)))
 
 
 def _line(transaction: Any) -> str:
@@ -238,12 +239,12 @@ def pool_content_from(context: Context, sender: bytes) -> Json:
 
 
 def _members(
-    content: PoolContent, shown: Callable[[Any], Any] = transaction_json
+    content: PoolContent, name: Callable[[bytes], str], shown: Callable[[Any], Any]
 ) -> Iterator[bytes]:
     """The members of an object of senders, as JSON text in short parts."""
     before = b""
     for sender, by_nonce in content.items():
-        yield b'%b"%b":{' % (before, checksum_address(sender).encode())
+        yield b'%b"%b":{' % (before, name(sender).encode())
         before = b""
         for nonce, transaction in sorted(by_nonce.items()):
             yield b'%b"%d":' % (before, nonce)

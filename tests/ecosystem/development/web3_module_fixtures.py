@@ -6,10 +6,12 @@ the same contracts, which web3.py's own generator makes, on the node that DEVELO
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +22,17 @@ from fastevm.bench.node.launch import NodeProcess, fastevm_node
 from fastevm.node.dev_accounts import dev_accounts
 
 CHAIN_ID = 131277322940537  # the tests have it in their transactions
-BLOCK_SECONDS = 3  # as their go-ethereum: replacements must find the first one waiting
+BLOCK_SECONDS = 1  # 3 on their go-ethereum: a replacement must find the first one waiting
+GENERATOR = Path(__file__).parents[1] / "generate_fixtures"
+
+
+def loaded(name: str) -> ModuleType:
+    """A module of the generator: its folder is no package, and its names are taken."""
+    spec = importlib.util.spec_from_file_location(name, GENERATOR / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")
@@ -37,16 +49,13 @@ def development_node() -> Iterator[NodeProcess]:
 
 @pytest.fixture(scope="session")
 def geth_fixture_data(development_node: NodeProcess) -> dict[str, Any]:
-    sys.path.insert(0, str(Path(__file__).parents[1] / "generate_fixtures"))
-    import common  # type: ignore[import-not-found]
-    import go_ethereum as generator  # type: ignore[import-not-found]
-
+    common = sys.modules["common"] = loaded("common")
+    generator = loaded("go_ethereum")
     w3 = Web3(Web3.HTTPProvider(development_node.url))
-    keyfile, coinbase = dev_accounts(2)
-    common.COINBASE = w3.to_checksum_address(coinbase.address)
-    common.KEYFILE_ACCOUNT_ADDRESS = w3.to_checksum_address(keyfile.address)
+    (keyfile,) = dev_accounts(1)
+    common.COINBASE = common.KEYFILE_ACCOUNT_ADDRESS = w3.to_checksum_address(keyfile.address)
     common.KEYFILE_ACCOUNT_PKEY = "0x" + keyfile.private_key.hex()
-    generator.time.sleep = lambda _: w3.provider.make_request("evm_mine", [])
+    generator.time = SimpleNamespace(sleep=lambda _: w3.provider.make_request("evm_mine", []))
     found: dict[str, Any] = generator.setup_chain_state(w3)
     w3.provider.make_request("evm_setIntervalMining", [BLOCK_SECONDS])
     return found

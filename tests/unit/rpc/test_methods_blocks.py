@@ -103,6 +103,20 @@ async def test_the_pending_block_has_no_hash_yet(make_caller: MakeCaller, node: 
     assert transaction["gasPrice"] == hex(10 + 2)
 
 
+@pytest.mark.parametrize("name", ["eth_getBlockByNumber", "eth_getHeaderByNumber"])
+async def test_a_pending_block_is_not_sealed_in_the_geth_dialect(
+    make_caller: MakeCaller, node: FakeNode, name: str
+) -> None:
+    caller = make_caller(node, dialect="geth")
+    more = [False] if name == "eth_getBlockByNumber" else []
+    block = await caller.result(name, "pending", *more)
+    assert [block[member] for member in ("number", "hash", "nonce", "miner")] == [
+        "0x3",
+        *[None] * 3,
+    ]
+    assert None not in (await caller.result(name, "latest", *more)).values()
+
+
 async def test_a_pre_confirmed_transaction_has_a_receipt(
     make_caller: MakeCaller, node: FakeNode
 ) -> None:
