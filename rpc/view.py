@@ -1,5 +1,6 @@
 """One block as requests see it, canonical, of a side branch or pre-confirmed, and its JSON text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Protocol
@@ -43,7 +44,7 @@ class View:
     pending: PendingBlock | None = None
     _layer: Layer | None = None
     _state: StateView | None = None
-    _receipts: tuple[Receipt, ...] | None = None
+    _receipts: Sequence[Receipt] | None = None
     _first_logs: list[int] | None = None
     _writer: ReceiptWriter | None = None
     _l1_fees: L1FeeMembers | None = None
@@ -78,7 +79,7 @@ class View:
         return self._layer
 
     @property
-    def receipts(self) -> tuple[Receipt, ...]:
+    def receipts(self) -> Sequence[Receipt]:
         """The outcomes of its transactions."""
         if self._receipts is None:
             if self.pending is not None:

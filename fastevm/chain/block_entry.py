@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastevm.chain.config import ChainConfig
@@ -26,7 +27,7 @@ class BlockEntry:
     block: Block
     schedule: ForkSchedule
     total_difficulty: int
-    receipts: tuple[Receipt, ...]
+    receipts: Sequence[Receipt]
     result: BlockResult | None
     position: int | None = None
 
@@ -122,7 +123,7 @@ def genesis_entry(
     return BlockEntry(block, schedule, difficulty, (), result)
 
 
-def known_result(header: Header, receipts: tuple[Receipt, ...], layer: Layer) -> BlockResult:
+def known_result(header: Header, receipts: Sequence[Receipt], layer: Layer) -> BlockResult:
     """The result of a block that is not executed here; InvalidBlock for another state root."""
     root = layer.state_root()
     if root != header.state_root:
@@ -130,7 +131,7 @@ def known_result(header: Header, receipts: tuple[Receipt, ...], layer: Layer) ->
     return unexecuted_result(header, receipts, layer)
 
 
-def unexecuted_result(header: Header, receipts: tuple[Receipt, ...], layer: Layer) -> BlockResult:
+def unexecuted_result(header: Header, receipts: Sequence[Receipt], layer: Layer) -> BlockResult:
     """The result of a block from its header and receipts; its requests are not known."""
     return BlockResult(
         layer=layer,

@@ -178,7 +178,7 @@ class Chain:
                 low = middle + 1
         return low
 
-    def receipts_of(self, block_hash: bytes) -> tuple[Receipt, ...]:
+    def receipts_of(self, block_hash: bytes) -> Sequence[Receipt]:
         """The receipts of a block of any branch; :class:`UnknownBlockError`."""
         return self._entry(block_hash).receipts
 
@@ -261,7 +261,7 @@ class Chain:
         self._keep(BlockEntry(block, schedule, difficulty, result.receipts, result))
 
     def adopt(
-        self, block: Block, receipts: tuple[Receipt, ...], layer: Layer | None, position: int
+        self, block: Block, receipts: Sequence[Receipt], layer: Layer | None, position: int
     ) -> None:
         """Make a child of the head the head, as it was verified before, without executing it.
 
@@ -349,7 +349,7 @@ class Chain:
     def resume(
         self,
         config: ChainConfig,
-        blocks: Sequence[tuple[Block, tuple[Receipt, ...]]],
+        blocks: Sequence[tuple[Block, Sequence[Receipt]]],
         layer: Layer,
         *,
         archive: Archive | None = None,

@@ -1,7 +1,7 @@
 """Recorded traces of real transactions: ours must be the same JSON."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -116,7 +116,7 @@ class TracedBlock:
                 yield f"{kind} {index}", None, partial(self.trace, kind, index)
 
     @cached_property
-    def receipts(self) -> tuple[Any, ...]:
+    def receipts(self) -> Sequence[Any]:
         return self.real.on_accounts().receipts
 
     @cached_property

@@ -33,5 +33,6 @@ cdef class BlockBuilder:
     cdef int credit(self, bytes address, object amount) except -1
     cdef uint64_t* refunds_of(self, list transactions) except? NULL
     cdef int close_receipt(self) except -1
+    cdef object finished_receipts(self)
     cdef list deposit_logs(self)
     cdef bytes deposits(self)

@@ -35,6 +35,7 @@ from fastevm.execution.block_executor cimport (
     executor_transact,
     executor_transact_all,
 )
+from fastevm.execution.packed_receipts cimport packed_receipts
 from fastevm.execution.receipts cimport (
     ReceiptRecord,
     log_value,
@@ -417,6 +418,12 @@ cdef class BlockBuilder:
                 self.header.number, "deposits", expected="canonical events", found=str(error)
             ) from None
 
+    cdef object finished_receipts(self):
+        """All receipts: the values where ``add`` gave them to its callers, else packed."""
+        if len(self.made) == <Py_ssize_t>self.c.receipts.count:
+            return tuple(self.made)
+        return packed_receipts(&self.c.receipts, self.c.world.logs, self.blob_gas_price)
+
     def rewards(self, draft):
         """The rewards of the block as (address, wei); ``draft`` has its header and uncles."""
         return block_rewards(draft, self.schedule)
@@ -451,7 +458,7 @@ cdef class BlockBuilder:
         return BlockResult(
             layer=layer,
             state_root=layer.state_root() if state_root else ZERO_HASH,
-            receipts=self.receipts,
+            receipts=self.finished_receipts(),
             receipts_root=root.b[:32],
             logs_bloom=bloom[:BLOOM_SIZE],
             gas_used=self.c.gas_used,

@@ -7,6 +7,7 @@ from fastevm.execution.receipts cimport (
     ReceiptRecord,
     receipts_add,
     receipts_clear,
+    receipts_encode_from,
     receipts_encode_last,
     receipts_free,
 )
@@ -170,7 +171,7 @@ cdef size_t executor_transact_all(
 ) noexcept nogil:
     cdef TxOptions options
     cdef TxError error
-    cdef size_t i
+    cdef size_t i, first = b.receipts.count
     memset(&options, 0, sizeof(options))
     for i in range(count):
         if refunds != NULL and i + 1 == count:
@@ -180,7 +181,7 @@ cdef size_t executor_transact_all(
             error = executor_transact(b, transactions[i], &options, result)
         if error != TX_VALID:
             return i
-        if not executor_encode_receipt(b):
-            result.error = TX_OUT_OF_MEMORY
-            return i
+    if not receipts_encode_from(&b.receipts, first, b.world.logs):
+        result.error = TX_OUT_OF_MEMORY
+        return 0
     return count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastevm.state.layer import Layer
@@ -19,7 +20,7 @@ class BlockResult:
 
     layer: Layer
     state_root: bytes
-    receipts: tuple[Receipt, ...]
+    receipts: Sequence[Receipt]
     receipts_root: bytes
     logs_bloom: bytes
     gas_used: int

@@ -44,8 +44,10 @@ cdef void receipts_free(ReceiptList* list) noexcept nogil
 cdef ReceiptRecord* receipts_add(ReceiptList* list) noexcept nogil
 # Fill in bloom and encoding of the record added last. False: out of memory, the same as below.
 cdef bint receipts_encode_last(ReceiptList* list, const LogRecord* logs) noexcept nogil
-# The same for every record at once, which is faster. No record may be encoded before.
-cdef bint receipts_encode_all(ReceiptList* list, const LogRecord* logs) noexcept nogil
+# The same for every record from one on, which is faster: nothing after it may be encoded before.
+cdef bint receipts_encode_from(
+    ReceiptList* list, size_t first, const LogRecord* logs
+) noexcept nogil
 cdef bint receipts_root(const ReceiptList* list, Hash* out) noexcept nogil
 cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil
 

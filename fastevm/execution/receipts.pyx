@@ -168,18 +168,20 @@ cdef bint receipts_encode_last(ReceiptList* list, const LogRecord* logs) noexcep
     return encode(list, record, own)
 
 
-cdef bint receipts_encode_all(ReceiptList* list, const LogRecord* logs) noexcept nogil:
+cdef bint receipts_encode_from(
+    ReceiptList* list, size_t first, const LogRecord* logs
+) noexcept nogil:
     cdef BloomBatch batch
     cdef ReceiptRecord* record
     cdef size_t i, j
     batch.logs = batch.items = 0
-    for i in range(list.count):
+    for i in range(first, list.count):
         record = &list.records[i]
         for j in range(record.first_log, record.first_log + record.log_count):
             if not logs[j].pseudo:
                 batch_log(&batch, &logs[j], record.bloom)
     batch_flush(&batch)
-    for i in range(list.count):
+    for i in range(first, list.count):
         record = &list.records[i]
         if not encode(list, record, logs + record.first_log):
             return False

@@ -64,7 +64,7 @@ class RemoteBlock:
             layer.remote_state.fetch(reads_of(self.transactions[:count]))
         return settled(layer, lambda: self._built(count, layer).seal())
 
-    def receipts(self) -> tuple[Receipt, ...]:
+    def receipts(self) -> Sequence[Receipt]:
         """What all its transactions give when they are executed here, in their order."""
         return self.executed(len(self.transactions)).receipts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ class Verified:
     state_root: bytes
     receipts_root: bytes
     gas_used: int
-    receipts: tuple[Receipt, ...]
+    receipts: Sequence[Receipt]
     nodes: int
     codes: int
 

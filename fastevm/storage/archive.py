@@ -56,7 +56,7 @@ class StoredBlock:
     def __init__(self, row: Row, packed: bytes) -> None:
         self.row, self._packed = row, packed
         self.block = block_of(packed)
-        self._receipts: tuple[Receipt, ...] | None = None
+        self._receipts: Sequence[Receipt] | None = None
 
     @property
     def position(self) -> int:
@@ -74,7 +74,7 @@ class StoredBlock:
         return self.row.is_merged
 
     @property
-    def receipts(self) -> tuple[Receipt, ...]:
+    def receipts(self) -> Sequence[Receipt]:
         """The receipts; StorageError when they cannot be understood."""
         if self._receipts is None:
             self._receipts = receipts_of(self._packed)

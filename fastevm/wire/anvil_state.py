@@ -19,7 +19,7 @@ BLOB_FEE: Final = {"excess_blob_gas": 0, "blob_gasprice": 1}
 PLACE: Final = frozenset({"blockHash", "blockNumber", "transactionIndex", "from"})
 HEADER_HAS_NO: Final = ("hash", "size", "totalDifficulty")
 
-BlockAndReceipts = tuple[Block, tuple[Receipt, ...]]
+BlockAndReceipts = tuple[Block, Sequence[Receipt]]
 
 
 @dataclass(frozen=True, slots=True)

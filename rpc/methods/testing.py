@@ -1,5 +1,6 @@
 """testing_buildBlockV1: a block built to order on any parent, for test suites."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -103,7 +104,7 @@ def _withdrawal(value: Any) -> Withdrawal:
     return decode_withdrawal(value, field="PayloadAttributes.withdrawals")
 
 
-def _value(header: Header, receipts: tuple[Receipt, ...]) -> int:
+def _value(header: Header, receipts: Sequence[Receipt]) -> int:
     """Return what the producer earns, in wei."""
     base_fee = header.base_fee_per_gas or 0
     return sum(entry.gas_used * (entry.effective_gas_price - base_fee) for entry in receipts)

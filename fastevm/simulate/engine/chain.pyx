@@ -22,7 +22,7 @@ from fastevm.execution.header cimport (
 from fastevm.execution.receipts cimport (
     receipts_bloom,
     receipts_clear,
-    receipts_encode_all,
+    receipts_encode_from,
     receipts_root,
 )
 from fastevm.execution.system_calls cimport (
@@ -460,7 +460,7 @@ cdef class Chain:
         cdef const PlannedWithdrawal* item
         cdef SystemOutcome outcome = SYSTEM_DONE
         cdef size_t i
-        if not receipts_encode_all(&self.b.receipts, self.b.world.logs):
+        if not receipts_encode_from(&self.b.receipts, 0, self.b.world.logs):
             return CHAIN_OUT_OF_MEMORY
         if not word_is_zero(&rules.reward):
             outcome = system_credit(self.b.world, &block.header.coinbase, &rules.reward)
