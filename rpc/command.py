@@ -480,7 +480,7 @@ def node_of(arguments: argparse.Namespace) -> Any:
     chosen = chosen_chain(arguments.chain, arguments.genesis)
     times: dict[str, Any] = {
         "slice_interval_ms": arguments.slice_interval,
-        "caps_gas": not arguments.disable_tx_gas_limit,
+        "parameters": {"tx_gas_cap": 0} if arguments.disable_tx_gas_limit else {},
     }
     block_time = arguments.block_time
     if block_time is None and chosen is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastevm.errors import InvalidBlock
 from fastevm.spec.activation import MAINNET, Activations
+from fastevm.spec.parameters import Value
 from fastevm.types import ZERO_ADDRESS
 from fastevm.wire.text.members import read_bytes, read_number
 
@@ -32,7 +33,7 @@ class ChainConfig:
     this node builds. ``fixed_block_time``: every block comes just the block time after its parent,
     and a feed's blocks are held to that. ``shares_seconds``: a block may have its parent's
     timestamp at any block time. ``unsupported_from``: the timestamp (seconds) of the first fork
-    whose rules are not known, None where there is none.
+    whose rules are not known, None where there is none. ``parameters``: what `with_parameters` set.
     """
 
     chain_id: int
@@ -43,6 +44,7 @@ class ChainConfig:
     fixed_block_time: bool = False
     shares_seconds: bool = False
     unsupported_from: int | None = None
+    parameters: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.chain_id < 2**64:
@@ -74,11 +76,11 @@ class ChainConfig:
         slice_interval_ms: int = DEFAULT_SLICE_INTERVAL_MS,
         fixed_block_time: bool = False,
         shares_seconds: bool = False,
-        caps_gas: bool = True,
+        parameters: Mapping[str, Value] | None = None,
     ) -> ChainConfig:
         """The constants in a genesis file of geth's format; ValueError names the wrong member.
 
-        ``caps_gas``: transactions have at most the gas that the fork allows each (EIP-7825).
+        ``parameters`` as of :meth:`with_parameters`.
         """
         config = genesis.get("config")
         if not isinstance(config, Mapping):
@@ -90,9 +92,9 @@ class ChainConfig:
         activations = Activations.from_genesis_config(
             {key: value for key, value in config.items() if key not in UNSUPPORTED_FORKS}
         )
-        return cls(
+        made = cls(
             chain_id=read_number(config["chainId"], "config.chainId"),
-            activations=activations if caps_gas else activations.with_parameters(tx_gas_cap=0),
+            activations=activations,
             deposit_contract=read_bytes(deposit_contract, "config." + name, 20),
             block_time_ms=block_time_ms,
             slice_interval_ms=slice_interval_ms,
@@ -100,6 +102,14 @@ class ChainConfig:
             shares_seconds=shares_seconds,
             unsupported_from=_unsupported_from(config),
         )
+        return made.with_parameters(parameters or {})
+
+    def with_parameters(self, values: Mapping[str, Value]) -> ChainConfig:
+        """The same chain, on which parameters of every fork have these values."""
+        if not values:
+            return self
+        activations = self.activations.with_parameters(**values)
+        return replace(self, activations=activations, parameters={**self.parameters, **values})
 
     def check_rules_known(self, number: int, timestamp: int) -> None:
         """InvalidBlock for a block of a fork whose rules are not known."""

@@ -46,8 +46,7 @@ class DevChain:
     ``balance`` (wei) of each account, ``base_fee`` (wei) of the first block, ``timestamp`` of it in
     seconds (None: now), ``number`` of it. ``hardfork``: a name of HARDFORKS.
     ``op_fork``: the rules of that fork of the OP stack. ``create2_proxy``: the
-    deterministic deployment proxy is there. ``shares_seconds`` and ``caps_gas`` as of
-    ``ChainConfig.from_genesis``.
+    deterministic deployment proxy is there.
     """
 
     chain_id: int = DEV_CHAIN_ID
@@ -59,8 +58,6 @@ class DevChain:
     hardfork: str | None = None
     op_fork: str | None = None
     create2_proxy: bool = False
-    shares_seconds: bool = False
-    caps_gas: bool = True
 
     def genesis(self, accounts: Sequence[DevAccount]) -> dict[str, Any]:
         """The genesis in geth's format. ValueError for a fork that the OP stack does not have."""
@@ -93,6 +90,5 @@ class DevChain:
     def start(self, accounts: Sequence[DevAccount]) -> ChainStart:
         """The beginning of the chain; ValueError as of :meth:`genesis`."""
         genesis = self.genesis(accounts)
-        pace = {"shares_seconds": self.shares_seconds, "caps_gas": self.caps_gas}
-        config = ChainConfig.from_genesis(genesis, **pace)
+        config = ChainConfig.from_genesis(genesis)
         return ChainStart(config, *genesis_block(genesis, config))

@@ -18,7 +18,7 @@ from fastevm.storage import Archive, DataDirectory, ScratchBlocks
 from fastevm.storage.block_journal import Progress
 from fastevm.wire.text.members import read_number
 
-PACE = {"block_time_ms", "slice_interval_ms", "fixed_block_time", "shares_seconds", "caps_gas"}
+PACE = {"block_time_ms", "slice_interval_ms", "fixed_block_time", "shares_seconds", "parameters"}
 DEV_FACTS = {field.name for field in fields(DevChain)}
 
 
@@ -49,7 +49,6 @@ def dev_node(
     if begun.timestamp is None and stored is not None:
         genesis["timestamp"] = hex(read_number(stored.get("timestamp", 0), "timestamp"))
     options |= {"mining": mining, "directory": directory, "accounts": funded}
-    options |= {"shares_seconds": begun.shares_seconds, "caps_gas": begun.caps_gas}
     node = genesis_node(genesis, **options)
     if directory is None and mining is not Mining.NEVER:
         node.resets = ChainReset(
@@ -78,7 +77,7 @@ def genesis_node(
     another genesis. The chain in ``directory`` is restored, with ``progress(blocks, bytes,
     all_bytes)`` after each record, and kept there. StorageError (a ValueError) when the directory
     holds another chain. ``options``: ``block_time_ms``, ``slice_interval_ms``,
-    ``fixed_block_time``, ``shares_seconds`` and ``caps_gas`` as of ``ChainConfig.from_genesis``;
+    ``fixed_block_time``, ``shares_seconds`` and ``parameters`` as of ``ChainConfig.from_genesis``;
     others as of :class:`Node`.
     """
     pace = {name: options.pop(name) for name in PACE & options.keys()}

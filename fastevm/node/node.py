@@ -58,7 +58,7 @@ from fastevm.sync.feed_follower import FeedFollower
 from fastevm.sync.feed_hub import FeedHub
 from fastevm.sync.service import PENDING_AGE, SyncService
 from fastevm.sync.upstream import UpstreamError
-from fastevm.txpool.admission import MIN_TIP, check_pooled
+from fastevm.txpool.admission import MAX_BYTES, MIN_TIP, check_pooled
 from fastevm.txpool.kzg import TrustedSetup
 from fastevm.txpool.pool import PoolLimits, TransactionPool
 from fastevm.txpool.predecode import PredecodedTransactions
@@ -98,6 +98,7 @@ class Node:
 
     _preload: asyncio.TimerHandle | None
     min_tip = MIN_TIP  # wei for each gas that a submitted transaction must offer above the base fee
+    max_transaction_bytes = MAX_BYTES  # of one without blobs
 
     def __init__(
         self,
@@ -681,6 +682,7 @@ class Node:
             fee_cap=self.fee_cap,
             allows_unprotected=self.allows_unprotected,
             min_tip=self.min_tip,
+            max_bytes=self.max_transaction_bytes,
             setup=self.trusted_setup,
         )
         if self.fork is not None and transaction.sender is not None:

@@ -46,6 +46,7 @@ def check_pooled(
     fee_cap: int = 0,
     allows_unprotected: bool = False,
     min_tip: int = MIN_TIP,
+    max_bytes: int = MAX_BYTES,
     setup: TrustedSetup | None = None,
 ) -> None:
     """Raise InvalidTransaction when no block under ``schedule`` could hold the transaction.
@@ -53,14 +54,15 @@ def check_pooled(
     The rules are checked in the order of go-ethereum, so that the same one is reported.
     ``gas_limit``: of the head block. ``fee_cap``: the most that a transaction may offer for its
     gas, in wei; 0 for no cap. ``allows_unprotected``: legacy transactions need no chain id
-    (EIP-155). ``min_tip``: wei for each gas. ``setup``: checks the proofs of blobs.
+    (EIP-155). ``min_tip``: wei for each gas. ``max_bytes``: of one without blobs. ``setup``: checks
+    the proofs of blobs.
     """
     rules = schedule.parameters
     _check_fee_cap(transaction, fee_cap)
     if transaction.type == 0 and transaction.chain_id is None and not allows_unprotected:
         refuse("unprotected", "only replay-protected (EIP-155) transactions allowed over RPC")
     _check_type(transaction.type, rules)
-    _check_sizes(transaction, rules)
+    _check_sizes(transaction, rules, max_bytes)
     if transaction.gas_limit > gas_limit:
         refuse("exceeds_block_gas_limit", "exceeds block gas limit")
     if transaction.max_priority_fee_per_gas > transaction.max_fee_per_gas:
@@ -93,8 +95,8 @@ def _check_type(number: int, rules: Mapping[str, Any]) -> None:
         refuse("type_not_supported", f"transaction type not supported: received type {number}")
 
 
-def _check_sizes(transaction: Transaction, rules: Mapping[str, Any]) -> None:
-    limit = MAX_BLOB_TX_BYTES if transaction.type == BLOB_TX else MAX_BYTES
+def _check_sizes(transaction: Transaction, rules: Mapping[str, Any], max_bytes: int) -> None:
+    limit = MAX_BLOB_TX_BYTES if transaction.type == BLOB_TX else max_bytes
     size = len(transaction.raw)
     if size > limit:
         refuse("oversized_data", f"oversized data: transaction size {size}, limit {limit}")

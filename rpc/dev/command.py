@@ -21,6 +21,7 @@ from fastevm.wire.text.hex import checksum_address, hex_bytes
 
 DEFAULT_CHAIN_ID = 31_337
 NO_GAS_LIMIT = 2**62
+MAX_TRANSACTION_BYTES = 2 * 1024 * 1024  # where contracts are larger than the rules allow
 COMPATIBLE = "anvil/v1.7.1"
 """How web3_clientVersion begins: development tools look for this name to choose their methods."""
 
@@ -83,6 +84,8 @@ def node_of(arguments: argparse.Namespace) -> Any:
     }
     node = forked(arguments, options) if arguments.fork_url else unforked(arguments, options)
     node.min_tip = 0
+    if arguments.code_size_limit or arguments.disable_code_size_limit:
+        node.max_transaction_bytes = MAX_TRANSACTION_BYTES
     node.development.impersonation.everyone = arguments.auto_impersonate
     if arguments.block_time is not None:
         node.development.miner.set_interval(arguments.block_time, automine=arguments.mixed_mining)
@@ -104,7 +107,7 @@ def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
         number=arguments.number,
         hardfork=hardfork,
         create2_proxy=True,
-        caps_gas=arguments.enable_tx_gas_limit,
+        parameters=changed_rules(arguments),
         shares_seconds=True,
         **options,
     )
@@ -122,10 +125,22 @@ def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
         timestamp=arguments.timestamp,
         **options,
     )
-    node.chain.config = replace(node.chain.config, shares_seconds=True)
+    config = replace(node.chain.config, shares_seconds=True)
+    node.chain.config = config.with_parameters(changed_rules(arguments))
     balance = {"balance": hex(arguments.balance * nodes.ETHER)}
     node.development.amend({hex_bytes(one.address): balance for one in node.accounts})
     return node
+
+
+def changed_rules(arguments: argparse.Namespace) -> dict[str, int]:
+    """Parameters of the rules that the options change."""
+    changed = {} if arguments.enable_tx_gas_limit else {"tx_gas_cap": 0}
+    if arguments.disable_code_size_limit:
+        changed |= {"max_code_size": 0, "max_initcode_size": 0}
+    elif arguments.code_size_limit is not None:
+        limit = arguments.code_size_limit
+        changed |= {"max_code_size": limit, "max_initcode_size": 2 * limit}
+    return changed
 
 
 def random_mnemonic(words: int) -> str:

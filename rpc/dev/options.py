@@ -90,6 +90,7 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
         "--enable-tx-gas-limit", action="store_true",
         help="refuse transactions of more gas than the rules allow each (EIP-7825: 16777216)",
     )  # fmt: skip
+    _add_code_size(group)
     group.add_argument(
         "--block-base-fee-per-gas", "--base-fee", type=command.number, default=10**9, metavar="WEI",
         help="of the first block (%(default)s)",
@@ -102,6 +103,17 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--disable-block-gas-limit", action="store_true", help="let a block have any amount of gas"
+    )
+
+
+def _add_code_size(group: argparse._ArgumentGroup) -> None:
+    size = group.add_mutually_exclusive_group()
+    size.add_argument(
+        "--code-size-limit", type=command.count, metavar="BYTES",
+        help="most code of a contract, and half of the most init code (EIP-170, EIP-3860: 24576)",
+    )  # fmt: skip
+    size.add_argument(
+        "--disable-code-size-limit", action="store_true", help="let contracts have any size"
     )
 
 

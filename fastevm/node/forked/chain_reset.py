@@ -77,11 +77,12 @@ class ChainReset:
         self._begin(self._unforked())
 
     def _begin(self, start: ChainStart) -> None:
-        pace = self.node.config  # that of the builder's thread
+        before = self.node.config  # whose times are those of the builder's thread
         config = replace(
             start.config,
-            block_time_ms=pace.block_time_ms,
-            slice_interval_ms=pace.slice_interval_ms,
-        )
+            block_time_ms=before.block_time_ms,
+            slice_interval_ms=before.slice_interval_ms,
+            shares_seconds=before.shares_seconds,
+        ).with_parameters(before.parameters)
         self.node.begin_anew(config, start.block, start.layer, start.history)
         self.instance = secrets.token_bytes(INSTANCE_SIZE)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import fastevm
+from fastevm.errors import InvalidTransaction
 from fastevm.node.dev_accounts import ETHER
 from fastevm.rpc.dev import command
 from fastevm.rpc.dev.settings import configured
@@ -70,6 +71,40 @@ def test_the_most_gas_of_a_transaction_counts_on_request(option: tuple[str, ...]
     header = node.chain.head.header
     schedule = node.chain.schedule_for_child(header, header.timestamp + 1)
     assert schedule.parameters["tx_gas_cap"] == cap
+
+
+CODE_SIZES = [
+    ((), 0x6000, 0xC000),
+    (("--code-size-limit", "30000"), 30_000, 60_000),
+    (("--disable-code-size-limit",), 0, 0),
+]
+
+
+@pytest.mark.parametrize(("option", "code", "initcode"), CODE_SIZES)
+def test_contracts_may_be_larger_also_after_a_reset(
+    option: tuple[str, ...], code: int, initcode: int
+) -> None:
+    node = node_of(*option, "-a", "1", "--no-mining")
+
+    def rules() -> tuple[int, ...]:
+        header = node.chain.head.header
+        found = node.chain.schedule_for_child(header, header.timestamp + 1).parameters
+        return tuple(found[name] for name in ("max_code_size", "max_initcode_size", "tx_gas_cap"))
+
+    assert rules() == (code, initcode, 0)
+    node.resets.to_development()
+    assert rules() == (code, initcode, 0)
+    data = bytes.fromhex("61ea605ff3") + bytes(150_000)  # a contract of 60,000 bytes
+    fields = {"nonce": 0, "gas_limit": 20_000_000, "chain_id": 31_337, "data": data}
+    creation = fastevm.Transaction.build(**fields, gas_price=2 * 10**9)
+    raw = creation.sign(node.accounts[0].private_key).raw
+    if initcode:
+        with pytest.raises(InvalidTransaction, match=r"oversized|max initcode size"):
+            node.submit(raw)
+    else:
+        node.submit(raw)
+        (receipt,) = node.chain.receipts_of(node.mine(1)[0].hash)
+        assert receipt.status == 1 and receipt.gas_used > 60_000 * 200
 
 
 def test_accounts_of_other_words_and_paths() -> None:
