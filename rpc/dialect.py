@@ -29,6 +29,7 @@ class Dialect:
     ``simulate_zero_state_root``: simulated headers have 32 zero bytes in place of the root.
     ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
     revert bytes; else ``error`` is an object and ``returnData`` is empty.
+    ``takes_loose_quantities``: quantities may be JSON numbers or decimal digits, too.
     ``unknown_subscription_is_error``: eth_unsubscribe of an id that nobody has; else it is false.
     """
 
@@ -43,6 +44,7 @@ class Dialect:
     simulate_error_as_text: bool
     unknown_subscription_is_error: bool
     simulated_block_spacing: int | None
+    takes_loose_quantities: bool = False
 
     def with_receipts(self, name: str) -> "Dialect":
         """Return the dialect with receipts as one of ``RECEIPTS`` has them; ValueError for others.
@@ -55,7 +57,12 @@ class Dialect:
 
     def of_development(self) -> "Dialect":
         """Return the dialect with what clients of anvil count on."""
-        return replace(self, estimates_on_pending=True, pool_names_checksummed=False)
+        return replace(
+            self,
+            estimates_on_pending=True,
+            pool_names_checksummed=False,
+            takes_loose_quantities=True,
+        )
 
 
 CANONICAL: Final = "canonical"

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any, Final, TypeVar
 
 from fastevm.rpc.dialect import Dialect
+from fastevm.rpc.dispatch.loose_quantities import decoded
 from fastevm.rpc.errors import RpcError
 from fastevm.wire.quantity import DecodeError
 from fastevm.wire.state_reads import Read
@@ -100,7 +101,7 @@ class Method:
             value = values[position] if position < given else None
             if value is not None:
                 try:
-                    bound.append(param.decode(value))
+                    bound.append(decoded(param.decode, value, dialect))
                 except DecodeError as fault:
                     raise RpcError("invalid_argument", position=position, fault=fault) from None
             elif param.may_miss(dialect):

@@ -9,7 +9,9 @@ from msgspec import Raw
 
 from fastevm.errors import InvalidTransaction, ResourceLimitError
 from fastevm.rpc.context import Context
+from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.envelope import parse_params
+from fastevm.rpc.dispatch.loose_quantities import decoded
 from fastevm.rpc.dispatch.params import INTERFACE_BLOCK
 from fastevm.rpc.dispatch.registry import METHODS, Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
@@ -39,10 +41,10 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
-def planned(value: Any) -> Plan:
+def planned(value: Any, dialect: Dialect) -> Plan:
     """Read the payload; an error of the first argument where it cannot be read."""
     try:
-        payload = decode_payload(value)
+        payload = decoded(decode_payload, value, dialect)
     except DecodeError as fault:
         raise RpcError("invalid_argument", position=0, fault=fault) from None
     return Plan.of(payload)
@@ -98,7 +100,7 @@ def simulate(context: Context, given: Any, block: Selector) -> Raw:
     ``returnAccessList`` (``accessList``: what the call had warmed) and ``returnCallTree``
     (``callTree``: frames with decoded revert reasons).
     """
-    plan = planned(given)
+    plan = planned(given, context.dialect)
     if plan.is_empty:
         raise RpcError("simulate.empty_input")
     return Raw(answered(context, plan, context.view(block).state()))

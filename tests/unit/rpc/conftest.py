@@ -84,12 +84,15 @@ def make_caller() -> Any:
         *,
         dialect: str = "preconf",
         receipts: str | None = None,
+        develops: bool = False,
         simulator: FakeSimulator | None = None,
         **limits: Any,
     ) -> Caller:
         spoken = DIALECTS[dialect]
         if receipts is not None:
             spoken = spoken.with_receipts(receipts)
+        if develops:
+            spoken = spoken.of_development()
         caller = Caller(
             node or FakeNode(chain_of(3)), spoken, Limits(**limits), simulator or FakeSimulator()
         )
