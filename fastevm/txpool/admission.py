@@ -73,11 +73,14 @@ def check_pooled(
         tip = transaction.max_priority_fee_per_gas
         _refuse_price("tip_below_minimum", f"gas tip cap {tip}, minimum needed {min_tip}")
     if transaction.type == BLOB_TX:
-        cap = transaction.max_fee_per_blob_gas or 0
-        if cap < MIN_BLOB_FEE_CAP:
-            least = MIN_BLOB_FEE_CAP
-            _refuse_price("blob_fee_below_minimum", f"blob fee cap {cap}, minimum needed {least}")
+        _check_blob_fee(transaction)
         check_sidecar(transaction, sidecar, schedule, setup)
+
+
+def _check_blob_fee(transaction: Transaction) -> None:
+    cap, least = transaction.max_fee_per_blob_gas or 0, MIN_BLOB_FEE_CAP
+    if cap < least:
+        _refuse_price("blob_fee_below_minimum", f"blob fee cap {cap}, minimum needed {least}")
 
 
 def _check_fee_cap(transaction: Transaction, fee_cap: int) -> None:
