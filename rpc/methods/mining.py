@@ -56,7 +56,7 @@ def evm_mine(context: Context, wanted: dict[str, int] | None) -> str:
     return quantity(0)
 
 
-@methods(["evm_mine_detailed", "anvil_mineDetailed"], MINE)
+@methods(["evm_mine_detailed", "anvil_mine_detailed", "anvil_mineDetailed"], MINE)
 def mine_detailed(context: Context, wanted: dict[str, int] | None) -> list[Json]:
     """Do the same; return the blocks with their transactions."""
     if (wanted or {}).get("blocks", 1) > MAX_DETAILED:

@@ -152,7 +152,6 @@ SHARED: Final[tuple[tuple[str, list[Any]], ...]] = (
     ("dropTransaction", ["$word"]),
     ("dumpState", []),
     ("impersonateAccount", ["$nobody"]),
-    ("loadState", ["$state"]),
     ("mine", ["0x2", "0x5"]),
     ("setBalance", ["$nobody", "0x64"]),
     ("setCode", ["$nobody", "0x00"]),
@@ -209,6 +208,8 @@ LAST: Final[tuple[Call, ...]] = (
     ("anvil_setRpcUrl", ["http://127.0.0.1:1"]),
     ("anvil_rollback", [1]),
     ("anvil_reorg", [1, []]),
+    ("anvil_loadState", ["$state"]),
+    ("hardhat_loadState", ["$state"]),
     ("anvil_reset", []),
     ("hardhat_reset", []),
 )
