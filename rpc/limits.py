@@ -14,6 +14,7 @@ TRACE_FILTER_BLOCKS: Final = 10_000  # that one trace_filter may execute again
 TRACE_FILTER_ADDRESSES: Final = 1000  # of one list of a trace_filter
 TRACED_CALLS: Final = 1000  # of one request that makes several calls on each other's states
 CODE_SEARCH_ACCOUNTS: Final = 100_000  # of a state, beyond which no code is searched by its hash
+STORAGE_RANGE_LIMIT: Final = 1024  # slots of one debug_storageRangeAt; more are cut silently
 SEARCH_BLOCKS: Final = 10_000  # that one search for a transaction may look through
 SEARCH_RESULTS: Final = 1000  # transactions of one page of a search
 LOG_TOPICS_LIMIT: Final = 4  # positions of a log filter

@@ -1,17 +1,21 @@
-"""Raw encodings (debug_getRaw*), accounts inside a block, and code by its hash."""
+"""Raw encodings (debug_getRaw*), accounts and storage inside a block, and code by its hash."""
 
+import fastevm
+from fastevm.rpc.backend import Layer
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, BLOCK, BLOCK_OR_LATEST, HASH, INDEX
-from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.limits import CODE_SEARCH_ACCOUNTS
+from fastevm.rpc.limits import CODE_SEARCH_ACCOUNTS, STORAGE_RANGE_LIMIT
+from fastevm.rpc.methods.development import decode_number
 from fastevm.rpc.methods.state import account_info
 from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.methods.transactions import get_raw_transaction
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
 from fastevm.tracing import state_inside
+from fastevm.wire.quantity import decode_bytes
 from fastevm.wire.text.hex import hex_bytes
 from fastevm.wire.transactions import Json
 
@@ -55,6 +59,48 @@ def account_info_at(context: Context, block: Selector, index: int, address: byte
         text = f"tx_index {index} out of bounds for block with {len(transactions)} transactions"
         raise RpcError("invalid_params", text)
     return account_info(state_inside(base_of(view), transactions[: index + 1]), address)
+
+
+COUNT = Param(decode_number)
+PATH = Param(decode_bytes)
+PATH_SIZE = 32  # bytes
+
+
+@method("debug_storageRangeAt", BLOCK, COUNT, ADDRESS, PATH, COUNT, place=Place.WORKER)
+@long_running
+def storage_range_at(
+    context: Context, block: Selector, index: int, address: bytes, start: bytes, count: int
+) -> Json:
+    """Return slots of an account as they were in front of the transaction at an index of a block.
+
+    Slots stand under the hashes of their keys, in their order from ``start`` on, at most 1,024;
+    ``nextKey`` is where the next range begins. Of a forked state only a part is known, so that it
+    is refused.
+    """
+    view = _view(context, block)
+    if context.node.history is not None:
+        raise RpcError("server_error", "the slots of a forked state are known in part only")
+    transactions = view.block.transactions
+    if index > max(len(transactions) - 1, 0):
+        text = f"transaction index {index} out of range for block {hex_bytes(view.hash)}"
+        raise RpcError("server_error", text)
+    layer = state_inside(base_of(view), transactions[:index])
+    return _storage_range(layer, address, start, min(count, STORAGE_RANGE_LIMIT))
+
+
+def _storage_range(layer: Layer, address: bytes, start: bytes, count: int) -> Json:
+    found = {}
+    for slot, value in layer.storage_items(address).items():
+        key = slot.to_bytes(PATH_SIZE)
+        found[fastevm.keccak256(key)] = (key, value.to_bytes(PATH_SIZE))
+    paths = sorted(path for path in found if path >= start)
+    return {
+        "storage": {
+            hex_bytes(path): dict(zip(("key", "value"), map(hex_bytes, found[path]), strict=True))
+            for path in paths[:count]
+        },
+        "nextKey": hex_bytes(paths[count]) if len(paths) > count else None,
+    }
 
 
 @method("debug_codeByHash", HASH, BLOCK_OR_LATEST, place=Place.WORKER)

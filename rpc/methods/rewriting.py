@@ -9,7 +9,7 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import Param
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.accounts import filled, is_impersonated, signed
-from fastevm.rpc.methods.development import OPTIONAL_NUMBER, attempt, control, methods
+from fastevm.rpc.methods.development import NUMBER, OPTIONAL_NUMBER, attempt, control, methods
 from fastevm.rpc.methods.development import decode_number as decode_depth
 from fastevm.simulate import CallRequest
 from fastevm.wire.quantity import DecodeError, decode_bytes, object_fault
@@ -49,6 +49,16 @@ def decode_reorg(value: Any) -> tuple[int, list[tuple[Wanted, int]]] | int:
 def rollback(context: Context, depth: int | None) -> None:
     """Take back the newest blocks (1); their transactions are gone."""
     attempt(control(context).rewriting.rollback, 1 if depth is None else depth)
+
+
+@methods(["debug_setHead"], NUMBER)
+def set_head(context: Context, number: int) -> None:
+    """Take back the blocks above a number; their transactions are gone."""
+    found = control(context)
+    head = found.chain.head.number
+    if number > head:
+        raise RpcError("invalid_params", f"block {number} is above the head {head}")
+    attempt(found.rewriting.rollback, head - number)
 
 
 @methods(["anvil_reorg"], Param(decode_reorg), Param(decode_pairs, optional=True, default=[]))

@@ -1,9 +1,11 @@
 """Token balances are dealt and blocks replaced over HTTP, under the names of anvil."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from fastevm import keccak256
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
 
@@ -65,6 +67,46 @@ def test_blocks_are_replaced(client: Client) -> None:
     assert client.result("eth_getBalance", RECEIVER, "latest") == "0x0"
 
 
+def test_the_head_is_set(client: Client) -> None:
+    client.result("anvil_mine", 3)
+    assert client.result("debug_setHead", "0x1") is None
+    assert client.result("eth_blockNumber") == "0x1"
+
+
+def test_storage_is_given_in_ranges_as_it_was_inside_a_block(client: Client) -> None:
+    def ranged(block: str, index: int, start: str, count: int) -> Any:
+        return client.result("debug_storageRangeAt", block, index, TOKEN, start, count)
+
+    owner = client.result("eth_accounts")[0]
+    client.result("anvil_setCode", TOKEN, "0x6020355f3555")  # SSTORE(first word, second)
+    client.result("evm_setAutomine", False)
+    words = [f"{slot:064x}{slot + 5:064x}" for slot in range(3)]
+    hashes = [
+        client.result("eth_sendTransaction", {"from": owner, "to": TOKEN, "data": "0x" + data})
+        for data in words
+    ]
+    client.result("evm_mine")
+    block = client.result("eth_getTransactionReceipt", hashes[0])["blockHash"]
+    slots = sorted(range(3), key=lambda slot: keccak256(slot.to_bytes(32)))
+    paths = ["0x" + keccak256(slot.to_bytes(32)).hex() for slot in slots]
+    entries = {
+        path: {"key": f"0x{slot:064x}", "value": f"0x{slot + 5:064x}"}
+        for path, slot in zip(paths, slots, strict=True)
+    }
+    client.result("evm_mine")
+    last = client.result("eth_getBlockByNumber", "latest", False)["hash"]
+    assert ranged(last, 0, "0x00", 9) == {"storage": entries, "nextKey": None}
+    assert list(ranged(last, 0, "0x", 2)["storage"]) == paths[:2]
+    assert ranged(last, 0, "0x", 2)["nextKey"] == paths[2]
+    assert list(ranged(last, 0, paths[1], 9)["storage"]) == paths[1:]
+    assert [len(ranged(block, index, "0x", 9)["storage"]) for index in range(3)] == [0, 1, 2]
+    error = client.ask("debug_storageRangeAt", block, 3, TOKEN, "0x", 9)["error"]
+    assert error == {
+        "code": -32000,
+        "message": f"transaction index 3 out of range for block {block}",
+    }
+
+
 def test_an_impersonated_account_sends_in_a_replaced_block(client: Client) -> None:
     client.result("anvil_autoImpersonateAccount", True)
     client.result("anvil_setBalance", ALICE, hex(10**18))
@@ -83,6 +125,7 @@ def test_an_impersonated_account_sends_in_a_replaced_block(client: Client) -> No
     [
         ("anvil_rollback", [5], "depth 5 of a chain at block 0, limit 0"),
         ("anvil_reorg", [1, []], "depth 1 of a chain at block 0, limit 0"),
+        ("debug_setHead", ["0x1"], "block 1 is above the head 0"),
         ("anvil_reorg", [0, [["0x00", 0]]], "expected"),
         ("anvil_reorg", [0, [[5, 0]]], "argument 1"),
         ("anvil_reorg", [0, "all"], "argument 1"),
