@@ -1,6 +1,6 @@
 """Real blocks on the state that they read: million gas a second, block by block.
 
-    python -m fastevm.bench.blocks [DIR] [--rounds N] [--json FILE]
+    python -m fastevm.bench.blocks [DIR] [--rounds N] [--report DIR]
 
 Runs the blocks of ``pevm`` in a folder of real blocks whose accounts are whole. A run executes the
 transactions, makes receipts, bloom and receipts root, and leaves the state root out. Times are
@@ -13,7 +13,6 @@ gave for the same block, in milliseconds, on other hardware.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ import msgspec
 
 from fastevm.bench.engines.clock import cpu_seconds
 from fastevm.bench.options import SHARED
+from fastevm.bench.report import page as report
 from fastevm.conformance.fields import accounts_of
 from fastevm.conformance.real_blocks import RealBlock
 from fastevm.conformance.real_sources import cases_of
@@ -143,7 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=SHARED / "real-blocks")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--most", type=int, metavar="N", help="only the first N blocks")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    parser.add_argument("--report", type=Path, metavar="DIR", help="write figures and plots there")
     options = parser.parse_args(arguments)
     try:
         blocks = sorted(
@@ -160,8 +160,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     found = [one.timed() for one in blocks]
     print("\n".join(table(found)))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
+    if options.report:
+        report.write(options.report, blocks_found={"blocks": [asdict(one) for one in found]})
     return 0
 
 

@@ -30,6 +30,7 @@ from fastevm.wire.client.messages import request_body
 CONNECTIONS: Final = 16
 DIGITS: Final = 2  # of milliseconds in the report
 ASK_EVERY: Final = 0.01  # seconds between two questions of a client
+FIRST_ANSWERS_SECONDS: Final = 60.0  # until each request of the load was answered once
 LOG_CALLS: Final = 40  # transactions of LOGS each
 LOGS: Final = 500
 QUEUED: Final = 600  # transactions that wait behind a gap, in all
@@ -70,20 +71,21 @@ def fill(client: JsonRpcClient, content: Content) -> None:
         submit(client, waiting)
 
 
-def hostile_bodies(content: Content) -> list[bytes]:
-    """The requests of the connections, one for each, again and again."""
+def hostile_bodies(content: Content) -> dict[str, bytes]:
+    """The requests of the connections by method, one for each, again and again."""
     code = {LOOPED: {"code": LOOP_CODE}}
     call = {"to": LOOPED, "gas": "0x2faf080"}
     trace = [call, "latest", {"stateOverrides": code, "timeout": "60s"}]
     short = {"to": LOOPED, "gas": SIMULATED_GAS}
     simulated = {"blockStateCalls": [{"stateOverrides": code, "calls": [short] * 20}] * 4}
     search = {"fromBlock": "0x0", "toBlock": "latest", "address": content.emitter}
-    return [
-        request_body("debug_traceCall", trace),
-        request_body("eth_simulateV1", [simulated, "latest"]),
-        request_body("eth_getLogs", [search]),
-        request_body("txpool_content"),
-    ]
+    asked: dict[str, list[Any]] = {
+        "debug_traceCall": trace,
+        "eth_simulateV1": [simulated, "latest"],
+        "eth_getLogs": [search],
+        "txpool_content": [],
+    }
+    return {method: request_body(method, params) for method, params in asked.items()}
 
 
 def attack(port: int, bodies: Sequence[bytes], connections: int) -> None:
@@ -144,10 +146,11 @@ class HostileLoad:
         """The figures in milliseconds, memory in MiB; without connections those of a quiet node."""
         context = multiprocessing.get_context("spawn")
         port, bodies = self.node.port, hostile_bodies(self.content)
-        attacker = context.Process(target=attack, args=(port, bodies, connections), daemon=True)
+        content = (port, [*bodies.values()], connections)
+        attacker = context.Process(target=attack, args=content, daemon=True)
         if connections:
             attacker.start()
-            time.sleep(2.0)
+            self._await_answers(list(bodies)[:connections])
         before = self.node.metrics()
         try:
             asked, memory = self._ask(seconds)
@@ -163,6 +166,18 @@ class HostileLoad:
             "missed": after["slices_missed_total"] - before["slices_missed_total"],
             "memory_mib": round(memory / MEGABYTE, 1),
         }
+
+    def _await_answers(self, methods: Sequence[str]) -> None:
+        """Until each was answered once, on a busy machine too; TimeoutError if one never is."""
+        until = time.monotonic() + FIRST_ANSWERS_SECONDS
+        time.sleep(2.0)
+        while missing := [one for one in methods if not self._is_answered(one)]:
+            if time.monotonic() > until:
+                raise TimeoutError(f"no answer in {FIRST_ANSWERS_SECONDS} s: {', '.join(missing)}")
+            time.sleep(ASK_EVERY)
+
+    def _is_answered(self, method: str) -> bool:
+        return any(method in name for name in self.node.metrics())
 
     def _ask(self, seconds: float) -> tuple[dict[str, list[float]], int]:
         """The latencies of the short questions, and the most memory meanwhile."""

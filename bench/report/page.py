@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -25,20 +25,25 @@ svg { display: block; margin: 1rem 0; max-width: 100% }
 
 FIGURES = "figures.json"
 NODE_FIGURES = "node.json"
+BLOCK_FIGURES = "blocks.json"
 
 
 def write(
-    place: Path, found: dict[str, Any] | None = None, node_found: dict[str, Any] | None = None
+    place: Path,
+    found: dict[str, Any] | None = None,
+    node_found: dict[str, Any] | None = None,
+    blocks_found: dict[str, Any] | None = None,
 ) -> None:
     """Write what was found into a directory, which is made if it is missing, and a page of it.
 
-    ``found``: of the engines; ``node_found``: of the node. What is not given is taken from what the
-    directory holds from another run.
+    ``found``: of the engines; ``node_found``: of the node; ``blocks_found``: of real blocks. What
+    is not given is taken from what the directory holds from another run.
     """
     place.mkdir(parents=True, exist_ok=True)
     found = kept(place / FIGURES, found)
     node_found = kept(place / NODE_FIGURES, node_found)
-    (place / "index.html").write_text(page(found, node_found))
+    blocks_found = kept(place / BLOCK_FIGURES, blocks_found)
+    (place / "index.html").write_text(page(found, node_found, blocks_found))
 
 
 def kept(file: Path, found: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -49,7 +54,11 @@ def kept(file: Path, found: dict[str, Any] | None) -> dict[str, Any] | None:
     return dict(json.loads(file.read_text())) if file.exists() else None
 
 
-def page(found: dict[str, Any] | None, node_found: dict[str, Any] | None = None) -> str:
+def page(
+    found: dict[str, Any] | None,
+    node_found: dict[str, Any] | None = None,
+    blocks_found: dict[str, Any] | None = None,
+) -> str:
     """The whole page."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><title>fastevm: measurements</title>",
@@ -60,7 +69,25 @@ def page(found: dict[str, Any] | None, node_found: dict[str, Any] | None = None)
     if node_found is not None:
         parts += node_sections.sections(node_found, table)
         parts += ["<h2>Aims of the node</h2>", aims(node_found["aims"])]
+    if blocks_found is not None:
+        parts += real_blocks(blocks_found["blocks"])
     return "\n".join(parts) + "\n"
+
+
+def real_blocks(found: list[dict[str, Any]]) -> list[str]:
+    """The parts about real blocks, from the figures of `fastevm.bench.blocks.Timed`."""
+
+    def speeds(seconds: Callable[[dict[str, Any]], float]) -> list[tuple[str, float]]:
+        return [(str(one["number"]), one["gas"] / seconds(one) / 1e6) for one in found]
+
+    return [
+        "<h2>Real blocks</h2>",
+        bars("Mgas/s by block, senders known", speeds(lambda one: one["execution"])),
+        bars(
+            "Mgas/s by block, senders recovered on one thread",
+            speeds(lambda one: one["execution"] + one["senders"]),
+        ),
+    ]
 
 
 def engines(found: dict[str, Any]) -> list[str]:

@@ -14,13 +14,16 @@ TRANSACTIONS = {46147: 1, 116525: 83}
 def test_blocks_are_timed_with_and_without_their_senders(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = tmp_path / "figures.json"
-    assert blocks.main(["--rounds", "1", "--json", str(place)]) == 0
-    found = {one["number"]: one for one in json.loads(place.read_text())}
+    assert blocks.main(["--rounds", "1", "--report", str(tmp_path)]) == 0
+    figures = json.loads((tmp_path / "blocks.json").read_text())
+    found = {one["number"]: one for one in figures["blocks"]}
     assert all(one["execution"] > 0 and one["senders"] > 0 for one in found.values())
     assert TRANSACTIONS.items() <= {(n, one["transactions"]) for n, one in found.items()}
     assert blocks.PUBLISHED_MS.keys() <= found.keys()
     assert capsys.readouterr().out.splitlines()[-1].split()[0] == "all"
+    drawn = (tmp_path / "index.html").read_text()
+    assert drawn.count("<svg") == 2
+    assert all(f">{number}<" in drawn for number in found)
 
 
 def test_a_folder_without_blocks_has_nothing_to_time(

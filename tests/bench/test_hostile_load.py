@@ -11,8 +11,9 @@ from fastevm.bench.node.hostile_load import AIMS, HostileLoad, aims, hostile_bod
 
 def test_the_four_kinds_of_long_answers() -> None:
     content = Content("0x01", "0x02", "0x03", "0x1", "0x04", ())
-    methods = [json.loads(body)["method"] for body in hostile_bodies(content)]
-    assert methods == ["debug_traceCall", "eth_simulateV1", "eth_getLogs", "txpool_content"]
+    asked = {name: json.loads(body)["method"] for name, body in hostile_bodies(content).items()}
+    assert list(asked) == list(asked.values())
+    assert list(asked) == ["debug_traceCall", "eth_simulateV1", "eth_getLogs", "txpool_content"]
 
 
 def test_the_spread_is_in_milliseconds() -> None:
