@@ -21,6 +21,7 @@ PEERS = {
     "py-evm": (".venv-py-evm", "py_evm.py"),
     "pyrevm": (".venv-pyrevm", "revm.py"),
     "op-stack": (".venv-eels", "op_stack.py"),
+    "py-evm-stateless": (".venv-py-evm", "py_evm_stateless.py"),
 }
 
 

@@ -1,0 +1,52 @@
+"""Executes blocks on py-evm with nothing but their witnesses: nodes and codes by their hashes.
+
+py-evm takes the hash of an ancestor from that ancestor; it is told here what the child says of it,
+which is what a witness holds.
+"""
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+import rlp
+from eth.consensus import ConsensusContext
+from eth.db.atomic import AtomicDB
+from eth.db.chain import ChainDB
+from eth.vm import forks
+from eth.vm.chain_context import ChainContext
+from eth_hash.auto import keccak
+from pipe import hexed, serve, unhexed
+
+
+def hashes(chaindb: ChainDB, newest: bytes) -> Iterator[bytes]:
+    """The hashes of ancestors, the parent's first, as far as the known headers name them."""
+    while True:
+        yield newest
+        if newest not in chaindb.db:
+            return
+        newest = chaindb.get_block_header_by_hash(newest).parent_hash
+
+
+def run(case: "dict[str, Any]") -> "dict[str, Any]":
+    """The hash of the block that py-evm makes of a block's transactions, or what it misses."""
+    named = getattr(forks, f"{case['fork']}VM")
+    told = {"previous_hashes": property(lambda vm: hashes(vm.chaindb, block.header.parent_hash))}
+    machine = type("Stateless", (named,), told)
+    db, witness = AtomicDB(), case["witness"]
+    for kind in ("state", "codes", "headers"):
+        for item in map(unhexed, witness[kind]):
+            db[keccak(item)] = item
+    block = rlp.decode(unhexed(case["block"]), machine.get_block_class())
+    chaindb = ChainDB(db)
+    parent = chaindb.get_block_header_by_hash(block.header.parent_hash)
+    drafted = machine.create_header_from_parent(parent)
+    vm = machine(drafted, chaindb, ChainContext(case["chainId"]), ConsensusContext(db))
+    try:
+        made = vm.import_block(block).block
+    except Exception as error:  # py-trie and py-evm have a class for each kind of missing node
+        return {"refused": f"{type(error).__name__}: {error}"[:400]}
+    return {"hash": hexed(made.hash), "state": hexed(made.header.state_root)}
+
+
+if __name__ == "__main__":
+    serve(run, f"py-evm {version('py-evm')}")
