@@ -10,7 +10,15 @@ import pytest
 
 from fastevm.stateless import Witness
 from tests.unit.stateless.chains import (
-    CALLER, LOOKER, OLD_HASH, QUITTER, SIZER, WRITER, Sample, call, sample,
+    CALLER,
+    LOOKER,
+    OLD_HASH,
+    QUITTER,
+    SIZER,
+    WRITER,
+    Sample,
+    call,
+    sample,
 )  # fmt: skip
 
 from .peers import Peer
