@@ -210,8 +210,10 @@ class Chain:
             block_hash = self._entries[block_hash].block.header.parent_hash
             number -= 1
         low = max(number - (limit - len(hashes)), self._first - 1)
-        canonical = map(self.canonical_hash, range(number, low, -1))
-        return hashes + [known for known in canonical if known is not None]
+        first, kept = self._hashes
+        hashes += kept[max(low + 1 - first, 0) : max(number + 1 - first, 0)][::-1]
+        older = map(self.canonical_hash, range(min(number, first - 1), low, -1))
+        return hashes + [known for known in older if known is not None]
 
     def state_before(self, parent: Header, timestamp: int) -> Layer:
         """The state that a child at ``timestamp`` (seconds) begins with; errors as ``layer_of``."""

@@ -562,7 +562,7 @@ class Node:
             self.local_pending.start()
         if self.builder is not None:
             self.builder.start()
-        if self.trusted_setup is not None and not self.trusted_setup.loaded:
+        if self.trusted_setup is not None and not self.mines_at_once:
             loop = asyncio.get_running_loop()
             self._preload = loop.call_later(PRELOAD_SECONDS, self.trusted_setup.preload)
 

@@ -38,8 +38,10 @@ VALUE_SIZE: Final = 100  # bytes of memory of a JSON value that was read; fewer 
 SLOWEST_READER: Final = 16_384  # bytes per second that a client must take of what it asked for
 
 # Members of a head that change nothing here.
-HARMLESS: Final = frozenset((b"host", b"accept", b"accept-encoding", b"accept-language",
-                             b"user-agent", b"x-forwarded-host", b"x-forwarded-proto"))  # fmt: skip
+HARMLESS: Final = frozenset((
+    b"host", b"accept", b"accept-encoding", b"accept-language", b"user-agent", b"x-forwarded-host",
+    b"x-forwarded-proto", b"sec-fetch-mode",
+))  # fmt: skip
 
 # The lines of a head: a name of token characters, a value of visible characters, blanks and tabs.
 # What parsers may read in different ways (bare CR, LF or NUL, folded lines) goes to aiohttp.

@@ -82,6 +82,8 @@ def test_ancestors_begin_with_the_block_itself():
     hashes = [chain.canonical_hash(n) for n in (4, 3, 2, 1, 0)]
     assert chain.ancestors(chain.head.hash) == hashes
     assert chain.ancestors(chain.head.hash, 2) == hashes[:2]
+    assert chain.ancestors(hashes[2]) == hashes[2:]
+    assert chain.ancestors(chain.genesis.hash) == hashes[4:]
 
 
 def test_a_known_block_is_not_executed_again():

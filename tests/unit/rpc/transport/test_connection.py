@@ -24,7 +24,7 @@ CHAIN_ID = "0xc72dd9d5e883e"
 
 def post(body: bytes, *lines: str, version: str = "1.1") -> bytes:
     head = [f"POST / HTTP/{version}", "Host: localhost", "Content-Type: application/json", *lines]
-    if not any("encoding" in line.lower() or "length" in line.lower() for line in lines):
+    if not any(line.lower().startswith(("transfer-encoding", "content-length")) for line in lines):
         head.append(f"Content-Length: {len(body)}")
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
@@ -84,6 +84,25 @@ async def test_a_usual_request_is_answered_on_the_fast_path(server: Server, clie
     assert "access-control-allow-origin" not in fields
     assert "date" in fields
     assert json.loads(body) == {"jsonrpc": "2.0", "id": 1, "result": CHAIN_ID}
+    assert on_fast_path(server) == 1
+
+
+NODE_FETCH = (  # what Node.js 20 sends, and so viem
+    "connection: keep-alive", "accept: */*", "accept-language: *", "sec-fetch-mode: cors",
+    "user-agent: node", "accept-encoding: gzip, deflate",
+)  # fmt: skip
+REQUESTS = (  # Python's requests, and so web3.py
+    "User-Agent: web3.py/7.16.0", "Accept-Encoding: gzip, deflate", "Accept: */*",
+    "Connection: keep-alive",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", [NODE_FETCH, REQUESTS])
+async def test_what_clients_send_takes_the_fast_path(
+    server: Server, client: Client, lines: tuple[str, ...]
+) -> None:
+    client.writer.write(post(CALL % 1, *lines))
+    assert await client.result() == CHAIN_ID
     assert on_fast_path(server) == 1
 
 

@@ -24,7 +24,8 @@ LINES = [
     b"content-type:\tapplication/json; charset=utf-8", b"Content-Length: 4", b"Content-Length: 04",
     b"Accept: */*", b"Accept-Encoding: gzip, br", b"User-Agent: a (b; c) d/1.0",
     b"Connection: keep-alive", b"Accept-Language: de", b"Transfer-Encoding: chunked",
-    b"Content-Length: +4", b"Content-Length: 4, 4", b"Expect: 100-continue", b"Upgrade: h2c",
+    b"sec-fetch-mode: cors", b"Content-Length: +4", b"Content-Length: 4, 4", b"Upgrade: h2c",
+    b"Expect: 100-continue",
 ]  # fmt: skip
 PIECES = [b"\r", b"\n", b"\0", b" ", b"\t", b":", b"\r\n", b"\x0b", b"\x0c", b"\x7f", b"\x80",
           b"\xc3\xa9", b"4", b",", b";", b"\r\n ", b"\n\n", b"\x01", b'"', b"/",
