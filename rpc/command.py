@@ -455,10 +455,10 @@ def server_of(
 
 def ipc_path(arguments: argparse.Namespace) -> Path:
     """The file of the Unix socket; a bare name lies where geth would put it."""
-    path = Path(arguments.ipc or arguments.ipc_default)
-    if "datadir" in arguments and path.name == str(path):
-        return Path(arguments.datadir or tempfile.gettempdir()) / path
-    return path
+    given = arguments.ipc or arguments.ipc_default
+    if "datadir" in arguments and Path(given).name == given:
+        return Path(arguments.datadir or tempfile.gettempdir()) / given
+    return Path(given)
 
 
 def threads_of(node: Any, arguments: argparse.Namespace) -> int | None:

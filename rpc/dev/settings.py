@@ -38,9 +38,11 @@ def configured(
     known = _options(parser)
     words = _of_file(path, known) if path.is_file() else []
     for name, action in known.items():
-        text = environment.get(PREFIX + name.upper().replace("-", "_"))
+        variable = PREFIX + name.upper().replace("-", "_")
+        text = environment.get(variable)
         if text is not None:
-            words += _words(name, action, text if action.nargs != 0 else text.lower() not in NO)
+            value = text if action.nargs != 0 else text.lower() not in NO
+            words += _words(name, action, value, variable)
     return words
 
 
@@ -65,13 +67,27 @@ def _of_file(path: Path, known: Mapping[str, argparse.Action]) -> Words:
             raise ValueError(f"{path}: unknown option {key!r} in [{TABLE}]{hint}")
         if isinstance(value, dict) or (known[name].nargs == 0 and not isinstance(value, bool)):
             raise ValueError(f"{path}: [{TABLE}] {key}: {value!r} is no value of this option")
-        words += _words(name, known[name], value)
+        words += _words(name, known[name], value, f"{path}: [{TABLE}] {key}")
     return words
 
 
-def _words(name: str, action: argparse.Action, value: Any) -> Words:
-    """The words of one option; true for a switch, false for one that is left out."""
+def _words(name: str, action: argparse.Action, value: Any, where: str) -> Words:
+    """The words of one option; true for a switch, false for one that is left out.
+
+    ValueError says ``where`` a value stands that the option does not take.
+    """
     if action.nargs == 0 or isinstance(value, bool):
         return [f"--{name}"] if value else []
     values = value if isinstance(value, list) else [value]
+    for one in values:
+        _check(action, str(one), where)
     return [f"--{name}={one}" for one in values]
+
+
+def _check(action: argparse.Action, text: str, where: str) -> None:
+    try:
+        found = action.type(text) if callable(action.type) else text
+    except (argparse.ArgumentTypeError, ValueError) as error:
+        raise ValueError(f"{where}: {error}") from None
+    if action.choices is not None and found not in action.choices:
+        raise ValueError(f"{where}: {text!r} is none of {', '.join(map(str, action.choices))}")

@@ -29,7 +29,9 @@ class StateFile:
         self._ended, self._writing = threading.Event(), threading.Lock()
 
     def __enter__(self) -> Self:
-        """ValueError names the file that holds no chain."""
+        """ValueError names the file that holds no chain, or the directory that is not there."""
+        if self.target is not None and not self.target.parent.is_dir():
+            raise ValueError(f"{self.target}: there is no directory {self.target.parent}")
         if self.source is not None:
             try:
                 self.node.load_state(self.source.read_bytes())

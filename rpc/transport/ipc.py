@@ -155,7 +155,7 @@ class IpcChannel:
 def bind(path: Path) -> socket.socket:
     """A socket of that file, which only its owner may open; the file of a node that ended goes.
 
-    OSError: another program listens there, or the file cannot be a socket.
+    OSError: another program listens there, or it cannot be made.
     """
     if not hasattr(socket, "AF_UNIX"):
         raise OSError(errno.EAFNOSUPPORT, "this platform has no Unix sockets")
@@ -165,6 +165,8 @@ def bind(path: Path) -> socket.socket:
             if probe.connect_ex(str(path)) != errno.ECONNREFUSED:
                 raise OSError(errno.EADDRINUSE, "another program listens there")
         path.unlink()
+    elif path.exists():
+        raise OSError(errno.EEXIST, "a file that is no socket is there")
     made = socket.socket(socket.AF_UNIX)
     try:
         made.bind(str(path))

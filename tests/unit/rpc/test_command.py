@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,22 @@ def test_an_import_into_a_directory_is_kept_and_may_be_repeated(
     assert node.chain.head.number == 3
     assert node.directory.blocks.file.size < 3_000
     node.directory.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        (("--ipc",), f"{tempfile.gettempdir()}/fastevm.ipc"),
+        (("--ipc", "a.ipc"), f"{tempfile.gettempdir()}/a.ipc"),
+        (("--ipc", "./a.ipc"), "a.ipc"),
+        (("--ipc", "/x/a.ipc", "--datadir", "data"), "/x/a.ipc"),
+        (("--ipc", "--datadir", "data"), "data/fastevm.ipc"),
+    ],
+)
+def test_the_file_of_a_unix_socket_lies_where_geth_puts_it(
+    options: tuple[str, ...], path: str
+) -> None:
+    assert command.ipc_path(parsed(*options)) == Path(path)
 
 
 def test_a_directory_of_another_genesis_is_refused_and_left_to_its_chain(

@@ -171,6 +171,12 @@ def test_a_state_file_is_written_at_the_end_and_gone_on_with(tmp_path: Path) -> 
         StateFile(command.node_of(options), options),
     ):
         pass
+    options = parsed("--dump-state", str(tmp_path / "none" / "file"))
+    with (
+        pytest.raises(ValueError, match=r"there is no directory .*none"),
+        StateFile(command.node_of(options), options),
+    ):
+        pass
 
 
 def test_options_come_from_the_line_then_variables_then_the_file(tmp_path: Path) -> None:
@@ -191,6 +197,8 @@ def test_options_come_from_the_line_then_variables_then_the_file(tmp_path: Path)
     [
         ("[dev]\nprot = 1\n", "unknown option 'prot' in [dev]; did you mean 'port'?"),
         ("[dev]\nno-mining = 5\n", "no-mining: 5 is no value of this option"),
+        ("[dev]\nport = 65536\n", "[dev] port: '65536' is no port (0 to 65535)"),
+        ("[dev]\norder = 'x'\n", "[dev] order: 'x' is none of fees, fifo"),
         ("[dev", "Expected"),
         ("dev = 3", "dev is no table"),
     ],
@@ -207,3 +215,5 @@ def test_what_is_wrong_in_the_file_is_told_with_its_name(
     assert str(caught.value).startswith(f"{path}: ") and message in str(caught.value)
     with pytest.raises(ValueError, match="there is no file"):
         configured(parser, {"FASTEVM_CONFIG": str(tmp_path / "none")})
+    with pytest.raises(ValueError, match="FASTEVM_BALANCE: 'x' is no number of at least 1"):
+        configured(parser, {"FASTEVM_BALANCE": "x"})
