@@ -45,6 +45,7 @@ from fastevm.storage import StorageError
 
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024
+LARGEST_REQUEST = 256 * MEGABYTE  # where no limit is asked for
 IPC_NAME = "fastevm.ipc"
 ABOUT = ("Pending moves every slice. For tools that know anvil or Hardhat: fastevm dev",)
 NOT_FORKED = {
@@ -86,7 +87,12 @@ def add_listeners(group: argparse._ArgumentGroup, ipc: str) -> None:
     """Add where a node listens, and which dialect it speaks; ``ipc`` is said of ``--ipc``."""
     group.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (%(default)s)")
     group.add_argument(
-        "--port", type=port, default=DEFAULT_PORT, metavar="N", help="port (%(default)s; 0: any)"
+        "-p",
+        "--port",
+        type=port,
+        default=DEFAULT_PORT,
+        metavar="N",
+        help="port (%(default)s; 0: any)",
     )
     group.add_argument(
         "--dialect",
@@ -265,6 +271,14 @@ def _add_genesis(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _add_request_size(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--no-request-size-limit", action="store_true",
+        help=f"take requests of up to {LARGEST_REQUEST // MEGABYTE} MB, not of"
+        f" {Limits().body_size // MEGABYTE} MB at most",
+    )  # fmt: skip
+
+
 def add_logs(group: argparse._ArgumentGroup) -> None:
     """Add the limits of log searches."""
     limits = Limits()
@@ -292,7 +306,8 @@ def add_logs(group: argparse._ArgumentGroup) -> None:
 
 
 def add_calls(group: argparse._ArgumentGroup) -> None:
-    """Add the limits of calls."""
+    """Add the limits of calls and requests."""
+    _add_request_size(group)
     group.add_argument(
         "--rpc-gascap", type=count, default=Limits().call_gas, metavar="GAS",
         help="most gas of an eth_call or a simulated call; more is cut (%(default)s)",
@@ -307,6 +322,7 @@ def limits_of(arguments: argparse.Namespace) -> Limits:
         log_blocks=arguments.max_log_blocks,
         logs=arguments.max_logs,
         log_index_size=arguments.log_index_size * MEGABYTE,
+        body_size=LARGEST_REQUEST if arguments.no_request_size_limit else Limits().body_size,
     )
 
 
@@ -455,7 +471,7 @@ def server_of(
 
 def ipc_path(arguments: argparse.Namespace) -> Path:
     """The file of the Unix socket; a bare name lies where geth would put it."""
-    given = arguments.ipc or arguments.ipc_default
+    given: str = arguments.ipc or arguments.ipc_default
     if "datadir" in arguments and Path(given).name == given:
         return Path(arguments.datadir or tempfile.gettempdir()) / given
     return Path(given)

@@ -1,6 +1,6 @@
 """Chains by name: constants, forks and genesis of Ethereum's chains and of the OP-stack chains."""
 
-from fastevm.chains.choice import CHAIN_HELP, ChosenChain, chosen_chain
+from fastevm.chains.choice import CHAIN_HELP, ChosenChain, chosen_chain, read_genesis
 from fastevm.chains.registry import (
     GenesisUnavailable,
     NamedChain,
@@ -20,4 +20,5 @@ __all__ = [
     "chosen_chain",
     "find",
     "names",
+    "read_genesis",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,10 +46,11 @@ class DevChain:
     ``balance`` (wei) of each account, ``base_fee`` (wei) of the first block, ``timestamp`` of it in
     seconds (None: now), ``number`` of it. ``hardfork``: a name of HARDFORKS.
     ``op_fork``: the rules of that fork of the OP stack. ``create2_proxy``: the
-    deterministic deployment proxy is there.
+    deterministic deployment proxy is there. ``genesis_file``: a genesis in geth's format, whose
+    members, accounts and forks count before those above; not its chain id, if there is one above.
     """
 
-    chain_id: int = DEV_CHAIN_ID
+    chain_id: int | None = None
     balance: int = DEV_BALANCE
     gas_limit: int = DEV_GAS_LIMIT
     base_fee: int = DEV_BASE_FEE
@@ -58,6 +59,7 @@ class DevChain:
     hardfork: str | None = None
     op_fork: str | None = None
     create2_proxy: bool = False
+    genesis_file: Mapping[str, Any] | None = None
 
     def genesis(self, accounts: Sequence[DevAccount]) -> dict[str, Any]:
         """The genesis in geth's format. ValueError for a fork that the OP stack does not have."""
@@ -67,8 +69,8 @@ class DevChain:
         if self.create2_proxy:
             alloc[CREATE2_PROXY] = {"nonce": "0x1", "code": CREATE2_PROXY_CODE}
         forks = dict.fromkeys(self._forks(), 0)
-        genesis = {
-            "config": {"chainId": self.chain_id, "terminalTotalDifficulty": 0, **forks},
+        genesis: dict[str, Any] = {
+            "config": {"chainId": DEV_CHAIN_ID, "terminalTotalDifficulty": 0, **forks},
             "alloc": alloc,
             "difficulty": "0x0",
             "gasLimit": hex(self.gas_limit),
@@ -77,6 +79,9 @@ class DevChain:
             "number": hex(self.number),
             "extraData": "0x" + EXTRA_DATA.hex(),
         }
+        genesis = _merged(genesis, self.genesis_file or {})
+        if self.chain_id is not None:
+            genesis["config"]["chainId"] = self.chain_id
         return genesis if self.op_fork is None else op_stack_genesis(genesis, self.op_fork)
 
     def _forks(self) -> tuple[str, ...]:
@@ -92,3 +97,16 @@ class DevChain:
         genesis = self.genesis(accounts)
         config = ChainConfig.from_genesis(genesis)
         return ChainStart(config, *genesis_block(genesis, config))
+
+
+def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A genesis with the members of another; ValueError names one that is no object."""
+    merged = {**genesis, **given}
+    for name in ("config", "alloc"):
+        members = given.get(name) or {}
+        if not isinstance(members, Mapping):
+            raise ValueError(f"{name}: expected an object")
+        if name == "alloc":
+            members = {"0x" + key.removeprefix("0x").lower(): one for key, one in members.items()}
+        merged[name] = {**genesis[name], **members}
+    return merged

@@ -8,9 +8,11 @@ import logging
 import sys
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from fastevm import node as nodes
+from fastevm.chains import read_genesis
 from fastevm.errors import ForkError
 from fastevm.rpc.command import access_of, serve_node
 from fastevm.rpc.dev.options import add_arguments
@@ -19,7 +21,6 @@ from fastevm.rpc.dev.state_file import StateFile
 from fastevm.rpc.transport.server import client_version
 from fastevm.wire.text.hex import checksum_address, hex_bytes
 
-DEFAULT_CHAIN_ID = 31_337
 NO_GAS_LIMIT = 2**62
 MAX_TRANSACTION_BYTES = 2 * 1024 * 1024  # where contracts are larger than the rules allow
 COMPATIBLE = "anvil/v1.7.1"
@@ -98,21 +99,33 @@ def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
     """The node on a chain of its own; its clock goes on from the first block."""
     hardfork, arguments.hardfork = arguments.hardfork, None
     nodes.fork_options(arguments)  # refuses what means nothing without a fork
-    node = nodes.dev_node(
+    node = dev_node(
+        arguments.init,
         balance=arguments.balance * nodes.ETHER,
-        chain_id=DEFAULT_CHAIN_ID if arguments.chain_id is None else arguments.chain_id,
+        chain_id=arguments.chain_id,
         gas_limit=NO_GAS_LIMIT if arguments.disable_block_gas_limit else arguments.gas_limit,
         base_fee=arguments.block_base_fee_per_gas,
         timestamp=arguments.timestamp,
         number=arguments.number,
         hardfork=hardfork,
-        create2_proxy=True,
+        create2_proxy=not arguments.disable_default_create2_deployer,
         parameters=changed_rules(arguments),
         shares_seconds=True,
         **options,
     )
     node.producer.clock.set_now(node.chain.head.header.timestamp)
     return node
+
+
+def dev_node(init: Path | None, **options: Any) -> Any:
+    """The node on a development chain; what is wrong with a genesis file is told with its name."""
+    if init is None:
+        return nodes.dev_node(**options)
+    genesis = read_genesis(init)
+    try:
+        return nodes.dev_node(genesis_file=genesis, **options)
+    except ValueError as error:
+        raise ValueError(f"{init}: {error}") from None
 
 
 def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:

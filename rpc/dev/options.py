@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import fastevm
 from fastevm import node as nodes
@@ -16,6 +16,26 @@ from fastevm.rpc.terminal.options import add_terminal_arguments
 
 DEFAULT_GAS_LIMIT: Final = 30_000_000
 DEFAULT_BALANCE: Final = 10_000  # ether
+ACCEPTED_SWITCHES: Final = (
+    ("--steps-tracing", "--tracing"),
+    ("--preserve-historical-states",),
+    ("--disable-min-priority-fee", "--no-priority-fee"),
+)
+ACCEPTED_VALUES: Final = (
+    "--prune-history", "--max-persisted-states", "--transaction-block-keeper", "--gas-price",
+    "--slots-in-an-epoch",
+)  # fmt: skip
+REFUSED: Final = {
+    "--celo": "the chain is Ethereum's",
+    "--disable-pool-balance-checks": "a transaction that cannot be paid would wait for ever;"
+    " anvil_setBalance gives its sender ether",
+    "--max-transactions": "a block has what its gas limit lets it have (--gas-limit)",
+    "--md": "the terminal writes text or JSON (--log-format)",
+    "--memory-limit": "the memory of a call is bounded by its gas (--rpc-gascap)",
+    "--mnemonic-seed-unsafe": "give the words themselves (--mnemonic)",
+    "--no-cors": "pages of this machine may call; --allow-origin names others",
+}
+"""Options of anvil that are not there, and why or what to use instead."""
 IPC_PATH: Final = "/tmp/anvil.ipc"
 
 
@@ -39,7 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_calls(parser.add_argument_group("calls"))
     nodes.add_fork_arguments(parser)
     _add_accepted(parser.add_argument_group("accepted, without effect"))
-    parser.add_argument("-j", "--threads", type=int, metavar="N", help="worker threads (all cores)")
+    parser.add_argument(
+        "-j", "--threads", "--jobs", type=int, metavar="N", help="worker threads (all cores)"
+    )
     add_terminal_arguments(parser, tells=True)
     parser.set_defaults(
         usage_error=parser.error,
@@ -87,7 +109,7 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
         help="of each block (%(default)s)",
     )  # fmt: skip
     group.add_argument(
-        "--enable-tx-gas-limit", action="store_true",
+        "--enable-tx-gas-limit", "--tx-gas-limit", action="store_true",
         help="refuse transactions of more gas than the rules allow each (EIP-7825: 16777216)",
     )  # fmt: skip
     _add_code_size(group)
@@ -104,6 +126,15 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--disable-block-gas-limit", action="store_true", help="let a block have any amount of gas"
     )
+    group.add_argument(
+        "--disable-default-create2-deployer", "--no-create2", action="store_true",
+        help="leave out the deterministic deployment proxy",
+    )  # fmt: skip
+    group.add_argument(
+        "--init", type=Path, metavar="FILE",
+        help="genesis file in geth's format, whose members count before other options; forks that"
+        " it does not name are there from the first block on",
+    )  # fmt: skip
 
 
 def _add_code_size(group: argparse._ArgumentGroup) -> None:
@@ -159,10 +190,25 @@ def _add_state(group: argparse._ArgumentGroup) -> None:
 
 def _add_accepted(group: argparse._ArgumentGroup) -> None:
     """Options of anvil that say what is so anyway, or that have no meaning here."""
-    for name in ("steps-tracing", "preserve-historical-states", "disable-min-priority-fee"):
-        group.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
-    for name in ("prune-history", "max-persisted-states", "transaction-block-keeper", "gas-price"):
-        group.add_argument(f"--{name}", nargs="?", help=argparse.SUPPRESS)
+    for names in ACCEPTED_SWITCHES:
+        group.add_argument(*names, action="store_true", help=argparse.SUPPRESS)
+    for name in ACCEPTED_VALUES:
+        group.add_argument(name, nargs="?", help=argparse.SUPPRESS)
+    group.add_argument("-n", "--network", choices=("ethereum",), help=argparse.SUPPRESS)
+    for name, why in REFUSED.items():
+        group.add_argument(name, nargs="?", action=Refusal, why=why, help=argparse.SUPPRESS)
+
+
+class Refusal(argparse.Action):
+    """An option of anvil that is not there: the error says why."""
+
+    def __init__(self, *words: Any, why: str, **members: Any) -> None:
+        super().__init__(*words, **members)
+        self.why = why
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Refuse it."""
+        parser.error(f"{self.option_strings[0]} is not supported: {self.why}")
 
 
 def seconds(text: str) -> float:

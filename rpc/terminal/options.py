@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+COLOURS: Final[dict[str, bool | None]] = {"auto": None, "always": True, "never": False}
 TEXT: Final = "text"
 JSON: Final = "json"
 REQUESTS, PARAMS, TRACES = 1, 2, 3  # from how many -v on they are shown
@@ -12,13 +13,19 @@ REQUESTS, PARAMS, TRACES = 1, 2, 3  # from how many -v on they are shown
 
 @dataclass(frozen=True, slots=True)
 class TerminalOptions:
-    """What is shown, and how. ``abis``: directories of ABI files. ``as_json``: a value a line."""
+    """What is shown, and how. ``abis``: directories of ABI files. ``as_json``: a value a line.
+
+    ``console``: what contracts write there. ``coloured``: with the escapes of a terminal; None:
+    where the output is one.
+    """
 
     requests: bool = False
     params: bool = False
     traces: bool = False
     as_json: bool = False
     abis: tuple[Path, ...] = ()
+    console: bool = True
+    coloured: bool | None = None
 
 
 def add_terminal_arguments(parser: argparse.ArgumentParser, *, tells: bool) -> None:
@@ -37,11 +44,30 @@ def add_terminal_arguments(parser: argparse.ArgumentParser, *, tells: bool) -> N
         "--log-format", choices=(TEXT, JSON), default=TEXT,
         help="lines for people, or a JSON value in each line (%(default)s)",
     )  # fmt: skip
+    _add_styles(group)
     group.add_argument(
         "--abi", type=_directory, action="append", default=[], metavar="DIR",
         help="ABI files (*.json) whose functions, events and errors are named; may be repeated",
     )  # fmt: skip
     parser.set_defaults(tells=tells)
+
+
+def _add_styles(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--json", action="store_const", const=JSON, dest="log_format", help="--log-format json"
+    )
+    group.add_argument(
+        "--color", choices=tuple(COLOURS), default="auto",
+        help="whether lines for people have colours (%(default)s: on a terminal)",
+    )  # fmt: skip
+    group.add_argument(
+        "--print-traces", "--enable-trace-printing", action="store_const", const=TRACES,
+        dest="verbose", help="-vvv",
+    )  # fmt: skip
+    group.add_argument(
+        "--disable-console-log", "--no-console-log", action="store_true",
+        help="leave out what contracts write to the console",
+    )  # fmt: skip
 
 
 def terminal_options(arguments: argparse.Namespace) -> TerminalOptions | None:
@@ -55,6 +81,8 @@ def terminal_options(arguments: argparse.Namespace) -> TerminalOptions | None:
         traces=verbose >= TRACES,
         as_json=arguments.log_format == JSON,
         abis=tuple(arguments.abi),
+        console=not arguments.disable_console_log,
+        coloured=COLOURS[arguments.color],
     )
 
 

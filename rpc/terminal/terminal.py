@@ -45,7 +45,10 @@ class Terminal:
         self._queue: Queue[Work | None] = Queue(QUEUE_LIMIT)
         self._thread = Thread(target=self._run, name="fastevm-terminal", daemon=True)
         self._teller: Teller | None = None
-        self._lines = Lines(coloured=self.out.isatty() and "NO_COLOR" not in os.environ)
+        coloured = options.coloured
+        if coloured is None:
+            coloured = self.out.isatty() and "NO_COLOR" not in os.environ
+        self._lines = Lines(coloured=coloured)
 
     def start(self, node: Node) -> None:
         """Begin to tell of a node's blocks."""
@@ -79,7 +82,7 @@ class Terminal:
         if self.options.requests:
             self._hand_over(lambda: self._requests(body))
         teller = self._teller
-        if teller is not None and teller.logs_are_there and may_call(body):
+        if self.options.console and teller is not None and teller.logs_are_there and may_call(body):
             latest = context.latest_view()
             self._hand_over(lambda: calls_of(context, latest, body))
 
@@ -111,6 +114,8 @@ class Terminal:
         self.out.flush()
 
     def _write(self, told: Json) -> None:
+        if not self.options.console:
+            told.pop("console", None)
         if self.options.as_json:
             self.out.write(msgspec.json.encode(told).decode() + "\n")
         else:

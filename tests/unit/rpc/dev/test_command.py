@@ -10,7 +10,9 @@ import pytest
 import fastevm
 from fastevm.errors import InvalidTransaction
 from fastevm.node.dev_accounts import ETHER
+from fastevm.rpc.command import limits_of
 from fastevm.rpc.dev import command
+from fastevm.rpc.dev.options import REFUSED
 from fastevm.rpc.dev.settings import configured
 from fastevm.rpc.dev.state_file import StateFile
 from fastevm.wire.text.hex import hex_bytes
@@ -26,6 +28,10 @@ def parsed(*options: str) -> argparse.Namespace:
 
 def node_of(*options: str) -> Any:
     return command.node_of(parsed(*options))
+
+
+def head_layer(node: Any) -> Any:
+    return node.chain.layer_of(node.chain.head.hash)
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,6 +111,68 @@ def test_contracts_may_be_larger_also_after_a_reset(
         node.submit(raw)
         (receipt,) = node.chain.receipts_of(node.mine(1)[0].hash)
         assert receipt.status == 1 and receipt.gas_used > 60_000 * 200
+
+
+ALIASES = [
+    ("--no-mine", "--no-mining"), ("--auto-unlock", "--auto-impersonate"), ("-p 1", "--port 1"),
+    ("--jobs 2", "--threads 2"), ("--tx-gas-limit", "--enable-tx-gas-limit"), ("--tracing", ""),
+    ("--no-priority-fee --slots-in-an-epoch 32 --gas-price 1 --prune-history 5 -n ethereum", ""),
+    ("--no-create2", "--disable-default-create2-deployer"), ("--json", "--log-format json"),
+    ("--print-traces", "-vvv"), ("--no-console-log", "--disable-console-log"),
+    ("--ipcpath x", "--ipc x"),
+]  # fmt: skip
+WITHOUT_EFFECT = {
+    "steps_tracing", "disable_min_priority_fee", "slots_in_an_epoch", "gas_price", "prune_history",
+    "network",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "others"), ALIASES)
+def test_other_names_of_options_mean_the_same(words: str, others: str) -> None:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    found, expected = (vars(parser.parse_args(one.split())) for one in (words, others))
+    assert {name for name in found if found[name] != expected[name]} <= WITHOUT_EFFECT
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_options_of_anvil_that_are_not_there_say_why(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parsed(name, "1")
+    assert f"{name} is not supported: {REFUSED[name]}" in capsys.readouterr().err
+
+
+def test_a_chain_without_the_deployment_proxy() -> None:
+    assert head_layer(node_of("--no-create2")).code(PROXY) == b""
+
+
+def test_a_genesis_file_counts_before_other_options(tmp_path: Path) -> None:
+    path = tmp_path / "genesis.json"
+    genesis = {
+        "config": {"chainId": 77, "homesteadBlock": 0, "londonBlock": 0},
+        "difficulty": "0x20000", "timestamp": "0x65000000",
+        "alloc": {"B0" * 20: {"balance": "0x5"}},
+    }  # fmt: skip
+    path.write_text(json.dumps(genesis))
+    node = node_of("--init", str(path), "-a", "1", "--gas-limit", "5000000", "--no-mining")
+    first = node.chain.genesis.header
+    assert (first.difficulty, first.timestamp, first.gas_limit) == (0x20000, 0x65000000, 5_000_000)
+    assert node.config.chain_id == 77
+    assert head_layer(node).balance(b"\xb0" * 20) == 5
+    assert head_layer(node).balance(node.accounts[0].address) == 10_000 * ETHER
+    assert node.mine(1)[0].header.withdrawals_root is not None
+    assert node_of("--init", str(path), "--chain-id", "9").config.chain_id == 9
+    for text, words in (("[]", "expected an object"), ('{"alloc": 5}', "alloc: expected")):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=rf"genesis\.json: {words}"):
+            node_of("--init", str(path))
+
+
+@pytest.mark.parametrize(("option", "size"), [((), 5), (("--no-request-size-limit",), 256)])
+def test_the_size_of_requests(option: tuple[str, ...], size: int) -> None:
+    assert limits_of(parsed(*option)).body_size == size * 1024 * 1024
 
 
 def test_accounts_of_other_words_and_paths() -> None:

@@ -112,6 +112,21 @@ def test_the_console_is_shown_and_cannot_steer_the_terminal() -> None:
     assert "  console   a 7\\x1b[2J\n  console   b\n" in told
 
 
+@pytest.mark.parametrize("options", [{}, {"as_json": True}])
+def test_the_console_is_left_out_on_request(options: dict[str, bool]) -> None:
+    stand = Stand(console=False, **options)
+    stand.send(LOGGING, data_of("log(string)", "a word"))
+    told = stand.told()
+    assert "gas" in told and "a word" not in told.replace("log(", "") and "console" not in told
+
+
+@pytest.mark.parametrize("coloured", [None, True, False])
+def test_colours_are_those_of_a_terminal_or_as_told(coloured: bool | None) -> None:
+    stand = Stand(coloured=coloured)
+    stand.send(LOGGING)
+    assert ("\x1b[" in stand.told()) is bool(coloured)
+
+
 def test_console_lines_of_inner_calls_come_in_their_order_and_are_bounded() -> None:
     stand = Stand(as_json=True)
     stand.send(CALLING, data_of("log(string)", "again"))
