@@ -3,10 +3,13 @@
 import time
 from collections.abc import Callable
 from threading import Condition, Thread
+from typing import Final
+
+IDLE_SECONDS: Final = 10.0  # without a deadline, then the thread ends
 
 
 class DeadlineTimer:
-    """Calls one action at one deadline; the thread starts with the first and is reused."""
+    """Calls one action at one deadline; its thread is reused while deadlines come."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -32,7 +35,9 @@ class DeadlineTimer:
         with self._changed:
             while True:
                 if self._action is None:
-                    self._changed.wait()
+                    if not self._changed.wait(IDLE_SECONDS) and self._action is None:
+                        self._thread = None
+                        return
                     continue
                 left = self._deadline - time.monotonic()
                 if left > 0:
