@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from fastevm.errors import InvalidBlock
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.state.values import Account, AccountProof, SlotProof
 
 __all__ = [

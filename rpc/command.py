@@ -1,5 +1,7 @@
 """The options of ``fastevm node`` and how they become a running server."""
 
+from __future__ import annotations
+
 import argparse
 import logging
 import os
@@ -13,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import fastevm.simulate as simulate
+from fastevm import chains
 from fastevm import node as nodes
-from fastevm.chains import CHAIN_HELP, ChosenChain, chosen_chain
 from fastevm.errors import ForkError
 from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS, RECEIPTS
 from fastevm.rpc.explorer.options import add_explorer, add_explorer_for, watch
@@ -242,7 +244,7 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_genesis(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--chain", metavar="NAME", help=CHAIN_HELP)
+    group.add_argument("--chain", metavar="NAME", help=chains.CHAIN_HELP)
     group.add_argument(
         "--genesis",
         type=Path,
@@ -493,7 +495,7 @@ def node_of(arguments: argparse.Namespace) -> Any:
     fork = nodes.fork_options(arguments)
     if fork is not None:
         return forked(arguments, fork)
-    chosen = chosen_chain(arguments.chain, arguments.genesis)
+    chosen = chains.chosen_chain(arguments.chain, arguments.genesis)
     times: dict[str, Any] = {
         "slice_interval_ms": arguments.slice_interval,
         "parameters": {"tx_gas_cap": 0} if arguments.disable_tx_gas_limit else {},
@@ -543,7 +545,7 @@ def forked(arguments: argparse.Namespace, fork: Any) -> Any:
 
 
 def chain_of(
-    arguments: argparse.Namespace, options: dict[str, Any], chosen: ChosenChain | None
+    arguments: argparse.Namespace, options: dict[str, Any], chosen: chains.ChosenChain | None
 ) -> Any:
     """The node on its chain: the development one, or the chosen one."""
     if chosen is not None:

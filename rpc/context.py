@@ -1,9 +1,10 @@
 """What a handler works with: the node, its listener's dialect and limits, blocks by selector."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fastevm.logindex import LogIndex
+from fastevm.primitives import dataclass
 from fastevm.rpc.backend import History, Node, PendingBlock, Simulator
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.dialect import Dialect

@@ -3,9 +3,11 @@
 The codes and messages of errors differ too: they are the two columns of `errors`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
+
+from fastevm.primitives import dataclass
 
 GETH_BLOCK_SPACING: Final = 12  # seconds between simulated blocks
 

@@ -1,9 +1,9 @@
 """Every limit of the node, with its name: what is refused beyond it is refused with an error."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from fastevm.logindex import LogLimits
+from fastevm.primitives import dataclass
 
 METHOD_NAME_LIMIT: Final = 2048  # characters
 VALUES_LIMIT: Final = 524_288  # JSON values of one body

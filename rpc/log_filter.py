@@ -1,10 +1,10 @@
 """The filter object of eth_getLogs, eth_newFilter and eth_subscribe: decoding and matching."""
 
 import sys
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fastevm.logindex import LogQuery
+from fastevm.primitives import dataclass
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
 from fastevm.rpc.selectors import LATEST_BLOCK, Selector, decode_number_or_tag

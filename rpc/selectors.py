@@ -1,8 +1,8 @@
 """The block parameter in all its forms: number, tag, hash, and the object of EIP-1898."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+from fastevm.primitives import dataclass
 from fastevm.wire.quantity import (
     DecodeError,
     decode_hash,

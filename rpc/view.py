@@ -1,10 +1,10 @@
 """One block as requests see it, canonical, of a side branch or pre-confirmed, and its JSON text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Protocol
 
+from fastevm.primitives import dataclass
 from fastevm.rpc.backend import Layer, Node, PendingBlock
 from fastevm.rpc.dispatch.workers import require_worker_above_limit
 from fastevm.simulate import StateView

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives.keccak import keccak256
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.types import ZERO_ADDRESS, ZERO_HASH, Block, Withdrawal
 
 EXTRA_DATA = b"fastevm"

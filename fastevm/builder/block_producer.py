@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import RLock
 
 from fastevm.builder.attributes import AttributesSource, BlockAttributes
@@ -20,6 +20,7 @@ from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import FAULTS, MetricsRegistry
 from fastevm.errors import ForkError, InvalidTransaction
 from fastevm.execution.transaction import Transaction
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.state.remote import settled
 from fastevm.txpool.pool import TransactionPool
 from fastevm.txpool.pooled_transaction import PooledTransaction

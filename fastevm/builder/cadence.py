@@ -3,7 +3,7 @@
 All times are in seconds of the monotonic clock.
 """
 
-from dataclasses import dataclass
+from fastevm.primitives.late_dataclass import dataclass
 
 MS = 1_000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from fastevm.execution.transaction import Transaction
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.state.layer import Layer
 from fastevm.types import Header, Receipt
 

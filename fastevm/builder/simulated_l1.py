@@ -5,8 +5,7 @@ Source: the OP Stack specification, L1 attributes, deposits, and "Attributes Bui
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import dataclass
+import os
 from typing import Final
 
 from fastevm.builder.attributes import BlockAttributes
@@ -25,6 +24,7 @@ from fastevm.execution.predeploys import L1_BLOCK, SEQUENCER_FEE_VAULT
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import DEPOSIT_TX
 from fastevm.primitives.keccak import keccak256
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.types import Block
 
 L1_BLOCK_SECONDS: Final = 12
@@ -34,7 +34,7 @@ BEDROCK_ATTRIBUTES_GAS: Final = 150_000_000
 MAX_DEPOSIT_GAS: Final = 20_000_000  # that the portal on L1 sells in one block
 MAX_DEPOSIT_DATA: Final = 120_000  # bytes that the portal on L1 accepts
 MAX_WAITING: Final = 1_024  # deposits that are in no block yet
-LOG_INDEX_BITS: Final = 48
+LOG_INDEX_BYTES: Final = 6
 
 # Prices of L1 move like a triangle: up for half of the period in blocks of L1, then down.
 BASE_FEE_LEAST, BASE_FEE_STEP, BASE_FEE_PERIOD = 500_000_000, 31_250_000, 64  # wei
@@ -77,7 +77,7 @@ class SimulatedL1:
         self.chain = chain
         self._waiting: dict[bytes, Transaction] = {}
         # Begins anywhere, so that equal deposits to a restarted node differ.
-        self._log_index = secrets.randbits(LOG_INDEX_BITS)
+        self._log_index = int.from_bytes(os.urandom(LOG_INDEX_BYTES))
         chain.on_head(self._head_moved)
 
     # --- blocks -----------------------------------------------------------------------------------

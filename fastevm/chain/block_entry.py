@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.storage_protocols import ArchivedBlock
@@ -12,6 +11,7 @@ from fastevm.execution.block_result import BlockResult
 from fastevm.execution.ethash import validate_seal
 from fastevm.execution.transaction_fields import DEPOSIT_TX
 from fastevm.execution.validation import validate_body, validate_header
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.types import Block, Header, Receipt

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from fastevm.errors import InvalidBlock
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.spec.activation import MAINNET, Activations
 from fastevm.spec.parameters import Value
 from fastevm.types import ZERO_ADDRESS

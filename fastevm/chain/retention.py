@@ -6,8 +6,9 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from fastevm.primitives.late_dataclass import dataclass
 
 MIN_HASHES: Final = 1_024  # of the newest canonical blocks in memory
 MIN_BLOCKS: Final = 16  # stay in memory whatever gas they used

@@ -1,14 +1,6 @@
 """Chains by name: constants, forks and genesis of Ethereum's chains and of the OP-stack chains."""
 
-from fastevm.chains.choice import CHAIN_HELP, ChosenChain, chosen_chain, read_genesis
-from fastevm.chains.registry import (
-    GenesisUnavailable,
-    NamedChain,
-    UnknownChain,
-    chains,
-    find,
-    names,
-)
+from fastevm.primitives.late_names import late_names
 
 __all__ = [
     "CHAIN_HELP",
@@ -22,3 +14,20 @@ __all__ = [
     "names",
     "read_genesis",
 ]
+
+# A development chain is none of them.
+__getattr__ = late_names(
+    __name__,
+    {
+        "CHAIN_HELP": "choice",
+        "ChosenChain": "choice",
+        "GenesisUnavailable": "registry",
+        "NamedChain": "registry",
+        "UnknownChain": "registry",
+        "chains": "registry",
+        "chosen_chain": "choice",
+        "find": "registry",
+        "names": "registry",
+        "read_genesis": "choice",
+    },
+)

@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from fastevm.chain.config import DEFAULT_SLICE_INTERVAL_MS, MS_PER_SECOND, ChainConfig
 from fastevm.errors import FastevmError
+from fastevm.primitives.late_dataclass import dataclass
 
-DATA = files("fastevm.chains")
+DATA = Path(__file__).parent
 
 
 class UnknownChain(FastevmError, ValueError):
@@ -61,7 +61,7 @@ class NamedChain:
     @property
     def has_genesis(self) -> bool:
         """Whether the package holds the genesis state."""
-        return bool(self._file.is_file())
+        return self._file.is_file()
 
     def config(self) -> ChainConfig:
         """The constants and forks."""
@@ -91,7 +91,7 @@ class NamedChain:
         return {**genesis, "config": dict(self.fork_config)}
 
     @property
-    def _file(self) -> Any:
+    def _file(self) -> Path:
         return DATA / "genesis" / f"{self.name}.json.xz"
 
 

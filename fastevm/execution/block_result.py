@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.state.layer import Layer
 from fastevm.types import Receipt
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.spec.schedule import ForkSchedule, schedule_for
 from fastevm.types import Header
 

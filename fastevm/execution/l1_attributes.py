@@ -5,11 +5,10 @@ Source: the OP Stack specification, L1 attributes deposited transaction, by upgr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fastevm.execution.predeploys import L1_BLOCK
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives.keccak import keccak256
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.spec.schedule import ForkSchedule
 
 DEPOSITOR = bytes.fromhex("deaddeaddeaddeaddeaddeaddeaddeaddead0001")

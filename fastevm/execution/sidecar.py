@@ -1,11 +1,11 @@
 """The network form of blob transactions, with blobs, commitments and proofs (EIP-4844)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastevm.errors import TransactionDecodeError
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives import rlp
+from fastevm.primitives.late_dataclass import dataclass
 
 BLOB_TX_TYPE = 3
 BLOB_SIZE = 131072

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fastevm.fork.call_list import RpcCall
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.wire.text.hex import quantity
 
 TAGS: Final = ("latest", "safe", "finalized", "earliest")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from fastevm.primitives.late_dataclass import dataclass
 
 MAX_SHOWN: Final = 200  # characters of the parameters
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple, Protocol
 
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.execution.transaction import Transaction
 from fastevm.logindex.block_logs import BlockLogs, LogQuery
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.types import ZERO_HASH, Block, Header, Receipt
 
 BLOOM_SIZE = 256

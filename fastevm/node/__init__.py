@@ -2,7 +2,6 @@
 
 from fastevm.execution.unsigned_sender import impersonated
 from fastevm.node.dev_accounts import DERIVATION_PATH, ETHER, TEST_MNEMONIC
-from fastevm.node.forked.from_fork import forked_node
 from fastevm.node.forked.options import add_fork_arguments, fork_options
 from fastevm.node.from_genesis import dev_node, genesis_node
 from fastevm.node.node import Mining, Node
@@ -17,7 +16,7 @@ from fastevm.node.options import (
     node_options,
     open_directory,
 )
-from fastevm.node.saved_state import packed_state
+from fastevm.primitives.late_names import late_names
 from fastevm.state.remote import never_wait
 from fastevm.txpool.kzg import find_trusted_setup
 from fastevm.txpool.pool import PoolLimits
@@ -48,3 +47,8 @@ __all__ = [
     "open_directory",
     "packed_state",
 ]
+
+# Not every node asks for them.
+__getattr__ = late_names(
+    __name__, {"forked_node": "forked.from_fork", "packed_state": "saved_state"}
+)

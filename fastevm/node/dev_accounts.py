@@ -6,12 +6,13 @@ m/44'/60'/0'/0/index. The checksum of the words is not verified: test mnemonics 
 
 import hashlib
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from coincurve import PrivateKey
 
 from fastevm.crypto.secp256k1 import public_key_address, sign
 from fastevm.primitives.keccak import keccak256
+from fastevm.primitives.late_dataclass import dataclass
 
 TEST_MNEMONIC = "test test test test test test test test test test test junk"
 DERIVATION_PATH = "m/44'/60'/0'/0/"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fastevm.builder.attributes import EXTRA_DATA
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
 from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.node import op_stack
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.forked.chain_reset import ChainStart
-from fastevm.node.op_stack import op_stack_genesis
+from fastevm.primitives.late_dataclass import dataclass
 
 DEV_CHAIN_ID: Final = 31_337
 DEV_BALANCE: Final = 10_000 * ETHER
@@ -82,7 +82,7 @@ class DevChain:
         genesis = _merged(genesis, self.genesis_file or {})
         if self.chain_id is not None:
             genesis["config"]["chainId"] = self.chain_id
-        return genesis if self.op_fork is None else op_stack_genesis(genesis, self.op_fork)
+        return genesis if self.op_fork is None else op_stack.op_stack_genesis(genesis, self.op_fork)
 
     def _forks(self) -> tuple[str, ...]:
         if self.hardfork is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fastevm.builder.block_producer import BlockProducer
@@ -15,6 +15,7 @@ from fastevm.node.chain_settings import ChainSettings
 from fastevm.node.impersonated_accounts import Impersonation
 from fastevm.node.next_block import NextBlock
 from fastevm.node.time_control import TimeControl
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.state.layer import Layer
 from fastevm.txpool.pool import Content, TransactionPool
 from fastevm.types import Block

@@ -9,10 +9,10 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
 from fastevm.chain.retention import ChainLimits
+from fastevm.node import forked
 from fastevm.node.dev_accounts import DERIVATION_PATH, TEST_MNEMONIC, DevAccount, dev_accounts
 from fastevm.node.dev_chain import DevChain
 from fastevm.node.forked.chain_reset import ChainReset
-from fastevm.node.forked.start import forked_chain
 from fastevm.node.node import Mining, Node
 from fastevm.storage import Archive, DataDirectory, ScratchBlocks
 from fastevm.storage.block_journal import Progress
@@ -53,7 +53,7 @@ def dev_node(
     if directory is None and mining is not Mining.NEVER:
         node.resets = ChainReset(
             node,
-            lambda fork: forked_chain(fork, funded),
+            lambda fork: forked.forked_chain(fork, funded),
             lambda: begun.start(funded),
         )
     return node

@@ -1,5 +1,7 @@
 """``Node``: a chain, a pool, a block producer, a feed and a sync service behind one interface."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import logging
@@ -9,6 +11,7 @@ from concurrent.futures import Future
 from enum import Enum
 from typing import Any
 
+import fastevm.sync as syncing
 from fastevm.builder.attributes import EthereumAttributes
 from fastevm.builder.block_producer import BlockProducer
 from fastevm.builder.miner import Miner
@@ -37,13 +40,11 @@ from fastevm.execution.sidecar import BlobSidecar
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import DEPOSIT_TX
 from fastevm.execution.unsigned_sender import impersonated, with_named_sender
+from fastevm.node import forked
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development
 from fastevm.node.forked.chain_reset import ChainReset
 from fastevm.node.forked.fork_history import ForkHistory
-from fastevm.node.forked.local_pending import LocalPending
-from fastevm.node.forked.partial_follower import LAG_SECONDS, PartialFollower
-from fastevm.node.forked.transaction_state import TransactionState
 from fastevm.node.l1_charges import L1Charges
 from fastevm.node.newest_view import newest_view
 from fastevm.node.saved_state import dumped_state, load_state
@@ -53,11 +54,7 @@ from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.storage import Archive, DataDirectory, ScratchBlocks
 from fastevm.storage.preconfirmed import seal_preconfirmed
-from fastevm.sync.block_import import SyncState
-from fastevm.sync.feed_follower import FeedFollower
 from fastevm.sync.feed_hub import FeedHub
-from fastevm.sync.service import PENDING_AGE, SyncService
-from fastevm.sync.upstream import UpstreamError
 from fastevm.txpool.admission import MAX_BYTES, MIN_TIP, check_pooled
 from fastevm.txpool.kzg import TrustedSetup
 from fastevm.txpool.pool import PoolLimits, TransactionPool
@@ -131,12 +128,12 @@ class Node:
         self.producer = self._new_producer()
         self.feed, self._slice_listeners = FeedHub(metrics), SliceListeners()
         self._slice_listeners.add(self.feed.publish)
-        self.sync: SyncService | None = None
+        self.sync: syncing.SyncService | None = None
         self.development = None if mining is Mining.NEVER else self._new_development()
         self.state_of = self._new_fetcher()
         self.resets: ChainReset | None = None
         self.partial = self._new_partial()
-        self.local_pending: LocalPending | None = None
+        self.local_pending: forked.LocalPending | None = None
         if directory is not None:
             directory.report_to(metrics)
             self._restore(directory)
@@ -147,13 +144,13 @@ class Node:
         metrics = self.metrics_registry
         return kind(self.chain, self.pool, self.built, source=source, metrics=metrics)
 
-    def _new_fetcher(self) -> TransactionState | None:
+    def _new_fetcher(self) -> forked.TransactionState | None:
         """What fetches the state of transactions on a forked chain."""
-        made = None if self.fork is None else TransactionState(self.chain, self._newest)
+        made = None if self.fork is None else forked.TransactionState(self.chain, self._newest)
         self.producer.missing_state = made
         return made
 
-    def _new_partial(self) -> PartialFollower | None:
+    def _new_partial(self) -> forked.PartialFollower | None:
         """What executes the blocks of the upstream on state that is known in part."""
         if self.fork is None or self.mining is not Mining.NEVER:
             return None
@@ -161,7 +158,7 @@ class Node:
         def moved(history: ForkHistory) -> None:
             self.fork = history
 
-        return PartialFollower(self.chain, self.fork, self.metrics_registry, moved=moved)
+        return forked.PartialFollower(self.chain, self.fork, self.metrics_registry, moved=moved)
 
     def _newest(self) -> tuple[Layer, Header]:
         """The newest state, and the header that transactions on it run under."""
@@ -209,7 +206,7 @@ class Node:
         return self.config.slice_interval_ms if publishes else None
 
     @property
-    def sync_state(self) -> SyncState | None:
+    def sync_state(self) -> syncing.SyncState | None:
         """The progress of a follower's sync; None when it is in sync, and for other nodes."""
         return None if self.sync is None else self.sync.block_import.sync_state
 
@@ -349,7 +346,7 @@ class Node:
             self.producer.mine_each()
         return transaction.hash
 
-    def _fetch_state(self, state: TransactionState, transaction: Transaction) -> None:
+    def _fetch_state(self, state: forked.TransactionState, transaction: Transaction) -> None:
         """Fetch what a transaction will read, so that no block waits for it."""
         if not self.mines_at_once:
             state.begin(transaction)
@@ -366,7 +363,7 @@ class Node:
         transaction = self._admit(raw)
         try:
             return self.sync.begin(self._forward(self.sync, raw, transaction))
-        except UpstreamError:
+        except syncing.UpstreamError:
             self.pool.drop(transaction.hash)
             raise
 
@@ -504,7 +501,7 @@ class Node:
         feed_url: str | None = None,
         *,
         poll_ms: int = DEFAULT_POLL_MS,
-        pending_age: float = PENDING_AGE,
+        pending_age: float = syncing.PENDING_AGE,
     ) -> None:
         """Follow another node from ``start`` on: its blocks and, with ``feed_url``, its slices.
 
@@ -517,9 +514,11 @@ class Node:
         if self.mining is not Mining.NEVER:
             raise ValueError("a node that makes blocks cannot follow another")
         lock = self.producer.lock
-        follower = FeedFollower(self.chain, self.followed, lock=lock, metrics=self.metrics_registry)
+        follower = syncing.FeedFollower(
+            self.chain, self.followed, lock=lock, metrics=self.metrics_registry
+        )
         follower.missing_state = self.state_of
-        self.sync = SyncService(
+        self.sync = syncing.SyncService(
             self.chain,
             follower,
             add_block=self.add_block,
@@ -529,20 +528,20 @@ class Node:
             feed_url=feed_url,
             poll_seconds=poll_ms / 1000,
             jump=None if self.partial is None else self._jump,
-            lag_seconds=0.0 if self.partial is None else LAG_SECONDS,
+            lag_seconds=0.0 if self.partial is None else forked.LAG_SECONDS,
             pending_age=pending_age,
         )
         if feed_url is None and self.partial is not None and self.state_of is not None:
             self.local_pending = self._new_local_pending(self.state_of)
 
-    def _new_local_pending(self, state: TransactionState) -> LocalPending:
+    def _new_local_pending(self, state: forked.TransactionState) -> forked.LocalPending:
         """What builds the pending block where no feed tells it."""
 
         def upstream() -> ForkHistory:
             assert self.fork is not None
             return self.fork
 
-        made = LocalPending(
+        made = forked.LocalPending(
             self.producer, state, upstream, lambda pending: self.publish(pending, notify=False)
         )
         self.on_transaction(made.wake)
@@ -642,7 +641,9 @@ class Node:
             text = "the transaction could not be written to the data directory"
             raise InvalidTransaction("storage", f"{text}: {error}") from error
 
-    async def _forward(self, sync: SyncService, raw: bytes, transaction: Transaction) -> bytes:
+    async def _forward(
+        self, sync: syncing.SyncService, raw: bytes, transaction: Transaction
+    ) -> bytes:
         """Submit a transaction to the upstream; what it refuses leaves the pool."""
         try:
             await sync.forward(raw)
@@ -650,7 +651,7 @@ class Node:
             if "already known" not in error.message:
                 self.pool.drop(transaction.hash)
                 raise InvalidTransaction(refusal_code(error.message), error.message) from error
-        except UpstreamError:
+        except syncing.UpstreamError:
             self.pool.drop(transaction.hash)
             raise
         self._tell(transaction)

@@ -6,14 +6,14 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import fastevm.sync as sync
 from fastevm.chain.retention import MIN_STATES, ChainLimits
 from fastevm.errors import FastevmError
+from fastevm.node import op_stack
 from fastevm.node.dev_accounts import ETHER
 from fastevm.node.forked.options import add_fork_arguments
 from fastevm.node.node import Mining, Node
-from fastevm.node.op_stack import DEFAULT_OP_FORK, OP_FORK_NAMES
 from fastevm.storage import DataDirectory, Fsync
-from fastevm.sync.service import fetch_block
 from fastevm.txpool.kzg import find_trusted_setup
 from fastevm.wire.feed import compress
 from fastevm.wire.feed_formats import FeedFormat
@@ -50,9 +50,10 @@ def _add_production(group: argparse._ArgumentGroup) -> None:
         "--op", action="store_true",
         help="the development chain is one of the OP stack, above a simulated L1",
     )  # fmt: skip
+    names = op_stack.OP_FORK_NAMES
     group.add_argument(
-        "--op-fork", choices=OP_FORK_NAMES, default=DEFAULT_OP_FORK, metavar="NAME",
-        help=f"its rules from the first block on, {OP_FORK_NAMES[0]} to {OP_FORK_NAMES[-1]}"
+        "--op-fork", choices=names, default=op_stack.DEFAULT_OP_FORK, metavar="NAME",
+        help=f"its rules from the first block on, {names[0]} to {names[-1]}"
         " (%(default)s)",
     )  # fmt: skip
 
@@ -204,7 +205,7 @@ def genesis_time(
     """
     known = directory is not None and directory.genesis is not None
     if arguments.upstream_url and arguments.genesis_time is None and not known:
-        found = asyncio.run(fetch_block(arguments.upstream_url))
+        found = asyncio.run(sync.fetch_block(arguments.upstream_url))
         return int(found["timestamp"], 16)
     stated: int | None = arguments.genesis_time
     return stated

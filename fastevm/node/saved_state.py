@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
 from collections.abc import Sequence
@@ -66,6 +65,8 @@ def load_state(node: Continuable, data: bytes) -> None:
 
 def packed_state(data: bytes) -> bytes:
     """JSON text as gzip."""
+    import gzip  # which no other part of a node needs
+
     return gzip.compress(data, COMPRESSION)
 
 

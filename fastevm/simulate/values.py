@@ -5,11 +5,12 @@ wire form before it comes here, so nothing below knows hex or JSON.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from fastevm.errors import FastevmError
 from fastevm.execution.transaction_fields import AccessListEntry, Authorization
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.types import Block, Withdrawal
 
 ZERO_ADDRESS: Final = bytes(20)

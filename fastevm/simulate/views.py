@@ -1,9 +1,10 @@
 """From whatever a caller holds to the view that is simulated on: a layer, an EVM or a view."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from fastevm.execution.fees import next_extra_data
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP,
     BlockEnvironment,

@@ -47,8 +47,7 @@ class Activations:
     __slots__ = (
         "_block_numbers",
         "_block_schedules",
-        "_merge_schedule",
-        "_time_schedules",
+        "_merged_schedules",
         "_timestamps",
         "by_block",
         "by_time",
@@ -84,9 +83,12 @@ class Activations:
         self.canyon_time = _canyon_time(self.by_time)
         self._block_numbers = _ascending(a.number for a in self.by_block)
         self._timestamps = _ascending(a.timestamp for a in self.by_time)
-        self._block_schedules = [schedule_for(a.fork) for a in self.by_block]
-        self._time_schedules = [schedule_for(a.fork, blobs=a.blobs) for a in self.by_time]
-        self._merge_schedule = schedule_for(merge_fork)
+        # Packed when a block needs them; those with blobs now, because these may be wrong.
+        self._block_schedules: list[ForkSchedule | None] = [None] * len(self.by_block)
+        self._merged_schedules: list[ForkSchedule | None] = [None] * (1 + len(self.by_time))
+        for index, one in enumerate(self.by_time):
+            if one.blobs is not None:
+                self._merged_schedule(index + 1)
 
     @classmethod
     def always(cls, fork: Fork | str, *, blobs: BlobParameters | None = None) -> "Activations":
@@ -145,6 +147,7 @@ class Activations:
             dao_block=self.dao_block,
         )
         made.canyon_time = self.canyon_time
+        made._merged_schedule(len(made.by_time))  # a wrong value is wrong in each
         return made
 
     def at(self, number: int, timestamp: int, *, after_merge: bool | None = None) -> ForkSchedule:
@@ -155,9 +158,24 @@ class Activations:
         fork that comes after the merge decides. Forks by timestamp do not begin before the merge.
         """
         if not (self._is_merged(number, timestamp) if after_merge is None else after_merge):
-            return self._block_schedules[bisect_right(self._block_numbers, number) - 1]
+            index = bisect_right(self._block_numbers, number) - 1
+            return self._block_schedules[index] or self._block_schedule(index)
         index = bisect_right(self._timestamps, timestamp)
-        return self._time_schedules[index - 1] if index else self._merge_schedule
+        return self._merged_schedules[index] or self._merged_schedule(index)
+
+    def _block_schedule(self, index: int) -> ForkSchedule:
+        found = self._block_schedules[index] = schedule_for(self.by_block[index].fork)
+        return found
+
+    def _merged_schedule(self, index: int) -> ForkSchedule:
+        """That of the merge, then those of timestamps."""
+        if index:
+            one = self.by_time[index - 1]
+            found = schedule_for(one.fork, blobs=one.blobs)
+        else:
+            found = schedule_for(self.merge_fork)
+        self._merged_schedules[index] = found
+        return found
 
     @property
     def fork_blocks(self) -> tuple[int, ...]:

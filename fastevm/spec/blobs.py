@@ -1,9 +1,9 @@
 """Blob parameters that a chain configures: blobs per block, and the update of their fee."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.wire.text.members import read_number
 
 

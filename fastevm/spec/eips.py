@@ -6,7 +6,9 @@ to all of history (EIP-2681, EIP-3607, EIP-7610) are listed by no fork.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from fastevm.primitives.late_dataclass import dataclass
 
 from .blobs import BlobParameters
 from .parameters import Value

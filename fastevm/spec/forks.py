@@ -5,12 +5,13 @@ schedule.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
 
 from fastevm.errors import UnknownForkError
+from fastevm.primitives.late_dataclass import dataclass
 
 from . import eips as e
 from . import op_stack as op

@@ -3,8 +3,9 @@
 Prices change from fork to fork; ``eips`` has them under their EIP.
 """
 
-from dataclasses import dataclass
 from enum import Enum
+
+from fastevm.primitives.late_dataclass import dataclass
 
 
 class Kind(Enum):

@@ -6,8 +6,9 @@ has its ``absent`` value.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
+
+from fastevm.primitives.late_dataclass import dataclass
 
 Value = int | bool
 

@@ -1,6 +1,6 @@
 """Accounts and proofs as frozen values; ``fastevm.types`` exports them."""
 
-from dataclasses import dataclass
+from fastevm.primitives.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ next start seals a block with exactly these transactions.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from fastevm.execution.block_result import BlockResult
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.unsigned_sender import with_named_sender
 from fastevm.primitives import rlp
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.storage.record_file import RecordFile
 from fastevm.types import Block, Header
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import RLock
 
 from fastevm.builder.missing_state import NEEDS_STATE, MissingState
@@ -21,6 +21,7 @@ from fastevm.chain.irregular_changes import state_before
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError, InvalidTransaction, TransactionDecodeError
 from fastevm.execution.transaction import Transaction
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
 from fastevm.state.remote import settled

@@ -4,10 +4,11 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.chain.metrics import FAULTS, MetricsRegistry
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.wire.feed import compress
 from fastevm.wire.feed_formats import FeedFormat, feed_text
 

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 from fastevm.chain.chain import Chain
 from fastevm.chain.metrics import MetricsRegistry
 from fastevm.errors import FastevmError
+from fastevm.sync import PENDING_AGE
 from fastevm.sync.block_import import BlockImport, ForeignChain
 from fastevm.sync.feed_follower import FeedFollower
 from fastevm.sync.link import Link
@@ -32,7 +33,6 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
 PING_SECONDS = 2.0  # between pings on an idle feed; a pong must come within half of it
 SILENCE_SECONDS = 5.0  # without a message the feed is connected again
-PENDING_AGE = 5.0  # seconds from which on a pending block without a feed is withdrawn
 FEED_FORM: Final = 'feed_form{{form="{}",frames="{}"}}'  # gauge of what the feed turned out to be
 FORWARDS_LIMIT: Final = 1_024  # transactions that wait for the upstream
 FORWARDS_AT_ONCE: Final = 64  # of them that are sent; an HTTP client has 100 connections

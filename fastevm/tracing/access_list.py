@@ -1,6 +1,6 @@
 """The access list of a call, found by running it until the list no longer grows."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from fastevm.errors import InvalidTransaction
@@ -8,6 +8,7 @@ from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import AccessListEntry
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.simulate.calls import Attempt, asked_ahead
 from fastevm.simulate.engine.deadline import WATCHDOG
 from fastevm.simulate.engine.runner import transaction_of

@@ -5,9 +5,9 @@ Erigon and reth do, unless they are asked for.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.tracing.frames import DESTRUCTION, CallFrame
 from fastevm.wire.text.hex import hex_bytes, quantity
 

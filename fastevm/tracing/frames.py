@@ -1,7 +1,9 @@
 """The frames of a run as values: calls, creations and self-destructions, in the order of entry."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
+
+from fastevm.primitives.late_dataclass import dataclass
 
 CREATIONS: Final = frozenset(("CREATE", "CREATE2"))
 DESTRUCTION: Final = "SELFDESTRUCT"

@@ -1,10 +1,11 @@
 """The accounts that a transaction accessed, in the format of go-ethereum's prestateTracer."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from fastevm.primitives.keccak import keccak256
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.state.layer import Layer
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.wire.text.hex import hex_bytes, hex_word, quantity

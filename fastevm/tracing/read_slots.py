@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from fastevm.errors import InvalidTransaction
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.simulate import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,

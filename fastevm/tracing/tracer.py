@@ -1,11 +1,11 @@
 """What a tracer is, what it is told of a finished run, and how its options are read."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from fastevm.execution.transaction import Transaction
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.simulate.values import CallOutcome
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer

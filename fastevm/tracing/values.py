@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fastevm.errors import FastevmError
+from fastevm.primitives.late_dataclass import dataclass
 
 TRACE_BYTES_LIMIT: Final = 128 * 1024 * 1024  # of one request: records kept, or JSON rendered
 # The same for call trees, whose records stay in memory until the run is over.

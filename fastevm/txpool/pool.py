@@ -7,7 +7,6 @@ stays known until its block is canonical; it is executable again if the block is
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from threading import RLock
 from typing import Protocol
 
@@ -16,6 +15,7 @@ from fastevm.execution.sidecar import BlobSidecar
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.transaction_fields import DEPOSIT_TX
 from fastevm.execution.unsigned_sender import is_impersonated
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.txpool.admission import check_funds
 from fastevm.txpool.eviction import EvictionHeap
 from fastevm.txpool.ordering import OrderedByPrice

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fastevm.execution.unsigned_sender import ADDRESS_LIMIT, is_impersonated, with_named_sender
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.state.layer import Layer
 from fastevm.types import Block, Header, Log, Receipt
 from fastevm.wire.blocks import header_from_json, header_json

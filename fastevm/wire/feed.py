@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.errors import FastevmError
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.types import EMPTY_ROOT, ZERO_HASH, Header
 from fastevm.wire.text.hex import hex_bytes
 from fastevm.wire.text.members import read_number

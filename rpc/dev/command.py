@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fastevm import chains
 from fastevm import node as nodes
-from fastevm.chains import read_genesis
 from fastevm.errors import ForkError
 from fastevm.rpc.command import access_of, serve_node
 from fastevm.rpc.dev.options import add_arguments
@@ -121,7 +121,7 @@ def dev_node(init: Path | None, **options: Any) -> Any:
     """The node on a development chain; what is wrong with a genesis file is told with its name."""
     if init is None:
         return nodes.dev_node(**options)
-    genesis = read_genesis(init)
+    genesis = chains.read_genesis(init)
     try:
         return nodes.dev_node(genesis_file=genesis, **options)
     except ValueError as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -52,6 +51,8 @@ def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 
 
 def _of_file(path: Path, known: Mapping[str, argparse.Action]) -> Words:
+    import tomllib  # for a file that is there: 2 ms of the start of every other node
+
     try:
         table = tomllib.loads(path.read_text()).get(TABLE, {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

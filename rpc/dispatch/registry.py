@@ -1,10 +1,10 @@
 """The table of methods: a decorator names a handler, its parameters and where it runs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeVar
 
+from fastevm.primitives import dataclass
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.loose_quantities import decoded
 from fastevm.rpc.errors import RpcError

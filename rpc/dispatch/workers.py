@@ -17,9 +17,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeVar
 
+from fastevm.primitives import dataclass
 from fastevm.rpc.errors import RpcError
 from fastevm.simulate import Cancellation
 

@@ -1,7 +1,10 @@
 """eth_createAccessList: what a transaction should announce that it will look at."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
+from fastevm import tracing
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import NEXT_BLOCK
 from fastevm.rpc.dispatch.registry import Place, method
@@ -9,7 +12,6 @@ from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.methods.calls import CALL, STATE_OVERRIDES
 from fastevm.rpc.selectors import Selector
 from fastevm.simulate import AccountOverride, CallRequest
-from fastevm.tracing import create_access_list
 from fastevm.wire.text.hex import quantity
 from fastevm.wire.transactions import Json, access_list_json
 
@@ -26,7 +28,7 @@ def get_access_list(
 
     Without a price no fee is paid, as in eth_call.
     """
-    found = create_access_list(
+    found = tracing.create_access_list(
         context.view(block).state(),
         request,
         state_overrides=state_overrides,

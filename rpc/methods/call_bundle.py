@@ -3,13 +3,16 @@
 Source: Flashbots' RPC documentation, and anvil and reth after it. Amounts are decimal strings.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any, Final
 
 import fastevm
+from fastevm import tracing
 from fastevm.errors import TransactionDecodeError
+from fastevm.primitives import dataclass
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import Param, Place, method
 from fastevm.rpc.dispatch.workers import long_running
@@ -18,7 +21,7 @@ from fastevm.rpc.limits import TRACED_CALLS
 from fastevm.rpc.methods.call_many import failure_of
 from fastevm.rpc.selectors import LATEST_BLOCK, Selector, decode_count, decode_number_tag_or_int
 from fastevm.simulate import BlockOverrides
-from fastevm.tracing import Finished, OutcomeTracer, Spool, TracedCall, TraceRequest, trace_calls
+from fastevm.tracing import Spool, TraceRequest
 from fastevm.wire.quantity import (
     DecodeError,
     decode_address,
@@ -30,7 +33,7 @@ from fastevm.wire.text.hex import hex_bytes
 
 Json = dict[str, Any]
 
-OUTCOMES: Final = TraceRequest(make=partial(OutcomeTracer, states=True))
+OUTCOMES: Final = TraceRequest(make=lambda *given: tracing.OutcomeTracer(*given, states=True))
 SPACING: Final = 12  # seconds after the block of the state, where no time is given
 
 
@@ -87,9 +90,9 @@ def call_bundle(context: Context, bundle: Bundle) -> Json:
     overrides = bundle.overrides
     if overrides.time is None:
         overrides = replace(overrides, time=view.block.header.timestamp + SPACING)
-    calls = [TracedCall(raw, OUTCOMES, overrides) for raw in bundle.transactions]
+    calls = [tracing.TracedCall(raw, OUTCOMES, overrides) for raw in bundle.transactions]
     try:
-        found = trace_calls(view.state(), calls, spool=Spool(context.trace_room))
+        found = tracing.trace_calls(view.state(), calls, spool=Spool(context.trace_room))
     except TransactionDecodeError as fault:
         raise RpcError("invalid_params", str(fault)) from None
     base_fee = overrides.base_fee_per_gas
@@ -101,7 +104,7 @@ def call_bundle(context: Context, bundle: Bundle) -> Json:
 class Result:
     """What a transaction of a bundle did, in wei and gas."""
 
-    def __init__(self, finished: Finished, base_fee: int) -> None:
+    def __init__(self, finished: tracing.Finished, base_fee: int) -> None:
         transaction, outcome = finished.transaction, finished.outcome
         before, after = finished.before, finished.after
         assert before is not None and after is not None

@@ -3,10 +3,13 @@
 Source of the forms: Erigon, and reth and anvil after it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from fastevm import tracing
+from fastevm.primitives import dataclass
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.long_answer import Answer
 from fastevm.rpc.dispatch.registry import Param, Place, method
@@ -30,14 +33,14 @@ from fastevm.simulate import (
     StateOverrides,
     revert_message,
 )
-from fastevm.tracing import OutcomeTracer, Spool, TracedCall, TraceRequest, trace_calls
+from fastevm.tracing import Spool, TraceRequest
 from fastevm.wire.quantity import DecodeError, object_fault
 from fastevm.wire.simulate_values import decode_block_overrides, decode_call
 from fastevm.wire.text.hex import hex_bytes
 
 Json = dict[str, Any]
 
-OUTCOMES: Final = TraceRequest(make=OutcomeTracer)
+OUTCOMES: Final = TraceRequest(make=lambda *given: tracing.OutcomeTracer(*given))
 ALL: Final = -1  # the index that stands for the state after the whole block
 
 
@@ -155,10 +158,10 @@ def _traced(
             text = f"transaction index {state.index} out of range: {len(transactions)} transactions"
             raise RpcError("server_error", text)
         view, before = base_of(block), transactions[: state.index]
-    return trace_calls(
+    return tracing.trace_calls(
         view,
         [
-            TracedCall(call, request, bundle.block_overrides)
+            tracing.TracedCall(call, request, bundle.block_overrides)
             for bundle in bundles
             for call in bundle.calls
         ],

@@ -1,6 +1,9 @@
 """Raw encodings (debug_getRaw*), accounts and storage inside a block, and code by its hash."""
 
+from __future__ import annotations
+
 import fastevm
+from fastevm import tracing
 from fastevm.rpc.backend import Layer
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, BLOCK, BLOCK_OR_LATEST, HASH, INDEX
@@ -14,7 +17,6 @@ from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.methods.transactions import get_raw_transaction
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.tracing import state_inside
 from fastevm.wire.quantity import decode_bytes
 from fastevm.wire.text.hex import hex_bytes
 from fastevm.wire.transactions import Json
@@ -58,7 +60,7 @@ def account_info_at(context: Context, block: Selector, index: int, address: byte
     if index >= len(transactions):
         text = f"tx_index {index} out of bounds for block with {len(transactions)} transactions"
         raise RpcError("invalid_params", text)
-    return account_info(state_inside(base_of(view), transactions[: index + 1]), address)
+    return account_info(tracing.state_inside(base_of(view), transactions[: index + 1]), address)
 
 
 COUNT = Param(decode_number)
@@ -84,7 +86,7 @@ def storage_range_at(
     if index > max(len(transactions) - 1, 0):
         text = f"transaction index {index} out of range for block {hex_bytes(view.hash)}"
         raise RpcError("server_error", text)
-    layer = state_inside(base_of(view), transactions[:index])
+    layer = tracing.state_inside(base_of(view), transactions[:index])
     return _storage_range(layer, address, start, min(count, STORAGE_RANGE_LIMIT))
 
 

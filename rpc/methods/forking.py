@@ -3,11 +3,11 @@
 Names and answers are anvil's and Hardhat's.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import fastevm
 from fastevm.node import never_wait
+from fastevm.primitives import dataclass
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method

@@ -4,10 +4,13 @@ Source: Otterscan's API (docs.otterscan.io/api-docs/ots-api), with the forms tha
 Pre-confirmed blocks are not part of it but where a hash leads to one.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 import msgspec
 
+from fastevm import tracing
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, COUNT, HASH, NUMBER_TAG_OR_INT
 from fastevm.rpc.dispatch.registry import Place, method
@@ -18,7 +21,6 @@ from fastevm.rpc.methods.trace_parity import flat_trace_of
 from fastevm.rpc.methods.transaction_search import locate_by_sender
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.tracing import CallFrame, FlatFrame
 from fastevm.wire.blocks import issuance_json
 from fastevm.wire.text.hex import hex_bytes, quantity
 from fastevm.wire.transactions import Json
@@ -83,12 +85,12 @@ def revert_data(context: Context, tx_hash: bytes) -> str:
     return hex_bytes(top.output) if top is not None and top.reverted else "0x"
 
 
-def _entries(context: Context, tx_hash: bytes) -> list[FlatFrame] | None:
+def _entries(context: Context, tx_hash: bytes) -> list[tracing.FlatFrame] | None:
     trace = flat_trace_of(context, tx_hash)
     return None if trace is None else trace.entries
 
 
-def _entry(frame: CallFrame) -> Json:
+def _entry(frame: tracing.CallFrame) -> Json:
     return {
         "type": frame.kind,
         "depth": frame.depth,
@@ -98,15 +100,15 @@ def _entry(frame: CallFrame) -> Json:
     }
 
 
-def _is_operation(frame: CallFrame) -> bool:
+def _is_operation(frame: tracing.CallFrame) -> bool:
     return frame.kind in KINDS and (frame.kind != "CALL" or frame.value > 0)
 
 
-def _operation(frame: CallFrame) -> Json:
+def _operation(frame: tracing.CallFrame) -> Json:
     return {"type": KINDS[frame.kind], **_parties(frame)}
 
 
-def _parties(frame: CallFrame) -> Json:
+def _parties(frame: tracing.CallFrame) -> Json:
     return {
         "from": hex_bytes(frame.caller),
         "to": hex_bytes(frame.target),

@@ -4,8 +4,11 @@ The history is found by executing blocks again, from the given one on, until the
 most 10,000 blocks, whose states the node must hold. A page ends with a whole block.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
+from fastevm import tracing
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, COUNT
@@ -17,7 +20,6 @@ from fastevm.rpc.methods.otterscan import receipt_json
 from fastevm.rpc.methods.trace_parity import flat_traces_of
 from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.tracing import FlatTrace
 from fastevm.wire.text.hex import hex_bytes
 from fastevm.wire.transactions import Json
 
@@ -126,7 +128,7 @@ def _collected(context: Context, address: bytes, numbers: range, size: int) -> t
     return found, True
 
 
-def _has_part(trace: FlatTrace, address: bytes) -> bool:
+def _has_part(trace: tracing.FlatTrace, address: bytes) -> bool:
     return any(address in (entry.frame.caller, entry.frame.target) for entry in trace.entries)
 
 

@@ -1,13 +1,16 @@
 """Balances and allowances of ERC-20 tokens, written into the slots that the token reads."""
 
+from __future__ import annotations
+
 from typing import Final
 
+from fastevm import tracing
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.development import WEI, amend, attempt, control, setters
 from fastevm.simulate import CallRequest
-from fastevm.tracing import TracingError, find_slot
+from fastevm.tracing import TracingError
 from fastevm.wire.text.hex import hex_bytes, quantity
 
 BALANCE_OF: Final = bytes.fromhex("70a08231")
@@ -33,7 +36,7 @@ def _write(context: Context, token: bytes, data: bytes, amount: int) -> None:
     control(context)
     view = context.latest_view().state()
     try:
-        field = find_slot(
+        field = tracing.find_slot(
             view,
             CallRequest(to=token, data=data),
             gas_cap=context.limits.call_gas,

@@ -1,9 +1,13 @@
 """Traces: debug_trace* of transactions, blocks and calls, in the formats of go-ethereum."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from fastevm import tracing
+from fastevm.primitives import dataclass
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.long_answer import Answer, LongAnswer
@@ -23,9 +27,6 @@ from fastevm.tracing import (
     TracingError,
     is_program,
     seconds_of,
-    trace_block,
-    trace_call,
-    trace_transaction,
 )
 from fastevm.types import Block
 from fastevm.wire.blocks import block_from_rlp
@@ -125,7 +126,9 @@ def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Answer
     view, index = found
     spool = Spool(context.trace_room)
     return text_of(
-        trace_transaction(base_of(view), view.block.transactions, index, request, spool=spool)
+        tracing.trace_transaction(
+            base_of(view), view.block.transactions, index, request, spool=spool
+        )
     )
 
 
@@ -191,7 +194,7 @@ def trace_one_call(
             text = f"transaction index {config.index} out of range for block {name}"
             raise RpcError("server_error", text)
         before, state = transactions[: config.index], base_of(view)
-    trace = trace_call(
+    trace = tracing.trace_call(
         state or view.state(),
         call,
         config.request,
@@ -211,7 +214,7 @@ def _traces(context: Context, view: View, request: TraceRequest) -> Answer:
 def _traces_on(
     context: Context, base: StateView, transactions: Sequence[Any], request: TraceRequest
 ) -> Answer:
-    traces = trace_block(base, transactions, request, spool=Spool(context.trace_room))
+    traces = tracing.trace_block(base, transactions, request, spool=Spool(context.trace_room))
     return list_of(
         {"txHash": hex_bytes(transaction.hash), "result": trace}
         for transaction, trace in zip(transactions, traces, strict=True)

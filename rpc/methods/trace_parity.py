@@ -4,12 +4,15 @@ The frames are those of ``flatCallTracer``. The top frame has the gas that its c
 Erigon and anvil show it: without the intrinsic gas and without refunds.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final
 
+from fastevm import tracing
+from fastevm.primitives import dataclass
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.long_answer import Answer
@@ -28,19 +31,10 @@ from fastevm.rpc.selectors import (
     decode_number_tag_or_int,
 )
 from fastevm.rpc.view import View
-from fastevm.tracing import (
-    FlatFrame,
-    FlatTrace,
-    FrameTracer,
-    Spool,
-    TraceRequest,
-    list_text,
-    trace_block,
-    trace_transaction,
-)
+from fastevm.tracing import Spool, TraceRequest, list_text
 from fastevm.wire.quantity import DecodeError, decode_address, object_fault
 
-FRAMES: Final = TraceRequest(make=FrameTracer)
+FRAMES: Final = TraceRequest(make=lambda *given: tracing.FrameTracer(*given))
 FORKED: Final = (
     "blocks up to {number}, where this chain was forked, cannot be asked for together with later"
     " ones"
@@ -85,21 +79,23 @@ def trace_at(context: Context, tx_hash: bytes, positions: list[int]) -> Answer |
     return next(_part(trace.texts(), positions[0], 1), None)
 
 
-def flat_trace_of(context: Context, tx_hash: bytes) -> FlatTrace | None:
+def flat_trace_of(context: Context, tx_hash: bytes) -> tracing.FlatTrace | None:
     """Return the frames of a mined or pre-confirmed transaction; None for an unknown one."""
     found = locate_or_look(context, tx_hash)
     if found is None:
         return None
     view, index = found
-    trace: FlatTrace = trace_transaction(base_of(view), view.block.transactions, index, FRAMES)
+    trace: tracing.FlatTrace = tracing.trace_transaction(
+        base_of(view), view.block.transactions, index, FRAMES
+    )
     return trace
 
 
-def flat_traces_of(view: View | None) -> list[FlatTrace]:
+def flat_traces_of(view: View | None) -> list[tracing.FlatTrace]:
     """Return the frames of the transactions of a block."""
     if view is None or not view.block.transactions:
         return []
-    return trace_block(base_of(view), view.block.transactions, FRAMES)
+    return tracing.trace_block(base_of(view), view.block.transactions, FRAMES)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -122,7 +118,7 @@ class TraceFilter:
     after: int = 0
     count: int | None = None
 
-    def admits(self, entry: FlatFrame) -> bool:
+    def admits(self, entry: tracing.FlatFrame) -> bool:
         """Whether a frame is wanted."""
         frame = entry.frame
         sent, received = frame.caller in self.senders, frame.target in self.receivers

@@ -1,8 +1,11 @@
 """trace_replay* and trace_call*: frames, ops and state differences in Parity's form."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any, Final
 
+from fastevm import tracing
 from fastevm.errors import TransactionDecodeError
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.long_answer import Answer
@@ -16,23 +19,13 @@ from fastevm.rpc.methods.trace import base_of, list_of, text_of
 from fastevm.rpc.methods.transactions import locate_or_look
 from fastevm.rpc.selectors import Selector
 from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides
-from fastevm.tracing import (
-    TYPES,
-    ReplayTracer,
-    Spool,
-    TracedCall,
-    TraceRequest,
-    trace_block,
-    trace_calls,
-    trace_transaction,
-)
+from fastevm.tracing import Spool, TraceRequest
 from fastevm.wire.quantity import DecodeError, object_fault
 from fastevm.wire.simulate_values import decode_call
 from fastevm.wire.text.hex import hex_bytes
 
 Types = frozenset[str]
-
-FRAMES_ONLY: Final = frozenset(TYPES[:1])
+FRAMES_ONLY: Final = frozenset(("trace",))  # of ``tracing.TYPES``
 
 
 def decode_types(value: Any) -> Types:
@@ -40,8 +33,10 @@ def decode_types(value: Any) -> Types:
     if not isinstance(value, list):
         raise object_fault(value, "[]string")
     types = frozenset(map(decode_text, value))
-    for unknown in sorted(types.difference(TYPES)):
-        raise DecodeError(f'unknown trace type "{unknown[:64]}": there are {", ".join(TYPES)}')
+    for unknown in sorted(types.difference(tracing.TYPES)):
+        raise DecodeError(
+            f'unknown trace type "{unknown[:64]}": there are {", ".join(tracing.TYPES)}'
+        )
     return types
 
 
@@ -64,7 +59,7 @@ TYPES_PARAM: Final = Param(decode_types)
 
 def request_of(types: Types) -> TraceRequest:
     """The request for these types."""
-    return TraceRequest(make=partial(ReplayTracer, types))
+    return TraceRequest(make=partial(tracing.ReplayTracer, types))
 
 
 @method("trace_replayTransaction", HASH, TYPES_PARAM, place=Place.WORKER)
@@ -77,7 +72,9 @@ def replay_transaction(context: Context, tx_hash: bytes, types: Types) -> Answer
     view, index = found
     transactions, spool = view.block.transactions, Spool(context.trace_room)
     return text_of(
-        trace_transaction(base_of(view), transactions, index, request_of(types), spool=spool)
+        tracing.trace_transaction(
+            base_of(view), transactions, index, request_of(types), spool=spool
+        )
     )
 
 
@@ -90,7 +87,7 @@ def replay_block(context: Context, block: Selector, types: Types) -> Answer:
     if view is None or not transactions:
         return b"[]"
     spool = Spool(context.trace_room)
-    traces = trace_block(base_of(view), transactions, request_of(types), spool=spool)
+    traces = tracing.trace_block(base_of(view), transactions, request_of(types), spool=spool)
     return list_of(
         {"transactionHash": hex_bytes(transaction.hash)} | trace
         for transaction, trace in zip(transactions, traces, strict=True)
@@ -116,9 +113,9 @@ def replay_call(
     block_overrides: BlockOverrides,
 ) -> Answer:
     """Return what a call would do; its frames where no type of trace is named."""
-    (trace,) = trace_calls(
+    (trace,) = tracing.trace_calls(
         context.view(block).state(),
-        [TracedCall(call, request_of(types or FRAMES_ONLY), block_overrides)],
+        [tracing.TracedCall(call, request_of(types or FRAMES_ONLY), block_overrides)],
         state_overrides=state_overrides,
         gas_cap=context.limits.call_gas,
         spool=Spool(context.trace_room),
@@ -132,9 +129,9 @@ def replay_calls(
     context: Context, calls: list[tuple[CallRequest, Types]], block: Selector
 ) -> Answer:
     """Return what calls would do, each on the state that the one before it left."""
-    traces = trace_calls(
+    traces = tracing.trace_calls(
         context.view(block).state(),
-        [TracedCall(call, request_of(types)) for call, types in calls],
+        [tracing.TracedCall(call, request_of(types)) for call, types in calls],
         gas_cap=context.limits.call_gas,
         spool=Spool(context.trace_room),
     )
@@ -147,7 +144,9 @@ def replay_raw(context: Context, raw: bytes, types: Types, block: Selector) -> A
     """Return what a signed transaction would do, under every rule but that it is not submitted."""
     view, spool = context.view(block).state(), Spool(context.trace_room)
     try:
-        (trace,) = trace_calls(view, [TracedCall(raw, request_of(types))], spool=spool)
+        (trace,) = tracing.trace_calls(
+            view, [tracing.TracedCall(raw, request_of(types))], spool=spool
+        )
     except TransactionDecodeError as fault:
         raise RpcError("invalid_params", str(fault)) from None
     return text_of(trace)

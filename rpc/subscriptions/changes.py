@@ -1,10 +1,11 @@
 """What is new since a filter was polled: each keeps only how far its client knows the chain."""
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 
 from fastevm.errors import UnknownBlockError
+from fastevm.primitives import dataclass
 from fastevm.rpc.context import Context
 from fastevm.rpc.log_filter import LogFilter
 from fastevm.rpc.log_queries import log_writer

@@ -1,6 +1,6 @@
 """The filters that clients poll, by id, bounded in number; an unpolled one expires."""
 
-import secrets
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -68,7 +68,7 @@ class Filters(Generic[Filter]):
             size += WATCH_SIZE
             if self.room is not None:
                 self.room.take(client, size)
-            filter_id = f"0x{int(secrets.token_hex(ID_BYTES), 16):x}"
+            filter_id = f"0x{int.from_bytes(os.urandom(ID_BYTES)):x}"
             self._filters[filter_id] = Installed(new, now, client, size)
             self._counts[client] += 1
             return filter_id

@@ -1,13 +1,13 @@
 """What a subscriber can ask for, and what an event of the node says about it, as JSON bytes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
 from fastevm.errors import UnknownBlockError
+from fastevm.primitives import dataclass
 from fastevm.rpc.backend import HeadChange, Node, PendingBlock
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.log_filter import LogFilter

@@ -1,9 +1,10 @@
 """The options of the terminal's output."""
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from fastevm.primitives import dataclass
 
 COLOURS: Final[dict[str, bool | None]] = {"auto": None, "always": True, "never": False}
 TEXT: Final = "text"

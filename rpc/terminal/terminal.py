@@ -4,27 +4,26 @@ Whoever has something to tell only hands it over. What does not fit in the queue
 the number is told: the node never waits for its reader.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from queue import Full, Queue
 from threading import Thread
 from typing import Any, Final, TextIO
 
 import msgspec
 
+from fastevm.rpc import terminal as late
 from fastevm.rpc.backend import HeadChange, Node
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.dispatcher import Answering, Dispatcher
 from fastevm.rpc.dispatch.socket_request import SocketRequest
-from fastevm.rpc.terminal.lines import Lines
+from fastevm.rpc.terminal.lines import Json, Lines
 from fastevm.rpc.terminal.options import TerminalOptions
-from fastevm.rpc.terminal.told_blocks import Json, Teller
-from fastevm.rpc.terminal.told_calls import calls_of, may_call
 from fastevm.rpc.view import View
-from fastevm.wire.contract_names import Names, common_entries, entries_of
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -44,7 +43,7 @@ class Terminal:
         self._left_out = 0
         self._queue: Queue[Work | None] = Queue(QUEUE_LIMIT)
         self._thread = Thread(target=self._run, name="fastevm-terminal", daemon=True)
-        self._teller: Teller | None = None
+        self._teller: late.Teller | None = None
         coloured = options.coloured
         if coloured is None:
             coloured = self.out.isatty() and "NO_COLOR" not in os.environ
@@ -82,9 +81,10 @@ class Terminal:
         if self.options.requests:
             self._hand_over(lambda: self._requests(body))
         teller = self._teller
-        if self.options.console and teller is not None and teller.logs_are_there and may_call(body):
+        told = self.options.console and teller is not None and teller.logs_are_there
+        if told and late.may_call(body):
             latest = context.latest_view()
-            self._hand_over(lambda: calls_of(context, latest, body))
+            self._hand_over(lambda: late.calls_of(context, latest, body))
 
     def _hand_over(self, work: Work) -> None:
         if log.manager.disable >= logging.WARNING:  # by anvil_setLoggingEnabled
@@ -123,8 +123,7 @@ class Terminal:
 
     def _blocks(self, node: Node, change: HeadChange) -> Iterator[Json]:
         if self._teller is None:
-            found = chain(common_entries(), *map(entries_of, self.options.abis))
-            self._teller = Teller(Names(found), traces=self.options.traces)
+            self._teller = late.teller_of(self.options)
         for block in change.added:
             if block.transactions:
                 yield from self._teller.block(View(node, block))

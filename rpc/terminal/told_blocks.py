@@ -4,20 +4,24 @@ A transaction that runs code is executed once more, for its call tree: a receipt
 it failed, nor what it wrote to the console.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
+from fastevm import tracing
 from fastevm.errors import FastevmError
 from fastevm.rpc.methods.trace import base_of
+from fastevm.rpc.terminal.lines import Json
+from fastevm.rpc.terminal.options import TerminalOptions
 from fastevm.rpc.view import View
-from fastevm.tracing import TraceRequest, trace_transaction
+from fastevm.tracing import TraceRequest
 from fastevm.wire import console
-from fastevm.wire.contract_names import Names, shortened
+from fastevm.wire.contract_names import Names, common_entries, entries_of, shortened
 from fastevm.wire.text.hex import checksum_address, hex_bytes
-
-Json = dict[str, Any]
 
 CALLS: Final = TraceRequest(tracer="callTracer")
 LOGS_LIMIT: Final = 50  # logs shown of a transaction
@@ -89,7 +93,7 @@ class Teller:
 
     def _add_what_ran(self, told: Json, view: View, index: int) -> None:
         try:
-            text = trace_transaction(base_of(view), view.block.transactions, index, CALLS)
+            text = tracing.trace_transaction(base_of(view), view.block.transactions, index, CALLS)
         except (FastevmError, ValueError) as error:
             told["trace"] = f"not available: {error}"
             return
@@ -132,6 +136,12 @@ class Teller:
         if len(shown) < len(calls):
             told["callsLeftOut"] = len(calls) - len(shown)
         return told
+
+
+def teller_of(options: TerminalOptions) -> Teller:
+    """The teller that the options ask for; OSError for a directory that cannot be read."""
+    found = chain(common_entries(), *map(entries_of, options.abis))
+    return Teller(Names(found), traces=options.traces)
 
 
 def console_lines(tree: Json) -> Iterator[str]:

@@ -1,18 +1,21 @@
 """What calls wrote to the console: eth_call and eth_estimateGas, executed once more afterwards."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
+from fastevm import tracing
 from fastevm.errors import FastevmError
 from fastevm.rpc.before_fork import HeldUpstream
 from fastevm.rpc.context import Context
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.selectors import LATEST_BLOCK, decode_block
-from fastevm.rpc.terminal.told_blocks import CALLS, Json, console_lines
+from fastevm.rpc.terminal.lines import Json
+from fastevm.rpc.terminal.told_blocks import CALLS, console_lines
 from fastevm.rpc.view import View
-from fastevm.tracing import trace_call
 from fastevm.wire.simulate_values import decode_block_overrides, decode_call, decode_state_overrides
 from fastevm.wire.text.hex import checksum_address
 
@@ -49,7 +52,7 @@ def _call(context: Context, latest: View, method: str, params: list[Any]) -> Ite
     request = decode_call(asked)
     selector = LATEST_BLOCK if block is None else decode_block(block)
     view = latest if selector == LATEST_BLOCK else context.view(selector)
-    text = trace_call(
+    text = tracing.trace_call(
         view.state(),
         request,
         CALLS,

@@ -7,12 +7,12 @@ import json
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 from urllib.parse import urlsplit
 
+from fastevm.primitives import dataclass
 from fastevm.rpc.dispatch.registry import METHODS, namespace_of
 
 ANY: Final = "*"

@@ -7,9 +7,10 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
 
+from fastevm.primitives import dataclass
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.envelope import encode, encode_error
 from fastevm.rpc.dispatch.long_answer import LongAnswer

@@ -10,10 +10,10 @@ import errno
 import socket
 from collections.abc import AsyncIterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from fastevm.primitives import dataclass
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.envelope import encode_error

@@ -1,7 +1,8 @@
 """What a listener serves over HTTP, said where nothing loads aiohttp: routes and content types."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from fastevm.primitives import dataclass
 
 JSON_TYPE: Final = "application/json"
 EARLY_FRAMES: Final = "a WebSocket's frames must wait for the answer to its request"

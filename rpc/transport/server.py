@@ -5,12 +5,13 @@ import platform
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import fastevm
 from fastevm.logindex import LogIndex, LogLimits
 from fastevm.node import never_wait
+from fastevm.primitives import dataclass
 from fastevm.rpc.backend import Node, Simulator
 from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from fastevm.chain.config import ChainConfig
 from fastevm.fork.block_choice import BlockLike
 from fastevm.node.forked.fork_history import ForkHistory
 from fastevm.node.forked.options import ForkOptions
+from fastevm.primitives.late_dataclass import dataclass
 from fastevm.state.layer import Layer
 from fastevm.types import Block
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
 from fastevm.fork.block_choice import BlockLike, read_block, split_block
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
 from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
+from fastevm.primitives.late_dataclass import dataclass
 
 MILLISECONDS: Final = 1_000
 HASH: Final = re.compile("0x[0-9a-fA-F]{64}")

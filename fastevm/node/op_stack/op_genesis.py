@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
+import fastevm.chains as chains
 from fastevm.chain.system_contracts import HISTORY_STORAGE, SYSTEM_CONTRACTS
-from fastevm.chains import find
 from fastevm.execution.fees import FeeParameters
 from fastevm.execution.predeploys import L1_BLOCK, SEQUENCER_FEE_VAULT
 from fastevm.spec.forks import ECOTONE, FJORD, ISTHMUS, JOVIAN, OP_FORKS, Fork
@@ -86,7 +86,7 @@ def _without_system_contracts(alloc: Mapping[str, Any]) -> dict[str, Any]:
 
 def _predeploys(active: tuple[Fork, ...], owner: str | None) -> dict[str, Account]:
     """The contracts of the genesis by address; ``owner`` may upgrade them."""
-    real = find(SOURCE_OF_PREDEPLOYS).genesis()["alloc"]
+    real = chains.find(SOURCE_OF_PREDEPLOYS).genesis()["alloc"]
     found: dict[str, Account] = {_name(bytes.fromhex(name)): real[name] for name in real}
     vault = found[_name(_code_of(BASE_FEE_VAULT))]["code"]
     for proxy, place, code in (
@@ -119,6 +119,6 @@ def _name(address: bytes) -> str:
 
 
 def _artifact(name: str) -> str:
-    path = files("fastevm.node.op_stack").joinpath("artifacts", f"{name}.json")
+    path = Path(__file__).parent / "artifacts" / f"{name}.json"
     found: str = json.loads(path.read_text(encoding="utf-8"))["deployedBytecode"]
     return found

@@ -272,9 +272,11 @@ cdef object power_of(object base, object exponent):
 
 
 cdef void derive_constants() except *:
+    # 9 + u to the power (p - 1) / 6, (p^2 - 1) / 6 and (p^3 - 1) / 6: to the power p conjugates.
     cdef int power, i
-    for power in range(1, 4):
-        root = power_of((9, 1), (PRIME**power - 1) // 6)
+    first = power_of((9, 1), (PRIME - 1) // 6)
+    norm = multiply(first, (first[0], PRIME - first[1]))
+    for power, root in enumerate((first, norm, multiply(norm, first)), 1):
         value = (1, 0)
         for i in range(6):
             fp2_from_ints(&FROBENIUS[power - 1][i], value)

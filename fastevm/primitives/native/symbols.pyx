@@ -28,10 +28,15 @@ cdef object find_module(str module):
     return spec
 
 
+cdef dict _handles = {}  # of the modules that were opened, as numbers; they are never closed
+
+
 cdef void* open_module(str module) except NULL:
     cdef bytes path
     cdef void* handle
     cdef const char* reason
+    if module in _handles:
+        return <void*><size_t>_handles[module]
     spec = find_module(module)
     if spec is None or not spec.has_location:
         raise ImportError(f"the extension module {module} is not installed", name=module)
@@ -42,6 +47,7 @@ cdef void* open_module(str module) except NULL:
         reason = dlerror()
         detail = reason.decode("utf-8", "replace") if reason != NULL else "no reason given"
         raise ImportError(f"cannot load {module}: {detail}", name=module, path=spec.origin)
+    _handles[module] = <size_t>handle
     return handle
 
 

@@ -1,0 +1,50 @@
+"""The node: chain, pool, block building, sync and storage together."""
+
+from fastevm.execution.unsigned_sender import impersonated
+from fastevm.node.dev_accounts import DERIVATION_PATH, ETHER, TEST_MNEMONIC
+from fastevm.node.forked.from_fork import forked_node
+from fastevm.node.forked.options import add_fork_arguments, fork_options
+from fastevm.node.from_genesis import dev_node, genesis_node
+from fastevm.node.node import Mining, Node
+from fastevm.node.options import (
+    START_OVER,
+    STOP,
+    abandon_chain,
+    add_chain_arguments,
+    configure_feed,
+    follow_upstream,
+    genesis_time,
+    node_options,
+    open_directory,
+)
+from fastevm.node.saved_state import packed_state
+from fastevm.state.remote import never_wait
+from fastevm.txpool.kzg import find_trusted_setup
+from fastevm.txpool.pool import PoolLimits
+
+__all__ = [
+    "DERIVATION_PATH",
+    "ETHER",
+    "START_OVER",
+    "STOP",
+    "TEST_MNEMONIC",
+    "Mining",
+    "Node",
+    "PoolLimits",
+    "abandon_chain",
+    "add_chain_arguments",
+    "add_fork_arguments",
+    "configure_feed",
+    "dev_node",
+    "find_trusted_setup",
+    "follow_upstream",
+    "fork_options",
+    "forked_node",
+    "genesis_node",
+    "genesis_time",
+    "impersonated",
+    "never_wait",
+    "node_options",
+    "open_directory",
+    "packed_state",
+]

@@ -1,0 +1,51 @@
+"""The names of the package."""
+
+from fastevm.tracing.access_list import AccessListResult, create_access_list
+from fastevm.tracing.blocks import trace_block, trace_transaction
+from fastevm.tracing.calls import TracedCall, state_inside, trace_call, trace_calls
+from fastevm.tracing.flat import FlatFrame
+from fastevm.tracing.frame_tracers import FlatTrace, FrameTracer
+from fastevm.tracing.frames import CallFrame
+from fastevm.tracing.list_text import list_text
+from fastevm.tracing.parity import TYPES, ReplayTracer
+from fastevm.tracing.read_slots import find_slot
+from fastevm.tracing.spool import Spool, SpooledText, SpoolRoom
+from fastevm.tracing.tracer import Finished, OutcomeTracer
+from fastevm.tracing.values import (
+    DEFAULT_TIMEOUT,
+    StepOptions,
+    TraceRequest,
+    TracingError,
+    is_program,
+    seconds_of,
+)
+
+__all__ = [
+    "DEFAULT_TIMEOUT",
+    "TYPES",
+    "AccessListResult",
+    "CallFrame",
+    "Finished",
+    "FlatFrame",
+    "FlatTrace",
+    "FrameTracer",
+    "OutcomeTracer",
+    "ReplayTracer",
+    "Spool",
+    "SpoolRoom",
+    "SpooledText",
+    "StepOptions",
+    "TraceRequest",
+    "TracedCall",
+    "TracingError",
+    "create_access_list",
+    "find_slot",
+    "is_program",
+    "list_text",
+    "seconds_of",
+    "state_inside",
+    "trace_block",
+    "trace_call",
+    "trace_calls",
+    "trace_transaction",
+]
