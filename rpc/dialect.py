@@ -27,6 +27,8 @@ class Dialect:
     ``pending_is_unsealed``: the pending block's hash, nonce and miner are null; else the hash is 32
     zero bytes and the others are those of its header so far.
     ``pool_names_checksummed``: the senders in the pool's content are written in capitals, too.
+    ``newer_fees_count``: of a gas price and EIP-1559 fees in one call object the latter count (a
+    transaction takes the price), and a tip without a cap is none; else both are refused.
     ``simulated_block_spacing``: seconds, None for the chain's own block time.
     ``simulate_zero_state_root``: simulated headers have 32 zero bytes in place of the root.
     ``simulate_error_as_text``: a failed call's ``error`` is a string and ``returnData`` holds the
@@ -47,6 +49,7 @@ class Dialect:
     unknown_subscription_is_error: bool
     simulated_block_spacing: int | None
     takes_loose_quantities: bool = False
+    newer_fees_count: bool = False
 
     def with_receipts(self, name: str) -> "Dialect":
         """Return the dialect with receipts as one of ``RECEIPTS`` has them; ValueError for others.
@@ -64,6 +67,7 @@ class Dialect:
             estimates_on_pending=True,
             pool_names_checksummed=False,
             takes_loose_quantities=True,
+            newer_fees_count=True,
         )
 
 

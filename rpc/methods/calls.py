@@ -1,6 +1,7 @@
 """eth_call and eth_estimateGas: one message call on any state, with overrides."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from fastevm.errors import InvalidTransaction
@@ -26,6 +27,18 @@ from fastevm.wire.text.hex import hex_bytes, quantity
 CALL = Param(decode_call)
 STATE_OVERRIDES = Param(decode_state_overrides, optional=True, default={})
 BLOCK_OVERRIDES = Param(decode_block_overrides, optional=True, default=NO_BLOCK_OVERRIDES)
+
+
+def with_one_kind_of_fees(context: Context, request: CallRequest) -> CallRequest:
+    """The request as it is meant where a dialect takes fees of both kinds, as viem gives them."""
+    if not context.dialect.newer_fees_count:
+        return request
+    cap, tip = request.max_fee_per_gas, request.max_priority_fee_per_gas
+    if cap is None and tip is None:
+        return request
+    if request.gas_price is not None:
+        return replace(request, gas_price=None)
+    return replace(request, max_priority_fee_per_gas=None) if cap is None else request
 
 
 def decode_estimate_options(value: Any) -> bool:
@@ -56,7 +69,7 @@ def call(
     try:
         result = context.simulator.call(
             context.view(block).state(),
-            request,
+            with_one_kind_of_fees(context, request),
             state_overrides=state_overrides,
             block_overrides=block_overrides,
             gas_cap=context.limits.call_gas,
@@ -109,7 +122,7 @@ def estimated(
     try:
         result = context.simulator.estimate_gas(
             state,
-            request,
+            with_one_kind_of_fees(context, request),
             state_overrides=state_overrides,
             block_overrides=block_overrides,
             gas_cap=context.limits.call_gas,

@@ -7,7 +7,7 @@ from fastevm.wire.client.blocking import call_once
 from .conftest import running_node
 from .test_javascript import needs_javascript, told
 
-ACTIONS = 31  # thirty, and mining with an interval
+ACTIONS = 32  # thirty, mining with an interval, and fees of both kinds
 DEV = ("fastevm", "dev")
 
 

@@ -1,6 +1,6 @@
 // Every action of viem's test client: node with_viem_test.mjs URL KEY MODE [UPSTREAM].
 import assert from "node:assert/strict";
-import { createTestClient, http, parseEther, publicActions, walletActions } from "viem";
+import { createTestClient, http, parseEther, publicActions, toHex, walletActions } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { foundry } from "viem/chains";
 import { INITCODE, NOBODY, main, privateKey, program, url } from "./common.mjs";
@@ -78,6 +78,16 @@ program("stopImpersonatingAccount", async () => {
   await client.impersonateAccount({ address: STRANGER });
   await client.stopImpersonatingAccount({ address: STRANGER });
   await assert.rejects(client.sendTransaction({ ...pay, account: STRANGER }), /No Signer available/);
+});
+program("fees of both kinds", async () => {
+  // What eth_fillTransaction answers goes back into eth_estimateGas.
+  const gasPrice = await client.getGasPrice();
+  const both = { from: owner, to: NOBODY, gasPrice: toHex(2n * gasPrice), maxFeePerGas: toHex(3n * gasPrice) };
+  const method = "eth_estimateGas";
+  assert.equal(await client.request({ method, params: [both] }), "0x5208");
+  const hash = await client.request({ method: "eth_sendTransaction", params: [both] });
+  const transaction = await client.getTransaction({ hash });
+  assert.deepEqual([transaction.type, transaction.gasPrice], ["legacy", 2n * gasPrice]);
 });
 program("sendUnsignedTransaction", async () => {
   const gasPrice = (await client.getGasPrice()) * 2n;
