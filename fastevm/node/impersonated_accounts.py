@@ -1,8 +1,10 @@
-"""The accounts of a development chain whose transactions need no signature."""
+"""The accounts of a development chain whose transactions need no signature, or another one."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from fastevm.precompiles.ecrecover import impersonate_signature
 
 MAX_IMPERSONATED: Final = 10_000  # accounts, besides "every account"
 
@@ -31,6 +33,14 @@ class Impersonation:
         if len(self._accounts) >= MAX_IMPERSONATED and address not in self._accounts:
             raise ValueError(f"{MAX_IMPERSONATED} accounts are impersonated, which is the limit")
         self._accounts[address] = None
+
+    def signs(self, address: bytes, signature: bytes) -> None:
+        """Let ECRECOVER find the account in a signature (r, s, v), whatever is signed.
+
+        It does so on every chain of this process from now on. ValueError as of
+        `impersonate_signature`.
+        """
+        impersonate_signature(signature, address)
 
     def stop(self, address: bytes) -> bool:
         """Impersonate an account no longer; whether it was named."""

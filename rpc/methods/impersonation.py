@@ -3,17 +3,30 @@
 Names and answers are anvil's, Hardhat's and Ganache's.
 """
 
+from typing import Any
+
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, decode_text
 from fastevm.rpc.dispatch.registry import Param
+from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.accounts import submitted_for
 from fastevm.rpc.methods.calls import CALL
 from fastevm.rpc.methods.development import attempt, control, methods
 from fastevm.simulate import CallRequest
-from fastevm.wire.quantity import decode_bool
+from fastevm.wire.quantity import DecodeError, decode_address, decode_bool, decode_bytes
 
 SWITCH = Param(decode_bool)
 PASSWORD = Param(decode_text, optional=True)
+PAIR = 2  # members: a signature, its account
+
+
+def decode_signature(value: Any) -> tuple[bytes, bytes | None]:
+    """Decode a signature, or a list of it and its account."""
+    if not isinstance(value, list):
+        return decode_bytes(value), None
+    if len(value) != PAIR:
+        raise DecodeError("expected a signature and an address")
+    return decode_bytes(value[0]), decode_address(value[1])
 
 
 @methods(["anvil_impersonateAccount", "hardhat_impersonateAccount"], ADDRESS)
@@ -32,6 +45,21 @@ def stop_impersonating_account(context: Context, address: bytes) -> None:
 def auto_impersonate_account(context: Context, wanted: bool) -> None:
     """Let eth_sendTransaction take transactions of every account, or only of those named."""
     control(context).impersonation.everyone = wanted
+
+
+@methods(
+    ["anvil_impersonateSignature"], Param(decode_signature), Param(decode_address, optional=True)
+)
+def impersonate_signature(context: Context, given: Any, address: bytes | None) -> None:
+    """Let ECRECOVER find an account in a signature of 65 bytes (r, s, v), whatever is signed.
+
+    Both stand in one list, as in anvil, or one after the other.
+    """
+    signature, listed = given
+    signer = address if listed is None else listed
+    if signer is None:
+        raise RpcError("missing_argument", position=1)
+    attempt(control(context).impersonation.signs, signer, signature)
 
 
 @methods(["eth_sendUnsignedTransaction"], CALL)

@@ -6,6 +6,7 @@ import pytest
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
+from fastevm.precompiles.ecrecover import forget_impersonated_signatures
 
 from .test_dev_node import RECEIVER, Client
 
@@ -107,3 +108,18 @@ def test_a_transaction_is_filled_and_not_sent(client: Client) -> None:
 def test_bad_input_is_refused(client: Client, method: str, params: list) -> None:
     assert client.ask(method, *params)["error"]["code"] == -32602
     assert len(client.result("eth_accounts")) == 10
+
+
+def test_a_signature_is_impersonated(client: Client) -> None:
+    first, second = "0x" + "11" * 32 + "22" * 32 + "1b", "0x" + "33" * 65
+    try:
+        assert client.result("anvil_impersonateSignature", [first, WHALE]) is None
+        assert client.result("anvil_impersonateSignature", second, WHALE) is None
+        for given in ([first], ["0x11", WHALE], [first, "0x1"], 5):
+            assert client.ask("anvil_impersonateSignature", given)["error"]["code"] == -32602
+        assert client.ask("anvil_impersonateSignature", first)["error"]["code"] == -32602
+        data = "0x" + "aa" * 32 + "00" * 31 + "1b" + "11" * 32 + "22" * 32
+        found = client.result("eth_call", {"to": "0x" + "1".zfill(40), "data": data}, "latest")
+        assert found == "0x" + WHALE[2:].zfill(64)
+    finally:
+        forget_impersonated_signatures()

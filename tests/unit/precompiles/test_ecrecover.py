@@ -7,6 +7,10 @@ from coincurve import PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastevm.precompiles.ecrecover import (
+    forget_impersonated_signatures,
+    impersonate_signature,
+)
 from fastevm.precompiles.registry import run
 from fastevm.primitives.keccak import keccak256
 from fastevm.testing.secp256k1 import compare, use_lanes
@@ -85,3 +89,34 @@ def test_known_signatures_in_lanes(vectors: Mapping[str, Sequence[Vector]]) -> N
     finally:
         use_lanes("processor")
     assert found["wrong"] == found["left"] == 0 and found["agreed"]
+
+
+def test_an_impersonated_signature_is_its_accounts_whatever_is_signed() -> None:
+    first, second = b"\xa1" * 20, b"\xa2" * 20
+    v, r, s, signer = sign(7, b"\x01" * 32)
+    signature = word(r) + word(s) + bytes([v])
+    try:
+        impersonate_signature(signature, first)
+        assert (
+            recover(b"\x01" * 32, v, r, s) == recover(b"\x02" * 32, v, r, s) == word(0)[:12] + first
+        )
+        assert recover(b"\x01" * 32, v + 10, r, s) == recover(b"\x01" * 32, v, r, ORDER) == b""
+        impersonate_signature(signature, second)
+        impersonate_signature(bytes([5]) * 65, first)
+        assert recover(b"\x01" * 32, v, r, s)[12:] == second
+        assert recover(bytes(32), 5, *(2 * [int.from_bytes(bytes([5]) * 32, "big")]))[12:] == first
+        for _ in range(1024 - 3):
+            impersonate_signature(bytes(65), first)
+        with pytest.raises(
+            ValueError, match="1024 signatures are impersonated, which is the limit"
+        ):
+            impersonate_signature(bytes(65), first)
+    finally:
+        forget_impersonated_signatures()
+    assert recover(b"\x01" * 32, v, r, s) == signer
+
+
+@pytest.mark.parametrize(("signature", "signer"), [(64, 20), (66, 20), (65, 19), (65, 32)])
+def test_signatures_and_addresses_of_other_lengths_are_refused(signature: int, signer: int) -> None:
+    with pytest.raises(ValueError, match="expected 65 and 20 bytes"):
+        impersonate_signature(bytes(signature), bytes(signer))
