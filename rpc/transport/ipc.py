@@ -49,7 +49,7 @@ class IpcServer:
         self.metrics = dispatcher.metrics
         self.budget = ByteBudget(limits.output_size)
         self.held = 0  # bytes of memory of messages without an answer
-        self._readers: dict[asyncio.StreamReader, asyncio.Task[None]] = {}
+        self._channels: dict[IpcChannel, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
         self._inode = 0
 
@@ -66,10 +66,10 @@ class IpcServer:
         """Take no more connections, let open requests end, remove the file."""
         if self._server is not None:
             self._server.close()
-        for reader in self._readers:
-            reader.feed_eof()
-        if self._readers:
-            await asyncio.wait(self._readers.values())
+        for channel in self._channels:
+            channel.end()
+        if self._channels:
+            await asyncio.wait(self._channels.values())
         with suppress(OSError):
             if self.path.stat().st_ino == self._inode:  # it is not another node's by now
                 self.path.unlink()
@@ -77,7 +77,7 @@ class IpcServer:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         channel = IpcChannel(self, reader, writer)
-        if len(self._readers) >= self.limits.sockets:
+        if len(self._channels) >= self.limits.sockets:
             self.metrics.add("sockets_refused_total")
             channel.refuse(f"too many connections, limit {self.limits.sockets}")
             writer.close()
@@ -89,11 +89,11 @@ class IpcServer:
         session.connection = channel
         task = asyncio.current_task()
         assert task is not None
-        self._readers[reader] = task
+        self._channels[channel] = task
         try:
             await session.run()
         finally:
-            del self._readers[reader]
+            del self._channels[channel]
             if session.cut_off:
                 writer.transport.abort()
             writer.close()
@@ -126,6 +126,12 @@ class IpcChannel:
                 return
             except ConnectionError:
                 return
+
+    def end(self) -> None:
+        """Read no more, as if the client had said all."""
+        if not self.writer.is_closing():
+            self.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        self.reader.feed_eof()
 
     async def send(self, frame: Frame) -> None:
         """Send one message as a line."""

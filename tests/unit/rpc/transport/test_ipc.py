@@ -163,6 +163,22 @@ async def test_the_file_is_its_owners_and_goes_with_the_node(make: Make, tmp_pat
     assert not path.exists()
 
 
+async def test_open_connections_end_with_the_node(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = await make()
+    client = await connect(server)
+    await client.ask("eth_subscribe", "newHeads")
+    stopping = asyncio.ensure_future(server.stop())
+    await asyncio.sleep(0)
+    client.writer.write(CHAIN_ID * 1_000)
+    await asyncio.wait_for(stopping, WAIT)
+    with suppress(ConnectionError):
+        while await client.line() is not None:
+            pass
+    assert not caplog.records
+
+
 async def test_a_node_that_was_killed_leaves_its_place(make: Make, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(tmp_path / "node.ipc"))
