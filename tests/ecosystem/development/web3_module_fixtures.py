@@ -22,7 +22,7 @@ from fastevm.bench.node.launch import NodeProcess, fastevm_node
 from fastevm.node.dev_accounts import dev_accounts
 
 CHAIN_ID = 131277322940537  # the tests have it in their transactions
-BLOCK_SECONDS = 1  # 3 on their go-ethereum: a replacement must find the first one waiting
+BLOCK_SECONDS = 3  # as on their go-ethereum: a replacement must find the first one waiting
 GENERATOR = Path(__file__).parents[1] / "generate_fixtures"
 
 
