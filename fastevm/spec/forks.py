@@ -103,7 +103,9 @@ def resolve(fork: Fork) -> Rules:
 
 def same_rules(a: Fork, b: Fork) -> bool:
     """Whether two forks have the same rules, regardless of names and history."""
-    return a is b or resolve(a) == resolve(b)
+    if a is b or [*map(id, a.all_eips)] == [*map(id, b.all_eips)]:
+        return True  # without resolving either
+    return resolve(a) == resolve(b)
 
 
 @lru_cache(maxsize=256)

@@ -2,11 +2,12 @@
 
 ``python -m tests.ecosystem.development.speed [ROUNDS]`` prints the median of the rounds, Markdown:
 a Hardhat project of 50 tests, a viem project of 100, and the seconds from the start of a node to
-its first answer.
+its first answer. With ``start`` before ROUNDS, these seconds alone, and the CPU time of them.
 """
 
 from __future__ import annotations
 
+import compileall
 import os
 import subprocess
 import sys
@@ -14,6 +15,10 @@ import time
 from pathlib import Path
 from statistics import median
 from typing import Final
+
+import fastevm
+import fastevm.rpc
+from fastevm.bench.node.launch import NodeProcess
 
 from .clients import CLIENTS, HERE, environment
 from .nodes import NODES, running
@@ -38,8 +43,41 @@ def timed(folder: Path, words: list[str], variables: dict[str, str]) -> float:
     return time.monotonic() - began
 
 
+def started(node: NodeProcess) -> tuple[float, float]:
+    """Seconds of the clock and of CPU from the start of a node's process to its first answer."""
+    seconds = node.start()
+    user, system = Path(f"/proc/{node.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    node.kill()
+    return seconds, (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def starts(rounds: int) -> None:
+    """Measure and print how nodes start, in turns, beside an interpreter that does nothing.
+
+    Their code is compiled before, as by an installation: else every start compiles what was edited
+    where PYTHONDONTWRITEBYTECODE is set.
+    """
+    for package in (fastevm, fastevm.rpc):
+        compileall.compile_dir(package.__path__[0], quiet=1)
+    found: dict[str, list[tuple[float, float]]] = {}
+    bare = []
+    for _ in range(rounds):
+        for name, start in NODES.items():
+            found.setdefault(name, []).append(started(start()))
+        bare.append(timed(HERE, [sys.executable, "-c", "pass"], dict(os.environ)))
+    print(f"| seconds to the first answer, {rounds} rounds | median | least | CPU |")
+    print("|---|---|---|---|")
+    for name, pairs in found.items():
+        seconds, processor = zip(*pairs, strict=True)
+        print(f"| {name} | {median(seconds):.3f} | {min(seconds):.3f} | {median(processor):.2f} |")
+    print(f"| (Python alone) | {median(bare):.3f} | {min(bare):.3f} | |")
+
+
 def main() -> None:
     """Measure and print."""
+    if sys.argv[1:2] == ["start"]:
+        starts(int(sys.argv[2]) if len(sys.argv) > 2 else 15)
+        return
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     found: dict[str, dict[str, list[float]]] = {}
     for _ in range(rounds):

@@ -3,7 +3,13 @@
 import pytest
 from eth_account import Account
 
-from fastevm.node.dev_accounts import MAX_ACCOUNTS, TEST_MNEMONIC, dev_accounts
+from fastevm.node.dev_accounts import (
+    MAX_ACCOUNTS,
+    TEST_MNEMONIC,
+    TEST_SEED,
+    dev_accounts,
+    seed_of,
+)
 
 Account.enable_unaudited_hdwallet_features()
 
@@ -33,3 +39,7 @@ def test_the_number_of_accounts_has_a_limit(count: int) -> None:
 def test_an_empty_mnemonic_is_refused() -> None:
     with pytest.raises(ValueError, match="empty"):
         dev_accounts(1, "  ")
+
+
+def test_the_seed_of_the_default_mnemonic_is_what_the_rounds_give() -> None:
+    assert seed_of(TEST_MNEMONIC) == TEST_SEED
