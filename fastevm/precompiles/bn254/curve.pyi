@@ -2,5 +2,8 @@
 
 U: int
 GROUP_ORDER: int
+CUBE_ROOT: int
+EIGENVALUE: int
+LATTICE: tuple[tuple[int, int], tuple[int, int]]
 
 def signed_binary(n: int) -> list[int]: ...

@@ -16,6 +16,11 @@
 
 static const uint64_t fp_p[4] = {FP_P0, FP_P1, FP_P2, FP_P3};
 static const uint64_t fp_n0 = FP_N0;
+/* (p FP_N0 + 1) / 2^64: what a lowest limb of 1 becomes one limb further up, modulo p. */
+static const uint64_t fp_q[4] = {
+    UINT64_C(0x327d7c1b18f7bd41), UINT64_C(0xdb8ed52f824ed32f),
+    UINT64_C(0x29b67b05eb29a6a1), UINT64_C(0x19ac99126b459dda),
+};
 
 /* --- sums --- */
 
@@ -58,7 +63,18 @@ FE_INLINE void fp_sub(uint64_t* r, const uint64_t* a, const uint64_t* b) {
     fe_add256(r, t, p);
 }
 
-/* --- products: eight limbs, and their Montgomery reduction --- */
+/* r = a / 2: of a or a + p, which is even. */
+FE_INLINE void fp_half(uint64_t* r, const uint64_t* a) {
+    uint64_t odd = (uint64_t)0 - (a[0] & 1);
+    uint64_t p[4] = {FP_P0 & odd, FP_P1 & odd, FP_P2 & odd, FP_P3 & odd};
+    fe_add256(p, p, a);
+    r[0] = (p[0] >> 1) | (p[1] << 63);
+    r[1] = (p[1] >> 1) | (p[2] << 63);
+    r[2] = (p[2] >> 1) | (p[3] << 63);
+    r[3] = p[3] >> 1;
+}
+
+/* --- products and sums of products, portable: eight limbs, and their reduction --- */
 
 FE_INLINE uint64_t fp_mul_add(uint64_t a, uint64_t b, uint64_t addend, uint64_t* carry) {
     fe_u128 t = (fe_u128)a * b + addend + *carry;
@@ -84,7 +100,14 @@ FE_INLINE void fp_wide_portable(uint64_t* t, const uint64_t* a, const uint64_t* 
     }
 }
 
-/* r = t / 2^256 modulo p, for t < 2^256 p. The low half is reduced by itself, to at most p, and
+/* t += s over eight limbs, for sums that fit. */
+FE_INLINE void fp_wide_add(uint64_t* t, const uint64_t* s) {
+    uint64_t carried[4] = {(uint64_t)fe_add256(t, t, s), 0, 0, 0};
+    fe_add256(t + 4, t + 4, s + 4);
+    fe_add256(t + 4, t + 4, carried);
+}
+
+/* r = t / 2^256 modulo p, for t < 2^257 p. The low half is reduced by itself, to at most p, and
    then meets the high half: no carry ever leaves its four limbs. */
 FE_INLINE void fp_redc_portable(uint64_t* r, const uint64_t* t) {
     uint64_t s[4] = {t[0], t[1], t[2], t[3]}, carry;
@@ -99,65 +122,110 @@ FE_INLINE void fp_redc_portable(uint64_t* r, const uint64_t* t) {
         s[3] = carry;
     }
     fe_add256(s, s, t + 4);
+    fp_reduce_once(s, s[0], s[1], s[2], s[3]);
     fp_reduce_once(r, s[0], s[1], s[2], s[3]);
 }
 
-#if FE_X86_64
-/* One row of a product: (t0 .. t3, top) += rdx * a, `top` being fresh; x and y are scratch. The low
-   and the high halves of the partial products run down two independent carry chains. */
-#define FP_ROW(a0, a1, a2, a3, t0, t1, t2, t3, top)                                                \
-    "xorl %k[x], %k[x]\n\t"                                                                        \
-    "mulxq " a0 ", %[x], %[y]\n\tadcxq %[x], " t0 "\n\tadoxq %[y], " t1 "\n\t"                     \
-    "mulxq " a1 ", %[x], %[y]\n\tadcxq %[x], " t1 "\n\tadoxq %[y], " t2 "\n\t"                     \
-    "mulxq " a2 ", %[x], %[y]\n\tadcxq %[x], " t2 "\n\tadoxq %[y], " t3 "\n\t"                     \
-    "mulxq " a3 ", %[x], " top "\n\tadcxq %[x], " t3 "\n\t"                                        \
-    "movl $0, %k[x]\n\tadcxq %[x], " top "\n\tadoxq %[x], " top "\n\t"
-
-#define FP_MUL_ROW(b, t0, t1, t2, t3, top)                                                         \
-    "movq " b ", %%rdx\n\t" FP_ROW("(%[a])", "8(%[a])", "16(%[a])", "24(%[a])", t0, t1, t2, t3, top)
-
-FE_INLINE void fp_wide_adx(uint64_t* t, const uint64_t* a, const uint64_t* b) {
-    uint64_t t0, t1, t2, t3, t4, t5, t6, t7, x, y;
-    __asm__("movq (%[b]), %%rdx\n\t"
-            "mulxq (%[a]), %[t0], %[t1]\n\t"
-            "mulxq 8(%[a]), %[x], %[t2]\n\taddq %[x], %[t1]\n\t"
-            "mulxq 16(%[a]), %[x], %[t3]\n\tadcq %[x], %[t2]\n\t"
-            "mulxq 24(%[a]), %[x], %[t4]\n\tadcq %[x], %[t3]\n\tadcq $0, %[t4]\n\t"
-            FP_MUL_ROW("8(%[b])", "%[t1]", "%[t2]", "%[t3]", "%[t4]", "%[t5]")
-            FP_MUL_ROW("16(%[b])", "%[t2]", "%[t3]", "%[t4]", "%[t5]", "%[t6]")
-            FP_MUL_ROW("24(%[b])", "%[t3]", "%[t4]", "%[t5]", "%[t6]", "%[t7]")
-            : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4),
-              [t5] "=&r"(t5), [t6] "=&r"(t6), [t7] "=&r"(t7), [x] "=&r"(x), [y] "=&r"(y)
-            : [a] "r"(a), [b] "r"(b), "m"(*(const uint64_t(*)[4])a), "m"(*(const uint64_t(*)[4])b)
-            : "rdx", "cc");
-    t[0] = t0;
-    t[1] = t1;
-    t[2] = t2;
-    t[3] = t3;
-    t[4] = t4;
-    t[5] = t5;
-    t[6] = t6;
-    t[7] = t7;
+FE_INLINE void fp_mul_portable(uint64_t* r, const uint64_t* a, const uint64_t* b) {
+    uint64_t t[8];
+    fp_wide_portable(t, a, b);
+    fp_redc_portable(r, t);
 }
 
-/* The row's lowest limb becomes zero, so its register can hold the new top. */
-#define FP_REDC_ROW(t0, t1, t2, t3)                                                                \
-    "movq %[n], %%rdx\n\timulq " t0 ", %%rdx\n\t"                                                  \
-    FP_ROW("%[p0]", "%[p1]", "%[p2]", "%[p3]", t0, t1, t2, t3, t0)
+FE_INLINE void fp_dot2_portable(
+    uint64_t* r, const uint64_t* a, const uint64_t* b, const uint64_t* c, const uint64_t* d) {
+    uint64_t t[8], s[8];
+    fp_wide_portable(t, a, b);
+    fp_wide_portable(s, c, d);
+    fp_wide_add(t, s);
+    fp_redc_portable(r, t);
+}
 
-FE_INLINE void fp_redc_adx(uint64_t* r, const uint64_t* t) {
-    uint64_t s0 = t[0], s1 = t[1], s2 = t[2], s3 = t[3], x, y;
-    __asm__(FP_REDC_ROW("%[s0]", "%[s1]", "%[s2]", "%[s3]")
-            FP_REDC_ROW("%[s1]", "%[s2]", "%[s3]", "%[s0]")
-            FP_REDC_ROW("%[s2]", "%[s3]", "%[s0]", "%[s1]")
-            FP_REDC_ROW("%[s3]", "%[s0]", "%[s1]", "%[s2]")
-            "addq %[t4], %[s0]\n\tadcq %[t5], %[s1]\n\tadcq %[t6], %[s2]\n\tadcq %[t7], %[s3]"
-            : [s0] "+&r"(s0), [s1] "+&r"(s1), [s2] "+&r"(s2), [s3] "+&r"(s3),
-              [x] "=&r"(x), [y] "=&r"(y)
-            : [t4] "rm"(t[4]), [t5] "rm"(t[5]), [t6] "rm"(t[6]), [t7] "rm"(t[7]), [n] "m"(fp_n0),
-              [p0] "m"(fp_p[0]), [p1] "m"(fp_p[1]), [p2] "m"(fp_p[2]), [p3] "m"(fp_p[3])
+#if FE_X86_64
+/* What follows sums products and reduces them in turns, one limb of the left factors at a time, in
+   five registers t0 .. t4 that trade places. x and y are scratch. The low and the high halves of
+   the partial products run down two independent carry chains. */
+#define FP_HALVES(b0, b1, b2, t0, t1, t2, t3)                                                      \
+    "xorl %k[x], %k[x]\n\t"                                                                        \
+    "mulxq " b0 ", %[x], %[y]\n\tadcxq %[x], " t0 "\n\tadoxq %[y], " t1 "\n\t"                     \
+    "mulxq " b1 ", %[x], %[y]\n\tadcxq %[x], " t1 "\n\tadoxq %[y], " t2 "\n\t"                     \
+    "mulxq " b2 ", %[x], %[y]\n\tadcxq %[x], " t2 "\n\tadoxq %[y], " t3 "\n\t"
+#define FP_TOP(b3, t3, t4)                                                                         \
+    "mulxq " b3 ", %[x], %[y]\n\tadcxq %[x], " t3 "\n\tadoxq %[y], " t4 "\n\t"                     \
+    "movl $0, %k[x]\n\tadcxq %[x], " t4 "\n\t"
+
+/* (t0 .. t4) += limb * b, for b in four words at the offset `at` from a register. */
+#define FP_ROW(limb, at, b, t0, t1, t2, t3, t4)                                                    \
+    "movq " limb ", %%rdx\n\t"                                                                     \
+    FP_HALVES(at "(" b ")", at "+8(" b ")", at "+16(" b ")", t0, t1, t2, t3)                       \
+    FP_TOP(at "+24(" b ")", t3, t4)
+
+/* The same where t0 .. t4 hold nothing yet. */
+#define FP_FIRST(limb, at, b)                                                                      \
+    "movq " limb ", %%rdx\n\t"                                                                     \
+    "mulxq " at "(" b "), %[t0], %[t1]\n\t"                                                        \
+    "mulxq " at "+8(" b "), %[x], %[t2]\n\taddq %[x], %[t1]\n\t"                                   \
+    "mulxq " at "+16(" b "), %[x], %[t3]\n\tadcq %[x], %[t2]\n\t"                                  \
+    "mulxq " at "+24(" b "), %[x], %[t4]\n\tadcq %[x], %[t3]\n\tadcq $0, %[t4]\n\t"
+
+/* (t1 .. t4, t0) = (t0 .. t4) / 2^64: with q 2^64 - 1 a multiple of p, t0 (q 2^64 - 1) ends t0. */
+#define FP_FOLD(t0, t1, t2, t3, t4)                                                                \
+    "movq " t0 ", %%rdx\n\t" FP_HALVES("%[q0]", "%[q1]", "%[q2]", t1, t2, t3, t4)                  \
+    "mulxq %[q3], %[x], " t0 "\n\tadcxq %[x], " t4 "\n\t"                                          \
+    "movl $0, %k[x]\n\tadcxq %[x], " t0 "\n\tadoxq %[x], " t0 "\n\t"
+
+/* The same with p itself, which gives a smaller number: it leaves zero in t0. */
+#define FP_REDUCE(t0, t1, t2, t3, t4)                                                              \
+    "movq %[n], %%rdx\n\timulq " t0 ", %%rdx\n\t"                                                  \
+    FP_HALVES("%[p0]", "%[p1]", "%[p2]", t0, t1, t2, t3) FP_TOP("%[p3]", t3, t4)
+
+#define FP_SCRATCH                                                                                 \
+    [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4),                \
+    [x] "=&r"(x), [y] "=&r"(y)
+#define FP_CONSTANTS                                                                               \
+    [n] "m"(fp_n0), [p0] "m"(fp_p[0]), [p1] "m"(fp_p[1]), [p2] "m"(fp_p[2]), [p3] "m"(fp_p[3]),    \
+    [q0] "m"(fp_q[0]), [q1] "m"(fp_q[1]), [q2] "m"(fp_q[2]), [q3] "m"(fp_q[3])
+#define FP_READS(a) "m"(*(const uint64_t(*)[4])(a))
+
+/* q < 0.54 p < 0.54 * 2^62, so five limbs hold every sum below, and after three folds and a
+   reduction a product is below 1.8 p, a sum of two below 2 p. */
+FE_INLINE void fp_mul_adx(uint64_t* r, const uint64_t* a, const uint64_t* b) {
+    uint64_t t0, t1, t2, t3, t4, x, y;
+    __asm__(FP_FIRST("(%[a])", "", "%[b]")
+            FP_FOLD("%[t0]", "%[t1]", "%[t2]", "%[t3]", "%[t4]")
+            FP_ROW("8(%[a])", "", "%[b]", "%[t1]", "%[t2]", "%[t3]", "%[t4]", "%[t0]")
+            FP_FOLD("%[t1]", "%[t2]", "%[t3]", "%[t4]", "%[t0]")
+            FP_ROW("16(%[a])", "", "%[b]", "%[t2]", "%[t3]", "%[t4]", "%[t0]", "%[t1]")
+            FP_FOLD("%[t2]", "%[t3]", "%[t4]", "%[t0]", "%[t1]")
+            FP_ROW("24(%[a])", "", "%[b]", "%[t3]", "%[t4]", "%[t0]", "%[t1]", "%[t2]")
+            FP_REDUCE("%[t3]", "%[t4]", "%[t0]", "%[t1]", "%[t2]")
+            : FP_SCRATCH
+            : [a] "r"(a), [b] "r"(b), FP_READS(a), FP_READS(b), FP_CONSTANTS
             : "rdx", "cc");
-    fp_reduce_once(r, s0, s1, s2, s3);
+    fp_reduce_once(r, t4, t0, t1, t2);
+}
+
+#define FP_ROWS2(at, t0, t1, t2, t3, t4)                                                           \
+    FP_ROW(at "(%[a])", "", "%[b]", t0, t1, t2, t3, t4)                                            \
+    FP_ROW(at "(%[c])", "", "%[d]", t0, t1, t2, t3, t4)
+
+FE_INLINE void fp_dot2_adx(
+    uint64_t* r, const uint64_t* a, const uint64_t* b, const uint64_t* c, const uint64_t* d) {
+    uint64_t t0, t1, t2, t3, t4, x, y;
+    __asm__(FP_FIRST("(%[a])", "", "%[b]")
+            FP_ROW("(%[c])", "", "%[d]", "%[t0]", "%[t1]", "%[t2]", "%[t3]", "%[t4]")
+            FP_FOLD("%[t0]", "%[t1]", "%[t2]", "%[t3]", "%[t4]")
+            FP_ROWS2("8", "%[t1]", "%[t2]", "%[t3]", "%[t4]", "%[t0]")
+            FP_FOLD("%[t1]", "%[t2]", "%[t3]", "%[t4]", "%[t0]")
+            FP_ROWS2("16", "%[t2]", "%[t3]", "%[t4]", "%[t0]", "%[t1]")
+            FP_FOLD("%[t2]", "%[t3]", "%[t4]", "%[t0]", "%[t1]")
+            FP_ROWS2("24", "%[t3]", "%[t4]", "%[t0]", "%[t1]", "%[t2]")
+            FP_REDUCE("%[t3]", "%[t4]", "%[t0]", "%[t1]", "%[t2]")
+            : FP_SCRATCH
+            : [a] "r"(a), [b] "r"(b), [c] "r"(c), [d] "r"(d),
+              FP_READS(a), FP_READS(b), FP_READS(c), FP_READS(d), FP_CONSTANTS
+            : "rdx", "cc");
+    fp_reduce_once(r, t4, t0, t1, t2);
 }
 #endif
 
@@ -184,55 +252,36 @@ static int fp_select(int allow) {
 
 /* --- products in the base field --- */
 
+/* One factor may be a sum below 2p. */
 FE_INLINE void fp_mul(uint64_t* r, const uint64_t* a, const uint64_t* b) {
-    uint64_t t[8];
-    FP_CHOOSE(fp_wide_adx(t, a, b); fp_redc_adx(r, t),
-              fp_wide_portable(t, a, b); fp_redc_portable(r, t))
+    FP_CHOOSE(fp_mul_adx(r, a, b), fp_mul_portable(r, a, b))
+}
+
+/* r = ab + cd, for factors of at most p. */
+FE_INLINE void fp_dot2(
+    uint64_t* r, const uint64_t* a, const uint64_t* b, const uint64_t* c, const uint64_t* d) {
+    FP_CHOOSE(fp_dot2_adx(r, a, b, c, d), fp_dot2_portable(r, a, b, c, d))
 }
 
 /* --- products in Fp2 = Fp[u] / (u^2 + 1): the real part's limbs first --- */
 
-/* t -= s over eight limbs; gives the borrow. */
-FE_INLINE int fp_wide_sub(uint64_t* t, const uint64_t* s) {
-    uint64_t borrowed[4] = {(uint64_t)fe_sub256(t, t, s), 0, 0, 0};
-    int first = fe_sub256(t + 4, t + 4, s + 4);
-    return first | fe_sub256(t + 4, t + 4, borrowed);
-}
-
-/* Karatsuba over unreduced products: three of them, but only two reductions. With sums below 2p
-   every intermediate value stays below 4 p^2 < 2^256 p. */
-#define FP2_MUL_BODY(wide, redc)                                                                   \
-    fe_add256(x, a, a + 4);                                                                        \
-    fe_add256(y, b, b + 4);                                                                        \
-    wide(cross, x, y);                                                                             \
-    wide(real, a, b);                                                                              \
-    wide(imag, a + 4, b + 4);                                                                      \
-    fp_wide_sub(cross, real);                                                                      \
-    fp_wide_sub(cross, imag);                                                                      \
-    if (fp_wide_sub(real, imag)) fe_add256(real + 4, real + 4, fp_p);                              \
-    redc(r, real);                                                                                 \
-    redc(r + 4, cross);
-
+/* Sums of two products cost less than Karatsuba's sums and differences of unreduced ones. */
 FE_INLINE void fp2_mul(uint64_t* r, const uint64_t* a, const uint64_t* b) {
-    uint64_t x[4], y[4], cross[8], real[8], imag[8];
-    FP_CHOOSE(FP2_MUL_BODY(fp_wide_adx, fp_redc_adx),
-              FP2_MUL_BODY(fp_wide_portable, fp_redc_portable))
+    uint64_t negative[4], real[4];
+    fe_sub256(negative, fp_p, b + 4);
+    fp_dot2(real, a, b, a + 4, negative);
+    fp_dot2(r + 4, a, b + 4, a + 4, b);
+    fe_copy32(r, real);
 }
 
 /* (a + b u)^2 = (a + b)(a - b) + 2ab u */
-#define FP2_SQR_BODY(wide, redc)                                                                   \
-    fe_add256(sum, a, a + 4);                                                                      \
-    fp_sub(difference, a, a + 4);                                                                  \
-    fe_add256(twice, a, a);                                                                        \
-    wide(imag, twice, a + 4);                                                                      \
-    wide(real, sum, difference);                                                                   \
-    redc(r, real);                                                                                 \
-    redc(r + 4, imag);
-
 FE_INLINE void fp2_sqr(uint64_t* r, const uint64_t* a) {
-    uint64_t sum[4], difference[4], twice[4], real[8], imag[8];
-    FP_CHOOSE(FP2_SQR_BODY(fp_wide_adx, fp_redc_adx),
-              FP2_SQR_BODY(fp_wide_portable, fp_redc_portable))
+    uint64_t sum[4], difference[4], twice[4];
+    fe_add256(sum, a, a + 4);
+    fp_sub(difference, a, a + 4);
+    fe_add256(twice, a, a);
+    fp_mul(r + 4, twice, a + 4);
+    fp_mul(r, sum, difference);
 }
 
 #endif

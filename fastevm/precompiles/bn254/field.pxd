@@ -10,6 +10,7 @@ from fastevm.primitives.intrinsics cimport copy32
 cdef extern from "fastevm/precompiles/bn254/field.h" nogil:
     void add_limbs "fp_add"(uint64_t* r, const uint64_t* a, const uint64_t* b)
     void sub_limbs "fp_sub"(uint64_t* r, const uint64_t* a, const uint64_t* b)
+    void half_limbs "fp_half"(uint64_t* r, const uint64_t* a)
 
 
 cdef struct Fp:
@@ -27,6 +28,8 @@ cdef Fp FP_ONE
 
 cdef void fp_mul(Fp* r, const Fp* a, const Fp* b) noexcept nogil
 cdef void fp_sqr(Fp* r, const Fp* a) noexcept nogil
+# r = ab + cd
+cdef void fp_dot2(Fp* r, const Fp* a, const Fp* b, const Fp* c, const Fp* d) noexcept nogil
 # 1 / a, and 0 for 0.
 cdef void fp_inverse(Fp* r, const Fp* a) noexcept nogil
 # From 32 big-endian bytes; false when they are not below the prime.
@@ -65,6 +68,10 @@ cdef inline void fp_sub(Fp* r, const Fp* a, const Fp* b) noexcept nogil:
 
 cdef inline void fp_double(Fp* r, const Fp* a) noexcept nogil:
     add_limbs(r.d, a.d, a.d)
+
+
+cdef inline void fp_half(Fp* r, const Fp* a) noexcept nogil:
+    half_limbs(r.d, a.d)
 
 
 cdef inline void fp_neg(Fp* r, const Fp* a) noexcept nogil:
@@ -118,6 +125,11 @@ cdef inline void fp2_sub(Fp2* r, const Fp2* a, const Fp2* b) noexcept nogil:
 cdef inline void fp2_double(Fp2* r, const Fp2* a) noexcept nogil:
     fp_double(&r.re, &a.re)
     fp_double(&r.im, &a.im)
+
+
+cdef inline void fp2_half(Fp2* r, const Fp2* a) noexcept nogil:
+    fp_half(&r.re, &a.re)
+    fp_half(&r.im, &a.im)
 
 
 cdef inline void fp2_neg(Fp2* r, const Fp2* a) noexcept nogil:

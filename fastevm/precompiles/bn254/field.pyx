@@ -1,6 +1,5 @@
 """The base field of BN254 and its quadratic extension: products, inverses, bytes."""
 
-from fastevm.primitives.native.gmp cimport Integer, gmp, integer_view
 from fastevm.primitives.intrinsics cimport load64_big, lt256, store64_big
 
 from fastevm.primitives.processor import IN_USE, SIMD_ALLOWED, replace
@@ -10,14 +9,19 @@ cdef extern from "fastevm/precompiles/bn254/field.h" nogil:
     const uint64_t PRIME_LIMBS "fp_p"[4]
     int fp_select(int allow)
     void mul_limbs "fp_mul"(uint64_t* r, const uint64_t* a, const uint64_t* b)
+    void dot2_limbs "fp_dot2"(
+        uint64_t* r, const uint64_t* a, const uint64_t* b, const uint64_t* c, const uint64_t* d)
     void mul2_limbs "fp2_mul"(uint64_t* r, const uint64_t* a, const uint64_t* b)
     void sqr2_limbs "fp2_sqr"(uint64_t* r, const uint64_t* a)
+
+cdef extern from "fastevm/precompiles/bn254/inverse.h" nogil:
+    void divide_limbs "fp_divide"(uint64_t* r, const uint64_t* c, const uint64_t* x)
 
 
 PRIME = 0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47
 
-# 2^512 and 2^768 modulo the prime: what brings a number, and an inverse, into Montgomery form.
-cdef Fp SQUARED_RADIX, CUBED_RADIX
+# 2^512 modulo the prime: what brings a number into Montgomery form.
+cdef Fp SQUARED_RADIX
 
 
 cdef void fp_mul(Fp* r, const Fp* a, const Fp* b) noexcept nogil:
@@ -28,23 +32,13 @@ cdef void fp_sqr(Fp* r, const Fp* a) noexcept nogil:
     mul_limbs(r.d, a.d, a.d)
 
 
+cdef void fp_dot2(Fp* r, const Fp* a, const Fp* b, const Fp* c, const Fp* d) noexcept nogil:
+    dot2_limbs(r.d, a.d, b.d, c.d, d.d)
+
+
+# The element stands for a / 2^256, so it divides 2^512.
 cdef void fp_inverse(Fp* r, const Fp* a) noexcept nogil:
-    cdef Integer element, prime, inverse
-    cdef Fp standard
-    cdef int i
-    if fp_is_zero(a):
-        fp_zero(r)
-        return
-    integer_view(&element, a.d, 4)
-    integer_view(&prime, PRIME_LIMBS, 4)
-    gmp.init(&inverse)
-    gmp.invert(&inverse, &element, &prime)
-    fp_zero(&standard)
-    for i in range(inverse.size):
-        standard.d[i] = inverse.limbs[i]
-    gmp.clear(&inverse)
-    # The element was x 2^256, so this is x^-1 2^-256.
-    fp_mul(r, &standard, &CUBED_RADIX)
+    divide_limbs(r.d, SQUARED_RADIX.d, a.d)
 
 
 cdef bint fp_load(Fp* r, const uint8_t* p) noexcept nogil:
@@ -160,5 +154,4 @@ def choose_code() -> None:
 
 fp_from_int(&FP_ONE, 1)
 fp_from_int(&SQUARED_RADIX, 1 << 256)
-fp_from_int(&CUBED_RADIX, 1 << 512)
 choose_code()
