@@ -67,14 +67,14 @@ cdef bint miller_chunk(Fp12* r, const uint8_t* data, size_t count) noexcept nogi
     while count != 0:
         if not g1_load(&ps[used], data) or not g2_load(&qs[used], data + G1_BYTES):
             return False
-        if not g2_in_group(&qs[used]):
-            return False
-        if not g1_is_infinity(&ps[used]) and not g2_is_infinity(&qs[used]):
+        if g1_is_infinity(&ps[used]):
+            if not g2_in_group(&qs[used]):
+                return False
+        elif not g2_is_infinity(&qs[used]):
             used += 1
         data += PAIR_BYTES
         count -= 1
-    miller_loop(r, ps, qs, used)
-    return True
+    return miller_loop(r, ps, qs, used)
 
 
 # Whether the product of all pairings is one; at least one pair.

@@ -526,18 +526,25 @@ cdef void derive_constants() except *:
     fp2_from_ints(&TWIST_B, (3, 0))
     fp2_inverse(&xi, &xi)
     fp2_mul(&TWIST_B, &TWIST_B, &xi)
-    digits = signed_binary(U)
+    digits = signed_digits(U)
     if len(digits) != U_DIGITS:
         raise ImportError("the number that BN254 is made from has another length")
     for i in range(U_DIGITS):
         U_NAF[i] = digits[i]
 
 
-def signed_binary(n: int) -> list[int]:
-    """The digits -1, 0 and 1 of a number, no two neighbours not zero, least significant first."""
+def signed_digits(n: int, width: int = 2) -> list[int]:
+    """Odd digits below 2^(width - 1) and zeros, any width in a row with at most one that is not 0.
+
+    Least significant first.
+    """
     digits = []
     while n:
-        digit = 2 - n % 4 if n % 2 else 0
+        digit = 0
+        if n % 2:
+            digit = n % 2**width
+            if digit >= 2 ** (width - 1):
+                digit -= 2**width
         digits.append(digit)
         n = (n - digit) // 2
     return digits

@@ -8,6 +8,7 @@ cdef enum:
 
 
 # r = the product of the Miller loops of up to MILLER_PAIRS pairs, none of whose points is infinity.
-cdef void miller_loop(Fp12* r, const G1Affine* ps, const G2Affine* qs, size_t count) noexcept nogil
+# False when a point of the twist is not of the group.
+cdef bint miller_loop(Fp12* r, const G1Affine* ps, const G2Affine* qs, size_t count) noexcept nogil
 # Whether the pairing whose Miller loop gave this value is one. The value is lost.
 cdef bint final_check(Fp12* f) noexcept nogil

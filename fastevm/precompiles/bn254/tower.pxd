@@ -21,6 +21,8 @@ cdef void fp12_mul(Fp12* r, const Fp12* a, const Fp12* b) noexcept nogil
 cdef void fp12_mul_line(
     Fp12* r, const Fp12* a, const Fp2* l0, const Fp2* l1, const Fp2* l3,
 ) noexcept nogil
+# r = a (1 + l1 w + l3 w^3)
+cdef void fp12_mul_unit_line(Fp12* r, const Fp12* a, const Fp2* l1, const Fp2* l3) noexcept nogil
 cdef void fp12_sqr(Fp12* r, const Fp12* a) noexcept nogil
 cdef void fp12_inverse(Fp12* r, const Fp12* a) noexcept nogil
 # a^(p^6); also the inverse, where a^(p^6 + 1) = 1.

@@ -162,6 +162,17 @@ cdef void fp12_mul_line(
     fp6_add(&r.c0, &v0, &v1)
 
 
+cdef void fp12_mul_unit_line(
+    Fp12* r, const Fp12* a, const Fp2* l1, const Fp2* l3,
+) noexcept nogil:
+    cdef Fp6 x, y
+    fp6_mul_01(&x, &a.c0, l1, l3)
+    fp6_mul_01(&y, &a.c1, l1, l3)
+    fp6_mul_v(&y, &y)
+    fp6_add(&r.c0, &a.c0, &y)
+    fp6_add(&r.c1, &a.c1, &x)
+
+
 # (a + b w)^2 = (a + b)(a + b v) - ab - ab v + 2ab w
 cdef void fp12_sqr(Fp12* r, const Fp12* a) noexcept nogil:
     cdef Fp6 ab, x, y

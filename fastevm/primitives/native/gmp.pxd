@@ -23,7 +23,6 @@ cdef struct Gmp:
     void (*power_modulo)(
         Integer* r, const Integer* base, const Integer* exponent, const Integer* modulus,
     ) noexcept nogil
-    int (*invert)(Integer* r, const Integer* a, const Integer* modulus) noexcept nogil
 
 
 cdef Gmp gmp

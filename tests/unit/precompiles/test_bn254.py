@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
 from math import gcd
 
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 from py_ecc import optimized_bn128 as bn
 
 from fastevm.precompiles.bn254 import field as bn254_field
-from fastevm.precompiles.bn254.curve import GROUP_ORDER, U, signed_binary
+from fastevm.precompiles.bn254.curve import (
+    CUBE_ROOT,
+    EIGENVALUE,
+    GROUP_ORDER,
+    LATTICE,
+    U,
+    signed_digits,
+)
+from fastevm.precompiles.bn254.line_cache import CAPACITY
 from fastevm.precompiles.registry import run
 from fastevm.primitives.processor import IN_USE, REPLACED
 
@@ -153,15 +162,18 @@ def test_the_curve_is_made_from_u() -> None:
     assert bn.curve_order == ORDER
 
 
-@given(st.integers(0, 2**70))
+@given(st.integers(0, 2**70), st.integers(2, 6))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_signed_digits_add_up(n: int) -> None:
-    digits = signed_binary(n)
+def test_signed_digits_add_up(n: int, width: int) -> None:
+    digits = signed_digits(n, width)
     assert sum(d << i for i, d in enumerate(digits)) == n
-    assert all(not (a and b) for a, b in pairwise(digits))
+    assert all(d % 2 and abs(d) < 2 ** (width - 1) for d in digits if d)
+    places = [place for place, d in enumerate(digits) if d]
+    assert all(b - a >= width for a, b in pairwise(places))
 
 
-def test_the_group_test_is_sound() -> None:
+@pytest.mark.parametrize("relation", [(U + 1, U, U, -2 * U), (6 * U + 2, 1, -1, 1)])
+def test_the_group_tests_are_sound(relation: tuple[int, int, int, int]) -> None:
     # psi^2 = t psi - p on the twist, so the relation is a + b psi for these a and b. Its kernel has
     # as many points as its norm; those over the field have an order that divides r times the
     # cofactor.
@@ -170,12 +182,19 @@ def test_the_group_test_is_sound() -> None:
     for _ in range(2):
         a, b = powers[-1]
         powers.append((-PRIME * b, a + t * b))
-    relation = (U + 1, U, U, -2 * U)
     a, b = (sum(c * power[i] for c, power in zip(relation, powers, strict=True)) for i in (0, 1))
     norm = a * a + a * b * t + b * b * PRIME
     cofactor = 2 * PRIME - ORDER
     assert gcd(norm, ORDER * cofactor) == ORDER
     assert sum(c * PRIME**i for i, c in enumerate(relation)) % ORDER == 0
+
+
+def test_the_endomorphism_multiplies_by_its_eigenvalue() -> None:
+    image = bn.FQ(CUBE_ROOT) * bn.G1[0], bn.G1[1], bn.G1[2]
+    assert bn.eq(image, bn.multiply(bn.G1, EIGENVALUE))
+    (short, minus_long), (long, same) = LATTICE
+    assert short == same and short * same - minus_long * long == ORDER
+    assert all((a + b * EIGENVALUE) % ORDER == 0 for a, b in LATTICE)
 
 
 def test_the_hard_part_is_a_multiple_that_loses_nothing() -> None:
@@ -281,6 +300,47 @@ def test_infinity_pairs_are_one(count: int) -> None:
     assert check(*[(g1(1), INFINITY_2), (INFINITY_1, g2(1))] * count)[1] == YES
     assert check(*[(INFINITY_1, g2(1))] * count, (g1(1), g2(1)))[1] == NO
     assert check((g1(1), g2(1)), *[(INFINITY_1, g2(1))] * count, (g1(-1), g2(1)))[1] == YES
+
+
+# --- points that come again ---
+
+
+def test_a_point_that_comes_again_gives_the_same() -> None:
+    for a in range(1, 6):
+        for b in (1001, 1002):
+            assert equals_one((a, b), (-a * b, 1))
+            assert not equals_one((a, b), (-a * b + 1, 1))
+            assert equals_one((a, b), (-a, b))
+            assert equals_one(*[(a, b)] * 17, (-17 * a, b))
+
+
+def test_more_points_than_are_kept_come_again() -> None:
+    points = [g2(2000 + n) for n in range(CAPACITY + 16)]
+    for turn in range(1, 4):
+        for point in points:
+            assert check((g1(turn), point), (g1(-turn), point))[1] == YES
+            assert check((g1(turn), point), (g1(1 - turn), point))[1] == NO
+
+
+def test_a_point_outside_the_group_is_refused_again() -> None:
+    point = next(twist_points())
+    for _ in range(4):
+        assert check((g1(1), point)) == INVALID
+        assert check((g1(1), g2(1)), (g1(2), point), (g1(3), g2(1))) == INVALID
+        assert equals_one((1, 1), (-1, 1))
+
+
+def test_threads_share_points() -> None:
+    points = [g2(3000 + n) for n in range(12)]
+
+    def work(thread: int) -> bool:
+        return all(
+            check((g1(1 + thread), points[n % 12]), (g1(-1 - thread), points[n % 12]))[1] == YES
+            for n in range(40)
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
 
 
 @pytest.mark.parametrize("size", [1, 191, 193, 383])

@@ -1,0 +1,3 @@
+"""The lines of points of the second group that come again, as verifiers' keys do."""
+
+CAPACITY: int
