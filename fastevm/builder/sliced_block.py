@@ -150,13 +150,19 @@ def payload_id(parent_hash: bytes, timestamp: int, attempt: int) -> bytes:
 
 
 def open_child_block(
-    chain: Chain, attributes: BlockAttributes, *, attempt: int, guesses: bool = False
+    chain: Chain,
+    attributes: BlockAttributes,
+    *,
+    attempt: int,
+    parent: Block | None = None,
+    guesses: bool = False,
 ) -> SlicedBlock:
-    """Begin a child of the head, with the transactions of its attributes; see `SlicedBlock`.
+    """Begin a child of a block, with the transactions of its attributes; see `SlicedBlock`.
 
-    InvalidTransaction where one of them cannot be included.
+    ``parent``: None for the head, which only who holds the lock of the producer may ask for: it
+    moves. InvalidTransaction where a transaction of the attributes cannot be included.
     """
-    parent, timestamp = chain.head, attributes.timestamp
+    parent, timestamp = parent or chain.head, attributes.timestamp
     schedule = chain.schedule_for_child(parent.header, timestamp)
     draft = draft_header(
         parent.header,

@@ -56,4 +56,5 @@ cdef class RemoteState:
     cdef bint resolve(self, const KnownKey* key) noexcept
     cdef int check(self, wanted, found) except -1
     cdef int await_fetch(self) except -1
+    cdef bint misses_nothing(self, size_t before) except -1
     cpdef fetch_missing(self, calls=*)

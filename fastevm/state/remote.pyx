@@ -462,14 +462,31 @@ cdef class RemoteState:
         """What ``run()`` gives, or raises, once it guesses nothing.
 
         It is called again after each fetch, so it must leave nothing behind. ``calls``: call
-        objects in JSON form that say what it does, for the source to ask ahead.
+        objects in JSON form that say what it does, for the source to ask ahead. StateNotKnown for
+        a run that guesses what another remote state holds, which no fetch of this one gives.
         """
+        cdef size_t before, elsewhere = 0
         while True:
+            before = self.fetches
             result, guessed = self.attempt(run)
             if not guessed or fe_attempts:  # the attempt around this one fetches for both
                 return result
+            elsewhere = elsewhere + 1 if self.misses_nothing(before) else 0
+            if elsewhere == 2:
+                raise StateNotKnown("the run read the state of another block")
             self.fetch_missing(calls)
             calls = ()
+
+    cdef bint misses_nothing(self, size_t before) except -1:
+        """Whether nothing is wanted, and nothing was fetched since there were ``before`` fetches.
+
+        Notes of a fetch that failed are forgotten, so that the next run notes again.
+        """
+        with self.changed:
+            if self.fetching or self.fetches != before or known_has_misses(self.known):
+                return False
+            known_forget_misses(self.known)
+        return True
 
     def take_missing(self) -> Wanted:
         """What runs noted and nobody fetches; for who fetches it elsewhere."""

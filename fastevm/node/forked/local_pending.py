@@ -138,7 +138,7 @@ class LocalPending:
         attributes = self.producer.source.attributes(head, timestamp)
 
         def run() -> None:
-            block = open_child_block(self.chain, attributes, attempt=0, guesses=True)
+            block = open_child_block(self.chain, attributes, attempt=0, parent=head, guesses=True)
             for one in fresh:
                 with suppress(InvalidTransaction):
                     block.add(one)

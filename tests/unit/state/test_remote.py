@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from fastevm.errors import ForkError, ResourceLimitError
+from fastevm.errors import ForkError, ResourceLimitError, StateNotKnown
 from fastevm.state.layer import Layer
-from fastevm.state.remote import RemoteState
+from fastevm.state.remote import RemoteState, settled
 from fastevm.state.source import Found, RemoteAccount, Wanted
 
 from .remote_source import LayerSource, forked
@@ -149,6 +149,30 @@ def test_many_values_are_found_again() -> None:
     assert all(layer.storage(A, slot) == value for slot, value in slots.items())
     assert len(source.asked) == 1
     assert state.size > 20_000 * 80
+
+
+def test_a_run_that_reads_another_state_ends() -> None:
+    """No fetch of the one that it is settled on gives what it misses."""
+    layer, source = forked(ACCOUNTS)
+    other, elsewhere = forked(ACCOUNTS)
+    with pytest.raises(StateNotKnown, match="another block"):
+        settled(layer, lambda: (layer.nonce(A), other.balance(B)))
+    assert (len(source.asked), elsewhere.asked) == (1, [])
+    assert settled(other, lambda: other.balance(B)) == 9
+
+
+def test_what_a_failed_fetch_wanted_is_fetched_again() -> None:
+    layer, source = forked(ACCOUNTS)
+    source.broken = True
+
+    def run() -> tuple[int, int]:
+        return layer.balance(A), layer.balance(B)
+
+    for _ in range(2):
+        with pytest.raises(ForkError):
+            settled(layer, run)
+    source.broken = False
+    assert settled(layer, run) == (5, 9)
 
 
 def test_threads_share_one_fetch() -> None:
