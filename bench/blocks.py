@@ -30,12 +30,10 @@ from fastevm.conformance.fields import accounts_of
 from fastevm.conformance.real_blocks import RealBlock
 from fastevm.conformance.real_sources import cases_of
 from fastevm.conformance.sources import SourceError
-from fastevm.execution.block import execute_block
 from fastevm.execution.senders import recover_senders
 from fastevm.execution.transaction import Transaction
 from fastevm.state.layer import Layer
-from fastevm.stateless.verification import schedule_of
-from fastevm.types import ZERO_HASH, Block
+from fastevm.types import Block
 
 ARCHIVE: Final = "pevm"
 PUBLISHED_MS: Final = {
@@ -75,8 +73,8 @@ class Prepared:
 
     def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
         self.real = RealBlock.read(name, fields)
-        self.layer = Layer.of(accounts_of(fields["pre"]["accounts"]))
-        self.schedule = schedule_of(self.real.block.header, self.real.chain)
+        layer = Layer.of(accounts_of(fields["pre"]["accounts"]))
+        self.run = self.real.executor_on(layer)
         self.encoded = [one.raw for one in self.real.block.transactions]
         self.execution: list[float] = []
         self.senders: list[float] = []
@@ -91,11 +89,7 @@ class Prepared:
 
     def execute(self, block: Block) -> None:
         """Run the block; `WrongGas` if it uses other gas than its header says."""
-        result = execute_block(
-            self.layer, block, self.schedule,
-            chain_id=self.real.chain.chain_id, deposit_contract=self.real.chain.deposit_contract,
-            ancestors=self.real.ancestors, state_root=False, root_of=lambda _: ZERO_HASH,
-        )  # fmt: skip
+        result = self.run(block)
         if result.gas_used != block.header.gas_used:
             raise WrongGas(f"block {block.header.number} used {result.gas_used} gas")
 

@@ -1,7 +1,8 @@
 """Real blocks on what is recorded of the state before them: every field of their headers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from fastevm.chain.config import ChainConfig
@@ -12,9 +13,9 @@ from fastevm.execution.block import execute_block
 from fastevm.execution.block_decoding import decode_block
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.fees import FeeParameters
-from fastevm.execution.header_draft import draft_header
+from fastevm.execution.header_draft import draft_header, sealed_header
 from fastevm.execution.transaction import Transaction
-from fastevm.execution.validation import transactions_root, validate_result
+from fastevm.execution.validation import validate_result
 from fastevm.primitives import rlp
 from fastevm.state.layer import Layer
 from fastevm.stateless.verification import check_header, executed, schedule_of
@@ -79,10 +80,17 @@ class RealBlock(NamedTuple):
 
     def on_accounts(self) -> BlockResult:
         """What it gives on the accounts that its transactions read; roots of states are zero."""
-        return execute_block(
-            Layer.of(accounts_of(self.fields["pre"]["accounts"])),
-            self.block,
-            schedule_of(self.block.header, self.chain),
+        return self.executor_on(Layer.of(accounts_of(self.fields["pre"]["accounts"])))(self.block)
+
+    def executor_on(self, layer: Layer) -> Callable[[Block], BlockResult]:
+        """What executes the block on a layer, everything else made ready; roots of states are zero.
+
+        It takes the block, which may hold other values of the same transactions.
+        """
+        return partial(
+            execute_block,
+            layer,
+            schedule=schedule_of(self.block.header, self.chain),
             chain_id=self.chain.chain_id,
             deposit_contract=self.chain.deposit_contract,
             ancestors=self.ancestors,
@@ -108,18 +116,7 @@ def verified(name: str, fields: Mapping[str, Any]) -> Outcome:
 
 def sealed(real: RealBlock) -> Header:
     """The header of a block that is given by its attributes."""
-    result = real.on_witness()
-    return replace(
-        real.block.header,
-        transactions_root=transactions_root(real.block),
-        state_root=result.state_root,
-        receipts_root=result.receipts_root,
-        logs_bloom=result.logs_bloom,
-        gas_used=result.gas_used,
-        withdrawals_root=result.withdrawals_root,
-        blob_gas_used=result.blob_gas_used,
-        requests_hash=result.requests_hash,
-    )
+    return sealed_header(real.block, real.on_witness())
 
 
 def executed_on_accounts(name: str, fields: Mapping[str, Any]) -> Outcome:

@@ -5,10 +5,9 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from dataclasses import replace
-
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, StateNotKnown
 from fastevm.execution.fees import blob_base_fee
+from fastevm.execution.header_draft import sealed_header
 from fastevm.execution.post_exec import post_exec_refunds
 from fastevm.execution.predeploys import message_passer_root
 from fastevm.execution.requests import (
@@ -23,7 +22,7 @@ from fastevm.execution.block_result import BlockResult
 from fastevm.execution.rewards import block_rewards, withdrawal_credits
 from fastevm.execution.senders import recover_senders
 from fastevm.spec.schedule import schedule_for
-from fastevm.execution.validation import ommers_hash, transactions_root, withdrawals_root
+from fastevm.execution.validation import withdrawals_root
 from fastevm.state.remote import settled
 from fastevm.types import ZERO_HASH, Block
 
@@ -487,18 +486,7 @@ cdef class BlockBuilder:
         """End the block: the complete block and its `BlockResult`; see ``finish``."""
         result = self.finish(state_root=state_root)
         body = Block(self.header, self.transactions, self.ommers, self.withdrawals)
-        header = replace(
-            self.header,
-            ommers_hash=ommers_hash(body),
-            transactions_root=transactions_root(body),
-            withdrawals_root=result.withdrawals_root,
-            state_root=result.state_root,
-            receipts_root=result.receipts_root,
-            logs_bloom=result.logs_bloom,
-            gas_used=result.gas_used,
-            blob_gas_used=result.blob_gas_used,
-            requests_hash=result.requests_hash,
-        )
+        header = sealed_header(body, result)
         return Block(header, body.transactions, body.ommers, body.withdrawals), result
 
 

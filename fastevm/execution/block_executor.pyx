@@ -8,7 +8,6 @@ from fastevm.execution.receipts cimport (
     receipts_add,
     receipts_clear,
     receipts_encode_from,
-    receipts_encode_last,
     receipts_free,
 )
 from fastevm.execution.transact cimport transact
@@ -162,7 +161,7 @@ cdef void executor_record(
 
 
 cdef bint executor_encode_receipt(BlockExecutor* b) noexcept nogil:
-    return receipts_encode_last(&b.receipts, b.world.logs)
+    return receipts_encode_from(&b.receipts, b.receipts.count - 1, b.world.logs)
 
 
 cdef size_t executor_transact_all(

@@ -1,7 +1,10 @@
-"""The header of a block before its execution: every field that does not follow from that."""
+"""The header of a block before its execution, and with what follows from that."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from fastevm.execution.block_result import BlockResult
 from fastevm.execution.difficulty import child_difficulty
 from fastevm.execution.fees import (
     FeeParameters,
@@ -10,8 +13,9 @@ from fastevm.execution.fees import (
     next_excess_blob_gas,
     next_extra_data,
 )
+from fastevm.execution.validation import ommers_hash, transactions_root
 from fastevm.spec.schedule import ForkSchedule
-from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Header
+from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Block, Header
 
 
 def draft_header(
@@ -50,4 +54,20 @@ def draft_header(
         excess_blob_gas=next_excess_blob_gas(parent, schedule) if has_blobs else None,
         parent_beacon_block_root=parent_beacon_block_root if rules["has_beacon_root"] else None,
         requests_hash=ZERO_HASH if rules["has_requests"] else None,
+    )
+
+
+def sealed_header(body: Block, result: BlockResult) -> Header:
+    """The header of a block whose own is a draft, with everything that follows from its body."""
+    return replace(
+        body.header,
+        ommers_hash=ommers_hash(body),
+        transactions_root=transactions_root(body),
+        withdrawals_root=result.withdrawals_root,
+        state_root=result.state_root,
+        receipts_root=result.receipts_root,
+        logs_bloom=result.logs_bloom,
+        gas_used=result.gas_used,
+        blob_gas_used=result.blob_gas_used,
+        requests_hash=result.requests_hash,
     )

@@ -42,9 +42,8 @@ cdef void receipts_clear(ReceiptList* list) noexcept nogil
 cdef void receipts_free(ReceiptList* list) noexcept nogil
 # Append a zeroed record; NULL without memory. Valid until the next one is added.
 cdef ReceiptRecord* receipts_add(ReceiptList* list) noexcept nogil
-# Fill in bloom and encoding of the record added last. False: out of memory, the same as below.
-cdef bint receipts_encode_last(ReceiptList* list, const LogRecord* logs) noexcept nogil
-# The same for every record from one on, which is faster: nothing after it may be encoded before.
+# Fill in blooms and encodings of the records from `first` on; none of them may be encoded before.
+# False: out of memory, the same as below.
 cdef bint receipts_encode_from(
     ReceiptList* list, size_t first, const LogRecord* logs
 ) noexcept nogil

@@ -5,7 +5,7 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memset
 
-from fastevm.primitives.bloom cimport BLOOM_SIZE, bloom_add, bloom_add_digest, bloom_merge
+from fastevm.primitives.bloom cimport BLOOM_SIZE, bloom_add_digest, bloom_merge
 from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free
 from fastevm.primitives.hashes cimport Hash, address_eq
 from fastevm.primitives.keccak cimport KeccakJob, keccak256_many
@@ -105,15 +105,6 @@ cdef bint append_log(Buffer* out, const LogRecord* log) noexcept nogil:
     return ok and rlp_append_bytes(out, log.data, log.size)
 
 
-cdef void add_log_to_bloom(uint8_t* bloom, const LogRecord* log) noexcept nogil:
-    cdef uint8_t topic[32]
-    cdef uint32_t i
-    bloom_add(bloom, log.address.b, 20)
-    for i in range(log.topic_count):
-        word_store(topic, &log.topics[i])
-        bloom_add(bloom, topic, 32)
-
-
 cdef bint append_outcome(Buffer* out, const ReceiptRecord* record) noexcept nogil:
     if record.has_post_state:
         return rlp_append_bytes(out, record.post_state.b, 32)
@@ -156,16 +147,6 @@ cdef bint encode(ReceiptList* list, ReceiptRecord* record, const LogRecord* own)
         return False
     record.encoded_size = list.encoded.size - record.encoded_at
     return True
-
-
-cdef bint receipts_encode_last(ReceiptList* list, const LogRecord* logs) noexcept nogil:
-    cdef ReceiptRecord* record = &list.records[list.count - 1]
-    cdef const LogRecord* own = logs + record.first_log
-    cdef size_t i
-    for i in range(record.log_count):
-        if not own[i].pseudo:
-            add_log_to_bloom(record.bloom, &own[i])
-    return encode(list, record, own)
 
 
 cdef bint receipts_encode_from(

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from fastevm.chain.genesis import genesis_state
+from fastevm.conformance.real_traces import as_json, in_order
 from fastevm.conformance.sources import test_files as files_in
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives.rlp import decode
@@ -19,7 +20,6 @@ from fastevm.wire.text.hex import from_hex
 from tests.shared_data import SHARED
 
 ARCHIVE = SHARED / "real-blocks" / "geth_tracetest.tar.zst"
-FORKS = ("homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock")
 RLP_STRING = range(0x80, 0xC0)  # first bytes of a typed transaction inside an RLP string
 
 
@@ -45,15 +45,6 @@ def recorded(folder: str) -> dict[str, dict[str, Any]]:
 
 def number(value: Any) -> int:
     return int(value, 0) if isinstance(value, str) else int(value or 0)
-
-
-def in_order(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration with its usual names, and with no fork after a later one."""
-    config = {name[0].lower() + name[1:]: value for name, value in config.items()}
-    known = [fork for fork in FORKS if fork in config]
-    return config | {
-        fork: min(config[later] for later in known[place:]) for place, fork in enumerate(known)
-    }
 
 
 def view_of(test: dict[str, Any]) -> StateView:
@@ -92,4 +83,4 @@ def traced(test: dict[str, Any], tracer: str) -> Any:
     transaction = Transaction.decode(raw)
     request = TraceRequest(tracer=tracer, config=test.get("tracerConfig"))
     (answer,) = trace_block(view_of(test), [transaction], request)
-    return msgspec.json.decode(msgspec.json.encode(answer))
+    return as_json(answer)

@@ -4,16 +4,13 @@ from typing import Any
 
 import pytest
 
+from fastevm.conformance.real_traces import ERROR_KINDS
+
 from .recorded import recorded, traced
 
 PLACE = ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
 # go-ethereum reads its recordings into values: what is zero or empty there may be missing.
 NOTHING = ("0x", "0x0", "0x" + "00" * 20)
-# What a halt of go-ethereum says besides its kind.
-KINDS = {
-    "out of gas: not enough gas for reentrancy sentry": "out of gas",
-    "invalid input length": "invalid input to a precompiled contract",
-}
 
 
 @pytest.mark.parametrize("name", sorted(recorded("call_tracer_flat")))
@@ -29,5 +26,5 @@ def values_of(frame: dict[str, Any]) -> dict[str, Any]:
         members = values.get(part) or {}
         values[part] = {key: value for key, value in members.items() if value not in NOTHING}
     if "error" in values:
-        values["error"] = KINDS.get(values["error"], values["error"])
+        values["error"] = ERROR_KINDS.get(values["error"], values["error"])
     return values
