@@ -15,6 +15,7 @@ from fastevm.primitives.bloom cimport BloomQuery
 from fastevm.primitives.intrinsics cimport ctz64, load32, load64, process_seed
 from fastevm.primitives.table cimport hash_limbs, table_capacity
 
+from fastevm.primitives.gil import offer_gil
 from fastevm.types import Log, Receipt
 
 
@@ -37,12 +38,6 @@ cdef inline const uint8_t* value_at(
     if position == 0:
         return r.bytes + entry.at
     return r.bytes + entry.at + ADDRESS_SIZE + (position - 1) * <size_t>TOPIC_SIZE
-
-
-# Let a thread that waits for the GIL have it.
-cdef inline void offer_gil() noexcept:
-    with nogil:
-        pass
 
 
 # ----------------------------------------------------------------------------------------------

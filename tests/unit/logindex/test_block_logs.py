@@ -143,10 +143,10 @@ def test_packing_many_logs_lets_other_threads_run() -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
-        # 4 to 8 turns if it keeps the GIL; on a busy machine this thread misses some of its turns.
+        # Up to 8 turns where the GIL is kept, 70 to 90 where it is offered.
         assert any(
             turns_beside(lambda: BlockLogs(5, 10, HASH, transactions, receipts)) > 16
-            for _ in range(100)
+            for _ in range(20)
         )
     finally:
         sys.setswitchinterval(interval)
