@@ -67,9 +67,10 @@ def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any
     ``newHeads``: a header for each new canonical block. ``logs``: canonical logs of a filter; those
     of blocks that left the chain come again, newest first, with ``removed`` true.
     ``newPendingTransactions``: what the pool takes, as hash or (true) as object. ``syncing``: one
-    ``false``. Every slice of the pre-confirmed block: ``newFlashblocks`` the whole block so far,
-    ``pendingLogs`` its new logs, ``newFlashblockTransactions`` its new transactions as hashes, as
-    objects with their outcome (true), or those with a log that a filter wants.
+    ``false`` from a node that follows and has caught up. Every slice of the pre-confirmed block:
+    ``newFlashblocks`` the whole block so far, ``pendingLogs`` its new logs,
+    ``newFlashblockTransactions`` its new transactions as hashes, as objects with their outcome
+    (true), or those with a log that a filter wants.
 
     A subscription whose client reads too slowly ends with a message that says so.
     """

@@ -48,9 +48,13 @@ class Topic:
         """Bytes of memory of what it selects."""
         return 0 if self.wanted is None else self.wanted.memory
 
-    def greetings(self) -> list[bytes]:
-        """Return what a new subscriber is told at once: whether the node is catching up."""
-        return [b"false"] if self.kind == SYNCING else []
+    def greetings(self, node: Node) -> list[bytes]:
+        """Return what a new subscriber is told at once: that a node which follows has caught up.
+
+        A node that builds its chain has no progress to tell, and geth sends nothing there either.
+        """
+        caught_up = node.upstream_age is not None and node.sync_state is None
+        return [b"false"] if self.kind == SYNCING and caught_up else []
 
 
 class TransactionEvent:

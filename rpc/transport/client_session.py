@@ -111,7 +111,7 @@ class SessionRequest:
         for subscription in self.opened:
             if subscription.id in self.session.subscriptions:
                 self.session.hub.subscribe(subscription.topic, subscription)
-                for payload in subscription.topic.greetings():
+                for payload in subscription.topic.greetings(self.session.hub.node):
                     subscription.deliver(payload)
 
 

@@ -266,10 +266,25 @@ async def test_subscriptions_of_one_client_are_bounded(make_stand: Any) -> None:
     await client.subscribe("newHeads")
 
 
-async def test_syncing_tells_that_the_node_is_not(stand: Stand) -> None:
+async def test_a_follower_that_has_caught_up_says_so_once(stand: Stand) -> None:
+    stand.node.upstream_age = 0.1
     client = await stand.client()
     subscription = await client.subscribe("syncing")
     assert await client.note() == (subscription, False)
+    await client.silence()
+
+
+async def test_a_node_that_builds_its_chain_tells_nothing_about_syncing(stand: Stand) -> None:
+    client = await stand.client(1)
+    await client.subscribe("syncing")
+    await client.silence()
+
+
+async def test_a_follower_that_catches_up_does_not_claim_to_be_in_sync(stand: Stand) -> None:
+    stand.node.upstream_age, stand.node.sync_state = 9.0, (1, 2, 30)
+    client = await stand.client()
+    await client.subscribe("syncing")
+    await client.silence()
 
 
 # --- canonical blocks ---------------------------------------------------------------------------
