@@ -1,13 +1,14 @@
 """Real blocks on the state that they read: million gas a second, block by block.
 
-    python -m fastevm.bench.blocks [DIR] [--rounds N] [--report DIR]
+    python -m fastevm.bench.blocks [DIR] [--rounds N] [--revm] [--report DIR]
 
 Runs the blocks of ``pevm`` in a folder of real blocks whose accounts are whole. A run executes the
 transactions, makes receipts, bloom and receipts root, and leaves the state root out. Times are
 thread CPU time, the median of the rounds, blocks in turn: once with the senders known, once with
 the senders recovered on one thread from decoded transactions. Ends with status 1 where a block
 uses other gas than its header says. ``published`` is the sequential time that the authors of pevm
-gave for the same block, in milliseconds, on other hardware.
+gave for the same block, in milliseconds, on other hardware. ``--revm`` runs the messages of each
+block on pyrevm in the same rounds; a block is compared if nearly all of them end as on the chain.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from typing import Any, Final
 import msgspec
 
 from fastevm.bench.engines.clock import cpu_seconds
+from fastevm.bench.engines.evms import PeerError
+from fastevm.bench.engines.revm_blocks import Revm
 from fastevm.bench.options import SHARED
 from fastevm.bench.report import page as report
 from fastevm.conformance.fields import accounts_of
@@ -43,15 +46,24 @@ PUBLISHED_MS: Final = {
 """Block -> milliseconds, as pevm's authors measured them on their machine."""
 
 
+ALIKE: Final = 0.95
+"""Share of a block's messages that end as on the chain, from which a peer's time is compared."""
+SIDES: Final = ("revm", "execution")
+
+
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A block with the medians of its rounds, in seconds."""
+    """A block with the medians of its rounds, in seconds.
+
+    ``revm``: that of its messages on pyrevm; None if it was not asked or too many end otherwise.
+    """
 
     number: int
     transactions: int
     gas: int
     execution: float
     senders: float
+    revm: float | None = None
 
     @property
     def speed(self) -> float:
@@ -78,6 +90,22 @@ class Prepared:
         self.encoded = [one.raw for one in self.real.block.transactions]
         self.execution: list[float] = []
         self.senders: list[float] = []
+        self.revm: list[float] = []
+        self.succeeded: list[bool] = []
+
+    def on_revm(self, revm: Revm, fields: Mapping[str, Any]) -> None:
+        """Hand the block to pyrevm, with what its transactions came to, if pyrevm can run it."""
+        recover_senders(self.real.block.transactions, threads=1)
+        if revm.prepare(self.real, fields):
+            receipts = self.run(self.real.block).receipts
+            self.succeeded = [getattr(one, "success", True) for one in receipts]
+
+    def round_on_revm(self, revm: Revm) -> None:
+        """Time one run on pyrevm of a block whose transactions end as on the chain."""
+        if self.succeeded:
+            seconds, alike = revm.run(self.real.block.header.number, self.succeeded)
+            if alike >= ALIKE:
+                self.revm.append(seconds)
 
     def round(self) -> None:
         """Time one recovery and one execution."""
@@ -102,14 +130,18 @@ class Prepared:
             block.header.gas_used,
             statistics.median(self.execution),
             statistics.median(self.senders),
+            statistics.median(self.revm) if self.revm else None,
         )
 
 
-def prepared(folder: Path, most: int | None) -> Iterator[Prepared]:
-    """The blocks of a folder that used gas."""
+def prepared(folder: Path, most: int | None, revm: Revm | None = None) -> Iterator[Prepared]:
+    """The blocks of a folder that used gas, handed to pyrevm as well if it is there."""
     for name, content in islice(cases_of(folder, ARCHIVE), most):
-        one = Prepared(name, msgspec.json.decode(content))
+        fields = msgspec.json.decode(content)
+        one = Prepared(name, fields)
         if one.real.block.header.gas_used:
+            if revm is not None:
+                one.on_revm(revm, fields)
             yield one
 
 
@@ -121,7 +153,7 @@ def table(found: list[Timed]) -> Iterator[str]:
         yield (
             f"{one.number:>9} {one.transactions:>5} {one.gas / 1e6:>6.1f}"
             f" {one.execution * 1e3:>7.2f} {one.speed:>7.0f} {one.speed_with_senders:>8.0f}"
-            f" {published or '':>9}"
+            f" {published or '':>9}" + beside(one)
         )
     execution, senders = sum(one.execution for one in found), sum(one.senders for one in found)
     gas = sum(one.gas for one in found) / 1e6
@@ -129,6 +161,29 @@ def table(found: list[Timed]) -> Iterator[str]:
         f"{'all':>9} {sum(one.transactions for one in found):>5} {gas:>6.1f}"
         f" {execution * 1e3:>7.1f} {gas / execution:>7.0f} {gas / (execution + senders):>8.0f}"
     )
+    compared = [one for one in found if one.revm is not None]
+    if compared:
+        theirs, ours = (sum(getattr(one, side) or 0 for one in compared) for side in SIDES)
+        yield f"{len(compared)} blocks on revm: {theirs * 1e3:.1f} ms, {theirs / ours:.2f} times"
+
+
+def beside(one: Timed) -> str:
+    """What revm took for the block, in milliseconds, and how many times ours that is."""
+    if one.revm is None:
+        return ""
+    return f"   revm {one.revm * 1e3:>6.2f} ms {one.revm / one.execution:>5.2f} times"
+
+
+def measured(options: argparse.Namespace, revm: Revm | None) -> list[Prepared]:
+    """The blocks of the folder by number, after all rounds."""
+    found = prepared(options.folder, options.most, revm)
+    blocks = sorted(found, key=lambda one: one.real.block.header.number)
+    for _ in range(max(options.rounds, 1)):
+        for one in blocks:
+            one.round()
+            if revm is not None:
+                one.round_on_revm(revm)
+    return blocks
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -138,20 +193,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--most", type=int, metavar="N", help="only the first N blocks")
     parser.add_argument("--report", type=Path, metavar="DIR", help="write figures and plots there")
+    parser.add_argument("--revm", action="store_true", help="run the blocks on pyrevm beside")
     options = parser.parse_args(arguments)
+    revm = None
     try:
-        blocks = sorted(
-            prepared(options.folder, options.most), key=lambda one: one.real.block.header.number
-        )
-        for _ in range(max(options.rounds, 1)):
-            for one in blocks:
-                one.round()
-    except SourceError as error:
+        if options.revm:
+            revm = Revm()
+        blocks = measured(options, revm)
+    except (SourceError, PeerError) as error:
         print(error, file=sys.stderr)
         return 2
     except WrongGas as error:
         print(error, file=sys.stderr)
         return 1
+    finally:
+        if revm is not None:
+            revm.close()
     found = [one.timed() for one in blocks]
     print("\n".join(table(found)))
     if options.report:

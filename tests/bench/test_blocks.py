@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fastevm.bench import blocks
+from fastevm.bench.engines.evms import PEER_KINDS
 
 TRANSACTIONS = {46147: 1, 116525: 83}
 
@@ -24,6 +25,17 @@ def test_blocks_are_timed_with_and_without_their_senders(
     drawn = (tmp_path / "index.html").read_text()
     assert drawn.count("<svg") == 2
     assert all(f">{number}<" in drawn for number in found)
+
+
+def test_blocks_are_timed_beside_revm_where_their_messages_end_alike(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if next(kind for kind in PEER_KINDS if kind.name == "pyrevm").python() is None:
+        pytest.skip("no environment of pyrevm: make peers")
+    assert blocks.main(["--rounds", "1", "--revm", "--most", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].startswith("3 blocks on revm: ")
+    assert all("revm" in line for line in lines[1:4])
 
 
 def test_a_folder_without_blocks_has_nothing_to_time(

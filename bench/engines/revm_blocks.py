@@ -1,0 +1,106 @@
+"""Real blocks on revm through pyrevm: their messages on one state, timed in its own environment.
+
+pyrevm takes no fees, moves no nonce, makes no receipts, has no blob hashes and counts every slot of
+the state before as warm, so some messages end otherwise than on the chain. All of that favours
+revm. It knows the forks from Frontier to Cancun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fastevm.bench.engines.evms import PEER_KINDS, Peer, PeerError
+from fastevm.conformance.fields import accounts_of
+from fastevm.conformance.real_blocks import RealBlock
+from fastevm.stateless.verification import schedule_of
+
+MODULE: Final = "on_pyrevm_blocks"
+SPECIFICATIONS: Final = {
+    "Frontier": "FRONTIER", "Homestead": "HOMESTEAD", "DAO": "DAO_FORK",
+    "TangerineWhistle": "TANGERINE", "SpuriousDragon": "SPURIOUS_DRAGON",
+    "Byzantium": "BYZANTIUM", "Petersburg": "PETERSBURG", "Istanbul": "ISTANBUL",
+    "MuirGlacier": "MUIR_GLACIER", "Berlin": "BERLIN", "London": "LONDON",
+    "ArrowGlacier": "ARROW_GLACIER", "GrayGlacier": "GRAY_GLACIER", "Paris": "MERGE",
+    "Shanghai": "SHANGHAI", "Cancun": "CANCUN",
+}  # fmt: skip
+"""Name of a fork here -> its name in pyrevm."""
+
+
+class Revm:
+    """pyrevm in a process of its own, which keeps the blocks that it was given."""
+
+    def __init__(self) -> None:
+        kind = next(kind for kind in PEER_KINDS if kind.name == "pyrevm")
+        python = kind.python()
+        if python is None:
+            raise PeerError(f"no environment .venv-{kind.name} with {kind.requirement!r} in it")
+        self.peer = Peer(kind.name, MODULE, python, slow=False)
+
+    def prepare(self, real: RealBlock, fields: Mapping[str, Any]) -> bool:
+        """Hand a block over; False if pyrevm does not have its fork."""
+        name = schedule_of(real.block.header, real.chain).name
+        if name not in SPECIFICATIONS:
+            return False
+        number = real.block.header.number
+        accounts = accounts_of(fields["pre"]["accounts"])
+        self.peer.ask(
+            do="prepare", name=number, found=block_of(real, SPECIFICATIONS[name], accounts)
+        )
+        return True
+
+    def run(self, number: int, succeeded: Sequence[bool]) -> tuple[float, float]:
+        """Seconds of a run, and the share of messages that end as ``succeeded`` says."""
+        answer = self.peer.ask(do="run", name=number)
+        pairs = zip(answer["succeeded"], succeeded, strict=True)
+        alike = sum(theirs == ours for theirs, ours in pairs)
+        return answer["seconds"], alike / len(succeeded)
+
+    def close(self) -> None:
+        """End the process."""
+        self.peer.close()
+
+
+def block_of(
+    real: RealBlock, fork: str, accounts: Mapping[bytes, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """A block as the worker takes it: its environment, its state and its messages."""
+    header = real.block.header
+    return {
+        "fork": fork,
+        "block": {
+            "number": header.number,
+            "coinbase": hexed(header.coinbase),
+            "timestamp": header.timestamp,
+            "difficulty": hex(header.difficulty),
+            "prev_randao": hexed(header.prev_randao),
+            "base_fee": hex(header.base_fee_per_gas or 0),
+            "gas_limit": header.gas_limit,
+        },
+        "accounts": {
+            hexed(address): {
+                "balance": hex(account.get("balance", 0)),
+                "nonce": account.get("nonce", 0),
+                "code": hexed(account.get("code", b"")),
+                "storage": {
+                    hex(slot): hex(value) for slot, value in account.get("storage", {}).items()
+                },
+            }
+            for address, account in accounts.items()
+        },
+        "messages": [
+            {
+                "from": hexed(one.sender or b""),
+                "to": None if one.to is None else hexed(one.to),
+                "data": hexed(one.data),
+                "value": hex(one.value),
+                "gas": one.gas_limit,
+            }
+            for one in real.block.transactions
+        ],
+    }
+
+
+def hexed(value: bytes) -> str:
+    """Bytes as a worker reads them."""
+    return "0x" + value.hex()

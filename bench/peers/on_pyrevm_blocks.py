@@ -1,0 +1,62 @@
+"""The messages of a real block on pyrevm, one after the other on one state."""
+
+import time
+from importlib.metadata import version as installed
+from typing import Any
+
+import pyrevm
+from protocol import data, number
+
+BLOCKS: "dict[str, dict[str, Any]]" = {}
+NO_LIMIT = 2**64 - 1
+
+
+def machine(found: "dict[str, Any]") -> pyrevm.EVM:
+    """A machine in the block, on the state before it."""
+    block = found["block"]
+    environment = pyrevm.BlockEnv(
+        number=block["number"], coinbase=block["coinbase"], timestamp=block["timestamp"],
+        difficulty=number(block["difficulty"]), prevrandao=data(block["prev_randao"]),
+        basefee=number(block["base_fee"]), gas_limit=block["gas_limit"], excess_blob_gas=0,
+    )  # fmt: skip
+    settings = pyrevm.Env(pyrevm.CfgEnv(chain_id=1), environment)
+    evm = pyrevm.EVM(settings, gas_limit=NO_LIMIT, spec_id=found["fork"])
+    for address, account in found["accounts"].items():
+        info = pyrevm.AccountInfo(nonce=account["nonce"], code=data(account["code"]) or None)
+        evm.insert_account_info(address, info)
+        evm.set_balance(address, number(account["balance"]))
+        for slot, value in account["storage"].items():
+            evm.insert_account_storage(address, number(slot), number(value))
+    return evm
+
+
+def run(evm: pyrevm.EVM, message: "tuple[Any, ...]") -> bool:
+    """One message; whether it succeeded."""
+    sender, to, payload, value, gas = message
+    try:
+        if to is None:
+            evm.deploy(sender, payload, value, gas)
+        else:
+            evm.message_call(sender, to, payload, value, gas)
+    except RuntimeError:
+        return False
+    return True
+
+
+def answer(request: "dict[str, Any]") -> "dict[str, Any]":
+    """``hello``, ``prepare`` (a block by name) or ``run``: seconds, and which succeeded."""
+    kind = request["do"]
+    if kind == "hello":
+        return {"version": installed("pyrevm")}
+    if kind == "prepare":
+        BLOCKS[request["name"]] = request["found"]
+        return {}
+    found = BLOCKS[request["name"]]
+    evm = machine(found)
+    messages = [
+        (one["from"], one["to"], data(one["data"]), number(one["value"]), one["gas"])
+        for one in found["messages"]
+    ]
+    start = time.thread_time()
+    succeeded = [run(evm, message) for message in messages]
+    return {"seconds": time.thread_time() - start, "succeeded": succeeded}
