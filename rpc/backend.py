@@ -169,7 +169,8 @@ class Node(Protocol):
     ``coinbase``: who gets the fees of blocks that this node builds. ``fee_cap``: the most, in wei,
     that a submitted transaction may offer for its gas; 0: no bound.
     ``slice_cadence_ms``: milliseconds from slice to slice; None when ``pending()`` does not renew
-    itself. ``sync_state``: the numbers of the blocks where a node that catches up began, is, and
+    itself. ``signed_chain_id``: that in signatures of legacy transactions, None before EIP-155.
+    ``sync_state``: the numbers of the blocks where a node that catches up began, is, and
     will end. ``upstream_age``: seconds since a node that follows had the head of its upstream.
     ``connections``: whether those of a node that follows hold, by name; empty for other nodes.
     ``forwards``: what is submitted goes to another node, by ``begin_to_forward``.
@@ -198,6 +199,8 @@ class Node(Protocol):
     def fee_cap(self) -> int: ...
     @property
     def slice_cadence_ms(self) -> int | None: ...
+    @property
+    def signed_chain_id(self) -> int | None: ...
     @property
     def sync_state(self) -> tuple[int, int, int] | None: ...
     @property

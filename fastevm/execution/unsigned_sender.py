@@ -15,17 +15,20 @@ from fastevm.execution.transaction_fields import DEPOSIT_TX, POST_EXEC_TX
 
 ADDRESS_BYTES: Final = 20
 ADDRESS_LIMIT: Final = 2 ** (8 * ADDRESS_BYTES)
-PROTECTED_V: Final = 35  # of a legacy signature, plus twice the chain id (EIP-155)
+UNPROTECTED_V: Final = 27  # of a legacy signature without a chain id
+PROTECTED_V: Final = 35  # of one with a chain id, which is added twice (EIP-155)
 UNSIGNED: Final = frozenset((DEPOSIT_TX, POST_EXEC_TX))  # types that never have a signature
 
 
-def impersonated(sender: bytes, fields: Mapping[str, Any], *, chain_id: int) -> Transaction:
+def impersonated(sender: bytes, fields: Mapping[str, Any], *, chain_id: int | None) -> Transaction:
     """A transaction of ``sender`` (20 bytes); ``fields`` as of `Transaction.build`, without v.
 
-    TransactionDecodeError where a value does not fit its field.
+    ``chain_id``: that of a legacy transaction, None before EIP-155. TransactionDecodeError
+    where a value does not fit its field.
     """
     is_legacy = Transaction.build(**fields).type == 0
-    v = PROTECTED_V + 2 * chain_id if is_legacy else 0
+    protected = UNPROTECTED_V if chain_id is None else PROTECTED_V + 2 * chain_id
+    v = protected if is_legacy else 0
     r = int.from_bytes(sender, "big") or ADDRESS_LIMIT
     return Transaction.build(sender=sender, **fields, v=v, r=r, s=0)
 

@@ -2,6 +2,7 @@
 
 from fastevm.execution.unsigned_sender import impersonated
 from fastevm.node.dev_accounts import DERIVATION_PATH, ETHER, TEST_MNEMONIC
+from fastevm.node.dev_chain import NO_WORK
 from fastevm.node.forked.from_fork import forked_node
 from fastevm.node.forked.options import add_fork_arguments, fork_options
 from fastevm.node.from_genesis import dev_node, genesis_node
@@ -25,6 +26,7 @@ from fastevm.txpool.pool import PoolLimits
 __all__ = [
     "DERIVATION_PATH",
     "ETHER",
+    "NO_WORK",
     "START_OVER",
     "STOP",
     "TEST_MNEMONIC",

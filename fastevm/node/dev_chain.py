@@ -8,28 +8,35 @@ from typing import Any, Final
 
 from fastevm.builder.attributes import EXTRA_DATA
 from fastevm.chain.config import ChainConfig
-from fastevm.chain.genesis import genesis_block
+from fastevm.chain.genesis import DEFAULT_DIFFICULTY, genesis_block
 from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.errors import UnknownForkError
 from fastevm.node import op_stack
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.forked.chain_reset import ChainStart
 from fastevm.primitives.late_dataclass import dataclass
+from fastevm.spec.forks import (
+    CONSTANTINOPLE,
+    DAO,
+    FORKS,
+    OSAKA,
+    PARIS,
+    PETERSBURG,
+    Fork,
+    fork_named,
+)
 
 DEV_CHAIN_ID: Final = 31_337
 DEV_BALANCE: Final = 10_000 * ETHER
 DEV_GAS_LIMIT: Final = 60_000_000
 DEV_BASE_FEE: Final = 10**9
-DEV_FORKS: Final = (
-    "homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock",
-    "constantinopleBlock", "petersburgBlock", "istanbulBlock", "berlinBlock", "londonBlock",
-    "mergeNetsplitBlock", "shanghaiTime", "cancunTime", "pragueTime", "osakaTime",
-)  # fmt: skip
-
-HARDFORKS: Final = {
-    "merge": "mergeNetsplitBlock", "paris": "mergeNetsplitBlock", "shanghai": "shanghaiTime",
-    "cancun": "cancunTime", "prague": "pragueTime", "osaka": "osakaTime", "latest": "osakaTime",
+DEFAULT_FORK: Final = OSAKA
+NEVER: Final = 2**63 - 1  # a block number
+LATEST: Final = "latest"  # another name of it
+NO_WORK: Final = {
+    "block_reward_gwei": 0, "bomb_delay_blocks": NEVER, "difficulty_divisor": NEVER,
 }  # fmt: skip
-"""The rules that a development chain may have from its first block on."""
+"""Rules of proof of work on a development chain: no reward, as on anvil, and one difficulty."""
 
 CREATE2_PROXY: Final = "0x4e59b44847b379578588920ca78fbf26c0b4956c"
 """The deterministic deployment proxy, with which tools deploy by CREATE2 on every chain."""
@@ -44,7 +51,8 @@ class DevChain:
     """The constants of a development chain with the newest rules.
 
     ``balance`` (wei) of each account, ``base_fee`` (wei) of the first block, ``timestamp`` of it in
-    seconds (None: now), ``number`` of it. ``hardfork``: a name of HARDFORKS.
+    seconds (None: now), ``number`` of it. ``hardfork``: a fork of mainnet by a name that
+    `fork_named` knows, or ``latest``; blocks of one before the merge have a difficulty, no reward.
     ``op_fork``: the rules of that fork of the OP stack. ``create2_proxy``: the
     deterministic deployment proxy is there. ``genesis_file``: a genesis in geth's format, whose
     members, accounts and forks count before those above; not its chain id, if there is one above.
@@ -68,11 +76,10 @@ class DevChain:
         alloc |= SYSTEM_CONTRACTS
         if self.create2_proxy:
             alloc[CREATE2_PROXY] = {"nonce": "0x1", "code": CREATE2_PROXY_CODE}
-        forks = dict.fromkeys(self._forks(), 0)
         genesis: dict[str, Any] = {
-            "config": {"chainId": DEV_CHAIN_ID, "terminalTotalDifficulty": 0, **forks},
+            "config": {"chainId": DEV_CHAIN_ID, **self._forks()},
             "alloc": alloc,
-            "difficulty": "0x0",
+            "difficulty": hex(0 if _is_merged(self.fork) else DEFAULT_DIFFICULTY),
             "gasLimit": hex(self.gas_limit),
             "baseFeePerGas": hex(self.base_fee),
             "timestamp": hex(int(time.time()) if self.timestamp is None else self.timestamp),
@@ -84,19 +91,42 @@ class DevChain:
             genesis["config"]["chainId"] = self.chain_id
         return genesis if self.op_fork is None else op_stack.op_stack_genesis(genesis, self.op_fork)
 
-    def _forks(self) -> tuple[str, ...]:
-        if self.hardfork is None:
-            return DEV_FORKS
-        key = HARDFORKS.get(self.hardfork.lower())
-        if key is None:
-            raise ValueError(f"hardfork {self.hardfork!r}: known are {', '.join(HARDFORKS)}")
-        return DEV_FORKS[: DEV_FORKS.index(key) + 1]
+    @property
+    def fork(self) -> Fork:
+        """The fork of every block; ValueError for a name that no fork of mainnet has."""
+        if self.hardfork is None or self.hardfork.lower() == LATEST:
+            return DEFAULT_FORK
+        try:
+            found = fork_named(self.hardfork)
+        except UnknownForkError as error:
+            raise ValueError(f"hardfork: {error}") from None
+        if found not in FORKS:
+            raise ValueError(f"hardfork: {found.name} is a fork of the OP stack")
+        return found
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """The parameters of the rules that differ from those of mainnet."""
+        return {} if _is_merged(self.fork) else dict(NO_WORK)
+
+    def _forks(self) -> dict[str, int]:
+        """The members of the configuration that put every fork at the first block."""
+        fork = self.fork
+        keys = [one.config_key for one in FORKS[: FORKS.index(fork) + 1]]
+        forks = {key: 0 for key in keys if key not in ("", DAO.config_key)}
+        if fork is CONSTANTINOPLE:  # brings Petersburg along where that has no block of its own
+            forks[PETERSBURG.config_key] = NEVER
+        return forks | ({"mergeNetsplitBlock": 0} if _is_merged(fork) else {})
 
     def start(self, accounts: Sequence[DevAccount]) -> ChainStart:
         """The beginning of the chain; ValueError as of :meth:`genesis`."""
         genesis = self.genesis(accounts)
         config = ChainConfig.from_genesis(genesis)
         return ChainStart(config, *genesis_block(genesis, config))
+
+
+def _is_merged(fork: Fork) -> bool:
+    return FORKS.index(fork) >= FORKS.index(PARIS)
 
 
 def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,6 +49,8 @@ def dev_node(
     if begun.timestamp is None and stored is not None:
         genesis["timestamp"] = hex(read_number(stored.get("timestamp", 0), "timestamp"))
     options |= {"mining": mining, "directory": directory, "accounts": funded}
+    if begun.parameters:
+        options["parameters"] = begun.parameters | options.get("parameters", {})
     node = genesis_node(genesis, **options)
     if directory is None and mining is not Mining.NEVER:
         node.resets = ChainReset(

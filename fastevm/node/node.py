@@ -206,6 +206,13 @@ class Node:
         return self.config.slice_interval_ms if publishes else None
 
     @property
+    def signed_chain_id(self) -> int | None:
+        """The chain id in the signature of a legacy transaction; None before EIP-155."""
+        head = self.chain.head.header
+        rules = self.chain.schedule_for_child(head, head.timestamp + 1).parameters
+        return self.config.chain_id if rules["has_chain_id_in_signature"] else None
+
+    @property
     def sync_state(self) -> syncing.SyncState | None:
         """The progress of a follower's sync; None when it is in sync, and for other nodes."""
         return None if self.sync is None else self.sync.block_import.sync_state
@@ -331,7 +338,7 @@ class Node:
         """
         if self.development is None:
             raise FastevmError("this node makes no blocks")
-        transaction = impersonated(sender, fields, chain_id=self.config.chain_id)
+        transaction = impersonated(sender, fields, chain_id=self.signed_chain_id)
         self._add(transaction, None)
         return self._submitted(transaction.raw, transaction)
 

@@ -139,7 +139,10 @@ def forked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
         **options,
     )
     config = replace(node.chain.config, shares_seconds=True)
-    node.chain.config = config.with_parameters(changed_rules(arguments))
+    head = node.chain.head.header
+    schedule = node.chain.schedule_for_child(head, head.timestamp + 1)
+    proof_of_work = {} if schedule.parameters["proof_of_stake"] else nodes.NO_WORK
+    node.chain.config = config.with_parameters(proof_of_work | changed_rules(arguments))
     balance = {"balance": hex(arguments.balance * nodes.ETHER)}
     node.development.amend({hex_bytes(one.address): balance for one in node.accounts})
     return node

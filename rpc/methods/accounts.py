@@ -138,7 +138,7 @@ def signed(context: Context, request: CallRequest) -> Any:
     """Return the transaction that a call object asks for, filled in and signed."""
     account = key_of(context, request.sender)
     unsigned = built(filled(context, request))
-    return unsigned.sign(account.private_key, chain_id=context.node.config.chain_id)
+    return unsigned.sign(account.private_key, chain_id=context.node.signed_chain_id)
 
 
 def filled(context: Context, request: CallRequest) -> dict[str, Any]:

@@ -196,6 +196,7 @@ class FakeNode:
     submits_at_once: bool = True
     mines_at_once: bool = False
     forwards: bool = False
+    signed_chain_id: int | None = RECORDED_CHAIN_ID
     sync_state: tuple[int, int, int] | None = None
     upstream_age: float | None = None
     connections: dict[str, bool] = field(default_factory=dict)

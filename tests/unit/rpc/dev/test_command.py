@@ -202,7 +202,7 @@ def test_rules_number_and_gas_without_limit() -> None:
     assert node.chain.head.number == 501
     assert node.chain.schedule_of(node.chain.head.hash).fork.name == "Cancun"
     assert node.chain.head.header.gas_limit >= 2**61
-    with pytest.raises(ValueError, match="hardfork 'Lisbon': known are"):
+    with pytest.raises(ValueError, match="unknown fork 'Lisbon'"):
         node_of("--hardfork", "Lisbon")
 
 
