@@ -36,6 +36,7 @@ class SliceBuilder(BlockProducer):
         super().__init__(*args, **options)
         self.thread: threading.Thread | None = None
         self.fails = False  # the last slice ended with an error
+        self.collects_garbage = True  # of the whole process, between slices
         self._wake = threading.Event()
         self._collector = Collector()
         self._block = -1
@@ -49,7 +50,8 @@ class SliceBuilder(BlockProducer):
 
     def start(self) -> None:
         """Begin the first block and start the thread."""
-        self._collector.start()
+        if self.collects_garbage:
+            self._collector.start()
         config = self.chain.config
         self._cadence.anchor = aligned_anchor(config.block_time_ms, time.time(), time.monotonic())
         tick = self._next_tick(-1)

@@ -204,6 +204,18 @@ class Server:
         await opened.open()
         self._open.append(opened)
 
+    def dispatcher(self, dialect: Dialect) -> Dispatcher:
+        """What answers requests of this process, which come over no socket; close it."""
+        served = known_namespaces()
+        return self._dispatcher(self._context(Listener(dialect), served), served)
+
+    async def listen(self, listener: Listener) -> str:
+        """Open one more listener of a server that has started, and return its address."""
+        url = await self._listen(listener)
+        self.listeners = (*self.listeners, listener)
+        self.urls.append(url)
+        return url
+
     def _context(self, listener: Listener | IpcListener, namespaces: frozenset[str]) -> Context:
         return Context(
             node=self.node,

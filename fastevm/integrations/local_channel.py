@@ -1,0 +1,81 @@
+"""Messages between a session on a node's loop and a client on another loop, without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Final
+
+from fastevm.rpc.transport.outbox import Frame
+
+MESSAGES_AHEAD: Final = 1024  # sent to a client that has not taken them yet
+
+
+class LocalChannel:
+    """Both ends of a conversation: `messages` and `send` for the node, the rest for the client."""
+
+    listens_on = False
+
+    def __init__(
+        self, node_loop: asyncio.AbstractEventLoop, client_loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._node_loop, self._client_loop = node_loop, client_loop
+        self._requests: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._answers: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(MESSAGES_AHEAD)
+        self.is_open = True
+
+    # --- on the node's loop ---
+
+    async def messages(self) -> AsyncIterator[bytes]:
+        """What the client sends, until it closes."""
+        while (message := await self._requests.get()) is not None:
+            yield message
+
+    async def send(self, frame: Frame) -> None:
+        """Hand a message to the client; waits while it has too many."""
+        await self._room.acquire()
+        self._tell(b"".join(frame))
+
+    def end(self) -> None:
+        """Tell the client that nothing more comes."""
+        with suppress(ConnectionResetError):
+            self._tell(None)
+
+    def _tell(self, message: bytes | None) -> None:
+        try:
+            self._client_loop.call_soon_threadsafe(self._answers.put_nowait, message)
+        except RuntimeError:  # the client's loop is closed
+            raise ConnectionResetError from None
+
+    # --- on the client's loop ---
+
+    def write(self, message: bytes) -> None:
+        """Send a message. ConnectionError once the conversation has ended."""
+        if not self.is_open:
+            raise ConnectionError("the conversation has ended")
+        self._node_call(self._requests.put_nowait, message)
+
+    async def read(self) -> bytes | None:
+        """The next message; None when nothing more comes."""
+        message = await self._answers.get()
+        if message is None:
+            self.is_open = False
+            return None
+        with suppress(ConnectionError):
+            self._node_call(self._room.release)
+        return message
+
+    def close(self) -> None:
+        """End the conversation."""
+        if self.is_open:
+            self.is_open = False
+            with suppress(ConnectionError):
+                self._node_call(self._requests.put_nowait, None)
+
+    def _node_call(self, function: object, *values: object) -> None:
+        try:
+            self._node_loop.call_soon_threadsafe(function, *values)  # type: ignore[arg-type]
+        except RuntimeError:
+            raise ConnectionError("the node has stopped") from None

@@ -1,0 +1,335 @@
+"""A whole node inside this process, without a socket: the dispatcher of the real one."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import os
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from importlib import import_module
+from types import TracebackType
+from typing import Any, Final, NoReturn, Self
+
+import msgspec
+
+from fastevm.errors import FastevmError
+from fastevm.integrations.local_channel import LocalChannel
+from fastevm.rpc.command import server_of
+from fastevm.rpc.dev.state_file import StateFile
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.dispatch.dispatcher import Dispatcher
+from fastevm.rpc.dispatch.long_answer import LongAnswer
+from fastevm.rpc.transport.access import DEFAULT_ACCESS
+from fastevm.rpc.transport.client_session import Session
+from fastevm.rpc.transport.outbox import ByteBudget
+from fastevm.rpc.transport.server import (
+    DEFAULT_HOST,
+    Listener,
+    Server,
+    client_version,
+    loop_factory,
+)
+from fastevm.wire.text.hex import checksum_address, hex_bytes
+
+COMMANDS: Final = {"dev": "fastevm.rpc.dev.command", "node": "fastevm.rpc.command"}
+CLIENT: Final = "in-process"
+STOP_SECONDS: Final = 10.0
+START_SECONDS: Final = 600.0  # a fork asks its upstream, a data directory is read
+
+
+class NodeError(FastevmError):
+    """A request that the node refused; ``code``, ``message`` and ``data`` are JSON-RPC's."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(f"{message} ({code})")
+        self.code, self.message, self.data = code, message, data
+
+
+class NodeAccount(str):
+    """A funded account of a node: its checksummed address, and its ``key`` as hex text."""
+
+    __slots__ = ("key",)
+    key: str
+
+    @classmethod
+    def of(cls, address: bytes, key: bytes) -> NodeAccount:
+        """The account with this address and private key."""
+        account = cls(checksum_address(address))
+        account.key = hex_bytes(key)
+        return account
+
+
+def wire_value(value: Any) -> Any:
+    """A value of Python as JSON has it: bytes as hex, subclasses of text and mappings as theirs."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return hex_bytes(bytes(value))
+    if isinstance(value, Mapping):
+        return {str(name): wire_value(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [wire_value(each) for each in value]
+    return value
+
+
+class _Usage(argparse.ArgumentParser):
+    """A parser whose complaints are exceptions."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message.replace("argument --", "option "))
+
+
+def words_of(options: dict[str, Any]) -> list[str]:
+    """Keyword options as words of a command line: ``block_time=2`` as ``--block-time=2``."""
+    words = []
+    for name, value in options.items():
+        word = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            words.append(word if each is True else f"{word}={each}")
+    return words
+
+
+def parsed(command: str, options: dict[str, Any]) -> argparse.Namespace:
+    """The options of a command; ValueError for an unknown one or a bad value."""
+    module = COMMANDS.get(command)
+    if module is None:
+        raise ValueError(f"unknown command {command!r}: there are {', '.join(COMMANDS)}")
+    parser = _Usage(prog=f"fastevm {command}", allow_abbrev=False, exit_on_error=False)
+    import_module(module).add_arguments(parser)
+    try:
+        arguments, rest = parser.parse_known_args(words_of(options))
+    except argparse.ArgumentError as error:
+        raise ValueError(str(error).replace("argument --", "option ")) from None
+    if rest:
+        raise ValueError(f"unknown option {rest[0].lstrip('-').partition('=')[0]!r}")
+    return arguments
+
+
+class LocalNode:
+    """A node that answers JSON-RPC requests of this process.
+
+    ``command``: ``dev`` mines a block for each transaction, as anvil does; ``node`` makes slices
+    every 200 ms. The other options are those of the command line, with ``_`` for ``-``:
+    ``LocalNode(chain_id=1, block_time=2)``, ``LocalNode("node", slice_interval=100)``,
+    ``LocalNode(fork_url="https://...")``. ValueError for options that mean nothing.
+
+    The node runs on a thread of its own until ``stop``, the end of a ``with`` block, or until
+    nobody refers to it any more. Any thread may ask it.
+    """
+
+    def __init__(self, command: str = "dev", **options: Any) -> None:
+        arguments = parsed(command, options)
+        self.command = command
+        self._thread = _NodeThread(arguments, command)
+        self._ids = itertools.count(1)
+        self._pid = os.getpid()
+        self._finalizer = weakref.finalize(self, self._thread.stop)
+        self._thread.begin()
+
+    def __repr__(self) -> str:
+        return f"<LocalNode {self.command} chain {self.chain_id}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the node; asking it afterwards is a ConnectionError. May be called again."""
+        self._finalizer()
+
+    @property
+    def accounts(self) -> list[NodeAccount]:
+        """The funded accounts, whose keys the node holds."""
+        accounts = self._thread.node.accounts
+        return [NodeAccount.of(each.address, each.private_key) for each in accounts]
+
+    @property
+    def chain_id(self) -> int:
+        """The id of its chain."""
+        return int(self._thread.node.config.chain_id)
+
+    def listen(self, port: int = 0, host: str = DEFAULT_HOST) -> str:
+        """Serve HTTP and WebSocket as well, for programs outside, and return the address.
+
+        Port 0 lets the system choose. OSError when the port is taken.
+        """
+        thread = self._reached()
+        listener = Listener(thread.dialect, host, port)
+        return asyncio.run_coroutine_threadsafe(
+            thread.server.listen(listener), thread.loop
+        ).result()
+
+    # --- requests ---
+
+    def request(self, method: str, params: Sequence[Any] = ()) -> Any:
+        """Ask one method and return its result; NodeError when the node refuses.
+
+        Bytes among ``params`` become hex text.
+        """
+        call = {"jsonrpc": "2.0", "id": next(self._ids), "method": method}
+        body = msgspec.json.encode(call | {"params": wire_value(params)})
+        answer = msgspec.json.decode(self.exchange(body))
+        error = answer.get("error")
+        if error is not None:
+            raise NodeError(error["code"], error["message"], error.get("data"))
+        return answer["result"]
+
+    def exchange(self, body: bytes) -> bytes:
+        """Answer the body of a request, a batch too, as the node answers an HTTP POST."""
+        return self.begin_exchange(body).result()
+
+    def begin_exchange(self, body: bytes) -> Future[bytes]:
+        """Begin to answer the body of a request; the future may be awaited on any loop."""
+        thread = self._reached()
+        answer: Future[bytes] = Future()
+        thread.call(thread.respond, body, answer)
+        return answer
+
+    def open_channel(self, loop: asyncio.AbstractEventLoop) -> LocalChannel:
+        """Open what is a WebSocket elsewhere: messages both ways, subscriptions too."""
+        thread = self._reached()
+        channel = LocalChannel(thread.loop, loop)
+        thread.call(thread.converse, channel)
+        return channel
+
+    def _reached(self) -> _NodeThread:
+        if self._pid != os.getpid():
+            raise ConnectionError("the node runs in the process that forked this one")
+        if not self._finalizer.alive:
+            raise ConnectionError("the node has stopped")
+        return self._thread
+
+
+class _NodeThread:
+    """The loop of a node; it does not know the `LocalNode`, which may be forgotten."""
+
+    def __init__(self, arguments: argparse.Namespace, command: str) -> None:
+        self.arguments = arguments
+        module = import_module(COMMANDS[command])
+        self.node: Any = module.node_of(arguments)
+        builder = self.node.builder
+        if hasattr(builder, "collects_garbage"):
+            builder.collects_garbage = False  # that is the program's affair
+        self.dialect = DIALECTS[arguments.dialect]
+        if arguments.receipts is not None:
+            self.dialect = self.dialect.with_receipts(arguments.receipts)
+        client = None
+        if command == "dev":
+            self.dialect = self.dialect.of_development()
+            client = f"{module.COMPATIBLE} ({client_version()})"
+        self.server: Server = server_of(self.node, arguments, DEFAULT_ACCESS, client)
+        self.server.listeners, self.server.ipc = (), None
+        self.server.metrics_listener = self.server.terminal = None
+        self.state_file = StateFile(self.node, arguments) if command == "dev" else None
+        self.loop: asyncio.AbstractEventLoop
+        self.dispatcher: Dispatcher
+        self._ended: asyncio.Event
+        self._begun: Future[None] = Future()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._run, name="fastevm-node", daemon=True)
+
+    def begin(self) -> None:
+        """Start the node and wait until it answers; what prevents it is raised here."""
+        if self.state_file is not None:
+            self.state_file.__enter__()
+        self._thread.start()
+        self._begun.result(START_SECONDS)
+
+    def stop(self) -> None:
+        """End the node and its thread."""
+        if self._thread.ident is None or not self._thread.is_alive():
+            return
+        self.loop.call_soon_threadsafe(self._ended.set)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(STOP_SECONDS)
+        if self.state_file is not None:
+            self.state_file.__exit__(None, None, None)
+
+    def call(self, function: Any, *values: Any) -> None:
+        """Call a function on the loop. ConnectionError once it has ended."""
+        try:
+            self.loop.call_soon_threadsafe(function, *values)
+        except RuntimeError:
+            raise ConnectionError("the node has stopped") from None
+
+    def respond(self, body: bytes, answer: Future[bytes]) -> None:
+        """Answer a body, on the loop."""
+        try:
+            found = self.dispatcher.respond(body, CLIENT)
+        except Exception as error:
+            answer.set_exception(error)
+            return
+        if isinstance(found, bytes):
+            answer.set_result(found)
+        else:
+            self._begin(self._await(found, answer))
+
+    def converse(self, channel: LocalChannel) -> None:
+        """Serve a channel until it is closed, on the loop."""
+        self._begin(self._converse(channel))
+
+    def _begin(self, work: Any) -> None:
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _await(self, found: Any, answer: Future[bytes]) -> None:
+        try:
+            text = await found
+            if isinstance(text, LongAnswer):
+                text = await asyncio.to_thread(text.read)
+            answer.set_result(text)
+        except asyncio.CancelledError:
+            answer.set_exception(ConnectionError("the node has stopped"))
+        except Exception as error:
+            answer.set_exception(error)
+
+    async def _converse(self, channel: LocalChannel) -> None:
+        context = self.dispatcher.context
+        budget = ByteBudget(context.limits.output_size)
+        try:
+            await Session(self.dispatcher, context.hub, channel, budget, CLIENT).run()
+        finally:
+            channel.end()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            self.loop = runner.get_loop()
+            try:
+                runner.run(self._main())
+            except BaseException as error:
+                if not self._begun.done():
+                    self._begun.set_exception(error)
+                    return
+                raise
+
+    async def _main(self) -> None:
+        self._ended = asyncio.Event()
+        await self.server.start()
+        try:
+            self.dispatcher = self.server.dispatcher(self.dialect)
+            self._begun.set_result(None)
+            await self._ended.wait()
+        finally:
+            for task in tuple(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self.dispatcher.close()
+            try:
+                await self.server.stop()
+            except RuntimeError:
+                if threading.main_thread().is_alive():
+                    raise  # at the end of the process there are no more threads to wait in

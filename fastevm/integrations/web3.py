@@ -1,0 +1,146 @@
+"""Providers of web3.py with a node inside the process: ``Web3(FastevmProvider())``.
+
+They work with web3.py 7 and 8. Several providers may share one `LocalNode`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final, cast
+
+import msgspec
+from web3.exceptions import PersistentConnectionClosedOK
+from web3.providers.async_base import AsyncJSONBaseProvider
+from web3.providers.base import JSONBaseProvider
+from web3.providers.persistent import PersistentConnectionProvider
+from web3.types import RPCEndpoint, RPCResponse
+
+from fastevm.integrations.local_channel import LocalChannel
+from fastevm.integrations.local_node import LocalNode, NodeAccount, NodeError
+
+__all__ = [
+    "AsyncFastevmProvider",
+    "FastevmProvider",
+    "LocalNode",
+    "NodeAccount",
+    "NodeError",
+    "PersistentFastevmProvider",
+]
+
+PROVIDER_OPTIONS: Final = frozenset((
+    "cache_allowed_requests", "cacheable_requests", "request_cache_validation_threshold",
+    "request_timeout", "subscription_response_queue_size", "silence_listener_task_exceptions",
+    "request_information_cache_size",
+))  # fmt: skip
+"""Options that are web3.py's own; all others are the node's."""
+
+Requests = list[tuple[RPCEndpoint, Any]]
+_Many = list[RPCResponse] | RPCResponse
+
+
+def _node_of(node: LocalNode | None, options: dict[str, Any]) -> tuple[LocalNode, dict[str, Any]]:
+    """The node to ask, and what is left of the options for web3.py."""
+    ours = {name: value for name, value in options.items() if name not in PROVIDER_OPTIONS}
+    theirs = {name: value for name, value in options.items() if name in PROVIDER_OPTIONS}
+    if node is None:
+        return LocalNode(**ours), theirs
+    if ours:
+        raise ValueError(f"a node that is there takes no options: {', '.join(sorted(ours))}")
+    return node, theirs
+
+
+def _one(answer: bytes) -> RPCResponse:
+    return cast(RPCResponse, msgspec.json.decode(answer))
+
+
+def _many(answer: bytes) -> _Many:
+    return cast(_Many, msgspec.json.decode(answer))
+
+
+class FastevmProvider(JSONBaseProvider):
+    """A provider for `Web3`. ``node``: which to ask; None makes one with ``options``.
+
+    The options are those of `LocalNode` and of web3.py's own providers.
+    """
+
+    def __init__(self, node: LocalNode | None = None, **options: Any) -> None:
+        self.node, theirs = _node_of(node, options)
+        super().__init__(**theirs)
+
+    def __str__(self) -> str:
+        return f"FastevmProvider({self.node!r})"
+
+    def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
+        """Ask one method. ConnectionError once the node has stopped."""
+        return _one(self.node.exchange(self.encode_rpc_request(method, params)))
+
+    def make_batch_request(self, requests: Requests) -> _Many:
+        """Ask several methods at once; the answers in their order."""
+        return _many(self.node.exchange(self.encode_batch_rpc_request(requests)))
+
+
+class AsyncFastevmProvider(AsyncJSONBaseProvider):
+    """A provider for `AsyncWeb3`, of the same options."""
+
+    def __init__(self, node: LocalNode | None = None, **options: Any) -> None:
+        self.node, theirs = _node_of(node, options)
+        super().__init__(**theirs)
+
+    def __str__(self) -> str:
+        return f"AsyncFastevmProvider({self.node!r})"
+
+    async def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
+        """Ask one method. ConnectionError once the node has stopped."""
+        body = self.encode_rpc_request(method, params)
+        return _one(await asyncio.wrap_future(self.node.begin_exchange(body)))
+
+    async def make_batch_request(self, requests: Requests) -> _Many:
+        """Ask several methods at once; the answers in their order."""
+        body = self.encode_batch_rpc_request(requests)
+        return _many(await asyncio.wrap_future(self.node.begin_exchange(body)))
+
+
+class PersistentFastevmProvider(PersistentConnectionProvider):
+    """A provider for `AsyncWeb3` with subscriptions, of the same options; see `connect`.
+
+    It stands where a WebSocketProvider would: ``async with AsyncWeb3(provider) as w3``.
+    """
+
+    def __init__(self, node: LocalNode | None = None, **options: Any) -> None:
+        self.node, theirs = _node_of(node, options)
+        self.endpoint_uri = f"in-process:{self.node.command}"
+        self._channel: LocalChannel | None = None
+        super().__init__(**theirs)
+
+    def __str__(self) -> str:
+        return f"PersistentFastevmProvider({self.node!r})"
+
+    async def is_connected(self, show_traceback: bool = False) -> bool:
+        """Whether the conversation is open and the node answers."""
+        if self._channel is None or not self._channel.is_open:
+            return False
+        return await super().is_connected(show_traceback)
+
+    async def socket_send(self, request_data: bytes) -> None:
+        """Send a request. ConnectionError before `connect` and after the end."""
+        if self._channel is None:
+            raise ConnectionError("the provider is not connected")
+        self._channel.write(request_data)
+
+    async def socket_recv(self) -> RPCResponse:
+        """The next answer or notification."""
+        message = None if self._channel is None else await self._channel.read()
+        if message is None:
+            raise PersistentConnectionClosedOK(user_message="the node has stopped")
+        return _one(message)
+
+    async def _provider_specific_connect(self) -> None:
+        self._channel = self.node.open_channel(asyncio.get_running_loop())
+
+    async def _provider_specific_disconnect(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None and channel.is_open:
+            channel.close()
+
+    async def _provider_specific_socket_reader(self) -> RPCResponse:
+        return await self.socket_recv()
