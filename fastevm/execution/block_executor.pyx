@@ -1,6 +1,6 @@
 """Executes the transactions of a block, one after the other in one world, without the GIL."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
 from fastevm.execution.receipts cimport (
@@ -112,6 +112,8 @@ cdef TxError executor_transact(
     if record == NULL:
         result.error = TX_OUT_OF_MEMORY
         return TX_OUT_OF_MEMORY
+    if b.world.accesses != NULL:
+        b.world.accesses.index = <uint32_t>b.receipts.count
     used = b.gas_used + b.gas_given_back
     limit = limit - used if used < limit else 0
     if transact(b.machine, tx, options, limit, result) != TX_VALID:

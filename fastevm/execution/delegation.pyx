@@ -9,8 +9,8 @@ from fastevm.spec.schedule cimport Schedule
 from fastevm.state.account cimport Account
 from fastevm.state.code cimport Code, code_new
 from fastevm.state.world cimport (
-    WORLD_OUT_OF_MEMORY, World, world_account, world_add_refund, world_knows_code, world_set_code,
-    world_set_nonce, world_warm_account,
+    WORLD_OUT_OF_MEMORY, World, world_account, world_add_refund, world_knows_code,
+    world_record_account, world_set_code, world_set_nonce, world_warm_account,
 )
 
 
@@ -42,6 +42,7 @@ cdef bint apply_authorization(
         return False
     # The account is warm from here on, even if the tuple is invalid.
     world_warm_account(w, authority)
+    world_record_account(w, authority)
     if authority.code != NULL and not authority.code.is_delegation:
         return True
     if authority.nonce != a.nonce:

@@ -34,6 +34,7 @@ from fastevm.state.world cimport (
     world_begin_transaction,
     world_checkpoint,
     world_end_transaction,
+    world_record_account,
     world_rollback,
 )
 
@@ -87,8 +88,9 @@ cdef SystemOutcome system_call(
     a = world_account(w, contract)
     if a == NULL:
         return unanswered(w)
+    world_record_account(w, a)
     if a.code == NULL:
-        return SYSTEM_NO_CODE
+        return SYSTEM_NO_CODE if world_end_transaction(w) else SYSTEM_OUT_OF_MEMORY
     memset(&transaction, 0, sizeof(transaction))
     memset(&message, 0, sizeof(message))
     message.kind = CALL_MESSAGE
@@ -120,6 +122,7 @@ cdef SystemOutcome system_credit(
     a = world_account(w, address)
     if a == NULL:
         return unanswered(w)
+    world_record_account(w, a)
     if not world_add_balance(w, a, amount) or not world_end_transaction(w):
         return SYSTEM_OUT_OF_MEMORY
     return SYSTEM_DONE

@@ -37,8 +37,8 @@ from fastevm.state.account cimport Account, Slot
 from fastevm.state.world cimport (
     WORLD_NEEDS_ACCOUNT, WORLD_OUT_OF_MEMORY, World, world_account, world_add_balance,
     world_begin_transaction, world_checkpoint, world_end_transaction, world_rollback,
-    world_knows_code, world_list, world_set_balance, world_set_nonce, world_slot, world_sub_balance,
-    world_warm_account, world_warm_slot,
+    world_knows_code, world_list, world_record_account, world_set_balance, world_set_nonce,
+    world_slot, world_sub_balance, world_warm_account, world_warm_slot,
 )
 
 
@@ -281,6 +281,8 @@ cdef bint warm_up(Machine* m, TxRun* run) noexcept nogil:
         run.coinbase = world_account(w, &m.block.coinbase)
         if run.coinbase == NULL:
             return False
+        world_record_account(w, run.coinbase)
+    world_record_account(w, run.sender)
     if not m.schedule.has_access_lists:
         return True
     world_warm_account(w, run.sender)
@@ -367,6 +369,7 @@ cdef bint warm_recipient(Machine* m, const Tx* tx) noexcept nogil:
     cdef Account* to = world_account(m.world, &tx.to)
     if to == NULL:
         return False
+    world_record_account(m.world, to)
     if m.schedule.has_access_lists:
         world_warm_account(m.world, to)
     return True

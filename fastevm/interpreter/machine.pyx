@@ -61,6 +61,7 @@ from fastevm.state.world cimport (
     world_create_contract,
     world_knows_code,
     world_open_code,
+    world_record_account,
     world_rollback,
     world_set_code,
     world_touch,
@@ -363,6 +364,7 @@ cdef Status follow_delegation(Machine* m, Frame* f) noexcept nogil:
     if delegate == NULL:
         return NEEDS_STATE
     world_warm_account(m.world, delegate)
+    world_record_account(m.world, delegate)
     f.analysed = delegate.code
     return RUNNING
 
@@ -382,6 +384,7 @@ cdef Status describe_top_call(Machine* m, Frame* f, const Message* message) noex
 cdef Status describe_top_creation(Machine* m, Frame* f, const Message* message) noexcept nogil:
     m.created = message.recipient
     world_warm_account(m.world, f.account)
+    world_record_account(m.world, f.account)
     if is_occupied(f.account):
         f.refused = ADDRESS_COLLISION
     f.analysed = code_new(message.data, message.size, NULL, True)

@@ -21,7 +21,7 @@ cdef struct Slot:
     uint32_t written_tx   # transaction that wrote it last; otherwise original == current
     uint32_t warm_tx      # warm when equal to the world's current transaction
     uint32_t dirty        # written since the last commit: belongs into the next diff
-    uint32_t unused
+    uint32_t listing      # place among the world's accesses, from 1; 0 = not recorded
 
 
 cdef struct Account:
@@ -37,6 +37,7 @@ cdef struct Account:
     bint exists
     bint owns_code        # `code` holds a reference of this record, not of the base
     uint32_t dirty        # Dirty marks: what the next diff must carry
+    uint32_t listing      # place among the world's accesses, from 1; 0 = not recorded
     bint storage_reset    # slots of the base are no longer read: they are all zero
     bint base_has_storage
     const void* storage   # the reader's handle

@@ -69,6 +69,52 @@ cdef struct Listed:
     bint is_slot
 
 
+# A value after a block access index (EIP-7928): a balance, a nonce in limb 0, a slot's value, or
+# the hash of code whose bytes are copied.
+cdef struct Change:
+    uint32_t index
+    Word value
+    const uint8_t* code
+    size_t size
+
+
+# The changes of one value in the order of their indices; `before` is what it was before the index
+# that wrote it last.
+cdef struct ChangeLog:
+    Change* items            # in the arena
+    uint32_t count
+    uint32_t capacity
+    uint32_t written         # index + 1 of the last write; 0 = never written
+    Word before
+
+
+cdef struct AccountAccess:
+    Account* account
+    ChangeLog balance
+    ChangeLog nonce
+    ChangeLog code
+
+
+cdef struct SlotAccess:
+    Account* account
+    Slot* slot
+    ChangeLog value
+
+
+# What the transactions of a block read and changed: see accesses.pxd.
+cdef struct Accesses:
+    uint32_t index           # block access index of what runs now
+    bint failed              # out of memory
+    AccountAccess* accounts
+    size_t account_count
+    size_t account_capacity
+    size_t accounts_kept     # of transactions that ended; the rest may be dropped
+    SlotAccess* slots
+    size_t slot_count
+    size_t slot_capacity
+    size_t slots_kept
+
+
 cdef struct World:
     Reader reader
     Arena* arena
@@ -107,6 +153,7 @@ cdef struct World:
     Listed** listed
     size_t listed_mask       # a power of two less one
     size_t listed_count      # 0 = no table
+    Accesses* accesses       # owned; NULL = nothing is recorded
     # what a failed read needs
     WorldNeed need
     Address need_address

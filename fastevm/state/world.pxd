@@ -7,6 +7,13 @@ from fastevm.primitives.hashes cimport Address, Hash, address_eq
 from fastevm.primitives.intrinsics cimport likely, unlikely
 from fastevm.primitives.table cimport hash_address, hash_word
 from fastevm.primitives.word cimport Word, word_eq, word_to_address
+from fastevm.state.accesses cimport (
+    accesses_count,
+    accesses_encode,
+    world_record_accesses,
+    world_record_account,
+    world_record_slot,
+)
 from fastevm.state.account cimport Account, Slot
 from fastevm.state.code cimport Code
 from fastevm.state.journal cimport world_checkpoint, world_rollback

@@ -6,9 +6,10 @@ from libc.string cimport memset
 
 from fastevm.primitives.arena cimport arena_alloc, arena_free, arena_new, arena_reset
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
-from fastevm.primitives.intrinsics cimport process_seed
+from fastevm.primitives.intrinsics cimport process_seed, unlikely
 from fastevm.primitives.table cimport hash_address, hash_word
 from fastevm.primitives.word cimport Word, word_copy, word_eq, word_is_zero, word_zero
+from fastevm.state.accesses cimport accesses_forget, accesses_free, accesses_keep
 from fastevm.state.account cimport DIRTY_FIELDS, DIRTY_RESET, DIRTY_STORAGE, Account, Slot
 from fastevm.state.code cimport EMPTY_CODE_HASH, Code, code_release
 from fastevm.state.journal cimport journal_forget, list_account, no_memory, put_code
@@ -61,6 +62,7 @@ cdef void world_free(World* w) noexcept nogil:
     PyMem_RawFree(w.touched)
     PyMem_RawFree(w.destroyed)
     PyMem_RawFree(w.transient)
+    accesses_free(w.accesses)
     if w.arena != NULL:
         arena_free(w.arena)
     PyMem_RawFree(w)
@@ -97,6 +99,8 @@ cdef void world_begin(World* w, const Reader* reader) noexcept nogil:
         PyMem_RawFree(w.journal)
         w.journal = NULL
         w.journal_capacity = 0
+    accesses_free(w.accesses)
+    w.accesses = NULL
     arena_reset(w.arena)
     if w.tx > STAMP_LIMIT:
         w.tx = 0
@@ -109,6 +113,8 @@ cdef void world_begin(World* w, const Reader* reader) noexcept nogil:
 
 cdef void world_begin_transaction(World* w) noexcept nogil:
     journal_forget(w)
+    if unlikely(w.accesses != NULL):
+        accesses_forget(w.accesses)
     w.tx += 1
     w.refund = 0
     w.touched_count = 0
@@ -154,6 +160,8 @@ cdef bint world_end_transaction(World* w) noexcept nogil:
             a = w.touched[i]
             if a.exists and account_is_empty(a):
                 destroy_account(a)
+    if unlikely(w.accesses != NULL) and not accesses_keep(w):
+        no_memory(w)
     w.destroyed_count = 0
     w.touched_count = 0
     journal_forget(w)

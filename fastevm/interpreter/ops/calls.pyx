@@ -36,6 +36,7 @@ from fastevm.state.world cimport (
     world_add_refund,
     world_destroy,
     world_knows_code,
+    world_record_account,
     world_set_balance,
     world_set_nonce,
     world_touch,
@@ -72,12 +73,19 @@ cdef int64_t pay_call(
         return gas
     if is_cold_access(f, target):
         gas -= s.cold_account_surcharge
+    if moves_value:
+        gas -= s.call_value_cost
+    # An account counts as read once what comes before its reading is paid (EIP-7928).
+    if gas < 0:
+        return gas
+    world_record_account(f.world, target)
     if delegate != NULL:
         gas -= s.warm_access_cost
         if is_cold_access(f, delegate):
             gas -= s.cold_account_surcharge
-    if moves_value:
-        gas -= s.call_value_cost
+        if gas < 0:
+            return gas
+        world_record_account(f.world, delegate)
     if kind == CALL_MESSAGE and creates_account(s, target, moves_value):
         gas -= s.call_new_account_cost
     return gas
@@ -193,6 +201,7 @@ cdef Status claim_address(Frame* f, Account* created) noexcept nogil:
     if not world_set_nonce(f.world, f.account, f.account.nonce + 1):
         return OUT_OF_MEMORY
     world_warm_account(f.world, created)
+    world_record_account(f.world, created)
     return ADDRESS_COLLISION if is_occupied(created) else RUNNING
 
 
@@ -292,6 +301,8 @@ cdef Status self_destruct(Frame* f, const Word* address) noexcept nogil:
         return missing(f)
     if is_cold_access(f, beneficiary):
         f.gas -= s.cold_selfdestruct_surcharge
+    if f.gas >= 0:
+        world_record_account(w, beneficiary)
     if creates_account(s, beneficiary, not word_is_zero(&f.account.balance)):
         f.gas -= s.selfdestruct_new_account_cost
     if f.gas < 0:

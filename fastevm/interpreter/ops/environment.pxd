@@ -25,7 +25,12 @@ from fastevm.primitives.word cimport (
 )
 from fastevm.spec.constants cimport COPY_WORD_COST
 from fastevm.state.account cimport Account
-from fastevm.state.world cimport account_is_dead, world_account_of_word, world_knows_code
+from fastevm.state.world cimport (
+    account_is_dead,
+    world_account_of_word,
+    world_knows_code,
+    world_record_account,
+)
 
 
 # --- helpers ---
@@ -171,6 +176,7 @@ cdef inline Status op_balance(Frame* f, Word* sp) noexcept nogil:
     cdef Status status = RUNNING
     cdef Account* a = accessed(f, &sp[0], &status)
     if status == RUNNING:
+        world_record_account(f.world, a)
         word_copy(&sp[0], &a.balance)
     return status
 
@@ -179,6 +185,7 @@ cdef inline Status op_extcodesize(Frame* f, Word* sp) noexcept nogil:
     cdef Status status = RUNNING
     cdef Account* a = accessed(f, &sp[0], &status)
     if status == RUNNING:
+        world_record_account(f.world, a)
         if not world_knows_code(f.world, a):
             return NEEDS_STATE
         word_set(&sp[0], a.code.size if a.code != NULL else 0)
@@ -196,7 +203,10 @@ cdef inline Status op_extcodecopy(Frame* f, Word* sp) noexcept nogil:
         f.gas = copy_to_memory(f, a.code.bytes, a.code.size, &sp[1], f.gas)
     else:
         f.gas = copy_to_memory(f, NULL, 0, &sp[1], f.gas)
-    return OUT_OF_GAS if f.gas < 0 else RUNNING
+    if f.gas < 0:
+        return OUT_OF_GAS
+    world_record_account(f.world, a)
+    return RUNNING
 
 
 cdef inline Status op_extcodehash(Frame* f, Word* sp) noexcept nogil:
@@ -204,6 +214,7 @@ cdef inline Status op_extcodehash(Frame* f, Word* sp) noexcept nogil:
     cdef Status status = RUNNING
     cdef Account* a = accessed(f, &sp[0], &status)
     if status == RUNNING:
+        world_record_account(f.world, a)
         if account_is_dead(a):
             word_zero(&sp[0])
         else:

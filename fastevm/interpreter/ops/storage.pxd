@@ -23,6 +23,7 @@ from fastevm.state.world cimport (
     slot_original,
     world_add_refund,
     world_is_cold_slot,
+    world_record_slot,
     world_set_slot,
     world_slot,
     world_transient_get,
@@ -38,6 +39,7 @@ cdef inline Status op_sload(Frame* f, Word* sp) noexcept nogil:
         f.gas -= f.schedule.cold_slot_surcharge
         if f.gas < 0:
             return OUT_OF_GAS
+    world_record_slot(f.world, f.account, s)
     word_copy(&sp[0], &s.current)
     return RUNNING
 
@@ -78,6 +80,7 @@ cdef inline Status op_sstore(Frame* f, Word* sp) noexcept nogil:
     s = world_slot(f.world, f.account, &sp[0])
     if unlikely(s == NULL):
         return missing(f)
+    world_record_slot(f.world, f.account, s)
     if world_is_cold_slot(f.world, f.account, s):
         f.gas -= f.schedule.cold_sstore_surcharge
     if f.schedule.sstore_net_metering:
