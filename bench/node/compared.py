@@ -50,8 +50,12 @@ class ComparedNode(NodeProcess):
         except (RuntimeError, TimeoutError) as error:
             raise LoadError(f"{name}: {error}") from None
         self.answered = time.monotonic()
-        self.memory_at_start = self.memory()
-        self.version = str(self.ask("web3_clientVersion"))
+        try:
+            self.memory_at_start = self.memory()
+            self.version = str(self.ask("web3_clientVersion"))
+        except BaseException:
+            self.kill()
+            raise
 
     def load(self, connections: int) -> Load:
         """Connections to it."""

@@ -50,8 +50,11 @@ class NodeProcess:
     def start(self) -> float:
         """Start it and wait for the first answer; the seconds that took.
 
-        RuntimeError when the process ends, TimeoutError when it does not answer.
+        RuntimeError when the process ends or one runs already, TimeoutError when it does not
+        answer.
         """
+        if self.running:
+            raise RuntimeError(f"a node runs already on port {self.port}")
         started = time.monotonic()
         errors = None if self.log is None else self.log.open("ab")
         try:
@@ -68,6 +71,11 @@ class NodeProcess:
             self.kill()
             raise
         return time.monotonic() - started
+
+    @property
+    def running(self) -> bool:
+        """Whether its process has not ended."""
+        return self.process is not None and self.process.poll() is None
 
     @property
     def pid(self) -> int:
@@ -90,7 +98,9 @@ class NodeProcess:
         return self._end(signal.SIGTERM)
 
     def __enter__(self) -> Self:
-        self.start()
+        """Start it, unless it runs: some kinds of node begin when they are made."""
+        if not self.running:
+            self.start()
         return self
 
     def __exit__(self, *error: object) -> None:

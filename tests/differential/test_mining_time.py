@@ -25,11 +25,8 @@ def pair() -> Iterator[Pair]:
         pytest.skip("anvil comes with npm, which is not installed")
     ours = NodeProcess([sys.executable, "-m", "fastevm", "dev", "-q"])
     theirs = NodeProcess([str(anvil_binary()), "--silent"])
-    ours.start()
-    theirs.start()
-    yield ours, theirs
-    for node in (ours, theirs):
-        node.stop()
+    with ours, theirs:
+        yield ours, theirs
 
 
 def newest(node: NodeProcess, tag: str = "latest") -> tuple[int, int]:
