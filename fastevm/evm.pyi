@@ -57,6 +57,7 @@ class EVM:
         blob_base_fee: int = 1,
         difficulty: int = 0,
         prev_randao: int = 0,
+        slot_number: int = 0,
         block_hashes: Sequence[bytes] = (),
     ) -> None: ...
     @classmethod
@@ -102,6 +103,7 @@ class EVM:
         blob_base_fee: int = ...,
         difficulty: int = ...,
         prev_randao: int = ...,
+        slot_number: int = ...,
         block_hashes: Sequence[bytes] = ...,
     ) -> None: ...
     def set_account(

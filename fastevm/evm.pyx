@@ -85,7 +85,7 @@ FIRST_BLOCK = {
 
 ENVIRONMENT = (
     "number", "timestamp", "gas_limit", "chain_id", "coinbase", "base_fee", "blob_base_fee",
-    "difficulty", "prev_randao", "block_hashes",
+    "difficulty", "prev_randao", "slot_number", "block_hashes",
 )
 
 cdef int64_t HIGHEST_GAS = 0x7fffffffffffffff
@@ -288,10 +288,10 @@ An Ethereum machine over a state in memory.
     def set_block(self, **fields: object) -> None:
         """Change parts of the block environment; what is not named stays.
 
-        ``number``, ``timestamp`` (seconds), ``gas_limit``, ``chain_id``: below 2**64. ``coinbase``:
-        an address. ``base_fee``, ``blob_base_fee`` (wei), ``difficulty``, ``prev_randao``: below
-        2**256. ``block_hashes``: up to 256 hashes of the blocks before, the parent's first.
-        TypeError for another name; nothing has changed after an error.
+        ``number``, ``timestamp`` (seconds), ``gas_limit``, ``chain_id``, ``slot_number``: below
+        2**64. ``coinbase``: an address. ``base_fee``, ``blob_base_fee`` (wei), ``difficulty``,
+        ``prev_randao``: below 2**256. ``block_hashes``: up to 256 hashes of the blocks before, the
+        parent's first. TypeError for another name; nothing has changed after an error.
         """
         cdef BlockContext block = self.context
         cdef list hashes = ancestor_hashes(fields.get("block_hashes", ()))
@@ -314,6 +314,8 @@ An Ethereum machine over a state in memory.
                 word_from_int(&block.difficulty, integer(value, name))
             elif name == "prev_randao":
                 word_from_int(&block.prev_randao, integer(value, name))
+            elif name == "slot_number":
+                block.slot_number = integer(value, name)
             elif name != "block_hashes":
                 raise unknown_name("the block environment", name, ENVIRONMENT)
         self.check_idle()
@@ -340,6 +342,7 @@ An Ethereum machine over a state in memory.
             prev_randao=word_to_int(&self.context.prev_randao),
             base_fee=word_to_int(&self.context.base_fee),
             blob_base_fee=word_to_int(&self.context.blob_base_fee),
+            slot_number=self.context.slot_number,
         )
 
     @property

@@ -58,9 +58,11 @@ HEADER_LAYOUT: tuple[tuple[str, str, int], ...] = (
     ("excess_blob_gas", "int", UINT64_BYTES),
     ("parent_beacon_block_root", "bytes", 32),
     ("requests_hash", "bytes", 32),
+    ("block_access_list_hash", "bytes", 32),
+    ("slot_number", "int", UINT64_BYTES),
 )
-# Frontier, London, Shanghai, Cancun, Prague.
-HEADER_SIZES = (15, 16, 17, 20, 21)
+# Frontier, London, Shanghai, Cancun, Prague, Amsterdam.
+HEADER_SIZES = (15, 16, 17, 20, 21, 23)
 _NUMBER_INDEX = 8
 
 
@@ -93,6 +95,8 @@ class Header:
     excess_blob_gas: int | None = None
     parent_beacon_block_root: bytes | None = None
     requests_hash: bytes | None = None
+    block_access_list_hash: bytes | None = None
+    slot_number: int | None = None
     _encoded: bytes | None = field(default=None, init=False, repr=False, compare=False)
     _hash: bytes | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -110,7 +114,9 @@ class Header:
         """
         if not isinstance(items, list) or len(items) not in HEADER_SIZES:
             found = f"{len(items)} fields" if isinstance(items, list) else "a byte string"
-            raise InvalidBlock(number, field, expected="15, 16, 17, 20 or 21 fields", found=found)
+            raise InvalidBlock(
+                number, field, expected="15, 16, 17, 20, 21 or 23 fields", found=found
+            )
         claimed = items[_NUMBER_INDEX]
         if isinstance(claimed, bytes) and len(claimed) <= UINT64_BYTES:
             number = int.from_bytes(claimed, "big")

@@ -10,7 +10,7 @@ from fastevm.execution.predeploys import message_passer_root
 from fastevm.execution.requests import requests_hash
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
-from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Block, Header
+from fastevm.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Block, Header
 from fastevm.wire.text.members import read_bytes, read_number
 
 DEFAULT_GAS_LIMIT = 4_712_388
@@ -126,6 +126,10 @@ def _later_fields(
         fields["parent_beacon_block_root"] = _bytes(genesis, "parentBeaconBlockRoot", ZERO_HASH)
     if rules["has_requests"]:
         fields["requests_hash"] = requests_hash(())
+    if rules["has_block_access_list"]:
+        fields["block_access_list_hash"] = EMPTY_LIST_HASH
+    if rules["has_slot_number"]:
+        fields["slot_number"] = _number(genesis, "slotNumber", 0)
     return fields
 
 

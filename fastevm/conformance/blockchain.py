@@ -9,6 +9,7 @@ from fastevm.chain.config import MAINNET_DEPOSIT_CONTRACT, ChainConfig
 from fastevm.conformance.fields import accounts_of, bytes_of, number_of
 from fastevm.conformance.pre_states import layer_of
 from fastevm.conformance.runner import Case, Mismatch
+from fastevm.conformance.snapshots import rules_meant
 from fastevm.errors import InvalidBlock
 from fastevm.execution.block_decoding import decode_block
 from fastevm.spec.activation import activations_named
@@ -50,7 +51,7 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
 
 def network_of(test: Mapping[str, Any]) -> str:
     """The name of the fork or transition that a test is of."""
-    return str(test.get("network") or test["config"]["network"])
+    return rules_meant(str(test.get("network") or test["config"]["network"]), test)
 
 
 def run(test: Mapping[str, Any]) -> Mismatch | None:

@@ -9,6 +9,7 @@ from fastevm.conformance.difference import state_difference
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.conformance.pre_states import anew, layer_of, unreadable, whole
 from fastevm.conformance.runner import Apart, Case, Mismatch
+from fastevm.conformance.snapshots import rules_meant
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.evm import EVM, ExecutionResult
@@ -33,6 +34,7 @@ ENVIRONMENT = (
     "currentRandom",
     "currentBaseFee",
     "currentExcessBlobGas",
+    "slotNumber",
 )
 NOBODY = (None, "", "0x")  # as recipient: a contract creation
 
@@ -45,7 +47,8 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
     """A case for each entry of ``post`` of each test of the file."""
     for title, fields in content.items():
         test = StateTest(fields)
-        for fork, entries in fields["post"].items():
+        for name_there, entries in fields["post"].items():
+            fork = rules_meant(name_there, fields)
             for position, entry in enumerate(entries):
                 yield f"{title}[{fork}-{position}]", fork, partial(test.run, fork, entry)
 
@@ -151,6 +154,7 @@ class StateTest:
             "blob_base_fee": blob_base_fee(excess, schedule) if rules["has_blobs"] else 0,
             "difficulty": 0 if randomness else env.get("currentDifficulty", 0),
             "prev_randao": env.get("currentRandom", 0) if randomness else 0,
+            "slot_number": env.get("slotNumber", 0),
             "block_hashes": ancestors_of(number),
         }
 

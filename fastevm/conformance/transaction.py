@@ -6,6 +6,7 @@ from typing import Any
 
 from fastevm.conformance.fields import bytes_of, number_of
 from fastevm.conformance.runner import Case, Mismatch
+from fastevm.conformance.snapshots import rules_meant
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.execution.transaction_rules import validate_transaction
 from fastevm.spec.forks import fork_named
@@ -15,7 +16,8 @@ from fastevm.spec.schedule import schedule_for
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
     """A case for each fork of each test of the file."""
     for title, test in content.items():
-        for fork, wanted in test["result"].items():
+        for name_there, wanted in test["result"].items():
+            fork = rules_meant(name_there, test)
             yield f"{title}[{fork}]", fork, partial(run, test["txbytes"], fork, wanted)
 
 

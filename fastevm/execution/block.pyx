@@ -88,6 +88,7 @@ cdef int fill_context(BlockContext* context, header, object chain_id, object blo
     word_from_int(&context.base_fee, header.base_fee_per_gas or 0)
     word_from_int(&context.blob_base_fee, blob_price)
     context.chain_id = chain_id
+    context.slot_number = header.slot_number or 0
     return 0
 
 

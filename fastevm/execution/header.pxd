@@ -18,6 +18,8 @@ cdef struct HeaderFields:
     bint has_withdrawals      # Shanghai
     bint has_blobs            # Cancun, with the beacon root
     bint has_requests         # Prague
+    bint has_block_access_list  # Amsterdam
+    bint has_slot_number      # Amsterdam
     Word difficulty
     Hash parent_hash
     Address coinbase
@@ -38,6 +40,8 @@ cdef struct HeaderFields:
     uint64_t excess_blob_gas
     Hash parent_beacon_block_root
     Hash requests_hash
+    Hash block_access_list_hash
+    uint64_t slot_number
 
 
 # keccak256 of an empty list: the hash of no uncles.

@@ -50,7 +50,7 @@ cdef bint append_numbers(Buffer* out, const HeaderFields* h) noexcept nogil:
 
 
 cdef bint append_later_fields(Buffer* out, const HeaderFields* h) noexcept nogil:
-    """The fields that London, Shanghai, Cancun and Prague added."""
+    """The fields that London and the forks after it added."""
     if h.has_base_fee and not rlp_append_word(out, &h.base_fee_per_gas):
         return False
     if h.has_withdrawals and not rlp_append_bytes(out, h.withdrawals_root.b, 32):
@@ -61,7 +61,11 @@ cdef bint append_later_fields(Buffer* out, const HeaderFields* h) noexcept nogil
         and rlp_append_bytes(out, h.parent_beacon_block_root.b, 32)
     ):
         return False
-    return not h.has_requests or rlp_append_bytes(out, h.requests_hash.b, 32)
+    if h.has_requests and not rlp_append_bytes(out, h.requests_hash.b, 32):
+        return False
+    if h.has_block_access_list and not rlp_append_bytes(out, h.block_access_list_hash.b, 32):
+        return False
+    return not h.has_slot_number or rlp_append_uint64(out, h.slot_number)
 
 
 cdef bint header_append(Buffer* out, const HeaderFields* h) noexcept nogil:

@@ -15,7 +15,7 @@ from fastevm.execution.fees import (
 )
 from fastevm.execution.validation import ommers_hash, transactions_root
 from fastevm.spec.schedule import ForkSchedule
-from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Block, Header
+from fastevm.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Block, Header
 
 
 def draft_header(
@@ -28,12 +28,13 @@ def draft_header(
     extra_data: bytes = b"",
     prev_randao: bytes = ZERO_HASH,
     parent_beacon_block_root: bytes = ZERO_HASH,
+    slot_number: int | None = None,
 ) -> Header:
     """The draft of a child of ``parent`` at ``timestamp`` (seconds) under the child's ``schedule``.
 
     ``gas_limit`` is the parent's by default; its bounds are not checked here. Roots, bloom and gas
-    used are those of an empty block until the block is sealed. Where the extra data holds fee
-    parameters (OP stack) they are the parent's unless ``extra_data`` is such data.
+    used are those of an empty block until the block is sealed. Fee parameters in the extra data
+    (OP stack) are the parent's unless ``extra_data`` is such data. ``slot_number``: one more.
     """
     rules = schedule.parameters
     if rules["fee_parameters_version"] and FeeParameters.read(extra_data) is None:
@@ -54,7 +55,15 @@ def draft_header(
         excess_blob_gas=next_excess_blob_gas(parent, schedule) if has_blobs else None,
         parent_beacon_block_root=parent_beacon_block_root if rules["has_beacon_root"] else None,
         requests_hash=ZERO_HASH if rules["has_requests"] else None,
+        block_access_list_hash=EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
+        slot_number=_next_slot(parent, slot_number) if rules["has_slot_number"] else None,
     )
+
+
+def _next_slot(parent: Header, given: int | None) -> int:
+    if given is not None:
+        return given
+    return 0 if parent.slot_number is None else parent.slot_number + 1
 
 
 def sealed_header(body: Block, result: BlockResult) -> Header:

@@ -29,6 +29,8 @@ _FIELD_FLAGS = (
     ("excess_blob_gas", "has_blobs"),
     ("parent_beacon_block_root", "has_beacon_root"),
     ("requests_hash", "has_requests"),
+    ("block_access_list_hash", "has_block_access_list"),
+    ("slot_number", "has_slot_number"),
 )
 
 

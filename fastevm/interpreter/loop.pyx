@@ -18,15 +18,15 @@ from fastevm.interpreter.opcodes cimport (
     ORIGIN, CALLER, CALLVALUE, CALLDATALOAD, CALLDATASIZE, CALLDATACOPY, CODESIZE, CODECOPY,
     GASPRICE, EXTCODESIZE, EXTCODECOPY, RETURNDATASIZE, RETURNDATACOPY, EXTCODEHASH,
     BLOCKHASH, COINBASE, TIMESTAMP, NUMBER, PREVRANDAO, GASLIMIT, CHAINID, SELFBALANCE,
-    BASEFEE, BLOBHASH, BLOBBASEFEE, POP, MLOAD, MSTORE, MSTORE8, SLOAD, SSTORE, JUMP, JUMPI,
-    PC, MSIZE, GAS, JUMPDEST, TLOAD, TSTORE, MCOPY, PUSH0, PUSH1, PUSH2, PUSH3, PUSH4, PUSH5,
+    BASEFEE, BLOBHASH, BLOBBASEFEE, SLOTNUM, POP, MLOAD, MSTORE, MSTORE8, SLOAD, SSTORE, JUMP,
+    JUMPI, PC, MSIZE, GAS, JUMPDEST, TLOAD, TSTORE, MCOPY, PUSH0, PUSH1, PUSH2, PUSH3, PUSH4, PUSH5,
     PUSH6, PUSH7, PUSH8, PUSH9, PUSH10, PUSH11, PUSH12, PUSH13, PUSH14, PUSH15, PUSH16,
     PUSH17, PUSH18, PUSH19, PUSH20, PUSH21, PUSH22, PUSH23, PUSH24, PUSH25, PUSH26, PUSH27,
     PUSH28, PUSH29, PUSH30, PUSH31, PUSH32, DUP1, DUP2, DUP3, DUP4, DUP5, DUP6, DUP7, DUP8,
     DUP9, DUP10, DUP11, DUP12, DUP13, DUP14, DUP15, DUP16, SWAP1, SWAP2, SWAP3, SWAP4, SWAP5,
     SWAP6, SWAP7, SWAP8, SWAP9, SWAP10, SWAP11, SWAP12, SWAP13, SWAP14, SWAP15, SWAP16, LOG0,
-    LOG1, LOG2, LOG3, LOG4, CREATE, CALL, CALLCODE, RETURN, DELEGATECALL, CREATE2, STATICCALL,
-    REVERT, INVALID, SELFDESTRUCT,
+    LOG1, LOG2, LOG3, LOG4, DUPN, SWAPN, EXCHANGE, CREATE, CALL, CALLCODE, RETURN,
+    DELEGATECALL, CREATE2, STATICCALL, REVERT, INVALID, SELFDESTRUCT,
 )
 from fastevm.interpreter.ops.arithmetic cimport (
     op_add, op_addmod, op_div, op_exp, op_mod, op_mul, op_mulmod, op_sdiv, op_signextend,
@@ -34,7 +34,7 @@ from fastevm.interpreter.ops.arithmetic cimport (
 )
 from fastevm.interpreter.ops.block cimport (
     op_basefee, op_blobbasefee, op_blockhash, op_chainid, op_coinbase, op_gaslimit, op_number,
-    op_prevrandao, op_timestamp,
+    op_prevrandao, op_slotnum, op_timestamp,
 )
 from fastevm.interpreter.ops.calls cimport (
     op_call, op_callcode, op_create, op_create2, op_delegatecall, op_selfdestruct,
@@ -59,7 +59,8 @@ from fastevm.interpreter.ops.memory cimport (
     op_mcopy, op_mload, op_msize, op_mstore, op_mstore8,
 )
 from fastevm.interpreter.ops.stack cimport (
-    op_dup, op_push0, op_push1, op_push16, op_push24, op_push32, op_push8, op_swap,
+    op_dup, op_dupn, op_exchange, op_push0, op_push1, op_push16, op_push24, op_push32, op_push8,
+    op_swap, op_swapn,
 )
 from fastevm.interpreter.ops.storage cimport (
     op_sload, op_sstore, op_tload, op_tstore,
@@ -645,6 +646,15 @@ cdef Status run(Frame* f, Tracing* tracing) noexcept nogil:
             if unlikely(status):
                 break
             op_blobbasefee(f, sp - 1)
+            sp -= 1
+            pc += 1
+            GOTO(pc, threaded)
+        elif op == SLOTNUM:
+            LABEL(0x4b)
+            status = enter_priced(&gas, sp, base, limit, f.schedule.gas[0x4b], 0, 1)
+            if unlikely(status):
+                break
+            op_slotnum(f, sp - 1)
             sp -= 1
             pc += 1
             GOTO(pc, threaded)
@@ -1452,9 +1462,37 @@ cdef Status run(Frame* f, Tracing* tracing) noexcept nogil:
             sp += 6
             pc += 1
             GOTO(pc, threaded)
+        elif op == DUPN:
+            LABEL(0xe6)
+            status = enter_priced(&gas, sp, base, limit, f.schedule.gas[0xe6], 17, 1)
+            if likely(status == RUNNING):
+                status = op_dupn(sp, base, pc[1])
+            if unlikely(status):
+                break
+            sp -= 1
+            pc += 2
+            GOTO(pc, threaded)
+        elif op == SWAPN:
+            LABEL(0xe7)
+            status = enter_priced(&gas, sp, base, limit, f.schedule.gas[0xe7], 18, 0)
+            if likely(status == RUNNING):
+                status = op_swapn(sp, base, pc[1])
+            if unlikely(status):
+                break
+            pc += 2
+            GOTO(pc, threaded)
+        elif op == EXCHANGE:
+            LABEL(0xe8)
+            status = enter_priced(&gas, sp, base, limit, f.schedule.gas[0xe8], 3, 0)
+            if likely(status == RUNNING):
+                status = op_exchange(sp, base, pc[1])
+            if unlikely(status):
+                break
+            pc += 2
+            GOTO(pc, threaded)
         elif op == CREATE:
             LABEL(0xf0)
-            status = enter_hosted(f, pc, sp, gas, base, limit, 32000, 3, 0)
+            status = enter_hosted(f, pc, sp, gas, base, limit, f.schedule.gas[0xf0], 3, 0)
             if likely(status == RUNNING):
                 status = op_create(f, sp)
             gas = f.gas

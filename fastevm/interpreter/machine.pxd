@@ -32,6 +32,7 @@ cdef struct BlockContext:
     Word base_fee
     Word blob_base_fee
     uint64_t chain_id
+    uint64_t slot_number     # of the beacon chain (EIP-7843)
     const Hash* ancestors    # hashes of the preceding blocks, the parent's first, at most 256
     uint32_t ancestor_count  # older ones are asked of the world's reader
 

@@ -57,6 +57,7 @@ cdef enum Opcode:
     BASEFEE = 0x48
     BLOBHASH = 0x49
     BLOBBASEFEE = 0x4a
+    SLOTNUM = 0x4b
     POP = 0x50
     MLOAD = 0x51
     MSTORE = 0x52
@@ -142,6 +143,9 @@ cdef enum Opcode:
     LOG2 = 0xa2
     LOG3 = 0xa3
     LOG4 = 0xa4
+    DUPN = 0xe6
+    SWAPN = 0xe7
+    EXCHANGE = 0xe8
     CREATE = 0xf0
     CALL = 0xf1
     CALLCODE = 0xf2

@@ -199,6 +199,7 @@ class BlockEnvironment:
     prev_randao: int
     base_fee: int
     blob_base_fee: int
+    slot_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

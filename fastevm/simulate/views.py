@@ -14,7 +14,7 @@ from fastevm.simulate.values import (
 from fastevm.spec.activation import Activations
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
-from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Header
+from fastevm.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Header
 from fastevm.wire.native_values import address_of, bytes_of, quantity_of, uint64_of, word_of
 
 DEFAULT_FORK: Final = "osaka"
@@ -84,6 +84,7 @@ def view_of(
         prev_randao=own.prev_randao if prev_randao is None else word_of(prev_randao, "prev_randao"),
         base_fee=own.base_fee if base_fee is None else quantity_of(base_fee, "base_fee"),
         blob_base_fee=own.blob_base_fee,
+        slot_number=own.slot_number,
     )
     schedule = getattr(state, "schedule", DEFAULT_FORK) if fork is None else fork
     view = _view(layer, schedule, given)
@@ -171,6 +172,8 @@ def era_fields(schedule: ForkSchedule) -> dict[str, Any]:
         "excess_blob_gas": 0 if has_blobs else None,
         "parent_beacon_block_root": ZERO_HASH if rules["has_beacon_root"] else None,
         "requests_hash": ZERO_HASH if rules["has_requests"] else None,
+        "block_access_list_hash": EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
+        "slot_number": 0 if rules["has_slot_number"] else None,
     }
 
 

@@ -117,7 +117,7 @@ class Activations:
         times, _ = _compose(_points(config, _TIME_STEPS), merge_fork)
         return cls(
             blocks,
-            [(at, fork, _blobs_of(fork, blobs)) for at, fork in times],
+            _with_blobs(times, blobs),
             merge_block=_optional(config, "mergeNetsplitBlock"),
             terminal_total_difficulty=_optional(config, "terminalTotalDifficulty"),
             merge_fork=merge_fork,
@@ -292,6 +292,9 @@ _GLACIERS = (f.MUIR_GLACIER, f.ARROW_GLACIER, f.GRAY_GLACIER)
 _BLOB_FORKS = tuple(f.BPO2.then(f"BPO{n}", config_key=f"bpo{n}Time") for n in range(3, 6))
 
 
+_BEFORE_AMSTERDAM = tuple(fork for fork in f.FORKS if fork is not f.AMSTERDAM)
+
+
 def _block_steps() -> Iterable[_Step]:
     for fork in f.FORKS:
         if fork is f.SPURIOUS_DRAGON:
@@ -304,7 +307,7 @@ def _block_steps() -> Iterable[_Step]:
 _BLOCK_STEPS = tuple(_block_steps())
 _TIME_STEPS = tuple(
     _Step(fork.config_key, fork, fork.eips, fork.name.startswith("BPO"))
-    for fork in (*f.FORKS, *_BLOB_FORKS)
+    for fork in (*_BEFORE_AMSTERDAM, *_BLOB_FORKS, f.AMSTERDAM)
     if fork.by_time
 )
 
@@ -361,6 +364,21 @@ def _blobs_of(fork: Fork, schedule: Mapping[str, BlobParameters]) -> BlobParamet
     if blobs is None and fork.name in {unnamed.name for unnamed in _BLOB_FORKS}:
         raise ValueError(f"blobSchedule: {fork.name.casefold()} is missing")
     return blobs
+
+
+def _with_blobs(
+    times: Iterable[tuple[int, Fork]], schedule: Mapping[str, BlobParameters]
+) -> list[tuple[int, Fork, BlobParameters | None]]:
+    """The forks with what the schedule says of each; Amsterdam keeps what was before."""
+    found: list[tuple[int, Fork, BlobParameters | None]] = []
+    before: BlobParameters | None = None
+    for at, fork in times:
+        blobs = _blobs_of(fork, schedule)
+        if blobs is None and fork.name == f.AMSTERDAM.name:
+            blobs = before
+        before = blobs
+        found.append((at, fork, blobs))
+    return found
 
 
 def _check_known_times(config: Mapping[str, Any], known: Collection[str]) -> None:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from fastevm.errors import UnknownForkError
 from fastevm.primitives.late_dataclass import dataclass
 
+from . import amsterdam as a
 from . import eips as e
 from . import op_stack as op
 from .blobs import BlobParameters
@@ -236,6 +237,39 @@ OSAKA = PRAGUE.then(
 )
 BPO1 = OSAKA.then("BPO1", e.EIP_8134, config_key="bpo1Time")
 BPO2 = BPO1.then("BPO2", e.EIP_8135, config_key="bpo2Time")
+AMSTERDAM = BPO2.then(
+    "Amsterdam",
+    a.EIP_2780,
+    a.EIP_7708,
+    a.EIP_7778,
+    a.EIP_7843,
+    a.EIP_7928,
+    a.EIP_7954,
+    a.EIP_7976,
+    a.EIP_7981,
+    a.EIP_7997,
+    a.EIP_8024,
+    a.EIP_8037,
+    a.EIP_8038,
+    a.EIP_8246,
+    a.EIP_8282,
+    config_key="amsterdamTime",
+)
+AMSTERDAM_2026_04 = BPO2.then(
+    "amsterdam-2026-04",
+    a.EIP_7708,
+    a.EIP_7778,
+    a.EIP_7843,
+    a.EIP_7928,
+    a.EIP_7954,
+    a.EIP_7976,
+    a.EIP_7981,
+    a.EIP_8024,
+    a.EIP_8037,
+    a.SNAPSHOT,
+    config_key="amsterdamTime",
+)
+"""A state of Amsterdam between two devnets, which public tests follow; no network runs it."""
 
 # --- the OP stack ---------------------------------------------------------------------------------
 
@@ -303,6 +337,7 @@ FORKS: tuple[Fork, ...] = (
     OSAKA,
     BPO1,
     BPO2,
+    AMSTERDAM,
 )
 """All forks of Ethereum's mainnet that this library knows, in order."""
 
@@ -313,7 +348,7 @@ def _key(name: str) -> str:
 
 _BY_KEY: dict[str, Fork] = {
     _key(name): fork
-    for fork in (*FORKS, *OP_FORKS, AZUL, LAGOON)
+    for fork in (*FORKS, AMSTERDAM_2026_04, *OP_FORKS, AZUL, LAGOON)
     for name in (fork.name, *fork.aliases)
 }
 

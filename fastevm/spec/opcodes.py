@@ -118,6 +118,7 @@ _SINGLE = (
         (0x46, "CHAINID", 0, 1),
         (0x48, "BASEFEE", 0, 1),
         (0x4A, "BLOBBASEFEE", 0, 1),
+        (0x4B, "SLOTNUM", 0, 1),
     ),
     *_ops(Kind.STACK, (0x50, "POP", 1, 0), (0x5F, "PUSH0", 0, 1)),
     *_ops(
@@ -164,10 +165,14 @@ _FAMILIES = (
     *(Op(0x7F + n, f"DUP{n}", 0, n, n + 1, Kind.STACK) for n in range(1, 17)),
     *(Op(0x8F + n, f"SWAP{n}", 0, n + 1, n + 1, Kind.STACK) for n in range(1, 17)),
     *(Op(0xA0 + n, f"LOG{n}", 0, n + 2, 0, Kind.LOGGING) for n in range(5)),
+    # The height that the least immediate needs.
+    Op(0xE6, "DUPN", 1, 17, 18, Kind.STACK),
+    Op(0xE7, "SWAPN", 1, 18, 18, Kind.STACK),
+    Op(0xE8, "EXCHANGE", 1, 3, 3, Kind.STACK),
 )
 
 OPCODES: tuple[Op, ...] = tuple(sorted(_SINGLE + _FAMILIES, key=lambda op: op.value))
-"""Every opcode of every fork up to Osaka, in the order of their bytes."""
+"""Every opcode of every fork up to Amsterdam, in the order of their bytes."""
 
 BY_MNEMONIC: dict[str, Op] = {op.mnemonic: op for op in OPCODES}
 BY_VALUE: dict[int, Op] = {op.value: op for op in OPCODES}

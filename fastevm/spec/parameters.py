@@ -79,6 +79,14 @@ _GAS = _group(
         "authorization_refund": "given back for an authorization of an account that exists",
         "blob_gas_per_blob": "blob gas that one blob uses",
         "blob_reserve_cost": "execution gas whose price bounds the blob fee; 0 = no rule",
+        "tx_recipient_cost": "a transaction to another account",
+        "tx_value_cost": "a transaction that moves value to another account",
+        "tx_total_gas_cap": "highest gas limit of a transaction, state gas included; 0 = none",
+        "tx_floor_address_cost": "each address of an access list, in the floor",
+        "tx_floor_slot_cost": "each storage key of an access list, in the floor",
+        "account_write_cost": "the first write of an authorization to its account",
+        "system_call_state_gas": "state gas that a call by the protocol has besides its gas",
+        "block_access_item_gas": "gas of the block's limit for each item of its access list",
     },
 )
 
@@ -90,9 +98,17 @@ _GAS_EACH = (
             "exp_byte_cost": "each byte of EXP's exponent",
             "tx_zero_byte_cost": "each zero byte of a transaction's data",
             "tx_nonzero_byte_cost": "each nonzero byte of a transaction's data",
+            "tx_floor_byte_cost": "each byte of a transaction's data, in the floor; 0 = no rule",
+            "state_byte_cost": "state gas of a byte of new state; 0 = by the block's gas limit",
         },
     ),
-    *_group("gas per word", {"create_word_cost": "each 32 bytes of init code"}),
+    *_group(
+        "gas per word",
+        {
+            "create_word_cost": "each 32 bytes of init code",
+            "code_word_cost": "each 32 bytes of a new contract's code",
+        },
+    ),
     *_group("gas per pair", {"bn254_pairing_pair_cost": "precompile BN254_PAIRING, each pair"}),
     *_group(
         "gas per token",
@@ -112,6 +128,9 @@ _LIMITS = (
             "bls12_g2_msm_max_input": "largest input of BLS12_G2MSM; 0 = no limit",
             "bls12_pairing_max_input": "largest input of BLS12_PAIRING_CHECK; 0 = no limit",
             "max_block_rlp_size": "largest encoded block; 0 = no limit",
+            "account_state_bytes": "bytes of state that a new account pays for",
+            "slot_state_bytes": "bytes of state that a new storage slot pays for",
+            "delegation_state_bytes": "bytes of state that a new delegation pays for",
         },
     ),
     *_group(
@@ -137,6 +156,7 @@ _LIMITS = (
             "operator_fee_version": "operator fee: 0 none, 1 Isthmus, 2 Jovian",
             "fee_parameters_version": "in a header's extra data: 0 none, 1 Holocene, 2 Jovian",
             "deposit_receipt_version": "nonce in the receipts of deposits: 0 no, 1 Canyon",
+            "state_gas_version": "state gas: 0 none, 1 devnet of April 2026, 2 Amsterdam",
         },
     ),
     *_group("blocks", {"bomb_delay_blocks": "by how much the difficulty bomb is put off"}),
@@ -183,6 +203,14 @@ _FLAGS = _group(
         "has_da_footprint": "blob gas in a header is the data that the chain below has to store",
         "has_post_exec": "a block may end with gas refunds by its sequencer (OP stack)",
         "commits_to_withdrawals": "the withdrawals root is L2ToL1MessagePasser's storage root",
+        "has_transfer_logs": "ether that moves between accounts leaves a log",
+        "has_burn_logs": "so does ether that SELFDESTRUCT burns",
+        "counts_gas_before_refunds": "a block counts the gas of a transaction before refunds",
+        "has_slot_number": "headers have the slot of the beacon chain",
+        "has_block_access_list": "headers commit to the accounts and slots that the block uses",
+        "creates_over_storage": "storage alone does not keep a contract from being created",
+        "selfdestruct_keeps_balance": "a destroyed contract keeps the ether that it gave to itself",
+        "has_builder_requests": "blocks end with the requests of the builders' contracts too",
     },
 )
 

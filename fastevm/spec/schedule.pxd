@@ -131,6 +131,31 @@ cdef struct Schedule:
     bint commits_to_withdrawals
     bint has_post_exec                  # a last transaction with gas refunds
 
+    # --- Amsterdam ---
+    int64_t state_gas_version           # 0 none, 1 devnet of April 2026, 2 Amsterdam
+    int64_t state_byte_cost             # state gas; 0 = by the block's gas limit
+    int64_t account_state_bytes
+    int64_t slot_state_bytes
+    int64_t delegation_state_bytes
+    int64_t system_call_state_gas
+    int64_t account_write_cost          # the first write of an authorization to its account
+    int64_t code_word_cost              # per word of deposited code
+    int64_t tx_recipient_cost
+    int64_t tx_value_cost
+    int64_t tx_total_gas_cap            # 0 = none; tx_gas_cap is that of regular gas then
+    int64_t tx_floor_byte_cost          # per byte of data; 0 = no rule
+    int64_t tx_floor_address_cost
+    int64_t tx_floor_slot_cost
+    int64_t block_access_item_gas       # of the gas limit, per item of the block access list
+    bint has_transfer_logs
+    bint has_burn_logs
+    bint counts_gas_before_refunds
+    bint has_slot_number                # the header field
+    bint has_block_access_list          # the header field
+    bint creates_over_storage           # storage alone is no collision
+    bint selfdestruct_keeps_balance
+    bint has_builder_requests
+
 
 cdef class ForkSchedule:
     """One fork's packed schedule; the C struct lives as long as the object."""

@@ -28,7 +28,7 @@ HEADER_MEMBERS: Final = {
 HEADER_BYTES: Final = {
     "parent_hash", "ommers_hash", "coinbase", "state_root", "transactions_root", "receipts_root",
     "logs_bloom", "extra_data", "mix_hash", "nonce", "withdrawals_root",
-    "parent_beacon_block_root", "requests_hash",
+    "parent_beacon_block_root", "requests_hash", "block_access_list_hash",
 }  # fmt: skip
 
 
@@ -57,16 +57,18 @@ def header_json(header: Header, block_hash: bytes) -> Json:
 
 
 def _later_members(header: Header) -> Json:
-    """Return the members that came with London, Shanghai, Cancun and Prague, where present."""
+    """Return the members that came with London and the forks after it, where present."""
     numbers = {
         "baseFeePerGas": header.base_fee_per_gas,
         "blobGasUsed": header.blob_gas_used,
         "excessBlobGas": header.excess_blob_gas,
+        "slotNumber": header.slot_number,
     }
     hashes = {
         "withdrawalsRoot": header.withdrawals_root,
         "parentBeaconBlockRoot": header.parent_beacon_block_root,
         "requestsHash": header.requests_hash,
+        "blockAccessListHash": header.block_access_list_hash,
     }
     answer: Json = {name: quantity(v) for name, v in numbers.items() if v is not None}
     answer.update({name: hex_bytes(v) for name, v in hashes.items() if v is not None})

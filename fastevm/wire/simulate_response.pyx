@@ -96,7 +96,7 @@ cdef void put_header(JsonText* t, const ChainBlock* block) noexcept nogil:
 
 
 cdef void put_later_fields(JsonText* t, const HeaderFields* h) noexcept nogil:
-    """What London, Shanghai, Cancun and Prague brought."""
+    """What London and the forks after it brought."""
     if h.has_base_fee:
         json_put(t, b',"baseFeePerGas":')
         json_quantity_word(t, &h.base_fee_per_gas)
@@ -109,6 +109,10 @@ cdef void put_later_fields(JsonText* t, const HeaderFields* h) noexcept nogil:
         put_hash(t, b',"parentBeaconBlockRoot":', &h.parent_beacon_block_root)
     if h.has_requests:
         put_hash(t, b',"requestsHash":', &h.requests_hash)
+    if h.has_block_access_list:
+        put_hash(t, b',"blockAccessListHash":', &h.block_access_list_hash)
+    if h.has_slot_number:
+        put_number(t, b',"slotNumber":', h.slot_number)
 
 
 cdef void put_transaction_hashes(

@@ -67,3 +67,7 @@ cdef inline void op_basefee(const Frame* f, Word* top) noexcept nogil:
 
 cdef inline void op_blobbasefee(const Frame* f, Word* top) noexcept nogil:
     word_copy(top, &f.machine.block.blob_base_fee)
+
+
+cdef inline void op_slotnum(const Frame* f, Word* top) noexcept nogil:
+    word_set(top, f.machine.block.slot_number)

@@ -1,6 +1,7 @@
-# The stack: PUSH, DUP, SWAP. POP has no function: its arm moves the stack pointer.
+# The stack: PUSH, DUP, SWAP, EXCHANGE. POP has no function: its arm moves the stack pointer.
 from libc.stdint cimport uint8_t, uint64_t
 
+from fastevm.interpreter.status cimport INVALID_OPCODE, RUNNING, STACK_UNDERFLOW, Status
 from fastevm.primitives.intrinsics cimport load64_big
 from fastevm.primitives.word cimport Word, word_copy, word_set, word_zero
 
@@ -51,3 +52,50 @@ cdef inline void op_swap(Word* sp, int n) noexcept nogil:
     sp[n].d[1] = a1
     sp[n].d[2] = a2
     sp[n].d[3] = a3
+
+
+# EIP-8024: the byte behind DUPN and SWAPN gives n; JUMPDEST and PUSH are none of its values.
+cdef inline Status read_depth(uint8_t immediate, int* n) noexcept nogil:
+    if 91 <= immediate <= 127:
+        return INVALID_OPCODE
+    n[0] = (immediate + 145) & 0xff
+    return RUNNING
+
+
+cdef inline Status op_dupn(Word* sp, const Word* base, uint8_t immediate) noexcept nogil:
+    cdef int n = 0
+    cdef Status status = read_depth(immediate, &n)
+    if status != RUNNING:
+        return status
+    if base - sp < n:
+        return STACK_UNDERFLOW
+    op_dup(sp, n)
+    return RUNNING
+
+
+cdef inline Status op_swapn(Word* sp, const Word* base, uint8_t immediate) noexcept nogil:
+    cdef int n = 0
+    cdef Status status = read_depth(immediate, &n)
+    if status != RUNNING:
+        return status
+    if base - sp < n + 1:
+        return STACK_UNDERFLOW
+    op_swap(sp, n)
+    return RUNNING
+
+
+cdef inline Status op_exchange(Word* sp, const Word* base, uint8_t immediate) noexcept nogil:
+    """Positions n + 1 and m + 1 change places, 1 <= n < m <= 30 - n."""
+    cdef int pair = immediate ^ 0x8f
+    cdef int n = pair >> 4, m = pair & 15
+    if 82 <= immediate <= 127:
+        return INVALID_OPCODE
+    if n < m:
+        n += 1
+        m += 1
+    else:
+        n, m = m + 1, 29 - n
+    if base - sp < m + 1:
+        return STACK_UNDERFLOW
+    op_swap(sp + n, m - n)
+    return RUNNING

@@ -14,6 +14,7 @@ from libc.string cimport memcpy, memset
 
 from fastevm.execution.block_executor cimport executor_free, executor_new, executor_transact
 from fastevm.execution.header cimport (
+    EMPTY_LIST_HASH,
     EMPTY_ROOT,
     FEE_PARAMETERS_SIZE,
     NO_REQUESTS_HASH,
@@ -108,6 +109,16 @@ cdef void simulation_options(TxOptions* options, bint validation) noexcept nogil
     options.skip_block_gas = True
     options.fees_optional = not validation
     options.skip_l1_fee = True
+
+
+cdef void mark_later_fields(HeaderFields* h, const Schedule* s) noexcept nogil:
+    """Which of the fields that forks after Frontier added a header has."""
+    h.has_base_fee = s.has_base_fee
+    h.has_withdrawals = s.has_withdrawals
+    h.has_blobs = s.has_blobs
+    h.has_requests = s.has_requests
+    h.has_block_access_list = s.has_block_access_list
+    h.has_slot_number = s.has_slot_number
 
 
 cdef class Chain:
@@ -252,10 +263,8 @@ cdef class Chain:
     ) noexcept nogil:
         cdef const PlannedBlock* plan = block.plan
         cdef HeaderFields* h = &block.header
-        h.has_base_fee = s.has_base_fee
-        h.has_withdrawals = s.has_withdrawals
-        h.has_blobs = s.has_blobs
-        h.has_requests = s.has_requests
+        mark_later_fields(h, s)
+        h.slot_number = parent.slot_number + 1 if parent.has_slot_number else 0
         h.parent_hash = self.hashes[self.blocks.count - self.at]
         h.number = block.number
         h.timestamp = block.time
@@ -268,6 +277,7 @@ cdef class Chain:
             word_copy(&h.difficulty, &parent.difficulty)
         h.withdrawals_root = EMPTY_ROOT
         h.requests_hash = NO_REQUESTS_HASH
+        h.block_access_list_hash = EMPTY_LIST_HASH
         if plan == NULL:
             return
         if plan.has_fee_recipient:
@@ -293,6 +303,7 @@ cdef class Chain:
         self.b.context.number = h.number
         self.b.context.timestamp = h.timestamp
         self.b.context.gas_limit = h.gas_limit
+        self.b.context.slot_number = h.slot_number
         word_zero(&self.b.context.difficulty)
         word_zero(&self.b.context.prev_randao)
         if s.difficulty_is_randomness:

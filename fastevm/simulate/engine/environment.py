@@ -47,6 +47,7 @@ def environment_of(
         prev_randao=int.from_bytes(randomness, "big") if merged else 0,
         base_fee=0 if free_gas else base_fee,
         blob_base_fee=0 if free_blobs else blob_fee,
+        slot_number=header.slot_number or 0,
     )
 
 

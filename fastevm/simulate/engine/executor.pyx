@@ -226,6 +226,8 @@ cdef class ChainExecutor(Chain):
         self.base.gas_used = header.gas_used
         self.base.blob_gas_used = header.blob_gas_used or 0
         self.base.excess_blob_gas = header.excess_blob_gas or 0
+        self.base.has_slot_number = header.slot_number is not None
+        self.base.slot_number = header.slot_number or 0
         cdef bytes extra_data = header.extra_data
         self.base.extra_data_size = 0
         if 0 < len(extra_data) <= FEE_PARAMETERS_SIZE:

@@ -90,6 +90,7 @@ cdef int fill_environment(BlockContext* context, object environment) except -1:
     context.chain_id = environment.chain_id
     word_from_int(&context.difficulty, environment.difficulty)
     word_from_int(&context.prev_randao, environment.prev_randao)
+    context.slot_number = environment.slot_number
     word_from_int(&context.base_fee, environment.base_fee)
     word_from_int(&context.blob_base_fee, environment.blob_base_fee)
     return 0

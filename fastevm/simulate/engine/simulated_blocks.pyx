@@ -45,6 +45,10 @@ cdef object header_value(const HeaderFields* h):
         excess_blob_gas=h.excess_blob_gas if h.has_blobs else None,
         parent_beacon_block_root=h.parent_beacon_block_root.b[:32] if h.has_blobs else None,
         requests_hash=h.requests_hash.b[:32] if h.has_requests else None,
+        block_access_list_hash=(
+            h.block_access_list_hash.b[:32] if h.has_block_access_list else None
+        ),
+        slot_number=h.slot_number if h.has_slot_number else None,
     )
 
 

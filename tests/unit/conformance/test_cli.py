@@ -69,7 +69,7 @@ def test_a_damaged_archive_is_two(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("arguments", "message"),
     [
         (["state", ".", "--fork", "Osakka"], "did you mean Osaka?"),
-        (["state", ".", "--fork", "Amsterdam"], "whose rules are not final, are not run"),
+        (["state", ".", "--fork", "Bogota"], "whose rules are not final, are not run"),
         (["state", ".", "--workers", "0"], "no number of processes"),
         (["opera", "."], "invalid choice"),
         (["state"], "required: PATH"),
@@ -96,7 +96,7 @@ def pack(path: Path, files: Mapping[str, Mapping[str, object]]) -> None:
 
 
 PASSING = state_test("Berlin", *counting(43_106, 43_106))
-UNFINISHED = PASSING | {"post": {"Amsterdam": PASSING["post"]["Berlin"] * 2}}
+UNFINISHED = PASSING | {"post": {"Bogota": PASSING["post"]["Berlin"] * 2}}
 
 
 def test_all_runs_each_archive_by_what_is_in_it(
@@ -115,7 +115,7 @@ def test_all_runs_each_archive_by_what_is_in_it(
         ["later", "0 passed, 0 failed, 0 skipped, 2 not counted"],
         ["mixed", "2 passed, 0 failed, 0 skipped"],
     ]
-    assert lines[6] == "NOT COUNTED 2 cases: of Amsterdam, a fork whose rules are not final"
+    assert lines[6] == "NOT COUNTED 2 cases: of Bogota, a fork whose rules are not final"
     assert lines[7] == "2 passed, 1 failed, 0 skipped"
 
 
@@ -151,7 +151,7 @@ def test_only_cases_of_an_unfinished_fork_are_no_success(
     path, report = write(tmp_path / "a.json", {"x": UNFINISHED}), tmp_path / "report.json"
     assert main(["conformance", "state", path, "--json", str(report)]) == 2
     assert "NOT COUNTED 2 cases" in capsys.readouterr().out
-    why = "of Amsterdam, a fork whose rules are not final"
+    why = "of Bogota, a fork whose rules are not final"
     assert json.loads(report.read_text())["apart"] == {why: 2}
 
 

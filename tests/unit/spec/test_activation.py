@@ -314,7 +314,7 @@ def test_a_configuration_sets_its_own_blobs():
         ({"londonBlock": True}, "londonBlock: expected a number"),
         ({"londonBlock": "soon"}, "londonBlock: expected a number that is not negative, found"),
         ({"londonBlock": 1.5}, "londonBlock: expected a number"),
-        ({"amsterdamTime": 0}, "amsterdamTime: a fork that this version does not know"),
+        ({"bogotaTime": 0}, "bogotaTime: a fork that this version does not know"),
         ({"bpo4Time": 0}, "blobSchedule: bpo4 is missing"),
         ({"blobSchedule": {"cancun": {"target": 3, "max": 6}}}, "blobSchedule.cancun: baseFee"),
         ({"blobSchedule": {"cancun": {**BLOBS, "max": 1}}}, "blobSchedule.cancun: blob target 2"),
@@ -326,8 +326,20 @@ def test_a_configuration_that_makes_no_sense_is_an_error(changes, message):
         Activations.from_genesis_config(config(**changes))
 
 
+def test_amsterdam_keeps_the_blobs_of_the_fork_before():
+    blobs = dict.fromkeys(("cancun", "prague", "osaka"), BLOBS)
+    last = {"target": 3, "max": 4, "baseFeeUpdateFraction": 5}
+    times = {"shanghaiTime": 0, "cancunTime": 0, "pragueTime": 0, "osakaTime": 0}
+    schedule = {**blobs, "bpo1": BLOBS, "bpo3": last}
+    later = {"bpo1Time": 10, "bpo3Time": 20, "amsterdamTime": 30, "terminalTotalDifficulty": 0}
+    given = config(**times, **later, blobSchedule=schedule)
+    chain = Activations.from_genesis_config(given)
+    assert chain.at(1, 30).name == "Amsterdam"
+    assert chain.at(1, 30).parameters["blob_target"] == 3
+
+
 def test_a_fork_that_is_not_planned_yet_does_no_harm():
-    Activations.from_genesis_config(config(amsterdamTime=None))
+    Activations.from_genesis_config(config(bogotaTime=None))
 
 
 def test_parameters_of_one_chain_hold_in_all_its_forks_and_move_none() -> None:

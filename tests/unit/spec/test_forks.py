@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fastevm.errors import UnknownForkError
-from fastevm.spec import eips
+from fastevm.spec import amsterdam, eips
 from fastevm.spec.forks import (
     BPO2,
     CONSTANTINOPLE,
@@ -57,6 +57,7 @@ BORN = {
     "Shanghai": {2: "PUSH0"},
     "Cancun": {2: "BLOBBASEFEE", 3: "BLOBHASH MCOPY", 100: "TLOAD TSTORE"},
     "Osaka": {5: "CLZ"},
+    "Amsterdam": {2: "SLOTNUM", 3: "DUPN SWAPN EXCHANGE"},
 }
 REPRICED = {
     "TangerineWhistle": {
@@ -70,6 +71,7 @@ REPRICED = {
         100: "SLOAD BALANCE EXTCODESIZE EXTCODECOPY EXTCODEHASH CALL CALLCODE DELEGATECALL"
         " STATICCALL"
     },
+    "Amsterdam": {200: "EXTCODESIZE EXTCODECOPY", 12000: "CREATE CREATE2"},
 }
 
 # Parameters that change, by the fork that changes them; 0 and False before the first.
@@ -91,32 +93,92 @@ OF_THE_OP_STACK = (
     "commits_to_withdrawals",
     "has_post_exec",
 )
+# What Amsterdam brings, and what only its state of April 2026 had.
+AMSTERDAM = {
+    "state_gas_version": 2,
+    "state_byte_cost": 1530,
+    "account_state_bytes": 120,
+    "slot_state_bytes": 64,
+    "delegation_state_bytes": 23,
+    "system_call_state_gas": 1_566_720,
+    "account_write_cost": 9000,
+    "code_word_cost": 6,
+    "tx_recipient_cost": 3000,
+    "tx_value_cost": 6000,
+    "tx_total_gas_cap": 4_294_967_295,
+    "tx_floor_byte_cost": 64,
+    "tx_floor_address_cost": 1280,
+    "tx_floor_slot_cost": 2048,
+    "block_access_item_gas": 2000,
+    "has_transfer_logs": True,
+    "counts_gas_before_refunds": True,
+    "has_slot_number": True,
+    "has_block_access_list": True,
+    "creates_over_storage": True,
+    "selfdestruct_keeps_balance": True,
+    "has_builder_requests": True,
+}
+APRIL_2026 = {
+    "has_burn_logs": True,
+    "max_code_size": 32768,
+    "max_initcode_size": 65536,
+    "state_gas_version": 1,
+    "state_byte_cost": 0,
+    "account_state_bytes": 112,
+    "slot_state_bytes": 32,
+    "delegation_state_bytes": 23,
+    "code_word_cost": 6,
+    "tx_cost": 21000,
+    "tx_create_cost": 9000,
+    "tx_recipient_cost": 0,
+    "tx_value_cost": 0,
+    "tx_access_address_cost": 3680,
+    "tx_access_slot_cost": 3948,
+    "tx_total_gas_cap": 0,
+    "tx_floor_byte_cost": 64,
+    "authorization_cost": 7500,
+    "authorization_refund": 0,
+    "account_write_cost": 0,
+    "sstore_set_cost": 2900,
+    "sstore_reset_cost": 2900,
+    "sstore_clear_refund": 4800,
+    "cold_account_surcharge": 2500,
+    "cold_sstore_surcharge": 2100,
+    "call_value_cost": 9000,
+    "call_new_account_cost": 0,
+    "selfdestruct_new_account_cost": 0,
+    "code_deposit_cost": 0,
+    "system_call_state_gas": 0,
+    "creates_over_storage": False,
+    "selfdestruct_keeps_balance": False,
+    "has_builder_requests": False,
+}
 
 HISTORY = {
     "sstore_dirty_cost": {"Constantinople": 200, "Petersburg": 0, "Istanbul": 800, "Berlin": 100},
     "sstore_net_metering": {"Constantinople": True, "Petersburg": False, "Istanbul": True},
-    "sstore_set_cost": {"Frontier": 20000},
-    "sstore_reset_cost": {"Frontier": 5000, "Berlin": 2900},
-    "sstore_clear_refund": {"Frontier": 15000, "London": 4800},
+    "sstore_set_cost": {"Frontier": 20000, "Amsterdam": 10100},
+    "sstore_reset_cost": {"Frontier": 5000, "Berlin": 2900, "Amsterdam": 10100},
+    "sstore_clear_refund": {"Frontier": 15000, "London": 4800, "Amsterdam": 11616},
     "sstore_sentry": {"Istanbul": 2300},
     "has_access_lists": {"Berlin": True},
-    "cold_account_surcharge": {"Berlin": 2500},
+    "cold_account_surcharge": {"Berlin": 2500, "Amsterdam": 2900},
     "cold_slot_surcharge": {"Berlin": 2000},
-    "cold_sstore_surcharge": {"Berlin": 2100},
-    "cold_selfdestruct_surcharge": {"Berlin": 2600},
+    "cold_sstore_surcharge": {"Berlin": 2100, "Amsterdam": 2000},
+    "cold_selfdestruct_surcharge": {"Berlin": 2600, "Amsterdam": 3000},
     "warm_access_cost": {"Berlin": 100},
-    "call_value_cost": {"Frontier": 9000},
+    "call_value_cost": {"Frontier": 9000, "Amsterdam": 11300},
     "call_stipend": {"Frontier": 2300},
-    "call_new_account_cost": {"Frontier": 25000},
+    "call_new_account_cost": {"Frontier": 25000, "Amsterdam": 0},
     "create_word_cost": {"Shanghai": 2},
-    "code_deposit_cost": {"Frontier": 200},
-    "max_code_size": {"SpuriousDragon": 24576},
-    "max_initcode_size": {"Shanghai": 49152},
+    "code_deposit_cost": {"Frontier": 200, "Amsterdam": 0},
+    "max_code_size": {"SpuriousDragon": 24576, "Amsterdam": 65536},
+    "max_initcode_size": {"Shanghai": 49152, "Amsterdam": 131072},
     "all_but_one_64th": {"TangerineWhistle": True},
     "new_account_cost_needs_value": {"SpuriousDragon": True},
     "code_deposit_must_be_paid": {"Homestead": True},
     "rejects_code_starting_ef": {"London": True},
-    "selfdestruct_new_account_cost": {"TangerineWhistle": 25000},
+    "selfdestruct_new_account_cost": {"TangerineWhistle": 25000, "Amsterdam": 9000},
     "selfdestruct_refund": {"Frontier": 24000, "London": 0},
     "selfdestruct_only_if_created": {"Cancun": True},
     "created_account_nonce": {"SpuriousDragon": 1},
@@ -131,16 +193,16 @@ HISTORY = {
     "modexp_version": {"Byzantium": 1, "Berlin": 2, "Osaka": 3},
     "modexp_max_length": {"Osaka": 1024},
     "p256_verify_cost": {"Osaka": 6900},
-    "tx_cost": {"Frontier": 21000},
-    "tx_create_cost": {"Homestead": 32000},
+    "tx_cost": {"Frontier": 21000, "Amsterdam": 12000},
+    "tx_create_cost": {"Homestead": 32000, "Amsterdam": 12000},
     "tx_zero_byte_cost": {"Frontier": 4},
     "tx_nonzero_byte_cost": {"Frontier": 68, "Istanbul": 16},
-    "tx_access_address_cost": {"Berlin": 2400},
-    "tx_access_slot_cost": {"Berlin": 1900},
-    "tx_floor_token_cost": {"Prague": 10},
+    "tx_access_address_cost": {"Berlin": 2400, "Amsterdam": 4180},
+    "tx_access_slot_cost": {"Berlin": 1900, "Amsterdam": 4048},
+    "tx_floor_token_cost": {"Prague": 10, "Amsterdam": 0},
     "tx_gas_cap": {"Osaka": 16777216},
-    "authorization_cost": {"Prague": 25000},
-    "authorization_refund": {"Prague": 12500},
+    "authorization_cost": {"Prague": 25000, "Amsterdam": 7816},
+    "authorization_refund": {"Prague": 12500, "Amsterdam": 0},
     "refund_quotient": {"Frontier": 2, "London": 5},
     "max_tx_type": {"Berlin": 1, "London": 2, "Cancun": 3, "Prague": 4},
     "signature_low_s": {"Homestead": True},
@@ -188,6 +250,8 @@ HISTORY = {
     "accepts_blobs": {"Cancun": True},
     "collects_requests": {"Prague": True},
     **{name: {} for name in OF_THE_OP_STACK},
+    **{name: {"Amsterdam": value} for name, value in AMSTERDAM.items()},
+    "has_burn_logs": {},
     "max_block_rlp_size": {"Osaka": 8 * 2**20},
 }
 
@@ -222,6 +286,14 @@ def test_parameters_have_the_value_of_their_fork(fork):
     assert {name: values[name] for name in HISTORY} == expected
 
 
+def test_the_state_of_april_2026_differs_in_numbers_and_switches():
+    fork = fork_named("amsterdam-2026-04")
+    values = resolve(fork).parameters
+    assert {name: values[name] for name in APRIL_2026} == APRIL_2026
+    assert resolve(fork).opcodes["CREATE"] == resolve(fork).opcodes["CREATE2"] == 9_000
+    assert resolve(fork).opcodes["EXTCODESIZE"] == 100
+
+
 @pytest.mark.parametrize("fork", FORKS, ids=NAMES)
 def test_flags_are_booleans_and_numbers_are_not(fork):
     for name, value in resolve(fork).parameters.items():
@@ -250,17 +322,23 @@ def test_the_c_constants_are_those_of_the_eips():
 
 
 def test_eips_speak_only_of_things_that_exist():
-    for eip in (entry for entry in vars(eips).values() if isinstance(entry, eips.Eip)):
+    for eip in entries().values():
         assert eip.opcodes.keys() <= BY_MNEMONIC.keys()
         assert eip.parameters.keys() <= PARAMETERS.keys()
 
 
+def entries():
+    """Every entry of Ethereum's forks by its name."""
+    found = {**vars(eips), **vars(amsterdam)}
+    return {name: e for name, e in found.items() if isinstance(e, eips.Eip)}
+
+
 def test_eips_are_named_by_their_number_and_used_once():
-    entries = {name: e for name, e in vars(eips).items() if isinstance(e, eips.Eip)}
     used = [eip for fork in FORKS for eip in fork.eips]
     assert len(used) == len(set(used))
-    assert set(used) == set(entries.values())
-    assert all(name in (f"EIP_{e.number}", "YELLOW_PAPER") for name, e in entries.items())
+    assert set(used) == set(entries().values()) - {amsterdam.SNAPSHOT}
+    names = ("YELLOW_PAPER", "SNAPSHOT")
+    assert all(name in (f"EIP_{e.number}", *names) for name, e in entries().items())
 
 
 def test_every_value_knows_its_eip():
@@ -303,6 +381,8 @@ def test_same_rules_sees_a_difference_of_one_flag():
         ("dao", "DAO"),
         ("OSAKA", "Osaka"),
         ("bpo2", "BPO2"),
+        ("amsterdam", "Amsterdam"),
+        ("Amsterdam-2026-04", "amsterdam-2026-04"),
     ],
 )
 def test_forks_are_found_by_any_usual_spelling(name, fork):
@@ -314,7 +394,7 @@ def test_an_unknown_fork_is_an_error_with_a_suggestion():
         fork_named("lodnon")
 
 
-@pytest.mark.parametrize("name", ["", "zzzzzz", "Amsterdam "])
+@pytest.mark.parametrize("name", ["", "zzzzzz", "Bogota "])
 def test_an_unknown_fork_without_likeness_lists_the_known(name):
     with pytest.raises(UnknownForkError, match=r"unknown fork .*: (known are Frontier|did you)"):
         fork_named(name)

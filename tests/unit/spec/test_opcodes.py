@@ -7,7 +7,7 @@ from fastevm.spec.opcodes import BY_MNEMONIC, BY_VALUE, OPCODES, op_named
 
 def test_rows_are_distinct_and_in_order():
     assert [op.value for op in OPCODES] == sorted(BY_VALUE)
-    assert len(BY_MNEMONIC) == len(BY_VALUE) == len(OPCODES) == 150
+    assert len(BY_MNEMONIC) == len(BY_VALUE) == len(OPCODES) == 154
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,7 @@ def test_rows_are_distinct_and_in_order():
         ("BASEFEE", 0x48, 0, 0, 1),
         ("BLOBHASH", 0x49, 0, 1, 0),
         ("BLOBBASEFEE", 0x4A, 0, 0, 1),
+        ("SLOTNUM", 0x4B, 0, 0, 1),
         ("TLOAD", 0x5C, 0, 1, 0),
         ("TSTORE", 0x5D, 0, 2, -2),
         ("MCOPY", 0x5E, 0, 3, -3),
@@ -37,6 +38,9 @@ def test_rows_are_distinct_and_in_order():
         ("SWAP16", 0x9F, 0, 17, 0),
         ("LOG0", 0xA0, 0, 2, -2),
         ("LOG4", 0xA4, 0, 6, -6),
+        ("DUPN", 0xE6, 1, 17, 1),
+        ("SWAPN", 0xE7, 1, 18, 0),
+        ("EXCHANGE", 0xE8, 1, 3, 0),
         ("CREATE", 0xF0, 0, 3, -2),
         ("CALL", 0xF1, 0, 7, -6),
         ("DELEGATECALL", 0xF4, 0, 6, -5),
@@ -51,8 +55,9 @@ def test_shapes(mnemonic, value, imm, need, grow):
     assert (op.value, op.imm, op.pops, op.grow) == (value, imm, need, grow)
 
 
-def test_only_pushes_have_immediates():
-    assert {op.mnemonic for op in OPCODES if op.imm} == {f"PUSH{n}" for n in range(1, 33)}
+def test_pushes_and_the_deep_stack_opcodes_have_immediates():
+    deep = {"DUPN", "SWAPN", "EXCHANGE"}
+    assert {op.mnemonic for op in OPCODES if op.imm} == {f"PUSH{n}" for n in range(1, 33)} | deep
 
 
 @pytest.mark.parametrize(
