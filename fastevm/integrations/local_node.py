@@ -161,6 +161,11 @@ class LocalNode:
         """The id of its chain."""
         return int(self._thread.node.config.chain_id)
 
+    def state_mark(self) -> tuple[bytes, int]:
+        """The newest block and how often states were changed by hand."""
+        chain = self._thread.node.chain
+        return chain.head.hash, chain.amendments
+
     def listen(self, port: int = 0, host: str = DEFAULT_HOST) -> str:
         """Serve HTTP and WebSocket as well, for programs outside, and return the address.
 

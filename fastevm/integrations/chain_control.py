@@ -1,0 +1,133 @@
+"""A development chain in the hands of a test: blocks, time, accounts, snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from fastevm.integrations.local_node import LocalNode, NodeAccount
+from fastevm.primitives.keccak import keccak256
+
+Word = int | str | bytes
+
+
+def word(value: Word) -> str:
+    """A number, or 32 bytes of any form, as hex text of 32 bytes."""
+    if isinstance(value, int):
+        return f"0x{value:064x}"
+    return "0x" + (value.hex() if isinstance(value, bytes) else value.removeprefix("0x")).zfill(64)
+
+
+def canonical_type(parameter: Mapping[str, Any]) -> str:
+    """The type of an ABI parameter as it stands in a signature; tuples by their members."""
+    kind: str = parameter["type"]
+    if not kind.startswith("tuple"):
+        return kind
+    members = ",".join(map(canonical_type, parameter["components"]))
+    return f"({members}){kind[5:]}"
+
+
+def selectors(abi: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Selector -> name of the functions of an ABI."""
+    found = {}
+    for entry in abi:
+        if entry.get("type") == "function":
+            types = ",".join(map(canonical_type, entry.get("inputs", ())))
+            signature = f"{entry['name']}({types})"
+            found["0x" + keccak256(signature.encode())[:4].hex()] = entry["name"]
+    return found
+
+
+class Chain:
+    """Control over the chain of a node that makes its own blocks."""
+
+    def __init__(self, node: LocalNode) -> None:
+        self.node = node
+        self.labels: dict[str, tuple[str, dict[str, str]]] = {}
+
+    @property
+    def id(self) -> int:
+        """The id of the chain."""
+        return self.node.chain_id
+
+    @property
+    def height(self) -> int:
+        """The number of the newest block."""
+        return int(self.node.request("eth_blockNumber"), 16)
+
+    @property
+    def timestamp(self) -> int:
+        """The time of the newest block, in seconds."""
+        block = self.node.request("eth_getBlockByNumber", ["latest", False])
+        return int(block["timestamp"], 16)
+
+    @property
+    def accounts(self) -> list[NodeAccount]:
+        """The funded accounts."""
+        return self.node.accounts
+
+    def mine(self, blocks: int = 1, interval: int | None = None) -> int:
+        """Make blocks, ``interval`` seconds apart, and return the number of the last one."""
+        params = [hex(blocks)] if interval is None else [hex(blocks), hex(interval)]
+        self.node.request("anvil_mine", params)
+        return self.height
+
+    def sleep(self, seconds: int) -> int:
+        """Let time pass: the next block, made now, is that much later. Return its time."""
+        self.node.request("evm_increaseTime", [hex(seconds)])
+        self.mine()
+        return self.timestamp
+
+    def time_travel(self, timestamp: int) -> int:
+        """Make a block of that time, in seconds; NodeError for one in the past."""
+        self.node.request("evm_setNextBlockTimestamp", [hex(timestamp)])
+        self.mine()
+        return self.timestamp
+
+    def set_balance(self, address: str, wei: int) -> None:
+        """Give an account this balance."""
+        self.node.request("anvil_setBalance", [address, hex(wei)])
+
+    def set_code(self, address: str, code: str | bytes) -> None:
+        """Give an account this code."""
+        self.node.request("anvil_setCode", [address, code])
+
+    def set_nonce(self, address: str, nonce: int) -> None:
+        """Give an account this nonce."""
+        self.node.request("anvil_setNonce", [address, hex(nonce)])
+
+    def set_storage(self, address: str, slot: Word, value: Word) -> None:
+        """Give a storage slot this value."""
+        self.node.request("anvil_setStorageAt", [address, word(slot), word(value)])
+
+    @contextmanager
+    def impersonate(self, address: str) -> Iterator[str]:
+        """Let an account send transactions without its key, within the block."""
+        self.node.request("anvil_impersonateAccount", [address])
+        try:
+            yield address
+        finally:
+            self.node.request("anvil_stopImpersonatingAccount", [address])
+
+    def snapshot(self) -> str:
+        """Remember the chain as it is; `revert` goes back to it once."""
+        return str(self.node.request("evm_snapshot"))
+
+    def revert(self, snapshot: str) -> None:
+        """Go back to a snapshot. ValueError when it is no more there."""
+        if not self.node.request("evm_revert", [snapshot]):
+            raise ValueError(f"there is no snapshot {snapshot}")
+
+    @contextmanager
+    def anchor(self) -> Iterator[None]:
+        """Undo what happens within the block."""
+        snapshot = self.snapshot()
+        try:
+            yield
+        finally:
+            self.node.request("evm_revert", [snapshot])
+
+    def label(self, address: str, name: str, abi: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Name a contract in reports; its ABI names its functions."""
+        self.labels[address.lower()] = name, selectors(abi)

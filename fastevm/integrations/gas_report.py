@@ -1,0 +1,68 @@
+"""How much gas the transactions of a test run used, by contract and function."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from statistics import median
+from typing import Any, Final
+
+from fastevm.integrations.chain_control import Chain
+
+COLUMNS: Final = ("contract", "function", "calls", "min", "median", "mean", "max")
+CREATION: Final = "(creation)"
+PAYMENT: Final = "(payment)"
+SELECTOR: Final = 10  # characters
+
+
+class GasReport:
+    """Collects the gas of transactions; `Chain.label` names contracts."""
+
+    def __init__(self) -> None:
+        self.used: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+
+    def read(self, chain: Chain, first: int) -> None:
+        """Count the blocks of a chain from this number on."""
+        request = chain.node.request
+        for number in range(first, chain.height + 1):
+            block = request("eth_getBlockByNumber", [hex(number), True])
+            if not block["transactions"]:
+                continue
+            receipts = request("eth_getBlockReceipts", [hex(number)])
+            for transaction, receipt in zip(block["transactions"], receipts, strict=True):
+                self.used[named(chain, transaction, receipt)].append(int(receipt["gasUsed"], 16))
+
+    def lines(self) -> list[str]:
+        """The table, a line for each function; nothing when nothing was sent."""
+        if not self.used:
+            return []
+        rows = [COLUMNS, *(
+            (contract, function, *map(str, (
+                len(used), min(used), round(median(used)), round(sum(used) / len(used)), max(used),
+            )))
+            for (contract, function), used in sorted(self.used.items())
+        )]  # fmt: skip
+        widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+        return ["  ".join(aligned(row, widths)).rstrip() for row in rows]
+
+
+def aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:
+    """The cells of a row: names to the left, numbers to the right."""
+    return [
+        cell.ljust(width) if column < 2 else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+
+
+def named(
+    chain: Chain, transaction: Mapping[str, Any], receipt: Mapping[str, Any]
+) -> tuple[str, str]:
+    """The contract and the function of a transaction, by name where there is one."""
+    to = transaction["to"] or receipt["contractAddress"]
+    name, functions = chain.labels.get(to.lower(), (to, {}))
+    if transaction["to"] is None:
+        return name, CREATION
+    data = transaction["input"]
+    if len(data) < SELECTOR:
+        return name, PAYMENT
+    return name, functions.get(data[:SELECTOR], data[:SELECTOR])

@@ -1,0 +1,220 @@
+"""The pytest plugin: chains and machines as fixtures, undone after each test and each example.
+
+Fixtures, all of the session: ``evm``, ``fastevm_node``, ``chain``, ``accounts``, ``w3``, ``fork``;
+``fastevm_options`` may be overridden. Nothing starts, and next to nothing is loaded, before a test
+asks for one of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import wraps
+from importlib import import_module
+from typing import Any, Final
+
+import pytest
+
+from fastevm.integrations.pytest_isolation import Isolation, ResettableChain, ResettableMachine
+
+NO_ISOLATION: Final = "fastevm_no_isolation"
+PACKAGE: Final = "fastevm.integrations"
+
+
+class Plugin:
+    """What one test session has made."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.isolation = Isolation()
+        self.wants_report = bool(config.getoption("fastevm_gas_report"))
+        self.report: Any = None
+
+    def add_chain(self, chain: Any) -> None:
+        """Isolate the chain of a node, and count its gas where that is asked for."""
+        if self.wants_report and self.report is None:
+            self.report = import_module(f"{PACKAGE}.gas_report").GasReport()
+        self.isolation.add(ResettableChain(chain, self.report))
+
+
+KEY: Final = pytest.StashKey[Plugin]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the plugin."""
+    group = parser.getgroup("fastevm")
+    group.addoption(
+        "--fastevm-fork-url", metavar="URL", help="run the chain of fastevm_node as a fork of this"
+    )
+    group.addoption("--fastevm-fork-block", metavar="N", help="the block at which it forks")
+    group.addoption("--fastevm-hardfork", metavar="NAME", help="rules of evm and fastevm_node")
+    group.addoption(
+        "--fastevm-gas-report",
+        action="store_true",
+        dest="fastevm_gas_report",
+        help="tell at the end how much gas transactions used, by contract and function",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The markers of the plugin."""
+    config.stash[KEY] = Plugin(config)
+    config.addinivalue_line("markers", f"{NO_ISOLATION}: keep what this test does to chains")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Write the gas report."""
+    report = config.stash[KEY].report
+    lines = report.lines() if report is not None else []
+    if lines:
+        terminalreporter.section("gas used")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+# --- isolation ---
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fastevm_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Undo at the end of a module what its fixtures did."""
+    with request.config.stash[KEY].isolation.scope("module"):
+        yield
+
+
+@pytest.fixture(scope="class", autouse=True)
+def _fastevm_class(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The same for a class."""
+    isolation = request.config.stash[KEY].isolation
+    with nullcontext() if request.cls is None else isolation.scope("class"):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _fastevm_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Undo at the end of a test what it and its fixtures did."""
+    isolation = request.config.stash[KEY].isolation
+    with nullcontext() if is_kept(request.node) else isolation.scope("function"):
+        yield
+
+
+def is_kept(item: pytest.Item) -> bool:
+    """Whether what a test does is to stay."""
+    return item.get_closest_marker(NO_ISOLATION) is not None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """What a fixture of a wide scope does late outlives the narrower scopes."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with request.config.stash[KEY].isolation.fixture(fixturedef.scope):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Undo what each example of a Hypothesis test did."""
+    handle = getattr(getattr(item, "obj", None), "hypothesis", None)
+    inner = getattr(handle, "inner_test", None)
+    if handle is None or inner is None or is_kept(item):
+        return (yield)
+    handle.inner_test = isolated(inner, item.config.stash[KEY].isolation)
+    try:
+        return (yield)
+    finally:
+        handle.inner_test = inner
+
+
+def isolated(inner: Callable[..., Any], isolation: Isolation) -> Callable[..., Any]:
+    """The function of an example, after which everything is as before."""
+
+    @wraps(inner)
+    def example(*args: Any, **named: Any) -> Any:
+        with isolation.scope("example"):
+            return inner(*args, **named)
+
+    @wraps(inner)
+    async def awaited(*args: Any, **named: Any) -> Any:
+        with isolation.scope("example"):
+            return await inner(*args, **named)
+
+    return awaited if inspect.iscoroutinefunction(inner) else example
+
+
+# --- fixtures ---
+
+
+@pytest.fixture(scope="session")
+def fastevm_options(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Options of the node, those of `LocalNode`; a conftest may have its own."""
+    named = {
+        "fork_url": "--fastevm-fork-url",
+        "fork_block_number": "--fastevm-fork-block",
+        "hardfork": "--fastevm-hardfork",
+    }
+    found = {name: request.config.getoption(option) for name, option in named.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@pytest.fixture(scope="session")
+def fastevm_node(request: pytest.FixtureRequest, fastevm_options: dict[str, Any]) -> Iterator[Any]:
+    """A `LocalNode` that mines a block for each transaction; ``listen()`` opens a port."""
+    with import_module(f"{PACKAGE}.local_node").LocalNode(**fastevm_options) as node:
+        yield node
+
+
+@pytest.fixture(scope="session")
+def chain(request: pytest.FixtureRequest, fastevm_node: Any) -> Any:
+    """Control over the chain of the node, a `Chain`."""
+    made = import_module(f"{PACKAGE}.chain_control").Chain(fastevm_node)
+    request.config.stash[KEY].add_chain(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def accounts(chain: Any) -> list[Any]:
+    """The funded accounts: addresses as text, each with its ``key``."""
+    return chain.accounts  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def w3(chain: Any) -> Any:
+    """A ``Web3`` on the node, which sends from the first account."""
+    web3 = import_module("web3")
+    made = web3.Web3(import_module(f"{PACKAGE}.web3").FastevmProvider(chain.node))
+    made.eth.default_account = chain.accounts[0]
+    return made
+
+
+@pytest.fixture(scope="session")
+def evm(request: pytest.FixtureRequest) -> Any:
+    """A machine, an `EVM`, whose first state comes back after each test."""
+    machine = import_module("fastevm.evm").EVM(
+        request.config.getoption("--fastevm-hardfork") or "osaka"
+    )
+    request.config.stash[KEY].isolation.add(ResettableMachine(machine))
+    return machine
+
+
+@pytest.fixture(scope="session")
+def fork(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    """``fork(url, block)``: a `Chain` that begins there; the same one for the same words."""
+    made: dict[Any, Any] = {}
+    plugin = request.config.stash[KEY]
+
+    def forked(url: str, block: int | None = None, **options: Any) -> Any:
+        key = (url, block, *sorted(options.items()))
+        if key not in made:
+            if block is not None:
+                options["fork_block_number"] = block
+            node = import_module(f"{PACKAGE}.local_node").LocalNode(fork_url=url, **options)
+            made[key] = import_module(f"{PACKAGE}.chain_control").Chain(node)
+            plugin.add_chain(made[key])
+        return made[key]
+
+    yield forked
+    for each in made.values():
+        each.node.stop()
