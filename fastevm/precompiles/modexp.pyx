@@ -13,7 +13,18 @@ from fastevm.precompiles.registry cimport (
     PrecompileOutcome,
 )
 from fastevm.primitives.intrinsics cimport u128
-from fastevm.primitives.word cimport Word, word_bits, word_fits64, word_load
+from fastevm.primitives.word cimport (
+    Word, word_bits, word_eq, word_fits64, word_load, word_set, word_store, word_sub,
+)
+from fastevm.primitives.word_division cimport word_mod
+
+
+cdef extern from "fastevm/precompiles/known_primes.h" nogil:
+    ctypedef struct fe_odd_modulus:
+        pass
+    const fe_odd_modulus* fe_known_prime(const uint64_t* p)
+    int fe_divide_modulo(
+        uint64_t* r, const uint64_t* c, const uint64_t* x, const fe_odd_modulus* modulus)
 
 
 cdef enum:
@@ -143,6 +154,35 @@ cdef bint load_operand(
     return True
 
 
+# out = base ^ (p - 2) modulo p, which is 1 / base, if the call asks for that and p is a prime whose
+# inverses are often wanted: a tenth of the time of the power.
+cdef bint inverted(
+    uint8_t* out, const Lengths* lengths, const uint8_t* data, size_t size,
+) noexcept nogil:
+    cdef const fe_odd_modulus* known
+    cdef Word base, exponent, modulus, two, one
+    if (
+        lengths.base != 32 or lengths.exponent != 32 or lengths.modulus != 32
+        or size < HEADER + 96
+    ):
+        return False
+    word_load(&modulus, data + HEADER + 64)
+    known = fe_known_prime(modulus.d)
+    if known == NULL:
+        return False
+    word_load(&exponent, data + HEADER + 32)
+    word_set(&two, 2)
+    word_sub(&two, &modulus, &two)
+    if not word_eq(&exponent, &two):
+        return False
+    word_load(&base, data + HEADER)
+    word_mod(&base, &base, &modulus)
+    word_set(&one, 1)
+    fe_divide_modulo(base.d, one.d, base.d, known)
+    word_store(out, &base)
+    return True
+
+
 # out[0 .. lengths.modulus) = base ^ exponent modulo modulus; all zeros where the modulus is zero.
 cdef bint power(
     uint8_t* out, const Lengths* lengths, const uint8_t* data, size_t size,
@@ -189,4 +229,6 @@ cdef PrecompileOutcome modexp(
         return PRECOMPILE_NO_MEMORY
     if not size_output(output, lengths.modulus):
         return PRECOMPILE_NO_MEMORY
+    if inverted(output.bytes, &lengths, data, size):
+        return PRECOMPILE_OK
     return PRECOMPILE_OK if power(output.bytes, &lengths, data, size) else PRECOMPILE_NO_MEMORY

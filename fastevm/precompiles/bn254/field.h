@@ -6,7 +6,7 @@
 #ifndef FASTEVM_BN254_FIELD_H
 #define FASTEVM_BN254_FIELD_H
 
-#include "fastevm/primitives/intrinsics.h"
+#include "fastevm/precompiles/quotient.h"
 
 #define FP_P0 UINT64_C(0x3c208c16d87cfd47)
 #define FP_P1 UINT64_C(0x97816a916871ca8d)
@@ -261,6 +261,12 @@ FE_INLINE void fp_mul(uint64_t* r, const uint64_t* a, const uint64_t* b) {
 FE_INLINE void fp_dot2(
     uint64_t* r, const uint64_t* a, const uint64_t* b, const uint64_t* c, const uint64_t* d) {
     FP_CHOOSE(fp_dot2_adx(r, a, b, c, d), fp_dot2_portable(r, a, b, c, d))
+}
+
+/* r = c / x; 0 where x is. */
+static void fp_divide(uint64_t* r, const uint64_t* c, const uint64_t* x) {
+    static const fe_odd_modulus modulus = {{FP_P0, FP_P1, FP_P2, FP_P3}, FP_N0};
+    fe_divide_modulo(r, c, x, &modulus);
 }
 
 /* --- products in Fp2 = Fp[u] / (u^2 + 1): the real part's limbs first --- */

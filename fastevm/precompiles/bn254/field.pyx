@@ -13,9 +13,8 @@ cdef extern from "fastevm/precompiles/bn254/field.h" nogil:
         uint64_t* r, const uint64_t* a, const uint64_t* b, const uint64_t* c, const uint64_t* d)
     void mul2_limbs "fp2_mul"(uint64_t* r, const uint64_t* a, const uint64_t* b)
     void sqr2_limbs "fp2_sqr"(uint64_t* r, const uint64_t* a)
-
-cdef extern from "fastevm/precompiles/bn254/inverse.h" nogil:
     void divide_limbs "fp_divide"(uint64_t* r, const uint64_t* c, const uint64_t* x)
+
 
 
 PRIME = 0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47

@@ -127,3 +127,23 @@ def test_a_thousand_bytes() -> None:
     expected = pow(*(int.from_bytes(x, "big") for x in (base, exponent, modulus)))
     data = call(base, exponent, modulus)
     assert run(0x05, data, GENEROUS)[1] == expected.to_bytes(1024, "big")
+
+
+KNOWN_PRIMES = [
+    0x30644E72E131A029B85045B68181585D2833E84879B9709143E1F593F0000001,
+    0x30644E72E131A029B85045B68181585D97816A916871CA8D3C208C16D87CFD47,
+    0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001,
+]
+
+
+@pytest.mark.parametrize("prime", KNOWN_PRIMES)
+@given(base=st.integers(0, 2**256 - 1), off=st.sampled_from([0, 0, 0, 1, -1]))
+@example(base=0, off=0)
+@example(base=1, off=0)
+@example(base=2**256 - 1, off=0)
+def test_inverses_modulo_primes_of_curves(prime: int, base: int, off: int) -> None:
+    for number in (base, prime - base % prime, base * prime % 2**256):
+        exponent = prime - 2 + off
+        ok, output, _ = run(0x05, call(*map(word, (number, exponent, prime))), GENEROUS)
+        assert ok
+        assert output == word(pow(number, exponent, prime))
