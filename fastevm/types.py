@@ -201,12 +201,17 @@ class Withdrawal:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block: header and body. ``withdrawals`` is None before Shanghai."""
+    """A block: header and body. ``withdrawals`` is None before Shanghai.
+
+    ``access_list``: the RLP of its block access list (EIP-7928), which is no part of the block's
+    own; None where the block has none, or nobody here knows it.
+    """
 
     header: Header
     transactions: tuple[Transaction, ...] = ()
     ommers: tuple[Header, ...] = ()
     withdrawals: tuple[Withdrawal, ...] | None = None
+    access_list: bytes | None = field(default=None, repr=False, compare=False)
     _encoded: bytes | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -218,6 +223,14 @@ class Block:
     def number(self) -> int:
         """The header's number."""
         return self.header.number
+
+    def with_access_list(self, encoded: bytes | None) -> Block:
+        """The same block with its block access list."""
+        if encoded == self.access_list:
+            return self
+        copy = replace(self, access_list=encoded)
+        object.__setattr__(copy, "_encoded", self._encoded)
+        return copy
 
     @property
     def size(self) -> int:

@@ -260,6 +260,7 @@ class Chain:
         parent = self._entry(header.parent_hash)
         schedule = child_schedule(self.config, parent, header.timestamp)
         difficulty = parent.total_difficulty + header.difficulty
+        block = block.with_access_list(result.access_list)
         self._keep(BlockEntry(block, schedule, difficulty, result.receipts, result))
 
     def adopt(
@@ -453,7 +454,8 @@ class Chain:
             ancestors=self.ancestors(header.parent_hash),
             state_root=not self.partial,
         )
-        validate_result(self.comparable(header, schedule, result), result)
+        validate_result(self.comparable(header, schedule, result), result, block.access_list)
+        block = block.with_access_list(result.access_list)
         difficulty = parent.total_difficulty + header.difficulty
         return BlockEntry(block, schedule, difficulty, result.receipts, result), result
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import MAINNET_DEPOSIT_CONTRACT, ChainConfig
+from fastevm.conformance.access_lists import is_reason, list_of
 from fastevm.conformance.fields import accounts_of, bytes_of, number_of
 from fastevm.conformance.pre_states import layer_of
 from fastevm.conformance.runner import Case, Mismatch
@@ -40,6 +41,8 @@ HEADER_KEYS = (
     "excessBlobGas",
     "parentBeaconBlockRoot",
     "requestsHash",
+    "blockAccessListHash",
+    "slotNumber",
 )
 
 
@@ -106,16 +109,32 @@ def check_genesis(test: Mapping[str, Any], genesis: Block, layer: Layer) -> Mism
 
 
 def import_block(chain: Chain, position: int, block: Mapping[str, Any]) -> Mismatch | None:
-    """Import one block, which may have to be refused; the next one comes on the old head then."""
-    valid = "blockHeader" in block and not any(key.startswith("expectException") for key in block)
-    try:
-        chain.add(bytes_of(block["rlp"]))
-    except InvalidBlock as error:
-        return Mismatch(f"blocks[{position}] accepted", str(error)) if valid else None
-    if valid:
+    """Import one block, which may have to be refused; the next one comes on the old head then.
+
+    A block is refused with the list that comes with it and without.
+    """
+    why = next((block[key] for key in block if key.startswith("expectException")), None)
+    if "blockHeader" in block and why is None:
+        try:
+            add(chain, block, access_list=list_of(block))
+        except InvalidBlock as error:
+            return Mismatch(f"blocks[{position}] accepted", str(error))
         return None
-    why = next((block[key] for key in block if key.startswith("expectException")), "a refusal")
-    return Mismatch(f"blocks[{position}] refused with {why}", "accepted")
+    wanted = f"blocks[{position}] refused with {why or 'an error'}"
+    for access_list in dict.fromkeys((None, list_of(block))):
+        try:
+            add(chain, block, access_list=access_list)
+        except InvalidBlock as error:
+            if not is_reason(why or "", error):
+                return Mismatch(wanted, str(error))
+        else:
+            return Mismatch(wanted, "accepted")
+    return None
+
+
+def add(chain: Chain, block: Mapping[str, Any], *, access_list: bytes | None) -> None:
+    """Import a block from its RLP, with the list that comes with it; InvalidBlock."""
+    chain.add(decode_block(bytes_of(block["rlp"])).with_access_list(access_list))
 
 
 def check_end(test: Mapping[str, Any], chain: Chain) -> Mismatch | None:

@@ -35,4 +35,6 @@ cdef class BlockBuilder:
     cdef int close_receipt(self) except -1
     cdef object finished_receipts(self)
     cdef list deposit_logs(self)
+    cdef int enter_end(self) except -1
+    cdef tuple requests(self)
     cdef bytes deposits(self)

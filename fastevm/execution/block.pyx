@@ -2,7 +2,7 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, StateNotKnown
@@ -59,7 +59,7 @@ from fastevm.execution.transaction_result cimport TX_VALID, TxOptions, TxResult
 from fastevm.interpreter.machine cimport BlockContext, status_text
 from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.bloom cimport BLOOM_SIZE
-from fastevm.primitives.buffer cimport Buffer
+from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
 from fastevm.primitives.intrinsics cimport atomic_store_int
 from fastevm.primitives.word cimport Word, word_from_int, word_load
@@ -67,7 +67,15 @@ from fastevm.spec.constants cimport BLOCK_HASH_WINDOW
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.layer cimport Layer
 from fastevm.state.reader cimport Reader
-from fastevm.state.world cimport LogRecord, World, WORLD_NEEDS_CODE
+from fastevm.state.records cimport Accesses
+from fastevm.state.world cimport (
+    LogRecord,
+    World,
+    WORLD_NEEDS_CODE,
+    accesses_count,
+    accesses_encode,
+    world_record_accesses,
+)
 
 
 # The stages of a builder, in order.
@@ -125,6 +133,8 @@ cdef class BlockBuilder:
         else:
             layer.attach(&reader)
         executor_open(&self.c, &schedule.c, &reader)
+        if schedule.c.has_block_access_list and not world_record_accesses(self.c.world):
+            raise MemoryError
         return 0
 
     def __dealloc__(self):
@@ -424,6 +434,17 @@ cdef class BlockBuilder:
             return tuple(self.made)
         return packed_receipts(&self.c.receipts, self.c.world.logs, self.blob_gas_price)
 
+    cdef tuple requests(self):
+        """The requests of the block, in the order of their types (EIP-7685)."""
+        cdef ForkSchedule schedule = self.schedule
+        if not schedule.c.collects_requests:
+            return ()
+        return collected([
+            (DEPOSIT_REQUEST, self.deposits()),
+            (WITHDRAWAL_REQUEST, self.request("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS")),
+            (CONSOLIDATION_REQUEST, self.request("CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS")),
+        ])
+
     def rewards(self, draft):
         """The rewards of the block as (address, wei); ``draft`` has its header and uncles."""
         return block_rewards(draft, self.schedule)
@@ -440,15 +461,10 @@ cdef class BlockBuilder:
         self.expect(OPEN, "end it")
         self.stage = CLOSED
         draft = Block(self.header, (), self.ommers, self.withdrawals)
+        self.enter_end()
         for address, amount in (*self.rewards(draft), *withdrawal_credits(draft)):
             self.credit(address, amount)
-        requests = ()
-        if schedule.c.collects_requests:
-            requests = collected([
-                (DEPOSIT_REQUEST, self.deposits()),
-                (WITHDRAWAL_REQUEST, self.request("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS")),
-                (CONSOLIDATION_REQUEST, self.request("CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS")),
-            ])
+        requests = self.requests()
         with nogil:
             ok = receipts_root(&self.c.receipts, &root)
             receipts_bloom(&self.c.receipts, bloom)
@@ -466,7 +482,42 @@ cdef class BlockBuilder:
             requests=requests,
             requests_hash=requests_hash(requests) if schedule.c.has_requests else None,
             withdrawals_root=self.withdrawals_root(layer, state_root),
+            access_list=self.access_list(),
         )
+
+    cdef int enter_end(self) except -1:
+        """What follows is recorded after the last transaction's accesses."""
+        if self.c.world.accesses != NULL:
+            self.c.world.accesses.index = <uint32_t>self.c.receipts.count + 1
+        return 0
+
+    def access_list(self):
+        """The RLP of the block access list so far; None in forks without one.
+
+        InvalidBlock when it is longer than the gas limit lets it be (EIP-7928).
+        """
+        cdef ForkSchedule schedule = self.schedule
+        cdef Accesses* accesses = self.c.world.accesses
+        cdef Buffer encoded
+        cdef bint ok
+        if accesses == NULL:
+            return None
+        most = self.header.gas_limit // schedule.c.block_access_item_gas
+        found = accesses_count(accesses)
+        if found > most:
+            raise InvalidBlock(
+                self.header.number, "block_access_list",
+                expected=f"at most {most} items", found=f"{found} items",
+            )
+        memset(&encoded, 0, sizeof(Buffer))
+        try:
+            with nogil:
+                ok = accesses_encode(accesses, &encoded)
+            if not ok:
+                raise MemoryError
+            return PyBytes_FromStringAndSize(<const char*>encoded.bytes, encoded.size)
+        finally:
+            buffer_free(&encoded)
 
     def withdrawals_root(self, Layer layer not None, bint state_root):
         """What the header says of withdrawals in a block that leaves this state; None: nothing.
@@ -488,7 +539,9 @@ cdef class BlockBuilder:
         result = self.finish(state_root=state_root)
         body = Block(self.header, self.transactions, self.ommers, self.withdrawals)
         header = sealed_header(body, result)
-        return Block(header, body.transactions, body.ommers, body.withdrawals), result
+        return Block(
+            header, body.transactions, body.ommers, body.withdrawals, result.access_list
+        ), result
 
 
 cdef object not_known(const World* w):

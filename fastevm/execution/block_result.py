@@ -15,7 +15,8 @@ class BlockResult:
 
     ``requests`` are EIP-7685 requests, type byte first, empty ones left out; ``requests_hash``,
     ``blob_gas_used`` and ``withdrawals_root`` are None in forks without them. Roots and hashes are
-    32 bytes.
+    32 bytes. ``access_list``: the RLP of the block access list (EIP-7928), None in forks without
+    one and where the block was not executed.
     """
 
     layer: Layer
@@ -28,3 +29,4 @@ class BlockResult:
     requests: tuple[bytes, ...] = ()
     requests_hash: bytes | None = None
     withdrawals_root: bytes | None = None
+    access_list: bytes | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fastevm.execution.block_access_list import access_list_hash
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.difficulty import child_difficulty
 from fastevm.execution.fees import (
@@ -79,4 +80,7 @@ def sealed_header(body: Block, result: BlockResult) -> Header:
         gas_used=result.gas_used,
         blob_gas_used=result.blob_gas_used,
         requests_hash=result.requests_hash,
+        block_access_list_hash=(
+            None if result.access_list is None else access_list_hash(result.access_list)
+        ),
     )

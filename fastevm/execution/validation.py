@@ -6,6 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from fastevm.errors import InvalidBlock
+from fastevm.execution.block_access_list import (
+    access_list_hash,
+    check_access_list,
+    decode_access_list,
+    item_count,
+)
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.difficulty import child_difficulty
 from fastevm.execution.fees import (
@@ -98,10 +104,16 @@ def validate_body(block: Block, schedule: ForkSchedule) -> None:
     if rules["has_blobs"] and not rules["has_da_footprint"]:
         blobs = sum(len(transaction.blob_versioned_hashes) for transaction in block.transactions)
         check.equal("blob_gas_used", blobs * int(rules["blob_gas_per_blob"]))
+    if block.access_list is not None:
+        _check_given_access_list(check, block.access_list, rules)
 
 
-def validate_result(header: Header, result: BlockResult) -> None:
-    """Check the result of an execution against the header."""
+def validate_result(header: Header, result: BlockResult, access_list: bytes | None = None) -> None:
+    """Check the result of an execution against the header.
+
+    ``access_list``: the block access list that came with the block, where one did; the error then
+    says which account and slot differ.
+    """
     check = _Check(header, "", header.number)
     check.equal("gas_used", result.gas_used)
     check.equal("logs_bloom", result.logs_bloom)
@@ -109,6 +121,10 @@ def validate_result(header: Header, result: BlockResult) -> None:
     check.equal("requests_hash", result.requests_hash)
     check.equal("withdrawals_root", result.withdrawals_root)
     check.equal("blob_gas_used", result.blob_gas_used)
+    if result.access_list is not None:
+        if access_list is not None and access_list != result.access_list:
+            check_access_list(header.number, decode_access_list(access_list), result.access_list)
+        check.equal("block_access_list_hash", access_list_hash(result.access_list))
     check.equal("state_root", result.state_root)
 
 
@@ -177,6 +193,19 @@ def ommers_hash(block: Block) -> bytes:
     if not block.ommers:
         return EMPTY_LIST_HASH
     return keccak256(rlp.encode([rlp.decode(ommer.rlp()) for ommer in block.ommers]))
+
+
+def _check_given_access_list(
+    check: _Check, encoded: bytes, rules: Mapping[str, int | bool]
+) -> None:
+    """A list that came with the block has the header's hash and the right form and size."""
+    if not rules["has_block_access_list"]:
+        check.fail("block_access_list", "no such list", "a list")
+    check.equal("block_access_list_hash", access_list_hash(encoded))
+    items = item_count(decode_access_list(encoded, check.number))
+    most = check.header.gas_limit // int(rules["block_access_item_gas"])
+    if items > most:
+        check.fail("block_access_list", f"at most {most} items", f"{items} items")
 
 
 def _check_fees(check: _Check, parent: Header, schedule: ForkSchedule) -> None:

@@ -40,7 +40,7 @@ SYSTEM_CALLS = bytes.fromhex(
     "b8bb8522d0beac02c6c50cc3c2800cc382200bc0c0c0"
 )
 # An account that is right; the cases below replace one of its six fields.
-PLAIN: list[Any] = [FIRST, [], [], [], [], []]
+RIGHT: list[Any] = [FIRST, [], [], [], [], []]
 
 
 def test_a_list_that_is_read_and_written_again_keeps_every_value() -> None:
@@ -68,9 +68,9 @@ def test_items_are_addresses_and_the_different_slots_of_each() -> None:
         (b"", "block_access_list: expected a list, found a byte string"),
         ([b""], "block_access_list[0]: expected a list, found a byte string"),
         ([[FIRST]], "block_access_list[0]: expected 6 fields, found 1 fields"),
-        ([[b"\x01", *PLAIN[1:]]], "block_access_list[0].address: expected 20 bytes"),
-        ([PLAIN, PLAIN], "block_access_list[1]: expected more than the one before"),
-        ([[SECOND, *PLAIN[1:]], PLAIN], "block_access_list[1]: expected more than"),
+        ([[b"\x01", *RIGHT[1:]]], "block_access_list[0].address: expected 20 bytes"),
+        ([RIGHT, RIGHT], "block_access_list[1]: expected more than the one before"),
+        ([[SECOND, *RIGHT[1:]], RIGHT], "block_access_list[1]: expected more than"),
         ([[FIRST, [], [b"\x02", b"\x01"], [], [], []]], "storage_reads[1]: expected more than"),
         ([[FIRST, [], [b"\x00"], [], [], []]], "storage_reads[0]: expected an integer without"),
         ([[FIRST, [], [b"\x01" * 33], [], [], []]], "storage_reads[0]: expected an integer of"),
