@@ -16,7 +16,6 @@ cdef extern from "fastevm/precompiles/bn254/field.h" nogil:
     void divide_limbs "fp_divide"(uint64_t* r, const uint64_t* c, const uint64_t* x)
 
 
-
 PRIME = 0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47
 
 # 2^512 modulo the prime: what brings a number into Montgomery form.
