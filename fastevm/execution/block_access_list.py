@@ -10,6 +10,7 @@ from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
 
 FIELD: Final = "block_access_list"
+EMPTY_LIST: Final = b"\xc0"  # as RLP: that of a first block
 _INDEX_BYTES: Final = 4
 _NONCE_BYTES: Final = 8
 _WORD_BYTES: Final = 32

@@ -4,6 +4,7 @@ from fastevm.rpc.dispatch.registry import METHODS
 from fastevm.rpc.methods import (
     access_list,
     accounts,
+    block_access_list,
     block_settings,
     blocks,
     call_bundle,
@@ -44,6 +45,7 @@ __all__ = [
     "METHODS",
     "access_list",
     "accounts",
+    "block_access_list",
     "block_settings",
     "blocks",
     "call_bundle",
