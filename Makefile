@@ -9,12 +9,13 @@ SHARED := $(or $(FASTEVM_SHARED),../shared)
 
 SECONDS ?= 600
 
-.PHONY: help node test build runtime package lint conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean
+.PHONY: help node test build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
 	@echo "make test         build and run all tests (ARGS='-k trie' passes options to pytest)"
 	@echo "make package      sdist and wheel in build/dist, installed and tried outside the tree"
+	@echo "make docs         the documentation's site in build/site (ARGS is passed to mkdocs)"
 	@echo "make lint         ruff, mypy and cython-lint"
 	@echo "make conformance  every official test below FASTEVM_SHARED (default ../shared)"
 	@echo "make bench        time everything beside the peers, write build/report/ (ARGS='--match op/*')"
@@ -85,6 +86,13 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint fastevm  # it calls pycodestyle by name
 	$(BIN)/mypy
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.node
+	$(INSTALL) ".[docs]"
+	@touch $@
+
+docs: $(VENV)/.docs build
+	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict $(ARGS)
 
 conformance: $(VENV)/.test build
 	$(BIN)/python -m fastevm conformance all $(SHARED)/fixtures $(ARGS)
