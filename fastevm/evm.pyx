@@ -47,6 +47,7 @@ from fastevm.state.world cimport (
     world_begin,
     world_begin_transaction,
     world_end_transaction,
+    world_follow,
     world_free,
     world_new,
     world_warm_account,
@@ -501,7 +502,7 @@ An Ethereum machine over a state in memory.
         self.pause_request = <int*>self.machine.cancel
         self.layer.attach(&reader)
         world_begin(self.world, &reader)
-        self.world.clears_empty_accounts = self.schedule.c.clears_empty_accounts
+        world_follow(self.world, &self.schedule.c)
         self.machine.world = self.world
         self.machine.schedule = &self.schedule.c
         self.machine.block = &self.context

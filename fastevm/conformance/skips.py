@@ -26,8 +26,6 @@ def unfinished_fork(network: str) -> str | None:
 
     A fork that `fastevm.spec` knows is run, so nothing needs to change here when one is added.
     """
-    if network == "amsterdam-2026-04":
-        return "of a state of Amsterdam whose gas is not complete here"
     reason = next((why for part, why in UNFINISHED.items() if part in network), None)
     if reason is None:
         return None

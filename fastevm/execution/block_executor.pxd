@@ -18,7 +18,10 @@ cdef struct BlockExecutor:
     World* world             # owned
     const Schedule* schedule  # borrowed
     BlockContext context     # its ancestors are borrowed
-    uint64_t gas_used
+    uint64_t gas_used        # as the header counts it
+    uint64_t gas_paid        # as the receipts count it: after refunds
+    uint64_t regular_gas_used  # this and the next: in forks with state gas
+    uint64_t state_gas_used
     uint64_t gas_given_back  # by a post-exec transaction; the gas limit counts it all the same
     uint64_t blob_gas_used
     ReceiptList receipts
@@ -32,6 +35,8 @@ cdef void executor_open(
     BlockExecutor* b, const Schedule* schedule, const Reader* reader
 ) noexcept nogil
 
+# No gas is used yet.
+cdef void executor_reset_gas(BlockExecutor* b) noexcept nogil
 # Whether the block has room for the transaction's blobs (EIP-4844), or its share in the DA
 # footprint (OP stack, Jovian), which comes back too. If not, `result` has the error with both
 # numbers.

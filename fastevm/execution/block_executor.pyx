@@ -28,7 +28,9 @@ from fastevm.interpreter.status cimport STOPPED
 from fastevm.primitives.word cimport word_copy, word_set
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.reader cimport Reader
-from fastevm.state.world cimport WORLD_OUT_OF_MEMORY, world_begin, world_free, world_new
+from fastevm.state.world cimport (
+    WORLD_OUT_OF_MEMORY, world_begin, world_follow, world_free, world_new,
+)
 
 
 cdef bint executor_new(BlockExecutor* b) noexcept nogil:
@@ -47,14 +49,19 @@ cdef void executor_free(BlockExecutor* b) noexcept nogil:
     memset(b, 0, sizeof(BlockExecutor))
 
 
+cdef void executor_reset_gas(BlockExecutor* b) noexcept nogil:
+    b.gas_used = b.gas_given_back = b.blob_gas_used = 0
+    b.gas_paid = b.regular_gas_used = b.state_gas_used = 0
+
+
 cdef void executor_open(
     BlockExecutor* b, const Schedule* schedule, const Reader* reader
 ) noexcept nogil:
     b.schedule = schedule
-    b.gas_used = b.gas_given_back = b.blob_gas_used = 0
+    executor_reset_gas(b)
     receipts_clear(&b.receipts)
     world_begin(b.world, reader)
-    b.world.clears_empty_accounts = schedule.clears_empty_accounts
+    world_follow(b.world, schedule)
     b.machine.world = b.world
     b.machine.schedule = schedule
     b.machine.block = &b.context
@@ -104,6 +111,7 @@ cdef TxError executor_transact(
     BlockExecutor* b, const Tx* tx, const TxOptions* options, TxResult* result
 ) noexcept nogil:
     cdef ReceiptRecord* record
+    cdef TxOptions counted
     cdef uint64_t limit = b.context.gas_limit, footprint = 0, used
     if block_has_room(b, tx, options, &footprint, result) != TX_VALID:
         return result.error
@@ -115,6 +123,11 @@ cdef TxError executor_transact(
     if b.world.accesses != NULL:
         b.world.accesses.index = <uint32_t>b.receipts.count
     used = b.gas_used + b.gas_given_back
+    if b.schedule.counts_gas_before_refunds:
+        used = b.regular_gas_used
+        counted = options[0]
+        counted.block_state_gas = b.state_gas_used
+        options = &counted
     limit = limit - used if used < limit else 0
     if transact(b.machine, tx, options, limit, result) != TX_VALID:
         b.receipts.count -= 1
@@ -142,12 +155,18 @@ cdef void executor_record(
 ) noexcept nogil:
     if b.schedule.has_da_footprint:
         result.blob_gas_used = footprint
-    b.gas_used += result.gas_used
+    b.gas_paid += result.gas_used
+    if b.schedule.counts_gas_before_refunds:
+        b.regular_gas_used += result.block_gas
+        b.state_gas_used += result.block_state_gas
+        b.gas_used = max(b.regular_gas_used, b.state_gas_used)
+    else:
+        b.gas_used += result.gas_used
     b.blob_gas_used += result.blob_gas_used
     record.tx_type = tx.tx_type
     record.success = result.status == STOPPED
     record.gas_used = result.gas_used
-    record.cumulative_gas_used = b.gas_used
+    record.cumulative_gas_used = b.gas_paid
     record.has_blobs = tx.tx_type == BLOB_TX
     record.has_da_footprint = b.schedule.has_da_footprint
     if tx.tx_type == DEPOSIT_TX:

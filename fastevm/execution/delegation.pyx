@@ -1,16 +1,17 @@
 """Set-code authorizations, applied by a transaction of type 4 before it runs (EIP-7702)."""
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from fastevm.execution.transaction_data cimport Authorization, Tx
-from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.hashes cimport Address, address_eq
 from fastevm.primitives.word cimport word_fits64, word_is_zero
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.account cimport Account
 from fastevm.state.code cimport Code, code_new
 from fastevm.state.world cimport (
-    WORLD_OUT_OF_MEMORY, World, world_account, world_add_refund, world_knows_code,
-    world_record_account, world_set_code, world_set_nonce, world_warm_account,
+    WORLD_OUT_OF_MEMORY, World, account_is_dead, world_account, world_add_refund, world_knows_code,
+    world_record_account, world_set_code, world_set_nonce, world_touch,
+    world_warm_account,
 )
 
 
@@ -19,18 +20,22 @@ cdef enum:
 
 
 cdef bint apply_authorizations(
-    World* w, const Schedule* schedule, uint64_t chain_id, const Tx* tx
+    World* w, const Schedule* schedule, uint64_t chain_id, const Tx* tx, UpfrontGas* upfront
 ) noexcept nogil:
     cdef uint32_t i
     for i in range(tx.authorization_count):
-        if not apply_authorization(w, schedule, chain_id, &tx.authorizations[i]):
+        if not apply_authorization(w, schedule, chain_id, tx, i, upfront):
             return False
+        if upfront.ran_out:
+            break
     return True
 
 
 cdef bint apply_authorization(
-    World* w, const Schedule* schedule, uint64_t chain_id, const Authorization* a
+    World* w, const Schedule* schedule, uint64_t chain_id, const Tx* tx, uint32_t index,
+    UpfrontGas* upfront,
 ) noexcept nogil:
+    cdef const Authorization* a = &tx.authorizations[index]
     cdef Account* authority
     if not word_is_zero(&a.chain_id):
         if not word_fits64(&a.chain_id) or a.chain_id.d[0] != chain_id:
@@ -47,20 +52,76 @@ cdef bint apply_authorization(
         return True
     if authority.nonce != a.nonce:
         return True
-    if authority.exists:
+    if schedule.state_gas_version == 2:
+        if not pay_authorization(w, schedule, tx, index, authority, upfront):
+            return False
+        if upfront.ran_out:
+            return True
+    elif authority.exists:
         world_add_refund(w, schedule.authorization_refund)
+        # Version 1 charged a new account with the intrinsic gas.
+        upfront.reservoir += schedule.account_state_bytes * upfront.byte_price
     return delegate_to(w, authority, &a.address) and world_set_nonce(w, authority, a.nonce + 1)
+
+
+cdef void pay_upfront(UpfrontGas* u, int64_t regular, int64_t state) noexcept nogil:
+    cdef int64_t missing = state - u.reservoir if state > u.reservoir else 0
+    if u.ran_out or u.gas < regular or u.gas - regular < missing:
+        u.ran_out = True
+        return
+    u.gas -= regular + missing
+    u.reservoir -= state - missing
+    u.spilled += missing
+
+
+# An account that is new, its first write in the transaction, and a delegation where none was.
+# False: out of memory.
+cdef bint pay_authorization(
+    World* w, const Schedule* schedule, const Tx* tx, uint32_t index, Account* authority,
+    UpfrontGas* upfront,
+) noexcept nogil:
+    cdef const Authorization* a = &tx.authorizations[index]
+    cdef bint is_sender = address_eq(&authority.address, &tx.sender)
+    cdef bint gets_value = (
+        address_eq(&authority.address, &tx.to) and not word_is_zero(&tx.value)
+    )
+    cdef int64_t bytes = schedule.account_state_bytes if account_is_dead(authority) else 0
+    cdef int64_t regular = 0
+    # Only the sender is touched before the authorizations.
+    if not (is_sender or gets_value or authority.touched_tx == w.tx):
+        regular = schedule.account_write_cost
+    if authority.code == NULL and not is_zero(&a.address) and not sets_before(tx, index):
+        bytes += schedule.delegation_state_bytes
+    pay_upfront(upfront, regular, bytes * upfront.byte_price)
+    return upfront.ran_out or world_touch(w, authority)
+
+
+# Whether an earlier tuple gave the same account a delegation.
+cdef bint sets_before(const Tx* tx, uint32_t index) noexcept nogil:
+    cdef const Authorization* a = &tx.authorizations[index]
+    cdef const Authorization* earlier
+    cdef uint32_t i
+    for i in range(index):
+        earlier = &tx.authorizations[i]
+        if earlier.nonce < a.nonce and earlier.has_authority and not is_zero(&earlier.address):
+            if address_eq(&earlier.authority, &a.authority):
+                return True
+    return False
+
+
+cdef bint is_zero(const Address* address) noexcept nogil:
+    cdef uint8_t any_byte = 0
+    cdef int i
+    for i in range(20):
+        any_byte |= address.b[i]
+    return any_byte == 0
 
 
 # The zero address clears the code instead.
 cdef bint delegate_to(World* w, Account* authority, const Address* address) noexcept nogil:
     cdef uint8_t data[DELEGATION_SIZE]
     cdef Code* code = NULL
-    cdef uint8_t any_byte = 0
-    cdef int i
-    for i in range(20):
-        any_byte |= address.b[i]
-    if any_byte != 0:
+    if not is_zero(address):
         data[0] = 0xef
         data[1] = 0x01
         data[2] = 0x00

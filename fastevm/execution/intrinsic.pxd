@@ -2,13 +2,16 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from fastevm.execution.transaction_data cimport Tx
+from fastevm.primitives.hashes cimport address_eq
 from fastevm.primitives.intrinsics cimport load64, popcount32
+from fastevm.primitives.word cimport word_is_zero
 from fastevm.spec.constants cimport TOKENS_PER_NONZERO_BYTE
 from fastevm.spec.schedule cimport Schedule
 
 
 cdef struct IntrinsicGas:
     uint64_t gas              # charged at the start
+    uint64_t state            # state gas besides (the devnet of April 2026)
     uint64_t floor            # the least gas that it pays (EIP-7623); 0 = no rule
 
 
@@ -29,6 +32,24 @@ cdef inline uint64_t count_zero_bytes(const uint8_t* data, size_t size) noexcept
     return zeros
 
 
+# EIP-2780, 7976 and 7981: what a transaction touches by itself, and a floor that counts every byte.
+cdef inline void add_resources(
+    const Schedule* schedule, const Tx* tx, IntrinsicGas* out
+) noexcept nogil:
+    cdef uint64_t base = schedule.tx_cost, resources = 0
+    if tx.is_create:
+        if schedule.tx_recipient_cost != 0:
+            base += schedule.tx_create_cost
+    elif not address_eq(&tx.to, &tx.sender):
+        resources = schedule.tx_recipient_cost
+        if not word_is_zero(&tx.value):
+            resources += schedule.tx_value_cost
+    out.gas += resources
+    out.floor = base + resources + tx.size * schedule.tx_floor_byte_cost
+    out.floor += tx.access_count * schedule.tx_floor_address_cost
+    out.floor += tx.access_slot_count * schedule.tx_floor_slot_cost
+
+
 # Yellow Paper, section 6.2, with EIP-2028, 2930, 3860, 7623 and 7702. Every count is bounded by the
 # bytes of the envelope (below 2^47) and every price by 2^16, so the sums cannot wrap.
 cdef inline void intrinsic_gas(
@@ -45,6 +66,9 @@ cdef inline void intrinsic_gas(
     gas += tx.authorization_count * schedule.authorization_cost
     out.gas = <uint64_t>gas
     out.floor = 0
-    if schedule.tx_floor_token_cost != 0:
+    out.state = 0
+    if schedule.tx_floor_byte_cost != 0:
+        add_resources(schedule, tx, out)
+    elif schedule.tx_floor_token_cost != 0:
         zeros += others * TOKENS_PER_NONZERO_BYTE
         out.floor = schedule.tx_cost + zeros * schedule.tx_floor_token_cost

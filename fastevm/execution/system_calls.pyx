@@ -102,6 +102,7 @@ cdef SystemOutcome system_call(
     message.data = data
     message.size = size
     message.gas = SYSTEM_CALL_GAS
+    message.state_gas = m.schedule.system_call_state_gas
     m.transaction = &transaction
     outcome = outcome_of(run_message(m, &message))
     m.transaction = NULL

@@ -1,6 +1,7 @@
 # One transaction against a world: validate, buy gas, run, refund, pay (Yellow Paper, section 6).
 from libc.stdint cimport int64_t, uint64_t
 
+from fastevm.execution.delegation cimport UpfrontGas
 from fastevm.execution.intrinsic cimport IntrinsicGas
 from fastevm.execution.l1_fees cimport L1Fees
 from fastevm.execution.transaction_data cimport Tx
@@ -26,6 +27,10 @@ cdef struct TxRun:
     Checkpoint start
     uint64_t first_index       # world.log_index at the start
     int64_t frame_gas          # what the message was given
+    # --- in forks with state gas ---
+    int64_t reservoir          # what the gas limit left for it
+    UpfrontGas upfront         # what is left of both when the message starts
+    int64_t recipient_charge   # state gas paid for the account that the message creates
     Word price                 # per gas, to the sender
     Word tip                   # per gas, to the coinbase
     bint pays_coinbase

@@ -19,6 +19,9 @@ from fastevm.execution.transaction_rules cimport (
     check_envelope, check_fees, check_gas, check_initcode, check_payload, check_sender,
     highest_cost, is_free, word_times,
 )
+from fastevm.execution.transaction_state_gas cimport (
+    check_two_dimensions, pay_for_recipient, settle_two_dimensions, split_gas,
+)
 from fastevm.interpreter.addresses cimport create_address
 from fastevm.interpreter.machine cimport (
     CALL_MESSAGE, CREATE_MESSAGE, Machine, Message, machine_abandon, machine_run, machine_start,
@@ -35,10 +38,11 @@ from fastevm.primitives.word cimport (
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.account cimport Account, Slot
 from fastevm.state.world cimport (
-    WORLD_NEEDS_ACCOUNT, WORLD_OUT_OF_MEMORY, World, world_account, world_add_balance,
-    world_begin_transaction, world_checkpoint, world_end_transaction, world_rollback,
-    world_knows_code, world_list, world_record_account, world_set_balance, world_set_nonce,
-    world_slot, world_sub_balance, world_warm_account, world_warm_slot,
+    WORLD_NEEDS_ACCOUNT, WORLD_OUT_OF_MEMORY, Checkpoint, World, world_account, world_add_balance,
+    world_begin_transaction, world_checkpoint, world_end_transaction, world_follow,
+    world_knows_code, world_list, world_log_burns, world_record_account, world_rollback,
+    world_set_balance, world_set_nonce, world_slot, world_sub_balance, world_warm_account,
+    world_warm_slot,
 )
 
 
@@ -73,7 +77,7 @@ cdef TxError transact_begin(
     run.tx = tx
     if options != NULL:
         run.options = options[0]
-    w.clears_empty_accounts = m.schedule.clears_empty_accounts
+    world_follow(w, m.schedule)
     world_begin_transaction(w)
     world_checkpoint(w, &run.start)
     run.first_index = w.log_index
@@ -140,7 +144,10 @@ cdef TxError validate(
         error = check_fees(m.schedule, &m.block.base_fee, tx, &run.options, result)
     if error == TX_VALID:
         error = check_payload(m.schedule, &m.block.blob_base_fee, tx, &run.options, result)
-    if error == TX_VALID and tx.gas_limit > block_gas_left and not run.options.skip_block_gas:
+    if m.schedule.state_gas_version != 0:
+        if error == TX_VALID:
+            error = check_two_dimensions(m, run, block_gas_left, result)
+    elif error == TX_VALID and tx.gas_limit > block_gas_left and not run.options.skip_block_gas:
         word_set(&result.have, block_gas_left)
         word_set(&result.want, tx.gas_limit)
         error = TX_BLOCK_GAS
@@ -148,7 +155,7 @@ cdef TxError validate(
         error = price_l1(m, run)
     if error == TX_VALID and not run.options.skip_balance:
         error = check_funds(m.schedule, run, result)
-    if error == TX_VALID:
+    if error == TX_VALID and m.schedule.state_gas_version == 0:
         intrinsic_gas(m.schedule, tx, &run.intrinsic)
         error = check_gas(tx, &run.intrinsic, result)
     return error
@@ -335,6 +342,8 @@ cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil
     cdef Message message
     memset(&message, 0, sizeof(message))
     run.frame_gas = HIGHEST_GAS if (gas >> 63) != 0 else <int64_t>gas
+    if unlikely(m.schedule.state_gas_version != 0):
+        split_gas(m, run)
     set_context(m, run)
     message.sender = tx.sender
     message.data = tx.data
@@ -342,11 +351,7 @@ cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil
     message.gas = run.frame_gas
     word_copy(&message.value, &tx.value)
     if tx.is_create and nonce + 1 == 0:
-        # Possible only without the nonce rule: no contract is created, and the gas goes back.
-        m.gas_left = run.frame_gas
-        m.output.size = 0
-        result.status = NONCE_OVERFLOW
-        return True
+        return give_up_creation(m, run, result)
     if not world_set_nonce(m.world, run.sender, nonce + 1):
         return False
     if tx.is_create:
@@ -357,12 +362,52 @@ cdef bint start_message(Machine* m, TxRun* run, TxResult* result) noexcept nogil
     else:
         message.kind = CALL_MESSAGE
         message.recipient = tx.to
-        if not (apply_authorizations(m.world, m.schedule, m.block.chain_id, tx)
-                and warm_recipient(m, tx)):
-            return False
+    if unlikely(m.schedule.state_gas_version != 0):
+        if not pay_before_message(m, run, &message, result) or run.upfront.ran_out:
+            return run.upfront.ran_out
+    elif not tx.is_create and not prepare_call(m, run):
+        return False
     # The machine warms a created address, and the delegate of the recipient.
     result.status = machine_start(m, &message)
     return result.status != NEEDS_STATE
+
+
+# Possible only without the nonce rule: no contract is created, and the gas goes back.
+cdef bint give_up_creation(Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
+    m.gas_left = run.frame_gas
+    m.state_gas_left = run.reservoir
+    m.state_gas_spilled = m.state_gas_used = m.state_gas_lost = 0
+    m.output.size = 0
+    result.status = NONCE_OVERFLOW
+    return True
+
+
+# In forks with state gas: authorizations and recipient are paid for. Where the gas does not
+# suffice, nothing stays but nonce and fee. False: see world.need.
+cdef bint pay_before_message(
+    Machine* m, TxRun* run, Message* message, TxResult* result
+) noexcept nogil:
+    cdef Checkpoint before
+    world_checkpoint(m.world, &before)
+    if not run.tx.is_create and not prepare_call(m, run):
+        return False
+    if not run.upfront.ran_out and not pay_for_recipient(m, run, result):
+        return False
+    if run.upfront.ran_out:
+        world_rollback(m.world, &before)
+        m.output.size = 0
+        result.status = OUT_OF_GAS
+    message.gas = run.upfront.gas
+    message.state_gas = run.upfront.reservoir
+    return True
+
+
+cdef bint prepare_call(Machine* m, TxRun* run) noexcept nogil:
+    if not apply_authorizations(
+        m.world, m.schedule, m.block.chain_id, run.tx, &run.upfront
+    ):
+        return False
+    return run.upfront.ran_out or warm_recipient(m, run.tx)
 
 
 cdef bint warm_recipient(Machine* m, const Tx* tx) noexcept nogil:
@@ -386,7 +431,10 @@ cdef void set_context(Machine* m, TxRun* run) noexcept nogil:
 # --- after ---
 
 cdef TxError settle(Machine* m, TxRun* run, TxResult* result) noexcept nogil:
-    set_gas_used(m, run, result)
+    if m.schedule.state_gas_version != 0:
+        settle_two_dimensions(m, run, result)
+    else:
+        set_gas_used(m, run, result)
     if run.options.post_exec_refund > result.gas_used:
         word_set(&result.have, result.gas_used)
         word_set(&result.want, run.options.post_exec_refund)
@@ -410,6 +458,8 @@ cdef bint pay(Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
         if not world_add_balance(w, run.coinbase, &amount):
             return False
     if m.schedule.has_fee_vaults and not run.is_deposit and not pay_vaults(m, run, result):
+        return False
+    if unlikely(w.destroyed_count != 0) and not world_log_burns(w):
         return False
     result.log_count = w.log_count - result.first_log
     return world_end_transaction(w)

@@ -58,6 +58,7 @@ cdef struct TxOptions:
     bint fees_optional
     bint no_coinbase_payment
     uint64_t post_exec_refund     # gas that the block gives back (OP stack, Lagoon)
+    uint64_t block_state_gas      # state gas of the transactions before in the block
     bint skip_l1_fee              # neither the L1 data fee nor the operator fee (OP stack)
 
 
@@ -68,6 +69,8 @@ cdef struct TxResult:
     uint64_t gas_used             # what was paid for
     uint64_t gas_before_refund    # the most it had used at once, at least the floor
     uint64_t gas_refunded
+    uint64_t block_gas            # regular gas that a block counts, in forks with state gas
+    uint64_t block_state_gas      # and state gas
     uint64_t blob_gas_used        # from Jovian on the share in the block's DA footprint
     uint64_t deposit_nonce        # of the sender before a deposit
     Word effective_price

@@ -30,6 +30,10 @@ cdef TxError check_payload(
 cdef TxError check_initcode(const Schedule* schedule, const Tx* tx, TxResult* result) noexcept nogil
 # The gas limit against intrinsic gas and floor.
 cdef TxError check_gas(const Tx* tx, const IntrinsicGas* intrinsic, TxResult* result) noexcept nogil
+# The caps of EIP-7825 and EIP-8037, in forks with state gas.
+cdef TxError check_gas_caps(
+    const Schedule* schedule, const Tx* tx, const IntrinsicGas* intrinsic, TxResult* result
+) noexcept nogil
 # The highest cost of the transaction for its sender; False: over 256 bits.
 cdef bint highest_cost(const Schedule* schedule, const Tx* tx, Word* out) noexcept nogil
 # a * b; False: over 256 bits. The result may alias `a`.

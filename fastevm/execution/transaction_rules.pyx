@@ -1,5 +1,5 @@
 """The rules of validity of a transaction, in the order of checking."""
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport UINT64_MAX, uint32_t, uint64_t
 from libc.string cimport memset
 
 from fastevm.execution.intrinsic cimport IntrinsicGas, intrinsic_gas
@@ -74,7 +74,7 @@ cdef TxError check_sender(
             return disagree(TX_NONCE_TOO_LOW, tx.nonce, sender.nonce, result)
         if tx.nonce + 1 == 0:
             return TX_NONCE_MAX
-    if (not options.skip_gas_cap and schedule.tx_gas_cap != 0
+    if (not options.skip_gas_cap and schedule.tx_gas_cap != 0 and schedule.state_gas_version == 0
             and tx.gas_limit > <uint64_t>schedule.tx_gas_cap):
         return disagree(TX_GAS_LIMIT_TOO_HIGH, tx.gas_limit, schedule.tx_gas_cap, result)
     if sender.code != NULL and not options.skip_sender_code_check:
@@ -152,10 +152,26 @@ cdef TxError check_initcode(
 cdef TxError check_gas(
     const Tx* tx, const IntrinsicGas* intrinsic, TxResult* result
 ) noexcept nogil:
-    if tx.gas_limit < intrinsic.gas:
-        return disagree(TX_INTRINSIC_GAS, tx.gas_limit, intrinsic.gas, result)
+    cdef uint64_t gas = intrinsic.gas + intrinsic.state
+    if gas < intrinsic.state:
+        gas = UINT64_MAX
+    if tx.gas_limit < gas:
+        return disagree(TX_INTRINSIC_GAS, tx.gas_limit, gas, result)
     if tx.gas_limit < intrinsic.floor:
         return disagree(TX_FLOOR_GAS, tx.gas_limit, intrinsic.floor, result)
+    return TX_VALID
+
+
+# The one caps the whole gas limit, the other what must be paid in regular gas.
+cdef TxError check_gas_caps(
+    const Schedule* schedule, const Tx* tx, const IntrinsicGas* intrinsic, TxResult* result
+) noexcept nogil:
+    cdef uint64_t total = <uint64_t>schedule.tx_total_gas_cap, cap = <uint64_t>schedule.tx_gas_cap
+    cdef uint64_t least = max(intrinsic.gas, intrinsic.floor)
+    if total != 0 and tx.gas_limit > total:
+        return disagree(TX_GAS_LIMIT_TOO_HIGH, tx.gas_limit, total, result)
+    if cap != 0 and least > cap:
+        return disagree(TX_GAS_LIMIT_TOO_HIGH, least, cap, result)
     return TX_VALID
 
 
@@ -208,6 +224,8 @@ cdef TxError check_stateless(
     if error == TX_VALID:
         intrinsic_gas(schedule, tx, intrinsic)
         error = check_gas(tx, intrinsic, result)
+    if error == TX_VALID and schedule.state_gas_version != 0:
+        error = check_gas_caps(schedule, tx, intrinsic, result)
     return error
 
 

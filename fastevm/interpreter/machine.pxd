@@ -58,6 +58,7 @@ cdef struct Message:
     const uint8_t* data      # call data or init code, borrowed until the message ends
     size_t size
     int64_t gas
+    int64_t state_gas        # its reservoir, in forks with state gas
     bint is_static
     bint no_transfer         # value is visible but not moved
 
@@ -109,6 +110,17 @@ cdef struct Frame:
     Checkpoint checkpoint
 
 
+# The state gas of a frame, beside it: see state_gas.pxd.
+cdef struct StateGas:
+    int64_t left             # its reservoir
+    int64_t at_start         # what its caller handed on
+    int64_t spilled          # state gas that its regular gas paid
+    int64_t used             # this and the next two: version 1 only
+    int64_t credited
+    int64_t pending          # credits that its ancestors have to take
+    int64_t charged          # what its caller paid for the account that it creates
+
+
 cdef struct Machine:
     # --- set by the host before machine_start ---
     World* world
@@ -123,12 +135,18 @@ cdef struct Machine:
     # --- result, valid once machine_run gave a final status ---
     Status status
     int64_t gas_left
+    int64_t state_gas_left   # in forks with state gas: what the reservoir still has
+    int64_t state_gas_spilled  # version 2: state gas that the regular gas paid
+    int64_t state_gas_used   # version 1
+    int64_t state_gas_lost   # version 1: paid, and counted in neither dimension
     Buffer output            # return data of the frame that ended last; also what RETURNDATA* read
     Address created          # CREATE_MESSAGE: the address
     # --- internal ---
     Frame* frames            # array of frame_capacity
     uint32_t depth           # frames in use
     uint32_t frame_capacity
+    StateGas* state_gas      # one for each of `frames`
+    int64_t state_byte_cost  # of the message, in forks with state gas
     Word* stack              # one stack for all frames, grows down
     Buffer memory            # one memory for all frames
     bint suspend_mark        # the next hosted op was given back already

@@ -8,6 +8,7 @@ from fastevm.interpreter.cancellation cimport CANCEL_REQUEST, PAUSE_REQUEST
 from fastevm.interpreter.loop cimport run_untraced, run_traced
 from fastevm.interpreter.ops.calls cimport is_occupied
 from fastevm.interpreter.recorder cimport record_enter, record_leave
+from fastevm.interpreter.state_gas cimport begin_state_gas, charge_state, leave_state_gas
 from fastevm.interpreter.status cimport (
     ADDRESS_COLLISION,
     CALL_TOO_DEEP,
@@ -89,9 +90,10 @@ cdef Machine* machine_new() noexcept nogil:
         return NULL
     # Both are large and used from one end: the system provides pages at their first use.
     m.frames = <Frame*>PyMem_RawMalloc(FRAMES * sizeof(Frame))
+    m.state_gas = <StateGas*>PyMem_RawMalloc(FRAMES * sizeof(StateGas))
     m.stack = <Word*>map_guarded(STACK_WORDS * sizeof(Word))
     m.frame_capacity = FRAMES
-    if m.frames == NULL or m.stack == NULL:
+    if m.frames == NULL or m.state_gas == NULL or m.stack == NULL:
         machine_free(m)
         return NULL
     return m
@@ -102,6 +104,7 @@ cdef void machine_free(Machine* m) noexcept nogil:
         return
     machine_abandon(m)
     PyMem_RawFree(m.frames)
+    PyMem_RawFree(m.state_gas)
     unmap_guarded(m.stack, STACK_WORDS * sizeof(Word))
     buffer_free(&m.memory)
     buffer_free(&m.output)
@@ -229,6 +232,10 @@ cdef void open_guarded(Machine* m, Frame* f) noexcept nogil:
 # ----------------------------------------------------------------------------------------------
 # leaving a frame
 
+cdef inline int64_t code_price(const Schedule* s, int64_t size) noexcept nogil:
+    return size * s.code_deposit_cost + ((size + 31) >> 5) * s.code_word_cost
+
+
 # The output of init code becomes the contract's code.
 cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
     cdef const Schedule* s = m.schedule
@@ -240,7 +247,7 @@ cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
         return CODE_TOO_LARGE
     if s.rejects_code_starting_ef and m.output.bytes[0] == 0xef:
         return CODE_STARTS_WITH_EF
-    if size * s.code_deposit_cost > f.gas:
+    if code_price(s, size) > f.gas:
         if s.code_deposit_must_be_paid:
             return CODE_DEPOSIT_OUT_OF_GAS
         # Frontier: the contract is created without code. A trace shows what init code returned.
@@ -248,7 +255,9 @@ cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
             m.tracer.unpaid_code = m.output.size
         m.output.size = 0
         return STOPPED
-    f.gas -= size * s.code_deposit_cost
+    f.gas -= code_price(s, size)
+    if unlikely(s.state_gas_version != 0) and not charge_state(f, size * m.state_byte_cost):
+        return CODE_DEPOSIT_OUT_OF_GAS
     code = code_new(m.output.bytes, m.output.size, NULL, False)
     if code == NULL or not world_set_code(m.world, f.account, code):
         return OUT_OF_MEMORY
@@ -324,6 +333,8 @@ cdef void close_frame(Machine* m, Status status) noexcept nogil:
         status = OUT_OF_MEMORY
     if m.world.need == WORLD_OUT_OF_MEMORY:
         status = OUT_OF_MEMORY
+    if unlikely(m.schedule.state_gas_version != 0):
+        leave_state_gas(m, f, status)
     if keeps_gas(status):
         gas = f.gas
     if m.tracer != NULL and m.tracer.calls and status < CANCELLED:
@@ -385,7 +396,7 @@ cdef Status describe_top_creation(Machine* m, Frame* f, const Message* message) 
     m.created = message.recipient
     world_warm_account(m.world, f.account)
     world_record_account(m.world, f.account)
-    if is_occupied(f.account):
+    if is_occupied(m.schedule, f.account):
         f.refused = ADDRESS_COLLISION
     f.analysed = code_new(message.data, message.size, NULL, True)
     f.owns_code = f.analysed != NULL
@@ -425,6 +436,8 @@ cdef Status machine_start(Machine* m, const Message* message) noexcept nogil:
     if status != RUNNING:
         m.status = status
         return status
+    if unlikely(m.schedule.state_gas_version != 0):
+        begin_state_gas(m, message.state_gas)
     status = open_frame(m, f)
     if status != RUNNING:
         close_frame(m, status)

@@ -137,7 +137,11 @@ cdef struct World:
     size_t log_capacity
     uint64_t log_index       # next LogRecord.index
     bint log_transfers       # add pseudo logs for moved ether
-    bint clears_empty_accounts   # of the fork: see Schedule
+    # of the fork: see Schedule
+    bint clears_empty_accounts
+    bint has_transfer_logs
+    bint has_burn_logs
+    bint selfdestruct_keeps_balance
     # touched and destroyed in this transaction; truncated on rollback through the journal
     Account** touched
     size_t touched_count

@@ -7,6 +7,7 @@ from fastevm.primitives.hashes cimport Address, Hash, address_eq
 from fastevm.primitives.intrinsics cimport likely, unlikely
 from fastevm.primitives.table cimport hash_address, hash_word
 from fastevm.primitives.word cimport Word, word_eq, word_to_address
+from fastevm.spec.schedule cimport Schedule
 from fastevm.state.accesses cimport (
     accesses_count,
     accesses_encode,
@@ -39,6 +40,8 @@ from fastevm.state.writes cimport (
     world_create_contract,
     world_destroy,
     world_log,
+    world_log_burn,
+    world_log_burns,
     world_log_transfer,
     world_set_balance,
     world_set_code,
@@ -75,6 +78,14 @@ cdef bint world_open_code(World* w, const Address* address, Code* code) noexcept
 # add an account, or a slot if `key` is not NULL (False: out of memory), and ask.
 cdef bint world_list(World* w, const Address* address, const Word* key) noexcept nogil
 cdef bint world_lists(const World* w, const Address* address, const Word* key) noexcept nogil
+
+
+cdef inline void world_follow(World* w, const Schedule* s) noexcept nogil:
+    """Take over the rules of a fork that concern the world alone."""
+    w.clears_empty_accounts = s.clears_empty_accounts
+    w.has_transfer_logs = s.has_transfer_logs
+    w.has_burn_logs = s.has_burn_logs
+    w.selfdestruct_keeps_balance = s.selfdestruct_keeps_balance
 
 
 cdef inline Account* world_account(World* w, const Address* address) noexcept nogil:

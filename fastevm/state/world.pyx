@@ -109,6 +109,7 @@ cdef void world_begin(World* w, const Reader* reader) noexcept nogil:
     w.need = NEED_NOTHING
     w.log_transfers = False
     w.clears_empty_accounts = True
+    w.has_transfer_logs = w.has_burn_logs = w.selfdestruct_keeps_balance = False
 
 
 cdef void world_begin_transaction(World* w) noexcept nogil:
@@ -136,6 +137,16 @@ cdef void destroy_account(Account* a) noexcept nogil:
     a.dirty |= DIRTY_FIELDS
 
 
+cdef void destroy_contract(const World* w, Account* a) noexcept nogil:
+    """Balance that it gave to itself stays, where the fork says so (EIP-8246)."""
+    cdef Word balance
+    word_copy(&balance, &a.balance)
+    destroy_account(a)
+    if w.selfdestruct_keeps_balance and not word_is_zero(&balance):
+        word_copy(&a.balance, &balance)
+        a.exists = True
+
+
 cdef void drop_storage(Account* a) noexcept nogil:
     cdef size_t i
     cdef Slot* s
@@ -154,7 +165,7 @@ cdef bint world_end_transaction(World* w) noexcept nogil:
     cdef size_t i
     cdef Account* a
     for i in range(w.destroyed_count):
-        destroy_account(w.destroyed[i])
+        destroy_contract(w, w.destroyed[i])
     if w.clears_empty_accounts:
         for i in range(w.touched_count):
             a = w.touched[i]

@@ -79,7 +79,7 @@ cdef bint world_set_balance(World* w, Account* a, const Word* balance) noexcept 
 cdef bint world_add_balance(World* w, Account* a, const Word* amount) noexcept nogil
 # The caller has checked the balance.
 cdef bint world_sub_balance(World* w, Account* a, const Word* amount) noexcept nogil
-# Touches both; adds a pseudo log if w.log_transfers.
+# Touches both; see world_log_transfer.
 cdef bint world_transfer(
     World* w, Account* sender, Account* recipient, const Word* value
 ) noexcept nogil
@@ -94,10 +94,14 @@ cdef bint world_log(
     World* w, const Address* address, const Word* topics, uint32_t topic_count,
     const uint8_t* data, size_t size,
 ) noexcept nogil
-# Only if w.log_transfers and value > 0.
+# A log of the fork (EIP-7708) or a pseudo log, if there is one of either kind and value > 0.
 cdef bint world_log_transfer(
     World* w, const Address* sender, const Address* recipient, const Word* value
 ) noexcept nogil
+# Only if w.has_burn_logs and amount > 0.
+cdef bint world_log_burn(World* w, const Address* address, const Word* amount) noexcept nogil
+# The same for what the accounts that are about to be destroyed still have, by address.
+cdef bint world_log_burns(World* w) noexcept nogil
 
 
 cdef inline void world_add_refund(World* w, int64_t amount) noexcept nogil:

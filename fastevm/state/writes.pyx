@@ -2,10 +2,10 @@
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from fastevm.primitives.arena cimport arena_alloc
-from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.hashes cimport Address, address_eq
 from fastevm.primitives.table cimport hash_word
 from fastevm.primitives.word cimport (
     Word,
@@ -177,7 +177,10 @@ cdef bint world_transfer(
         world_sub_balance(w, sender, value)
         and world_touch(w, sender)
         and world_add_balance(w, recipient, value)
-        and world_log_transfer(w, &sender.address, &recipient.address, value)
+        and (
+            not (w.log_transfers or w.has_transfer_logs)
+            or world_log_transfer(w, &sender.address, &recipient.address, value)
+        )
     )
 
 
@@ -229,9 +232,12 @@ cdef bint world_destroy(World* w, Account* a) noexcept nogil:
     return list_account(w, &w.destroyed, &w.destroyed_count, &w.destroyed_capacity, a)
 
 
-# keccak256("Transfer(address,address,uint256)"), and the address that stands for ether
+# keccak256("Transfer(address,address,uint256)") and keccak256("Burn(address,uint256)"), the address
+# that stands for ether in pseudo logs, and the one whose logs EIP-7708 makes
 cdef Word TRANSFER_TOPIC
+cdef Word BURN_TOPIC
 cdef Address ETHER_ADDRESS
+cdef Address SYSTEM_ADDRESS
 
 
 cdef LogRecord* next_log(World* w) noexcept nogil:
@@ -273,15 +279,49 @@ cdef bint world_log_transfer(
 ) noexcept nogil:
     cdef Word topics[3]
     cdef uint8_t data[32]
-    if not w.log_transfers or word_is_zero(value):
+    if not (w.log_transfers or w.has_transfer_logs) or word_is_zero(value):
         return True
     word_copy(&topics[0], &TRANSFER_TOPIC)
     word_from_address(&topics[1], sender)
     word_from_address(&topics[2], recipient)
     word_store(data, value)
+    if w.has_transfer_logs:
+        return address_eq(sender, recipient) or world_log(
+            w, &SYSTEM_ADDRESS, topics, 3, data, 32
+        )
     if not world_log(w, &ETHER_ADDRESS, topics, 3, data, 32):
         return False
     w.logs[w.log_count - 1].pseudo = True
+    return True
+
+
+cdef bint world_log_burn(World* w, const Address* address, const Word* amount) noexcept nogil:
+    cdef Word topics[2]
+    cdef uint8_t data[32]
+    if not w.has_burn_logs or word_is_zero(amount):
+        return True
+    word_copy(&topics[0], &BURN_TOPIC)
+    word_from_address(&topics[1], address)
+    word_store(data, amount)
+    return world_log(w, &SYSTEM_ADDRESS, topics, 2, data, 32)
+
+
+cdef bint world_log_burns(World* w) noexcept nogil:
+    cdef size_t i, j
+    cdef Account* a
+    if not w.has_burn_logs:
+        return True
+    for i in range(1, w.destroyed_count):   # few: each has run code in this transaction
+        a = w.destroyed[i]
+        j = i
+        while j > 0 and memcmp(w.destroyed[j - 1].address.b, a.address.b, 20) > 0:
+            w.destroyed[j] = w.destroyed[j - 1]
+            j -= 1
+        w.destroyed[j] = a
+    for i in range(w.destroyed_count):
+        a = w.destroyed[i]
+        if not world_log_burn(w, &a.address, &a.balance):
+            return False
     return True
 
 
@@ -289,8 +329,14 @@ cdef void init_constants() noexcept:
     cdef bytes topic = bytes.fromhex(
         "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
     )
+    cdef bytes burn = bytes.fromhex(
+        "cc16f5dbb4873280815c1ee09dbd06736cffcc184412cf7a71a0fdb75d397ca5"
+    )
     word_load(&TRANSFER_TOPIC, <const uint8_t*><const char*>topic)
+    word_load(&BURN_TOPIC, <const uint8_t*><const char*>burn)
     memset(&ETHER_ADDRESS, 0xee, sizeof(Address))
+    memset(&SYSTEM_ADDRESS, 0xff, sizeof(Address))
+    SYSTEM_ADDRESS.b[19] = 0xfe
 
 
 init_constants()

@@ -45,6 +45,7 @@ from fastevm.state.world cimport (
     world_account,
     world_begin,
     world_begin_transaction,
+    world_follow,
     world_checkpoint,
     world_end_transaction,
     world_free,
@@ -153,7 +154,7 @@ cdef class BareMachine:
         reader.slot = absent_slot
         reader.block_hash = absent_hash
         world_begin(self.world, &reader)
-        self.world.clears_empty_accounts = self.schedule.c.clears_empty_accounts
+        world_follow(self.world, &self.schedule.c)
         self.machine.world = self.world
         self.machine.schedule = &self.schedule.c
         self.machine.block = &self.block

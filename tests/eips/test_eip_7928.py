@@ -148,7 +148,7 @@ def test_a_wrong_list_is_refused_for_its_account_and_slot(
     change: AccountAccess, field: str
 ) -> None:
     chain = chain_with()
-    block = build(chain, transactions=[payment(0, value=7, to=OTHER)])[0]
+    block = build(chain, transactions=[payment(0, value=7, to=OTHER, gas_limit=GAS)])[0]
     wrong = corrupted(block, change)
     assert refused_block(chain, wrong) == field
     assert refused_block(chain, wrong.with_access_list(None)) == "block_access_list_hash"
@@ -175,7 +175,7 @@ def test_a_given_list_is_measured_before_the_block_runs() -> None:
 
 
 def test_sender_recipient_and_coinbase_are_in_the_list_with_their_balances_and_the_nonce() -> None:
-    found = recorded(transactions=[payment(0, value=7, to=OTHER)])
+    found = recorded(transactions=[payment(0, value=7, to=OTHER, gas_limit=GAS)])
     assert found[OTHER] == AccountAccess(OTHER, balance_changes=(NumberChange(1, 7),))
     assert found[SENDER].nonce_changes == (NumberChange(1, 1),)
     assert [change.at for change in found[SENDER].balance_changes] == [1]
@@ -311,7 +311,7 @@ def test_the_code_that_a_call_runs_by_delegation_is_read() -> None:
 
 def test_withdrawals_count_after_the_last_transaction_even_if_they_are_zero() -> None:
     paid = (Withdrawal(0, 0, OTHER, 3), Withdrawal(1, 0, THIRD, 0))
-    found = recorded(transactions=[payment(0, value=1, to=OTHER)], withdrawals=paid)
+    found = recorded(transactions=[payment(0, value=1, to=OTHER, gas_limit=GAS)], withdrawals=paid)
     assert found[OTHER].balance_changes == (NumberChange(1, 1), NumberChange(2, 1 + 3 * 10**9))
     assert found[THIRD] == AccountAccess(THIRD)
 
@@ -402,7 +402,7 @@ def test_a_transaction_that_is_refused_leaves_no_trace() -> None:
     with pytest.raises(InvalidTransaction):
         builder.add(payment(3, value=0, to=CONTRACT, gas_limit=GAS))
     empty = builder.access_list()
-    builder.add(payment(0, value=1, to=OTHER))
+    builder.add(payment(0, value=1, to=OTHER, gas_limit=GAS))
     with pytest.raises(InvalidTransaction):
         builder.add(payment(0, value=0, to=CONTRACT, gas_limit=GAS))
     block = builder.seal()[0]

@@ -13,6 +13,7 @@ from fastevm.interpreter.machine cimport (
 from fastevm.interpreter.status cimport STATIC_VIOLATION, Status
 from fastevm.primitives.intrinsics cimport unlikely
 from fastevm.primitives.word cimport Word, word_is_zero
+from fastevm.spec.schedule cimport Schedule
 from fastevm.state.account cimport Account
 
 
@@ -25,7 +26,7 @@ cdef Status begin_call(
 cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept nogil
 cdef Status self_destruct(Frame* f, const Word* address) noexcept nogil
 # Whether the address has code, a nonce or storage: no contract can be created there.
-cdef bint is_occupied(const Account* a) noexcept nogil
+cdef bint is_occupied(const Schedule* s, const Account* a) noexcept nogil
 
 
 cdef inline Status op_create(Frame* f, Word* sp) noexcept nogil:

@@ -8,6 +8,9 @@ from fastevm.interpreter.machine cimport DELEGATECALL_MESSAGE
 from fastevm.interpreter.memory cimport memory_span
 from fastevm.interpreter.ops.access cimport is_cold_access
 from fastevm.interpreter.recorder cimport record_destruction
+from fastevm.interpreter.state_gas cimport (
+    begin_creation, charge_state, hand_on_reservoir, new_account_charge,
+)
 from fastevm.interpreter.status cimport (
     ADDRESS_COLLISION,
     CALL_TOO_DEEP,
@@ -36,6 +39,7 @@ from fastevm.state.world cimport (
     world_add_refund,
     world_destroy,
     world_knows_code,
+    world_log_burn,
     world_record_account,
     world_set_balance,
     world_set_nonce,
@@ -132,6 +136,16 @@ cdef void describe_spans(Frame* f, Frame* child, const Word* spans) noexcept nog
     child.return_size = spans[3].d[0]
 
 
+# The state gas of an account that a call creates; the frame has its reservoir then.
+cdef bint pay_state(
+    Frame* f, MessageKind kind, const Account* target, bint moves_value
+) noexcept nogil:
+    cdef bint creates = kind == CALL_MESSAGE and creates_account(f.schedule, target, moves_value)
+    if f.gas < 0:
+        return False
+    return hand_on_reservoir(f, new_account_charge(f) if creates else 0)
+
+
 cdef Status begin_call(
     Frame* f, MessageKind kind, const Word* sp, const Word* value, const Word* spans
 ) noexcept nogil:
@@ -149,6 +163,8 @@ cdef Status begin_call(
         if delegate == NULL:
             return missing(f)
     f.gas = pay_call(f, kind, target, delegate, moves_value, spans)
+    if unlikely(f.schedule.state_gas_version != 0) and not pay_state(f, kind, target, moves_value):
+        return OUT_OF_GAS
     gas = gas_to_hand_on(f, &sp[0]) if f.gas >= 0 else -1
     if gas < 0:
         return OUT_OF_GAS
@@ -192,8 +208,11 @@ cdef Status create_refusal(const Frame* f, const Word* value) noexcept nogil:
 
 
 # EIP-684 and EIP-7610: nothing is created where code, a nonce or storage is.
-cdef bint is_occupied(const Account* a) noexcept nogil:
-    return a.nonce != 0 or a.code != NULL or account_has_storage(a)
+# Amsterdam only looks at code and nonce.
+cdef bint is_occupied(const Schedule* s, const Account* a) noexcept nogil:
+    if a.nonce != 0 or a.code != NULL:
+        return True
+    return not s.creates_over_storage and account_has_storage(a)
 
 
 # The creator's nonce and the warm mark outlive a failure of the creation.
@@ -202,12 +221,14 @@ cdef Status claim_address(Frame* f, Account* created) noexcept nogil:
         return OUT_OF_MEMORY
     world_warm_account(f.world, created)
     world_record_account(f.world, created)
-    return ADDRESS_COLLISION if is_occupied(created) else RUNNING
+    return ADDRESS_COLLISION if is_occupied(f.schedule, created) else RUNNING
 
 
 cdef void describe_create(
     Frame* f, Frame* child, MessageKind kind, Account* created, const Word* value
 ) noexcept nogil:
+    child.gas = most_gas(f)
+    f.gas -= child.gas
     child.kind = kind
     child.account = created
     child.caller = f.account.address
@@ -256,10 +277,11 @@ cdef Status begin_create(Frame* f, MessageKind kind, const Word* sp) noexcept no
         f.memory_cost = memory_cost
         return missing(f)
     f.gas = gas
-    child.gas = most_gas(f)
-    f.gas -= child.gas
-    describe_create(f, child, kind, created, &sp[0])
     child.refused = create_refusal(f, &sp[0])
+    if unlikely(f.schedule.state_gas_version != 0):
+        if not begin_creation(f, created, child.refused != RUNNING):
+            return OUT_OF_GAS
+    describe_create(f, child, kind, created, &sp[0])
     if child.refused == RUNNING:
         child.refused = claim_address(f, created)
     if child.refused == OUT_OF_MEMORY:
@@ -282,7 +304,9 @@ cdef Status move_balance(Frame* f, Account* beneficiary, bint destroys) noexcept
     if beneficiary != a:
         return written(world_transfer(f.world, a, beneficiary, &balance))
     # A contract that is its own beneficiary loses its balance only if it is destroyed (EIP-6780).
-    if destroys and not word_is_zero(&balance):
+    if destroys and not word_is_zero(&balance) and not f.schedule.selfdestruct_keeps_balance:
+        if not world_log_burn(f.world, &a.address, &balance):
+            return OUT_OF_MEMORY
         word_zero(&balance)
         if not world_set_balance(f.world, a, &balance):
             return OUT_OF_MEMORY
@@ -305,6 +329,10 @@ cdef Status self_destruct(Frame* f, const Word* address) noexcept nogil:
         world_record_account(w, beneficiary)
     if creates_account(s, beneficiary, not word_is_zero(&f.account.balance)):
         f.gas -= s.selfdestruct_new_account_cost
+        if unlikely(s.state_gas_version != 0) and not (
+            f.gas >= 0 and charge_state(f, new_account_charge(f))
+        ):
+            return OUT_OF_GAS
     if f.gas < 0:
         return OUT_OF_GAS
     if destroys and f.account.destroyed_tx != w.tx:

@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t
 
 from fastevm.interpreter.frame cimport missing, written
 from fastevm.interpreter.machine cimport Frame
+from fastevm.interpreter.state_gas cimport store_slot
 from fastevm.interpreter.status cimport OUT_OF_GAS, RUNNING, STATIC_VIOLATION, Status
 from fastevm.primitives.intrinsics cimport unlikely
 from fastevm.primitives.word cimport Word, word_copy, word_eq, word_is_zero
@@ -70,6 +71,13 @@ cdef inline int sstore_transition(
     return SSTORE_DELETE if word_is_zero(new) else SSTORE_UPDATE
 
 
+cdef inline int sstore_change(const Frame* f, const Slot* s, const Word* new) noexcept nogil:
+    """Without net metering the price depends on the current value alone."""
+    if f.schedule.sstore_net_metering:
+        return sstore_transition(slot_original(f.world, s), &s.current, new)
+    return sstore_transition(&s.current, &s.current, new)
+
+
 cdef inline Status op_sstore(Frame* f, Word* sp) noexcept nogil:
     cdef Slot* s
     cdef int change
@@ -83,10 +91,9 @@ cdef inline Status op_sstore(Frame* f, Word* sp) noexcept nogil:
     world_record_slot(f.world, f.account, s)
     if world_is_cold_slot(f.world, f.account, s):
         f.gas -= f.schedule.cold_sstore_surcharge
-    if f.schedule.sstore_net_metering:
-        change = sstore_transition(slot_original(f.world, s), &s.current, &sp[1])
-    else:
-        change = sstore_transition(&s.current, &s.current, &sp[1])
+    change = sstore_change(f, s, &sp[1])
+    if unlikely(f.schedule.state_gas_version != 0):
+        return store_slot(f, s, change, &sp[1])
     f.gas -= f.schedule.sstore_cost[change]
     if f.gas < 0:
         return OUT_OF_GAS

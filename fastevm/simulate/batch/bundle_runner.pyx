@@ -57,7 +57,7 @@ from fastevm.simulate.engine.refusals cimport (
 )
 from fastevm.state.layer cimport Layer
 from fastevm.state.reader cimport READ_FOUND, AccountData
-from fastevm.state.world cimport world_begin, world_free, world_new
+from fastevm.state.world cimport world_begin, world_follow, world_free, world_new
 
 from fastevm.errors import FastevmError
 from fastevm.simulate.engine.deadline import out_of_time
@@ -253,7 +253,7 @@ cdef class BundleRunner:
         cdef World* w = self.world
         cdef Applied applied = APPLIED
         world_begin(w, &self.reader)
-        w.clears_empty_accounts = self.bundles.schedule.c.clears_empty_accounts
+        world_follow(w, &self.bundles.schedule.c)
         w.log_transfers = bundle.trace_transfers
         self.machine.block = &self.bundles.common
         if bundle.has_context:

@@ -12,7 +12,12 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
 
-from fastevm.execution.block_executor cimport executor_free, executor_new, executor_transact
+from fastevm.execution.block_executor cimport (
+    executor_free,
+    executor_new,
+    executor_reset_gas,
+    executor_transact,
+)
 from fastevm.execution.header cimport (
     EMPTY_LIST_HASH,
     EMPTY_ROOT,
@@ -91,7 +96,7 @@ from fastevm.simulate.engine.refusals cimport (
     refuse,
 )
 from fastevm.spec.constants cimport BLOCK_HASH_WINDOW
-from fastevm.state.world cimport LogRecord
+from fastevm.state.world cimport LogRecord, world_follow
 
 from fastevm.simulate.engine.limits import MAX_BLOCKS, MAX_CALLS, MAX_CALLS_PER_BLOCK
 
@@ -254,7 +259,7 @@ cdef class Chain:
         self.fill_header(block, s, parent)
         self.fill_context(block, s)
         self.b.schedule = self.b.machine.schedule = s
-        self.b.world.clears_empty_accounts = s.clears_empty_accounts
+        world_follow(self.b.world, s)
         self.stage = OPENING
         return CHAIN_DONE
 
@@ -326,7 +331,7 @@ cdef class Chain:
         cdef const BlockRules* rules = self.rules_of(block)
         cdef SystemOutcome outcome = SYSTEM_DONE
         cdef Applied applied
-        self.b.gas_used = self.b.blob_gas_used = 0
+        executor_reset_gas(&self.b)
         self.b.world.log_count = self.b.world.log_index = 0
         body_next_block(&self.body)
         receipts_clear(&self.b.receipts)
