@@ -166,6 +166,7 @@ CHECKED_TESTS ?= tests/unit --ignore=tests/unit/payments tests/fuzz tests/metamo
 	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[fusaka_devnet5_state_tests]' \
 	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[legacy_constantinople_state_tests]'
 THREADED_TESTS ?= tests/metamorphic/test_threads.py tests/unit/execution/test_senders.py \
+	tests/unit/execution/test_parallel.py tests/differential/parallel \
 	tests/unit/simulate tests/unit/chain tests/unit/storage tests/unit/txpool tests/unit/builder \
 	tests/unit/sync tests/unit/logindex tests/unit/wire tests/unit/rpc/dispatch/test_workers.py
 # A test takes ten times as long there as it may elsewhere: no deadlines for examples.
@@ -177,7 +178,7 @@ MEMORY_CHECKED = UBSAN_OPTIONS=print_stacktrace=1 \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)"
 
-RACES_CHECKED = TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 \
+RACES_CHECKED = TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1:die_after_fork=0 \
 	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" setarch --addr-no-randomize
 
 define checked_build

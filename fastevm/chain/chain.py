@@ -453,6 +453,7 @@ class Chain:
             deposit_contract=self.config.deposit_contract,
             ancestors=self.ancestors(header.parent_hash),
             state_root=not self.partial,
+            threads=self.limits.threads,
         )
         validate_result(self.comparable(header, schedule, result), result, block.access_list)
         block = block.with_access_list(result.access_list)

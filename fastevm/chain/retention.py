@@ -1,7 +1,8 @@
-"""How many blocks and states of the canonical chain stay in memory."""
+"""How many blocks and states of the canonical chain stay in memory, and what executes them."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -13,11 +14,17 @@ from fastevm.primitives.late_dataclass import dataclass
 MIN_HASHES: Final = 1_024  # of the newest canonical blocks in memory
 MIN_BLOCKS: Final = 16  # stay in memory whatever gas they used
 MIN_STATES: Final = 128  # stay in memory whatever gas they used
+MOST_BLOCK_THREADS: Final = 8  # that a node takes for one block unless told otherwise
+
+
+def block_threads() -> int:
+    """The threads of a node for one block: as many as processors, up to a limit."""
+    return min(os.cpu_count() or 1, MOST_BLOCK_THREADS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainLimits:
-    """How much a chain keeps in memory.
+    """How much a chain keeps in memory, and how many ``threads`` may execute one block.
 
     ``side_blocks``: blocks off the canonical chain; the lowest are dropped first. ``states``:
     states of canonical blocks from the head downwards; reading an older one raises
@@ -32,6 +39,7 @@ class ChainLimits:
     state_gas: int = 1_000_000_000
     blocks: int = 256
     block_gas: int = 400_000_000
+    threads: int = 1
 
 
 class RetentionWindow:

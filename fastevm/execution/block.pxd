@@ -4,6 +4,7 @@ from libc.stdint cimport uint64_t
 from fastevm.execution.block_executor cimport BlockExecutor
 from fastevm.execution.system_calls cimport SystemOutcome
 from fastevm.execution.transaction cimport Transaction
+from fastevm.execution.transaction_data cimport Tx
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.layer cimport Layer
 
@@ -24,6 +25,7 @@ cdef class BlockBuilder:
     cdef list added           # transactions
     cdef list made            # receipts made so far, from the first on
     cdef object blob_gas_price
+    cdef readonly int threads
     cdef object root_of       # of a layer, for receipts with state roots; None: the layer's own
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
@@ -31,6 +33,8 @@ cdef class BlockBuilder:
     cdef SystemOutcome call(self, str contract, bytes data)
     cdef bytes request(self, str contract)
     cdef int credit(self, bytes address, object amount) except -1
+    cdef bint is_parallel(self, size_t count) noexcept
+    cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0
     cdef uint64_t* refunds_of(self, list transactions) except? NULL
     cdef int close_receipt(self) except -1
     cdef object finished_receipts(self)

@@ -17,6 +17,7 @@ class BlockBuilder:
     schedule: ForkSchedule
     ommers: tuple[Header, ...]
     withdrawals: tuple[Withdrawal, ...] | None
+    threads: int
 
     def __init__(
         self,
@@ -31,6 +32,7 @@ class BlockBuilder:
         ommers: Iterable[Header] = (),
         suspends: bool = False,
         root_of: Callable[[Layer], bytes] | None = None,
+        threads: int = 1,
     ) -> None: ...
     def begin(self) -> None: ...
     def add(self, transaction: Transaction) -> Receipt: ...
@@ -66,4 +68,5 @@ def execute_block(
     ancestors: Sequence[bytes] = (),
     state_root: bool = True,
     root_of: Callable[[Layer], bytes] | None = None,
+    threads: int = 1,
 ) -> BlockResult: ...

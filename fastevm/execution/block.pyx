@@ -28,13 +28,15 @@ from fastevm.types import ZERO_HASH, Block
 
 from fastevm.execution.block_executor cimport (
     executor_encode_receipt,
+    executor_encode_receipts,
     executor_free,
     executor_new,
     executor_open,
     executor_transact,
-    executor_transact_all,
+    executor_transact_from,
 )
 from fastevm.execution.packed_receipts cimport packed_receipts
+from fastevm.execution.parallel cimport ParallelRun, give_back, take
 from fastevm.execution.receipts cimport (
     ReceiptRecord,
     log_value,
@@ -43,6 +45,7 @@ from fastevm.execution.receipts cimport (
     receipts_root,
 )
 from fastevm.execution.refusals cimport refusal
+from fastevm.execution.run_ahead cimport MOST_THREADS, run_ahead
 from fastevm.execution.system_calls cimport (
     SYSTEM_CANCELLED,
     SYSTEM_DONE,
@@ -55,7 +58,12 @@ from fastevm.execution.system_calls cimport (
 )
 from fastevm.execution.transaction cimport Transaction, recover_now
 from fastevm.execution.transaction_data cimport Tx
-from fastevm.execution.transaction_result cimport TX_VALID, TxOptions, TxResult
+from fastevm.execution.transaction_result cimport (
+    TX_OUT_OF_MEMORY,
+    TX_VALID,
+    TxOptions,
+    TxResult,
+)
 from fastevm.interpreter.machine cimport BlockContext, status_text
 from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.bloom cimport BLOOM_SIZE
@@ -76,6 +84,10 @@ from fastevm.state.world cimport (
     accesses_encode,
     world_record_accesses,
 )
+
+
+cdef enum:
+    PARALLEL_TRANSACTIONS = 8     # a block of fewer runs on one thread
 
 
 # The stages of a builder, in order.
@@ -143,7 +155,7 @@ cdef class BlockBuilder:
     def __init__(
         self, Layer layer not None, header, ForkSchedule schedule not None, *, chain_id,
         deposit_contract, ancestors=(), withdrawals=None, ommers=(), suspends=False,
-        root_of=None,
+        root_of=None, threads=1,
     ):
         """``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count.
 
@@ -153,8 +165,14 @@ cdef class BlockBuilder:
 
         ``deposit_contract``: 20 bytes, whose logs are deposits (EIP-6110). ``root_of``: gives the
         32-byte root of a layer, for receipts of rules that have it there; None: the layer's own.
+
+        ``threads``: how many ``add_all`` may use. Blocks with receipts of states, of the OP stack,
+        of few transactions and over a remote state run on one.
         """
         self.root_of = root_of
+        self.threads = threads
+        if self.threads < 1:
+            raise ValueError(f"threads is at least 1, not {threads}")
         self.header = header
         self.suspends = suspends
         self.ommers = tuple(ommers)
@@ -294,7 +312,8 @@ cdef class BlockBuilder:
 
     def run_all(self, list transactions not None):
         """All transactions in one go without the GIL."""
-        cdef size_t count = len(transactions), ran, i
+        cdef size_t count = len(transactions), first = self.c.receipts.count, ran = 0, i
+        cdef bint encoded = False
         cdef TxResult result
         cdef Transaction transaction
         cdef const Tx** pointers = <const Tx**>PyMem_RawMalloc((count + 1) * sizeof(Tx*))
@@ -306,13 +325,40 @@ cdef class BlockBuilder:
             for i in range(count):
                 transaction = transactions[i]
                 pointers[i] = &transaction.c
+            if refunds == NULL and self.is_parallel(count):
+                ran = self.run_on_threads(pointers, count)
             with nogil:
-                ran = executor_transact_all(&self.c, pointers, count, refunds, &result)
+                ran = executor_transact_from(&self.c, pointers, ran, count, refunds, &result)
+                if ran == count:
+                    encoded = executor_encode_receipts(&self.c, first)
+            if ran == count and not encoded:
+                raise MemoryError
             if ran < count:
                 raise self.invalid(ran, refusal(result.error, pointers[ran], &result))
         finally:
             PyMem_RawFree(pointers)
             PyMem_RawFree(refunds)
+
+    cdef bint is_parallel(self, size_t count) noexcept:
+        """Whether so many transactions run on several threads."""
+        cdef ForkSchedule schedule = self.schedule
+        return (
+            self.threads > 1 and count >= PARALLEL_TRANSACTIONS and self.c.world.accesses == NULL
+            and self.base.remote_state is None and not schedule.c.has_deposits
+            and not schedule.c.has_fee_vaults and not schedule.c.has_da_footprint
+        )
+
+    cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0:
+        """The number of transactions that ran, from the first on; the others are left."""
+        cdef ParallelRun run = take(min(self.threads, <int>MOST_THREADS))
+        cdef TxResult result
+        cdef size_t ran
+        with nogil:
+            ran = run_ahead(run.c, &self.c, transactions, count, &result)
+        give_back(run, ran)
+        if result.error == TX_OUT_OF_MEMORY:
+            raise MemoryError
+        return ran
 
     cdef uint64_t* refunds_of(self, list transactions) except? NULL:
         """Gas that a post-exec transaction gives back to each; NULL: the block has none."""
@@ -563,7 +609,7 @@ cdef int raise_host_failure(SystemOutcome outcome, const World* w) except -1:
 
 def execute_block(
     layer, block, schedule, *, chain_id, deposit_contract, ancestors=(), state_root=True,
-    root_of=None,
+    root_of=None, threads=1,
 ):
     """Execute a block on its parent's state under ``schedule``; its `BlockResult`.
 
@@ -571,6 +617,7 @@ def execute_block(
     ``state_root`` 32 zero bytes stand for the roots of the state. Raises `InvalidBlock` for a
     transaction or a system call that makes the block invalid. ``root_of``: see `BlockBuilder`. The
     claims of the header are not compared: see `fastevm.execution.validation.validate_result`.
+    ``threads``: how many may run transactions; the result is the same.
     """
     def run():
         builder = BlockBuilder(
@@ -583,6 +630,7 @@ def execute_block(
             withdrawals=block.withdrawals,
             ommers=block.ommers,
             root_of=root_of,
+            threads=threads,
         )
         builder.begin()
         builder.add_all(block.transactions)

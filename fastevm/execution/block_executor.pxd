@@ -54,10 +54,12 @@ cdef void executor_record(
 ) noexcept nogil
 # Encode the last receipt. False: out of memory.
 cdef bint executor_encode_receipt(BlockExecutor* b) noexcept nogil
-# Run `count` transactions, then encode their receipts together if all ran; the number that ran.
-# `result`: of the last one that was tried. `refunds`: NULL, or the gas given back to each, by a
-# post-exec transaction at the end.
-cdef size_t executor_transact_all(
-    BlockExecutor* b, const Tx** transactions, size_t count, const uint64_t* refunds,
-    TxResult* result
+# Run the transactions from `first` on; the number that ran, those before included. Their receipts
+# are not encoded. `result`: of the last one that was tried. `refunds`: NULL, or the gas given back
+# to each, by a post-exec transaction at the end.
+cdef size_t executor_transact_from(
+    BlockExecutor* b, const Tx** transactions, size_t first, size_t count,
+    const uint64_t* refunds, TxResult* result
 ) noexcept nogil
+# Encode the receipts from this one on together. False: out of memory.
+cdef bint executor_encode_receipts(BlockExecutor* b, size_t first) noexcept nogil

@@ -185,15 +185,15 @@ cdef bint executor_encode_receipt(BlockExecutor* b) noexcept nogil:
     return receipts_encode_from(&b.receipts, b.receipts.count - 1, b.world.logs)
 
 
-cdef size_t executor_transact_all(
-    BlockExecutor* b, const Tx** transactions, size_t count, const uint64_t* refunds,
-    TxResult* result
+cdef size_t executor_transact_from(
+    BlockExecutor* b, const Tx** transactions, size_t first, size_t count,
+    const uint64_t* refunds, TxResult* result
 ) noexcept nogil:
     cdef TxOptions options
     cdef TxError error
-    cdef size_t i, first = b.receipts.count
+    cdef size_t i
     memset(&options, 0, sizeof(options))
-    for i in range(count):
+    for i in range(first, count):
         if refunds != NULL and i + 1 == count:
             error = executor_post_exec(b, transactions[i], result)
         else:
@@ -201,7 +201,8 @@ cdef size_t executor_transact_all(
             error = executor_transact(b, transactions[i], &options, result)
         if error != TX_VALID:
             return i
-    if not receipts_encode_from(&b.receipts, first, b.world.logs):
-        result.error = TX_OUT_OF_MEMORY
-        return 0
     return count
+
+
+cdef bint executor_encode_receipts(BlockExecutor* b, size_t first) noexcept nogil:
+    return receipts_encode_from(&b.receipts, first, b.world.logs)

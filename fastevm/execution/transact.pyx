@@ -36,7 +36,7 @@ from fastevm.primitives.word cimport (
     Word, word_add, word_add_carry, word_copy, word_is_zero, word_lt, word_set, word_sub,
 )
 from fastevm.spec.schedule cimport Schedule
-from fastevm.state.account cimport Account, Slot
+from fastevm.state.account cimport Account, Slot, account_covers
 from fastevm.state.world cimport (
     WORLD_NEEDS_ACCOUNT, WORLD_OUT_OF_MEMORY, Checkpoint, World, world_account, world_add_balance,
     world_begin_transaction, world_checkpoint, world_end_transaction, world_follow,
@@ -171,7 +171,7 @@ cdef TxError check_funds(
         or word_add_carry(&result.want, &result.want, &run.operator_fee)
     ):
         return TX_FUNDS_OVERFLOW
-    if word_lt(&run.sender.balance, &result.want):
+    if not account_covers(run.sender, &result.want):
         word_copy(&result.have, &run.sender.balance)
         return TX_INSUFFICIENT_FUNDS
     return TX_VALID

@@ -50,9 +50,10 @@ from fastevm.primitives.buffer cimport buffer_free
 from fastevm.primitives.guarded_memory cimport map_guarded, unmap_guarded
 from fastevm.primitives.hashes cimport address_eq
 from fastevm.primitives.intrinsics cimport atomic_load_int, load64, unlikely
-from fastevm.primitives.word cimport word_copy, word_from_address, word_is_zero, word_lt, word_set
+from fastevm.primitives.word cimport word_copy, word_from_address, word_is_zero, word_set
 from fastevm.spec.constants cimport CALL_DEPTH_LIMIT, STACK_LIMIT
 from fastevm.spec.schedule cimport Schedule
+from fastevm.state.account cimport account_covers
 from fastevm.state.code cimport code_new, code_release
 from fastevm.state.records cimport WORLD_OUT_OF_MEMORY
 from fastevm.state.world cimport (
@@ -414,7 +415,7 @@ cdef Status describe_top(Machine* m, Frame* f, const Message* message) noexcept 
         if payer == NULL:
             return NEEDS_STATE
         f.payer = payer
-        if not word_is_zero(&f.value) and word_lt(&payer.balance, &f.value):
+        if not word_is_zero(&f.value) and not account_covers(payer, &f.value):
             f.refused = INSUFFICIENT_BALANCE
     if creates(f):
         return describe_top_creation(m, f, message)

@@ -13,6 +13,7 @@ from typing import Final
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.genesis import genesis_block
+from fastevm.chain.retention import ChainLimits, block_threads
 from fastevm.node.from_genesis import genesis_node
 from fastevm.node.node import Mining
 from fastevm.storage import DataDirectory, StorageError
@@ -99,6 +100,7 @@ def _opened(path: Path) -> Iterator[tuple[DataDirectory, Chain]]:
             block_time_ms=ANY_BLOCK_TIME_MS,
             slice_interval_ms=ANY_BLOCK_TIME_MS,
             directory=directory,
+            limits=ChainLimits(threads=block_threads()),
         )
         yield directory, node.chain
     finally:

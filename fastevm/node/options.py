@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import fastevm.sync as sync
-from fastevm.chain.retention import MIN_STATES, ChainLimits
+from fastevm.chain.retention import MIN_STATES, ChainLimits, block_threads
 from fastevm.errors import FastevmError
 from fastevm.node import op_stack
 from fastevm.node.dev_accounts import ETHER
@@ -20,6 +20,7 @@ from fastevm.wire.feed_formats import FeedFormat
 
 log = logging.getLogger(__name__)
 
+MOST_THREADS = 16  # of one block
 START_OVER, STOP = "start-over", "stop"
 MILLISECONDS = 1_000
 
@@ -78,11 +79,22 @@ def _add_storage(group: argparse._ArgumentGroup) -> None:
         help="states of the newest blocks that stay in memory, for reads and traces of old blocks;"
         " fewer where these blocks used much gas (%(default)s)",
     )  # fmt: skip
+    group.add_argument(
+        "--block-threads", type=_thread_count, default=block_threads(), metavar="N",
+        help="threads that execute the transactions of one block that is imported, followed or"
+        " replayed (%(default)s: the processors, at most 8)",
+    )  # fmt: skip
 
 
 def _state_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < MIN_STATES:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of at least {MIN_STATES}")
+    return int(text)
+
+
+def _thread_count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {MOST_THREADS}")
     return int(text)
 
 
@@ -173,7 +185,7 @@ def node_options(arguments: argparse.Namespace, mining: Mining) -> dict[str, Any
         "fee_cap": int(arguments.tx_fee_cap * ETHER),
         "allows_unprotected": arguments.allow_unprotected_txs,
         "trusted_setup": find_trusted_setup(arguments.trusted_setup),
-        "limits": ChainLimits(states=arguments.states),
+        "limits": ChainLimits(states=arguments.states, threads=arguments.block_threads),
     }
 
 

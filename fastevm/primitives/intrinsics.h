@@ -218,6 +218,24 @@ FE_INLINE int fe_atomic_claim_int(int* p, int from, int to) {
     return __atomic_compare_exchange_n(p, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
 }
 
+/* The same for pointers: what is published is seen whole by who observes it. A claim publishes. */
+FE_INLINE void* fe_atomic_observe_pointer(void* const* p) {
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+FE_INLINE void fe_atomic_publish_pointer(void** p, void* x) {
+    __atomic_store_n(p, x, __ATOMIC_RELEASE);
+}
+FE_INLINE int fe_atomic_claim_pointer(void** p, void* from, void* to) {
+    return __atomic_compare_exchange_n(p, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/* For loops that wait: the other thread of the core goes on. */
+FE_INLINE void fe_spin_pause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
 /* A number that is the same everywhere in this process and unknown outside it, for hash tables
    whose keys an attacker chooses. The kernel hands every Linux process sixteen random bytes. */
 FE_INLINE uint64_t fe_process_seed(void) {

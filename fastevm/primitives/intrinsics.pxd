@@ -56,6 +56,12 @@ cdef extern from "fastevm/primitives/intrinsics.h" nogil:
     # Replace `old` by `new`; True for the one thread that did.
     bint atomic_claim_int "fe_atomic_claim_int"(int* p, int old, int new)
 
+    # The same for pointers; a claim publishes too.
+    void* atomic_observe_pointer "fe_atomic_observe_pointer"(void** p)
+    void atomic_publish_pointer "fe_atomic_publish_pointer"(void** p, void* x)
+    bint atomic_claim_pointer "fe_atomic_claim_pointer"(void** p, void* old, void* new)
+    void spin_pause "fe_spin_pause"()
+
     # The same in the whole process, unknown outside: mixes hash tables whose keys an attacker
     # chooses.
     uint64_t process_seed "fe_process_seed"()

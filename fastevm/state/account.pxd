@@ -2,7 +2,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.hashes cimport Address, Hash
-from fastevm.primitives.word cimport Word
+from fastevm.primitives.word cimport Word, word_copy, word_lt, word_sub
 from fastevm.state.code cimport Code
 
 
@@ -38,6 +38,9 @@ cdef struct Account:
     bint owns_code        # `code` holds a reference of this record, not of the base
     uint32_t dirty        # Dirty marks: what the next diff must carry
     uint32_t listing      # place among the world's accesses, from 1; 0 = not recorded
+    # What a run learned of the balance: the value itself, or only that it covers some amounts.
+    bint balance_seen
+    bint balance_taken
     bint storage_reset    # slots of the base are no longer read: they are all zero
     bint base_has_storage
     const void* storage   # the reader's handle
@@ -45,3 +48,17 @@ cdef struct Account:
     uint32_t slot_mask    # 0 = no table yet
     uint32_t slot_count
     uint64_t index        # position in the world's list
+    Word lowest           # where balance_taken: the least that was left over; else unset
+
+
+# Whether the balance is at least this amount.
+cdef inline bint account_covers(Account* a, const Word* amount) noexcept nogil:
+    cdef Word rest
+    if word_lt(&a.balance, amount):
+        a.balance_seen = True
+        return False
+    word_sub(&rest, &a.balance, amount)
+    if not a.balance_taken or word_lt(&rest, &a.lowest):
+        a.balance_taken = True
+        word_copy(&a.lowest, &rest)
+    return True

@@ -10,6 +10,7 @@ cdef enum ReadStatus:
     READ_FOUND = 0
     READ_ABSENT = 1       # certainly not there: the account does not exist, the slot is zero
     READ_MISSING = 2      # not known here: the host must fetch it first
+    READ_RECORDED = 3     # an account: absent, and the reader's handle is given all the same
 
 
 cdef struct AccountData:

@@ -74,6 +74,9 @@ cdef bint world_block_hash(World* w, uint64_t number, Hash* out) noexcept nogil
 cdef bint account_has_storage(const Account* a) noexcept nogil
 # Take the guard from code that is about to be read; False: it may not be.
 cdef bint world_open_code(World* w, const Address* address, Code* code) noexcept nogil
+# What the world has loaded, or NULL: threads may look while nobody changes it.
+cdef Account* world_find_account(const World* w, const Address* address) noexcept nogil
+cdef Slot* world_find_slot(const World* w, const Account* a, const Word* key) noexcept nogil
 # The access list of a transaction whose accounts and slots are not read before code reads them:
 # add an account, or a slot if `key` is not NULL (False: out of memory), and ask.
 cdef bint world_list(World* w, const Address* address, const Word* key) noexcept nogil
@@ -161,6 +164,14 @@ cdef bint world_put_account(
 cdef bint world_put_slot(World* w, Account* a, const Word* key, const Word* value) noexcept nogil
 cdef void world_remove_account(World* w, Account* a) noexcept nogil
 cdef bint world_reset_storage(World* w, Account* a) noexcept nogil
+
+# --- what other worlds found for this one, between transactions. NULL or False: out of memory ---
+# A blank record of an account that is not loaded.
+cdef Account* world_new_account(World* w, const Address* address) noexcept nogil
+# Set a slot without a look at what is below.
+cdef bint world_adopt_slot(World* w, Account* a, const Word* key, const Word* value) noexcept nogil
+# Copies of all logs of the other world.
+cdef bint world_adopt_logs(World* w, const World* other) noexcept nogil
 
 # --- state provided by the host after a need (remote state) ---
 cdef bint world_provide_account(

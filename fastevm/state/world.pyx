@@ -1,8 +1,8 @@
 """The journaled world of one run: accounts and slots loaded on first use, changes, rollback."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memset
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
 
 from fastevm.primitives.arena cimport arena_alloc, arena_free, arena_new, arena_reset
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
@@ -13,8 +13,16 @@ from fastevm.state.accesses cimport accesses_forget, accesses_free, accesses_kee
 from fastevm.state.account cimport DIRTY_FIELDS, DIRTY_RESET, DIRTY_STORAGE, Account, Slot
 from fastevm.state.code cimport EMPTY_CODE_HASH, Code, code_release
 from fastevm.state.journal cimport journal_forget, list_account, no_memory, put_code
-from fastevm.state.reader cimport READ_FOUND, READ_MISSING, AccountData, Reader, ReadStatus
-from fastevm.state.records cimport Listed
+from fastevm.state.reader cimport (
+    READ_FOUND,
+    READ_MISSING,
+    READ_RECORDED,
+    AccountData,
+    Reader,
+    ReadStatus,
+)
+from fastevm.state.records cimport Listed, LogRecord
+from fastevm.state.writes cimport world_next_log
 
 
 cdef enum:
@@ -208,7 +216,7 @@ cdef Account* add_account(World* w, const Address* address) noexcept nogil:
     if a == NULL:
         no_memory(w)
         return NULL
-    memset(a, 0, sizeof(Account))
+    memset(a, 0, sizeof(Account) - sizeof(Word))  # all but `lowest`
     a.address = address[0]
     a.code_hash = EMPTY_CODE_HASH
     a.index = w.account_count
@@ -280,6 +288,8 @@ cdef Account* world_load_account(World* w, const Address* address) noexcept nogi
         a.code_hash = data.code_hash
         a.base_has_storage = data.has_storage
         a.storage = data.storage
+    elif a != NULL and status == READ_RECORDED:
+        a.storage = data.storage
     return a
 
 
@@ -328,6 +338,61 @@ cdef bint account_has_storage(const Account* a) noexcept nogil:
             if a.slots[i] != NULL and not word_is_zero(&a.slots[i].current):
                 return True
     return False
+
+
+# ----------------------------------------------------------------------------------------------
+# what is there, for threads that read while nobody writes, and what they leave
+
+cdef Account* world_find_account(const World* w, const Address* address) noexcept nogil:
+    cdef size_t at = hash_address(address, w.seed) & w.account_mask
+    while w.accounts[at] != NULL and not address_eq(&w.accounts[at].address, address):
+        at = (at + 1) & w.account_mask
+    return w.accounts[at]
+
+
+cdef Slot* world_find_slot(const World* w, const Account* a, const Word* key) noexcept nogil:
+    cdef size_t at
+    if a.slot_mask == 0:
+        return NULL
+    at = hash_word(key, w.seed) & a.slot_mask
+    while a.slots[at] != NULL and not word_eq(&a.slots[at].key, key):
+        at = (at + 1) & a.slot_mask
+    return a.slots[at]
+
+
+cdef Account* world_new_account(World* w, const Address* address) noexcept nogil:
+    return add_account(w, address)
+
+
+cdef bint world_adopt_slot(World* w, Account* a, const Word* key, const Word* value) noexcept nogil:
+    cdef Slot* s = world_find_slot(w, a, key)
+    if s == NULL:
+        s = add_slot(w, a, key, value)
+        if s == NULL:
+            return False
+    word_copy(&s.current, value)
+    s.written_tx = 0
+    s.dirty = 1
+    a.dirty |= DIRTY_STORAGE
+    return True
+
+
+cdef bint world_adopt_logs(World* w, const World* other) noexcept nogil:
+    cdef LogRecord* log
+    cdef size_t i
+    for i in range(other.log_count):
+        log = world_next_log(w)
+        if log == NULL:
+            return False
+        log[0] = other.logs[i]
+        log.data = <uint8_t*>arena_alloc(w.arena, log.size + 1)
+        if log.data == NULL:
+            w.log_count -= 1
+            return no_memory(w)
+        memcpy(log.data, other.logs[i].data, log.size)
+        log.index += w.log_index
+    w.log_index += other.log_index
+    return True
 
 
 # ----------------------------------------------------------------------------------------------

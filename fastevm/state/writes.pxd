@@ -14,6 +14,7 @@ from fastevm.state.records cimport (
     JOURNAL_SLOT,
     JOURNAL_SLOT_WARM,
     JournalEntry,
+    LogRecord,
     World,
 )
 
@@ -90,6 +91,8 @@ cdef bint world_set_code(World* w, Account* a, Code* code) noexcept nogil
 cdef bint world_create_contract(World* w, Account* a, uint64_t nonce) noexcept nogil
 # List for destruction at the end of the transaction.
 cdef bint world_destroy(World* w, Account* a) noexcept nogil
+# A record at the end of the list, to be filled in; NULL: out of memory.
+cdef LogRecord* world_next_log(World* w) noexcept nogil
 cdef bint world_log(
     World* w, const Address* address, const Word* topics, uint32_t topic_count,
     const uint8_t* data, size_t size,

@@ -240,7 +240,7 @@ cdef Address ETHER_ADDRESS
 cdef Address SYSTEM_ADDRESS
 
 
-cdef LogRecord* next_log(World* w) noexcept nogil:
+cdef LogRecord* world_next_log(World* w) noexcept nogil:
     cdef void* moved
     if w.log_count == w.log_capacity:
         moved = list_grown(w, w.logs, &w.log_capacity, sizeof(LogRecord))
@@ -248,8 +248,6 @@ cdef LogRecord* next_log(World* w) noexcept nogil:
             return NULL
         w.logs = <LogRecord*>moved
     w.log_count += 1
-    w.log_index += 1
-    w.logs[w.log_count - 1].index = w.log_index - 1
     return &w.logs[w.log_count - 1]
 
 
@@ -258,7 +256,7 @@ cdef bint world_log(
     const uint8_t* data, size_t size,
 ) noexcept nogil:
     cdef uint8_t* copy = <uint8_t*>arena_alloc(w.arena, size + 1)
-    cdef LogRecord* log = next_log(w) if copy != NULL else NULL
+    cdef LogRecord* log = world_next_log(w) if copy != NULL else NULL
     cdef uint32_t i
     if log == NULL:
         return no_memory(w)
@@ -271,6 +269,8 @@ cdef bint world_log(
     log.data = copy
     log.size = size
     log.pseudo = False
+    log.index = w.log_index
+    w.log_index += 1
     return True
 
 

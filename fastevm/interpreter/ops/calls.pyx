@@ -25,10 +25,10 @@ from fastevm.interpreter.status cimport (
     STOPPED,
 )
 from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.word cimport word_copy, word_fits64, word_lt, word_zero
+from fastevm.primitives.word cimport word_copy, word_fits64, word_zero
 from fastevm.spec.constants cimport CALL_DEPTH_LIMIT, KECCAK_WORD_COST
 from fastevm.spec.schedule cimport Schedule
-from fastevm.state.account cimport Account
+from fastevm.state.account cimport Account, account_covers
 from fastevm.state.code cimport code_new
 from fastevm.state.world cimport (
     World,
@@ -177,7 +177,7 @@ cdef Status begin_call(
     child.refused = RUNNING
     if f.machine.depth > CALL_DEPTH_LIMIT:
         child.refused = CALL_TOO_DEEP
-    elif moves_value and word_lt(&f.account.balance, value):
+    elif moves_value and not account_covers(f.account, value):
         child.refused = INSUFFICIENT_BALANCE
     return ENTER_CALL
 
@@ -200,7 +200,7 @@ cdef int64_t pay_create(Frame* f, MessageKind kind, const Word* sp) noexcept nog
 cdef Status create_refusal(const Frame* f, const Word* value) noexcept nogil:
     if f.machine.depth > CALL_DEPTH_LIMIT:
         return CALL_TOO_DEEP
-    if word_lt(&f.account.balance, value):
+    if not account_covers(f.account, value):
         return INSUFFICIENT_BALANCE
     if f.account.nonce == UINT64_MAX:
         return NONCE_OVERFLOW
@@ -323,6 +323,7 @@ cdef Status self_destruct(Frame* f, const Word* address) noexcept nogil:
     beneficiary = world_account_of_word(w, address)
     if beneficiary == NULL:
         return missing(f)
+    f.account.balance_seen = True
     if is_cold_access(f, beneficiary):
         f.gas -= s.cold_selfdestruct_surcharge
     if f.gas >= 0:

@@ -169,6 +169,7 @@ cdef inline void op_blobhash(const Frame* f, Word* sp) noexcept nogil:
 # --- accounts ---
 
 cdef inline void op_selfbalance(const Frame* f, Word* top) noexcept nogil:
+    f.account.balance_seen = True
     word_copy(top, &f.account.balance)
 
 
@@ -177,6 +178,7 @@ cdef inline Status op_balance(Frame* f, Word* sp) noexcept nogil:
     cdef Account* a = accessed(f, &sp[0], &status)
     if status == RUNNING:
         world_record_account(f.world, a)
+        a.balance_seen = True
         word_copy(&sp[0], &a.balance)
     return status
 

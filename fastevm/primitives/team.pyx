@@ -1,0 +1,143 @@
+"""Threads that stay and take their share of work which runs without the GIL."""
+
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+
+from fastevm.primitives.intrinsics cimport atomic_claim_int, atomic_publish_int
+
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef unsigned long pthread_t
+    ctypedef struct pthread_mutex_t:
+        pass
+    ctypedef struct pthread_cond_t:
+        pass
+    ctypedef struct pthread_attr_t:
+        pass
+    int PTHREAD_CREATE_DETACHED
+    int pthread_attr_init(pthread_attr_t* attributes)
+    int pthread_attr_setdetachstate(pthread_attr_t* attributes, int state)
+    int pthread_attr_destroy(pthread_attr_t* attributes)
+    int pthread_create(
+        pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*) noexcept nogil,
+        void* argument,
+    )
+    int pthread_mutex_init(pthread_mutex_t* mutex, void* attributes)
+    int pthread_mutex_lock(pthread_mutex_t* mutex)
+    int pthread_mutex_unlock(pthread_mutex_t* mutex)
+    int pthread_cond_init(pthread_cond_t* condition, void* attributes)
+    int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex)
+    int pthread_cond_signal(pthread_cond_t* condition)
+    int pthread_cond_broadcast(pthread_cond_t* condition)
+    int pthread_atfork(
+        void (*prepare)() noexcept nogil, void (*parent)() noexcept nogil,
+        void (*child)() noexcept nogil,
+    )
+
+cdef extern from "<signal.h>" nogil:
+    ctypedef struct sigset_t:
+        pass
+    int SIG_SETMASK
+    int sigfillset(sigset_t* signals)
+    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
+
+
+cdef struct Team:
+    int taken                 # by a caller: atomic
+    pthread_mutex_t guard     # of all below
+    pthread_cond_t called
+    pthread_cond_t ended
+    int started               # members besides the caller
+    TeamWork work
+    void* context
+    uint64_t call             # number of the newest call
+    int wanted                # members besides the caller that it takes
+    int running
+
+
+cdef Team team
+
+
+cdef void* member_runs(void* argument) noexcept nogil:
+    """Wait for calls for ever; the argument is the member's number."""
+    cdef int member = <int><size_t>argument
+    cdef uint64_t answered = 0
+    cdef TeamWork work
+    cdef void* context
+    pthread_mutex_lock(&team.guard)
+    while True:
+        while team.call == answered or team.wanted < member:
+            answered = team.call
+            pthread_cond_wait(&team.called, &team.guard)
+        answered = team.call
+        work = team.work
+        context = team.context
+        pthread_mutex_unlock(&team.guard)
+        work(context, member)
+        pthread_mutex_lock(&team.guard)
+        team.running -= 1
+        if team.running == 0:
+            pthread_cond_signal(&team.ended)
+    return NULL
+
+
+cdef bint start_member(int member) noexcept nogil:
+    """Start a thread. It takes no signals: those of the process belong to its other threads."""
+    cdef pthread_attr_t attributes
+    cdef pthread_t thread = 0
+    cdef sigset_t all_signals, before
+    cdef bint started
+    if pthread_attr_init(&attributes) != 0:
+        return False
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED)
+    sigfillset(&all_signals)
+    pthread_sigmask(SIG_SETMASK, &all_signals, &before)
+    started = pthread_create(&thread, &attributes, member_runs, <void*><size_t>member) == 0
+    pthread_sigmask(SIG_SETMASK, &before, NULL)
+    pthread_attr_destroy(&attributes)
+    return started
+
+
+cdef bint start_members(int members) noexcept nogil:
+    """Called with the guard, between calls: a new member waits for the next one."""
+    while team.started < members:
+        if not start_member(team.started + 1):
+            return False
+        team.started += 1
+    return True
+
+
+cdef bint team_run(TeamWork work, void* context, int members) noexcept nogil:
+    cdef bint ready
+    if members < 2 or members > TEAM_LIMIT or not atomic_claim_int(&team.taken, False, True):
+        return False
+    pthread_mutex_lock(&team.guard)
+    ready = start_members(members - 1)
+    if ready:
+        team.work = work
+        team.context = context
+        team.wanted = team.running = members - 1
+        team.call += 1
+        pthread_cond_broadcast(&team.called)
+    pthread_mutex_unlock(&team.guard)
+    if ready:
+        work(context, 0)
+        pthread_mutex_lock(&team.guard)
+        while team.running != 0:
+            pthread_cond_wait(&team.ended, &team.guard)
+        pthread_mutex_unlock(&team.guard)
+    atomic_publish_int(&team.taken, False)
+    return ready
+
+
+# A child process has none of the threads, and a lock that one of them held would stay closed.
+cdef void close_team() noexcept nogil:
+    memset(&team, 0, sizeof(Team))
+    pthread_mutex_init(&team.guard, NULL)
+    pthread_cond_init(&team.called, NULL)
+    pthread_cond_init(&team.ended, NULL)
+
+
+close_team()
+if pthread_atfork(NULL, NULL, close_team) != 0:
+    raise MemoryError

@@ -1,0 +1,1 @@
+"""Blocks on several threads against the same blocks on one."""

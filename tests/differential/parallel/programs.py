@@ -1,0 +1,108 @@
+"""Random contracts that read and change what the other transactions of a block change, too."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Final
+
+SLOTS: Final = 3
+ADDRESSES: Final = [bytes(18) + b"\xaa" + bytes([n]) for n in range(6)]
+"""Contracts; those of even numbers begin without storage."""
+
+LONELY: Final = [bytes(18) + b"\xbb" + bytes([n]) for n in range(3)]
+"""Accounts without code: absent, empty, and with some wei."""
+
+STOP, SSTORE, SLOAD, BALANCE, SELFBALANCE = b"\x00", b"\x55", b"\x54", b"\x31", b"\x47"
+INIT: Final = [
+    b"",
+    bytes.fromhex("600160005500"),  # SSTORE(0, 1), no code
+    bytes.fromhex("6001600055600160005360016000f3"),  # SSTORE(0, 1), returns the code 01
+    bytes.fromhex("30ff"),  # SELFDESTRUCT(ADDRESS)
+    bytes.fromhex("60ff600053600160005360336000536001601ff3"),
+    bytes.fromhex("6133ff6000526002601ef3"),  # returns CALLER SELFDESTRUCT
+]
+
+
+def push(value: int | bytes) -> bytes:
+    """PUSH of a number or an address."""
+    data = (
+        value if isinstance(value, bytes) else value.to_bytes(max(1, -(-value.bit_length() // 8)))
+    )
+    return bytes([0x5F + len(data)]) + data
+
+
+class Programs:
+    """Makes the code of contracts."""
+
+    def __init__(self, random: Random, coinbase: bytes, senders: list[bytes], old: bool) -> None:
+        """``old``: no opcodes of Constantinople and later."""
+        self.random, self.old = random, old
+        self.known = [*ADDRESSES, *LONELY, coinbase, *senders[:2], bytes(19) + b"\x03"]
+
+    def address(self) -> bytes:
+        """Some account, seldom the coinbase."""
+        return self.random.choice(self.known)
+
+    def slot(self) -> bytes:
+        return push(self.random.randrange(SLOTS))
+
+    def increment(self) -> bytes:
+        slot = self.slot()
+        return push(1) + slot + SLOAD + b"\x01" + slot + SSTORE
+
+    def constant(self) -> bytes:
+        return push(self.random.randrange(3)) + self.slot() + SSTORE
+
+    def move(self) -> bytes:
+        return self.slot() + SLOAD + self.slot() + SSTORE
+
+    def note(self) -> bytes:
+        """Store what is seen of an account."""
+        seen = [BALANCE, b"\x3b"] if self.old else [BALANCE, b"\x3b", b"\x3f"]
+        return push(self.address()) + self.random.choice(seen) + self.slot() + SSTORE
+
+    def own_balance(self) -> bytes:
+        return (b"\x30" + BALANCE if self.old else SELFBALANCE) + self.slot() + SSTORE
+
+    def call(self) -> bytes:
+        value = self.random.choice([0, 0, 1, 1, 5, 40, 10**6])
+        kind = self.random.choice([b"\xf1", b"\xf1", b"\xf1", b"\xf2"])
+        code = push(0) * 4 + push(value) + push(self.address()) + push(40_000) + kind
+        return code + self.slot() + SSTORE if self.random.random() < 0.5 else code + b"\x50"
+
+    def delegate(self) -> bytes:
+        kind = self.random.choice([b"\xf4", b"\xfa"])
+        return push(0) * 4 + push(self.address()) + push(40_000) + kind + b"\x50"
+
+    def create(self) -> bytes:
+        init = self.random.choice(INIT)
+        code = push(int.from_bytes(init.ljust(32, b"\0"))) + push(0) + b"\x52"
+        value = push(self.random.choice([0, 0, 1, 10**6]))
+        if self.old or self.random.random() < 0.4:
+            code += push(len(init)) + push(0) + value + b"\xf0"
+        else:
+            code += push(self.random.randrange(2)) + push(len(init)) + push(0) + value + b"\xf5"
+        if self.random.random() < 0.5:  # call it, with what it left
+            code = push(0) * 5 + code + push(60_000) + b"\xf1"
+        return code + b"\x50"
+
+    def destroy(self) -> bytes:
+        if self.random.random() < 0.7:
+            return self.log()
+        return push(self.address()) + b"\xff"
+
+    def log(self) -> bytes:
+        return self.slot() + SLOAD + push(0) + b"\x52" + push(7) + push(32) + push(0) + b"\xa1"
+
+    def code(self) -> bytes:
+        """A few steps, perhaps with an end that depends on a slot."""
+        steps: list[Callable[[], bytes]] = [
+            self.increment, self.increment, self.constant, self.move, self.note, self.own_balance,
+            self.call, self.call, self.call, self.delegate, self.create, self.destroy, self.log,
+        ]  # fmt: skip
+        code = b"".join(self.random.choice(steps)() for _ in range(self.random.randint(1, 6)))
+        if self.random.random() < 0.3:
+            # JUMPI over REVERT(0, 0) unless the slot is odd.
+            test = self.slot() + SLOAD + push(1) + b"\x16\x15"
+            target = len(code) + len(test) + 9
+            code += test + b"\x61" + target.to_bytes(2) + b"\x57" + push(0) * 2 + b"\xfd\x5b"
+        return code + STOP

@@ -1,0 +1,29 @@
+"""A block on several threads is the same block: receipts, gas, logs, requests and root."""
+
+import pytest
+
+from fastevm.execution.parallel import counts
+
+from .blocks import Maker, differing
+
+BLOCKS = 24
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_random_blocks_are_those_of_one_thread(threads: int) -> None:
+    before = counts()
+    first = 1_000 * threads
+    wrong = [s for s in range(first, first + BLOCKS) if differing(s, lambda _: threads)]
+    assert wrong == []
+    ran = counts()
+    assert ran["ran"] > before["ran"]
+
+
+def test_the_random_blocks_meet_what_they_are_made_for() -> None:
+    results = [Maker(seed).block().result(2) for seed in range(60)]
+    refused = sum("refused" in one for one in results)
+    receipts = [r for one in results if "receipts" in one for r in one["receipts"]]
+    assert 0 < refused < len(results) // 2
+    assert any(r.status == 0 for r in receipts)
+    assert any(r.logs for r in receipts)
+    assert any(r.contract_address for r in receipts)

@@ -1,0 +1,146 @@
+"""One block on several threads: what one thread makes of it, whatever else the process does."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from fastevm.crypto.secp256k1 import public_key_address
+from fastevm.errors import InvalidBlock
+from fastevm.execution.parallel import counts
+from fastevm.execution.transaction import Transaction
+from fastevm.state.layer import Layer
+
+from .test_block_builder import COINBASE, REQUESTS, builder
+
+KEYS = [bytes([n]) * 32 for n in range(1, 21)]
+SENDERS = [public_key_address(key) for key in KEYS]
+COUNTER, OTHER, WATCHER, RICH = (bytes(19) + bytes([n]) for n in range(0x80, 0x84))
+# SSTORE(0, SLOAD(0) + 1)
+COUNT = bytes.fromhex("6001600054016000 55".replace(" ", ""))
+# SSTORE(CALLER, BALANCE(COINBASE))
+WATCH = bytes.fromhex("4131335500")
+# CALL(gas, CALLER, 3 wei)
+PAY = bytes.fromhex("6000600060006000600333 5af100".replace(" ", ""))
+
+
+def state():
+    accounts = {sender: {"balance": 10**20} for sender in SENDERS}
+    accounts |= {address: {"code": b"\x00"} for address in REQUESTS}
+    accounts |= {COUNTER: {"code": COUNT}, WATCHER: {"code": WATCH}}
+    accounts |= {RICH: {"code": PAY, "balance": 40, "nonce": 1}}
+    return Layer.of(accounts)
+
+
+def sent(at, nonce=0, to=OTHER, **fields):
+    fields = {"gas_limit": 100_000, "gas_price": 3 * 10**9} | fields
+    return Transaction.build(nonce=nonce, to=to, **fields).sign(KEYS[at], chain_id=1)
+
+
+def outcome(transactions, threads):
+    made = builder(state(), threads=threads)
+    made.begin()
+    made.add_all(transactions)
+    result = made.finish()
+    return (
+        result.state_root, tuple(result.receipts), result.receipts_root, result.logs_bloom,
+        result.gas_used,
+    )  # fmt: skip
+
+
+def same_on_threads(transactions, threads=4):
+    """The numbers of transactions that ran ahead, and that ran again."""
+    expected = outcome(transactions, 1)
+    before = counts()
+    assert outcome(transactions, threads) == expected
+    after = counts()
+    return after["ran"] - before["ran"], after["repeated"] - before["repeated"]
+
+
+def test_independent_transactions_run_once():
+    assert same_on_threads([sent(at, to=SENDERS[at], value=1) for at in range(20)]) == (20, 0)
+
+
+def test_fees_and_gifts_to_one_account_are_no_conflict():
+    # The first ones see an account that does not exist yet.
+    ran, repeated = same_on_threads([sent(0, to=COINBASE, value=1)] + [
+        sent(at, to=SENDERS[0], value=5) for at in range(1, 20)
+    ])  # fmt: skip
+    assert ran == 20
+    assert repeated < 20
+
+
+def test_the_transactions_of_one_sender_run_ahead_of_each_other():
+    ran, _ = same_on_threads([sent(0, nonce, to=SENDERS[1], value=7) for nonce in range(40)])
+    assert ran == 40
+
+
+def test_every_increment_of_one_slot_counts():
+    assert same_on_threads([sent(at, to=COUNTER) for at in range(20)], threads=8)[0] == 20
+
+
+def test_the_coinbase_is_read_with_the_fees_before():
+    assert same_on_threads([sent(at, to=WATCHER) for at in range(20)], threads=8)[0] == 20
+
+
+def test_a_contract_pays_until_it_has_nothing_left():
+    assert same_on_threads([sent(at, to=RICH) for at in range(20)], threads=8)[0] == 20
+
+
+@pytest.mark.parametrize("at", [0, 7, 19])
+def test_a_transaction_that_is_not_valid_is_refused_in_the_same_words(at):
+    transactions = [sent(n) for n in range(20)]
+    transactions[at] = sent(at, nonce=5)
+    words = []
+    for threads in (1, 4):
+        made = builder(state(), threads=threads)
+        made.begin()
+        with pytest.raises(InvalidBlock) as refusal:
+            made.add_all(transactions)
+        words.append((str(refusal.value), made.gas_used))
+    assert words[0] == words[1]
+    assert f"transactions[{at}]" in words[0][0]
+
+
+def test_a_block_that_is_full_is_refused_in_the_same_words():
+    transactions = [sent(n, gas_limit=100_000, to=COUNTER) for n in range(20)]
+    words = []
+    for threads in (1, 4):
+        made = builder(state(), threads=threads, gas_limit=300_000)
+        made.begin()
+        with pytest.raises(InvalidBlock) as refusal:
+            made.add_all(transactions)
+        words.append(str(refusal.value))
+    assert words[0] == words[1]
+
+
+def test_blocks_at_the_same_time_share_the_threads():
+    transactions = [sent(at, to=COUNTER) for at in range(20)]
+    expected = outcome(transactions, 1)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda threads: outcome(transactions, threads), [2, 3, 4] * 10))
+    assert all(one == expected for one in found)
+
+
+def test_a_child_process_starts_threads_of_its_own():
+    transactions = [sent(at, to=COUNTER) for at in range(20)]
+    expected = outcome(transactions, 2)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if outcome(transactions, 2) == expected else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_cancelled_block_takes_no_transaction_on_threads():
+    made = builder(state(), threads=4)
+    made.begin()
+    made.cancel()
+    with pytest.raises(InvalidBlock, match=r"transactions\[0\]"):
+        made.add_all([sent(at, to=COUNTER) for at in range(20)])
+    assert made.gas_used == 0
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_there_is_at_least_one_thread(threads):
+    with pytest.raises(ValueError, match="threads is at least 1"):
+        builder(state(), threads=threads)
