@@ -8,8 +8,11 @@ __version__ = "0.1.0"
 # Where each name lives. Loading late keeps the start of the node and of the command line short.
 _HOMES = {
     "EVM": "fastevm.evm",
-    "ExecutionResult": "fastevm.evm",
+    "ExecutionResult": "fastevm.evm_result",
+    "Hooks": "fastevm.hooks",
     "Layer": "fastevm.state.layer",
+    "PrecompileFailed": "fastevm.errors",
+    "Revert": "fastevm.errors",
     "Transaction": "fastevm.execution.transaction",
     "blob_base_fee": "fastevm.execution.fees",
     "fork_id": "fastevm.spec.fork_id",

@@ -1,11 +1,14 @@
 """The public names of fastevm."""
 
+from fastevm.errors import PrecompileFailed as PrecompileFailed
+from fastevm.errors import Revert as Revert
 from fastevm.evm import EVM as EVM
-from fastevm.evm import ExecutionResult as ExecutionResult
+from fastevm.evm_result import ExecutionResult as ExecutionResult
 from fastevm.execution.fees import blob_base_fee as blob_base_fee
 from fastevm.execution.fees import next_base_fee as next_base_fee
 from fastevm.execution.fees import next_excess_blob_gas as next_excess_blob_gas
 from fastevm.execution.transaction import Transaction as Transaction
+from fastevm.hooks import Hooks as Hooks
 from fastevm.primitives.keccak import keccak256 as keccak256
 from fastevm.simulate.api import simulate as simulate
 from fastevm.simulate.api import simulate_async as simulate_async

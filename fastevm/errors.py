@@ -74,6 +74,20 @@ class StateNotKnown(FastevmError):
     """A remote state lacks a value here, and the thread that asks does not wait for any."""
 
 
+class Revert(FastevmError):
+    """Raised by a precompile in Python: the call reverts with ``data``, ``gas_used`` is paid."""
+
+    def __init__(self, data: bytes | str = b"", gas_used: int = 0) -> None:
+        raw = bytes.fromhex(data.removeprefix("0x")) if isinstance(data, str) else bytes(data)
+        super().__init__("0x" + raw.hex())
+        self.data = raw
+        self.gas_used = gas_used
+
+
+class PrecompileFailed(FastevmError):
+    """Raised by a precompile in Python: the call fails, and all its gas is gone."""
+
+
 class UnknownForkError(FastevmError, ValueError):
     """A hardfork name that nobody knows; the message suggests the nearest one."""
 

@@ -2,29 +2,21 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, Self, TypeAlias
 
+from fastevm.evm_hooks import Precompiles
+from fastevm.evm_result import ExecutionResult as ExecutionResult
 from fastevm.evm_snapshot import Snapshot
 from fastevm.execution.transaction import Transaction
+from fastevm.hooks import Hooks
 from fastevm.simulate.values import BlockEnvironment
 from fastevm.spec.schedule import ForkSchedule
 from fastevm.state.layer import Layer
-from fastevm.types import Log
 
-@final
-class ExecutionResult:
-    """What a call or a transaction gave; immutable. ``error`` is None exactly on success.
-
-    Results with the same values are equal.
-    """
-
-    success: bool
-    output: bytes
-    gas_used: int
-    gas_refunded: int
-    logs: tuple[Log, ...]
-    error: str | None
-    created_address: bytes | None
+# What ``result.trace`` shall be: "calls", "flat", "steps", "prestate", "diff", "access_list",
+# "gas", "coverage", "selectors", or a tracer of ``debug_traceTransaction``; several, for a dict by
+# name; or names with the options of each.
+Trace: TypeAlias = str | Iterable[str] | Mapping[str, Mapping[str, Any] | None]
 
 class EVM:
     """An Ethereum machine over a state in memory; one thread at a time.
@@ -48,6 +40,8 @@ class EVM:
         fork: str | ForkSchedule = "osaka",
         *,
         state: Layer | None = None,
+        unchecked: str | Iterable[str] = (),
+        code_size_limit: int | None = None,
         chain_id: int = 1,
         number: int = 1,
         timestamp: int = 1,
@@ -123,6 +117,34 @@ class EVM:
     def code(self, address: bytes | str) -> bytes: ...
     def storage(self, address: bytes | str, slot: int) -> int: ...
     @property
+    def precompiles(self) -> Precompiles:
+        """The precompiles that Python runs, by address: a mapping that may be changed."""
+
+    @property
+    def hooks(self) -> Hooks | None:
+        """What runs call; None: nothing."""
+
+    @hooks.setter
+    def hooks(self, hooks: Hooks | None) -> None: ...
+    @property
+    def unchecked(self) -> frozenset[str]:
+        """The names of the rules that do not hold.
+
+        "balance": gas is free, and a sender receives the value that it lacks. "base_fee": a
+        transaction that offers no fee pays none. "block_gas_limit", "gas_cap" (EIP-7825): more gas
+        than the block or the fork allow. "code_size": no limit of code and init code. "nonce": any
+        nonce. "sender_code": a contract may send (EIP-3607). ValueError for another name.
+        """
+
+    @unchecked.setter
+    def unchecked(self, names: str | Iterable[str]) -> None: ...
+    @property
+    def code_size_limit(self) -> int | None:
+        """Bytes of a contract's code, twice as many of init code; 0: no limit, None: the fork's."""
+
+    @code_size_limit.setter
+    def code_size_limit(self, limit: int | None) -> None: ...
+    @property
     def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
         """What messages keep of transient storage, by (address, slot); None: nothing.
 
@@ -149,7 +171,15 @@ class EVM:
         commit: bool = False,
         blob_hashes: Sequence[bytes | str] = (),
         timeout: float | None = None,
-    ) -> ExecutionResult: ...
+        trace: Trace | None = None,
+    ) -> ExecutionResult:
+        """Run a message call and forget what it changed, or keep it with ``commit``.
+
+        No intrinsic gas is charged, no fee is paid and no nonce moves. ``gas_used`` of the result
+        is what the frame used before refunds. A failing call is a result with an ``error``;
+        exceptions mean arguments that cannot be run. ``trace``: what ``result.trace`` shall be.
+        """
+
     def create(
         self,
         initcode: bytes | str,
@@ -163,6 +193,7 @@ class EVM:
         commit: bool = False,
         blob_hashes: Sequence[bytes | str] = (),
         timeout: float | None = None,
+        trace: Trace | None = None,
     ) -> ExecutionResult:
         """Run init code as a message and forget what it changed, or keep it with ``commit``.
 
@@ -182,6 +213,7 @@ class EVM:
         gas_price: int = 0,
         nonce: int | None = None,
         timeout: float | None = None,
+        trace: Trace | None = None,
         type: int | None = None,
         max_fee_per_gas: int | None = None,
         max_priority_fee_per_gas: int | None = None,
@@ -202,6 +234,7 @@ class EVM:
         gas_price: int = 0,
         nonce: int | None = None,
         timeout: float | None = None,
+        trace: Trace | None = None,
         type: int | None = None,
         max_fee_per_gas: int | None = None,
         max_priority_fee_per_gas: int | None = None,

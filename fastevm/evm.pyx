@@ -1,14 +1,14 @@
 """``EVM``: an in-memory Ethereum machine to call from Python."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
+from fastevm.evm_base cimport EvmBase
+from fastevm.evm_result cimport ExecutionResult
 from fastevm.execution.arguments cimport (
-    ancestor_hashes, as_bytes, gas_of, hash_run, integer, parse_address, unknown_name,
+    as_bytes, gas_of, hash_run, integer, parse_address,
 )
-from fastevm.execution.message_setup cimport MessageSetup
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport (
     TxRun, transact_abandon, transact_begin, transact_run,
@@ -21,21 +21,20 @@ from fastevm.interpreter.interrupts cimport (
 )
 from fastevm.interpreter.machine cimport (
     CALL_MESSAGE,
+    Machine,
     Message,
     TransactionContext,
-    machine_free,
-    machine_new,
     machine_run,
     machine_start,
     status_text,
 )
 from fastevm.interpreter.status cimport (
-    OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, SUSPENDED, TRACE_FULL, Status,
+    HOST_CALL, NEEDS_STATE, OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, TRACE_FULL, Status,
 )
-from fastevm.execution.packed_logs cimport pack_logs, unpack_logs
+from fastevm.execution.packed_logs cimport pack_logs
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
-from fastevm.primitives.word cimport word_from_int, word_to_int, word_zero
+from fastevm.primitives.word cimport word_from_int, word_lt, word_to_int, word_zero
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.known cimport misses_of_thread
 from fastevm.state.layer cimport Layer
@@ -48,29 +47,23 @@ from fastevm.state.world cimport (
     world_begin_transaction,
     world_end_transaction,
     world_follow,
-    world_free,
-    world_new,
+    world_set_balance,
     world_warm_account,
 )
 
-from collections.abc import Mapping
-from copyreg import __newobj__
 from importlib import import_module
 
 from fastevm.errors import FastevmError
-from fastevm.evm_snapshot import Remembered, Snapshot
 from fastevm.execution.senders import recover_senders
 from fastevm.simulate.engine.revert import revert_message
 from fastevm.spec.schedule import schedule_for
 from fastevm.state.source import Wanted, call_object
-from fastevm.types import Log
 
 
-ANCESTOR_LIMIT = 256
 # Loaded with the first time limit.
 DEADLINES = "fastevm.simulate.engine.deadline"
 CREATION = "fastevm.evm_creation"
-SHOWN_OUTPUT = 64  # bytes of an output that a repr shows
+TRACES = "fastevm.tracing.evm_traces"
 # Runs with more gas can last seconds: they serve signals meanwhile.
 cdef int64_t SHORT_RUN_GAS = 30_000_000
 ZERO_ADDRESS = bytes(20)
@@ -84,72 +77,13 @@ FIRST_BLOCK = {
     "blob_base_fee": 1,
 }
 
-ENVIRONMENT = (
-    "number", "timestamp", "gas_limit", "chain_id", "coinbase", "base_fee", "blob_base_fee",
-    "difficulty", "prev_randao", "slot_number", "block_hashes",
-)
-
 cdef int64_t HIGHEST_GAS = 0x7fffffffffffffff
 # The usual values of arguments, each one object.
 cdef object FREE = 0
 cdef tuple NO_HASHES = ()
 cdef Layer EMPTY = Layer.empty()
-cdef ForkSchedule DEFAULT_SCHEDULE = schedule_for("osaka")
-
-
-cdef class ExecutionResult:
-    def __init__(self) -> None:
-        raise TypeError("results come from EVM.call, EVM.transact and EVM.deploy")
-
-    @property
-    def logs(self) -> tuple[Log, ...]:
-        """The logs of a successful execution in their order."""
-        if self.log_values is None:
-            self.log_values = unpack_logs(self.packed_logs)
-            self.packed_logs = None
-        return self.log_values
-
-    def __repr__(self) -> str:
-        outcome = "success" if self.success else f"error={self.error!r}"
-        output = self.output or b""
-        shown = f"0x{output.hex()}"
-        if len(output) > SHOWN_OUTPUT:
-            shown = f"0x{output[:SHOWN_OUTPUT].hex()}... ({len(output)} bytes)"
-        if self.created_address is not None:
-            outcome += f", created_address=0x{self.created_address.hex()}"
-        return f"ExecutionResult({outcome}, gas_used={self.gas_used}, output={shown})"
-
-    cdef tuple values(self):
-        return (
-            self.success, self.output, self.gas_used, self.gas_refunded, self.logs, self.error,
-            self.created_address,
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ExecutionResult):
-            return NotImplemented
-        return self.values() == (<ExecutionResult>other).values()
-
-    def __hash__(self) -> int:
-        return hash(self.values())
-
-    def __reduce__(self) -> object:
-        return restore_result, self.values()
-
-
-def restore_result(
-    success: bool, output: bytes | None, gas_used: object, gas_refunded: object,
-    logs: tuple[Log, ...], error: str | None, created_address: bytes | None,
-) -> ExecutionResult:
-    """Unpickle a result."""
-    cdef ExecutionResult result = ExecutionResult.__new__(ExecutionResult)
-    result.success = success
-    result.output = output
-    result.gas_used, result.gas_refunded = gas_used, gas_refunded
-    result.log_values = logs
-    result.error = error
-    result.created_address = created_address
-    return result
+# Where the name was before, and where programs look for it.
+globals()["ExecutionResult"] = ExecutionResult
 
 
 cdef inline int read_message(
@@ -183,54 +117,29 @@ cdef inline int read_terms(
     return 0
 
 
-cdef object ENVIRONMENT_CLASS = None
-
-
-cdef object environment_class():
-    """`BlockEnvironment`, loaded when it is first asked for: its module takes 20 ms."""
-    global ENVIRONMENT_CLASS
-    if ENVIRONMENT_CLASS is None:
-        ENVIRONMENT_CLASS = import_module("fastevm.simulate.values").BlockEnvironment
-    return ENVIRONMENT_CLASS
-
-
-cdef class EVM:
-    """EVM(fork='osaka', *, state=None, **environment)
+cdef class EVM(EvmBase):
+    """EVM(fork='osaka', *, state=None, unchecked=(), code_size_limit=None, **environment)
 --
 
 An Ethereum machine over a state in memory.
 
     ``fork``: a name or a schedule; ``state``: a Layer, else an empty one; ``environment``: the
-    block that code sees, as for ``set_block``. UnknownForkError with a suggestion, TypeError for an
-    unknown part of the environment.
+    block that code sees, as for ``set_block``; ``unchecked`` and ``code_size_limit``: see the
+    properties. UnknownForkError with a suggestion, TypeError for an unknown part of the
+    environment.
 
     One object belongs to one thread at a time: while it runs code, other threads that run code on
     it or change it get a RuntimeError. The ``state`` is immutable and may be shared between any
     number of machines. Code that lasts serves Ctrl-C and SIGTERM meanwhile, on the main thread.
     """
 
-    def __cinit__(self) -> None:
-        self.world = world_new()
-        self.machine = machine_new()
-        self.ancestors = <Hash*>PyMem_RawCalloc(ANCESTOR_LIMIT, sizeof(Hash))
-        if self.world == NULL or self.machine == NULL or self.ancestors == NULL:
-            raise MemoryError
-        self.context.ancestors = self.ancestors
-        self.layer = EMPTY
-        self.schedule = DEFAULT_SCHEDULE
-        self.layers = []
-        self.snapshot_count = 0
-
-    def __dealloc__(self) -> None:
-        machine_free(self.machine)
-        world_free(self.world)
-        PyMem_RawFree(self.ancestors)
-
     def __init__(
         self,
         fork: str | ForkSchedule = "osaka",
         *,
         state: Layer | None = None,
+        unchecked: object = (),
+        code_size_limit: object = None,
         **environment: object,
     ) -> None:
         """``fork`` by name or as a schedule; ``environment`` as for ``set_block``."""
@@ -238,8 +147,10 @@ An Ethereum machine over a state in memory.
             raise TypeError(f"a fork is a name or a ForkSchedule, not {type(fork).__name__}")
         schedule = fork if isinstance(fork, ForkSchedule) else schedule_for(fork)
         self.set_block(**(FIRST_BLOCK | environment))
-        self.schedule = schedule
+        self.set_schedule(schedule)
         self.state = EMPTY if state is None else state
+        self.unchecked = unchecked
+        self.code_size_limit = code_size_limit
         self.layers = []
 
     @classmethod
@@ -253,238 +164,6 @@ An Ethereum machine over a state in memory.
         return fork.forked_evm(
             cls, url, block, tx_index=tx_index, hardfork=hardfork, **options
         )
-
-    cdef int check_idle(self) except -1:
-        """RuntimeError while code runs: nothing may change under it."""
-        if self.running:
-            raise RuntimeError("this EVM is running code; give each thread an EVM of its own")
-        return 0
-
-    @property
-    def state(self) -> Layer:
-        """The state that code reads and transactions move on; any ``Layer`` may be set."""
-        return self.layer
-
-    @state.setter
-    def state(self, layer: Layer) -> None:
-        if not isinstance(layer, Layer):
-            raise TypeError(f"a state is a Layer, not {type(layer).__name__}")
-        self.check_idle()
-        self.layer = layer
-
-    @state.deleter
-    def state(self) -> None:
-        raise AttributeError("an EVM always has a state")
-
-    @property
-    def snapshots(self) -> tuple[Layer, ...]:
-        """The states that ``revert`` can go back to, the oldest first."""
-        return tuple([found.state for found in self.layers])
-
-    @property
-    def snapshot_numbers(self) -> tuple[int, ...]:
-        """Their numbers, in the same order."""
-        return tuple([found.number for found in self.layers])
-
-    def set_block(self, **fields: object) -> None:
-        """Change parts of the block environment; what is not named stays.
-
-        ``number``, ``timestamp`` (seconds), ``gas_limit``, ``chain_id``, ``slot_number``: below
-        2**64. ``coinbase``: an address. ``base_fee``, ``blob_base_fee`` (wei), ``difficulty``,
-        ``prev_randao``: below 2**256. ``block_hashes``: up to 256 hashes of the blocks before, the
-        parent's first. TypeError for another name; nothing has changed after an error.
-        """
-        cdef BlockContext block = self.context
-        cdef list hashes = ancestor_hashes(fields.get("block_hashes", ()))
-        for name, value in fields.items():
-            if name == "number":
-                block.number = integer(value, name)
-            elif name == "timestamp":
-                block.timestamp = integer(value, name)
-            elif name == "gas_limit":
-                block.gas_limit = integer(value, name)
-            elif name == "chain_id":
-                block.chain_id = integer(value, name)
-            elif name == "coinbase":
-                parse_address(value, &block.coinbase)
-            elif name == "base_fee":
-                word_from_int(&block.base_fee, integer(value, name))
-            elif name == "blob_base_fee":
-                word_from_int(&block.blob_base_fee, integer(value, name))
-            elif name == "difficulty":
-                word_from_int(&block.difficulty, integer(value, name))
-            elif name == "prev_randao":
-                word_from_int(&block.prev_randao, integer(value, name))
-            elif name == "slot_number":
-                block.slot_number = integer(value, name)
-            elif name != "block_hashes":
-                raise unknown_name("the block environment", name, ENVIRONMENT)
-        self.check_idle()
-        if "block_hashes" in fields:
-            self.put_ancestors(hashes)
-            block.ancestor_count = <uint32_t>len(hashes)
-        self.context = block
-
-    cdef int put_ancestors(self, list hashes) except -1:
-        for i, item in enumerate(hashes):
-            memcpy(self.ancestors[<size_t>i].b, PyBytes_AS_STRING(item), 32)
-        return 0
-
-    @property
-    def block(self) -> object:
-        """The block environment that code sees; ``set_block`` changes it."""
-        return environment_class()(
-            coinbase=self.context.coinbase.b[:20],
-            number=self.context.number,
-            timestamp=self.context.timestamp,
-            gas_limit=self.context.gas_limit,
-            chain_id=self.context.chain_id,
-            difficulty=word_to_int(&self.context.difficulty),
-            prev_randao=word_to_int(&self.context.prev_randao),
-            base_fee=word_to_int(&self.context.base_fee),
-            blob_base_fee=word_to_int(&self.context.blob_base_fee),
-            slot_number=self.context.slot_number,
-        )
-
-    @property
-    def block_hashes(self) -> tuple[bytes, ...]:
-        """The hashes of the blocks before, the parent's first, as far as they were given."""
-        return tuple([self.ancestors[i].b[:32] for i in range(self.context.ancestor_count)])
-
-    @property
-    def chain_id(self) -> int:
-        """The chain id that CHAINID gives and signatures must name."""
-        return self.context.chain_id
-
-    # --- state ---
-
-    def set_account(
-        self,
-        address: bytes | str,
-        balance: object = 0,
-        nonce: object = 0,
-        code: bytes | str = b"",
-        storage: Mapping[int, int] | None = None,
-    ) -> None:
-        """Put an account in place of whatever stood at the address, storage included."""
-        self.change(address, {
-            "balance": integer(balance, "balance"), "nonce": integer(nonce, "nonce"),
-            "code": as_bytes(code), "storage": storage or {}, "reset": True,
-        })
-
-    def set_balance(self, address: bytes | str, balance: object) -> None:
-        """Give an account this balance (wei); the rest of it stays."""
-        self.change(address, {"balance": integer(balance, "balance")})
-
-    def set_nonce(self, address: bytes | str, nonce: object) -> None:
-        """Give an account this nonce; the rest of it stays."""
-        self.change(address, {"nonce": integer(nonce, "nonce")})
-
-    def set_code(self, address: bytes | str, code: bytes | str) -> None:
-        """Give an account this code; the rest of it stays."""
-        self.change(address, {"code": as_bytes(code)})
-
-    def set_storage(self, address: bytes | str, slot: object, value: object) -> None:
-        """Write one storage slot; the rest of the account stays."""
-        self.change(address, {"storage": {integer(slot, "slot"): integer(value, "value")}})
-
-    cdef int change(self, object address, dict fields) except -1:
-        """Replace fields of an account."""
-        cdef Address key
-        parse_address(address, &key)
-        self.state = self.layer.with_accounts({key.b[:20]: fields})
-        return 0
-
-    def balance(self, address: bytes | str) -> int:
-        """Balance in wei; 0 for an account that does not exist."""
-        cdef Address key
-        parse_address(address, &key)
-        return self.layer.balance(key.b[:20])
-
-    def nonce(self, address: bytes | str) -> int:
-        """Nonce; 0 for an account that does not exist."""
-        cdef Address key
-        parse_address(address, &key)
-        return self.layer.nonce(key.b[:20])
-
-    def code(self, address: bytes | str) -> bytes:
-        """Code; empty where there is none."""
-        cdef Address key
-        parse_address(address, &key)
-        return self.layer.code(key.b[:20])
-
-    def storage(self, address: bytes | str, slot: object) -> int:
-        """The value of a storage slot; 0 where nothing was stored."""
-        cdef Address key
-        parse_address(address, &key)
-        return self.layer.storage(key.b[:20], integer(slot, "slot"))
-
-    def snapshot(self) -> Snapshot:
-        """Remember state and block, at no cost; ``revert`` and ``with`` go back to them."""
-        self.check_idle()
-        number = self.snapshot_count
-        self.snapshot_count = number + 1
-        self.layers.append(Remembered(number, self.layer, self.block, self.block_hashes))
-        return Snapshot(number, self)
-
-    def revert(self, snapshot: object) -> None:
-        """Go back to the state and the block of a snapshot; it and all later ones are used up.
-
-        ValueError if it is no more.
-        """
-        wanted = integer(snapshot, "a snapshot")
-        numbers = self.snapshot_numbers
-        if wanted not in numbers:
-            raise ValueError(f"there is no snapshot {wanted}")
-        at = numbers.index(wanted)
-        found = self.layers[at]
-        self.state = found.state
-        self.restore_block(found.block, found.block_hashes)
-        del self.layers[at:]
-
-    cdef int restore_block(self, object block, object hashes) except -1:
-        fields = {name: getattr(block, name) for name in ENVIRONMENT if name != "block_hashes"}
-        self.set_block(block_hashes=hashes, **fields)
-        return 0
-
-    def __reduce__(self) -> object:
-        self.check_idle()
-        state = (
-            self.schedule, self.layer, self.block, self.block_hashes, list(self.layers),
-            self.snapshot_count, getattr(self, "__dict__", None), self.transient_storage,
-        )
-        return __newobj__, (type(self),), state
-
-    def __setstate__(self, state: tuple[object, ...]) -> None:
-        if len(state) != 8 or not isinstance(state[0], ForkSchedule):
-            raise TypeError("this is no pickled EVM")
-        schedule, layer, block, hashes, layers, count, attributes, transient = state
-        self.state = layer
-        self.restore_block(block, hashes)
-        self.schedule = schedule
-        self.layers, self.snapshot_count = list(layers), count
-        self.transient_storage = transient
-        if attributes:
-            self.__dict__.update(attributes)
-
-    def __repr__(self) -> str:
-        cdef object count = self.layer.account_count
-        accounts = "1 account" if count == 1 else f"{count} accounts"
-        place = f"chain {self.context.chain_id}, block {self.context.number}"
-        remote = "" if self.layer.remote_state is None else " here, above a remote state"
-        return f"<{type(self).__name__} {self.schedule.name}, {place}, {accounts}{remote}>"
-
-    @property
-    def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
-        """What messages keep of transient storage: values by (address, slot). None: nothing."""
-        return None if self.setup is None else dict(self.setup.transient)
-
-    @transient_storage.setter
-    def transient_storage(self, values: Mapping[tuple[bytes, int], int] | None) -> None:
-        self.check_idle()
-        self.setup = None if values is None else MessageSetup(values)
-
-    # --- execution ---
 
     cdef int begin(self, int64_t gas) except -1:
         """Claim the machine for this thread and point the world at the state.
@@ -500,6 +179,11 @@ An Ethereum machine over a state in memory.
             if self.machine.cancel == NULL and self.time_limit is not None:
                 self.machine.cancel = &self.pause
         self.pause_request = <int*>self.machine.cancel
+        if self.time_limit is not None and atomic_load_int(&self.overdue):
+            atomic_store_int(self.pause_request, PAUSE_REQUEST)  # it passed before this run began
+        if self.host is not None:
+            self.machine.precompile_moves = self.host.moves
+            self.machine.precompile_move_count = self.host.count
         self.layer.attach(&reader)
         world_begin(self.world, &reader)
         world_follow(self.world, &self.schedule.c)
@@ -507,12 +191,18 @@ An Ethereum machine over a state in memory.
         self.machine.schedule = &self.schedule.c
         self.machine.block = &self.context
         self.machine.transaction = &self.transaction
+        if self.watch is not None:
+            self.active = self.watch
+            self.active.begin(self.machine)
         return 0
 
     cdef int end(self) except -1:
         self.pause_request = NULL
         self.running = False
         self.machine.cancel = NULL
+        self.machine.tracer = NULL
+        if self.active is not None:
+            self.active = None
         return 0
 
     def cancel(self) -> None:
@@ -527,16 +217,31 @@ An Ethereum machine over a state in memory.
         atomic_store_int(&self.overdue, False)
         atomic_store_int(<int*>&self.pause, NO_REQUEST)
 
-    cdef int serve(self) except -1:
-        """After a pause: read a trace, run signal handlers, end a run that is overdue."""
-        if self.read_trace is not None:
-            self.read_trace()
+    cdef int serve(self, Status status) except -1:
+        """After a pause: read a trace, run Python's part of a run, end one that is overdue."""
+        if status == TRACE_FULL or status == HOST_CALL:
+            self.is_calling = True
+            try:
+                if status == HOST_CALL:
+                    self.host.answer(self.machine)
+                else:
+                    self.active.read(self.machine)
+            finally:
+                self.is_calling = False
         if self.machine.cancel == &self.pause:
             atomic_store_int(<int*>&self.pause, NO_REQUEST)
         else:
             serve_signals()
         if self.time_limit is not None and atomic_load_int(&self.overdue):
             raise import_module(DEADLINES).out_of_time(self.time_limit)
+        return 0
+
+    cdef int finish_watch(self) except -1:
+        self.is_calling = True
+        try:
+            self.active.finish(self.machine)
+        finally:
+            self.is_calling = False
         return 0
 
     cdef object limited(self, object timeout, object run, tuple args, dict options):
@@ -550,11 +255,32 @@ An Ethereum machine over a state in memory.
         finally:
             self.time_limit = None
 
+    cdef object special(
+        self, object timeout, object trace, object run, tuple args, dict options
+    ):
+        """``run(self, ...)`` traced, in ``timeout`` seconds, or both."""
+        if trace is None:
+            return self.limited(timeout, run, args, options)
+        if timeout is not None:
+            options["timeout"] = timeout
+        self.check_idle()
+        return import_module(TRACES).run_traced(self, trace, run, args, options)
+
     cdef int warm(self, const Address* address) except -1:
         cdef Account* account = world_account(self.world, address)
         if account == NULL:
             raise MemoryError
         world_warm_account(self.world, account)
+        return 0
+
+    cdef int afford(self, const Message* message) except -1:
+        """Give the sender what it lacks of the value."""
+        cdef Account* account = world_account(self.world, &message.sender)
+        if account == NULL:
+            raise MemoryError
+        if word_lt(&account.balance, &message.value):
+            if not world_set_balance(self.world, account, &message.value):
+                raise MemoryError
         return 0
 
     cdef ExecutionResult result_of(self, Status status):
@@ -582,14 +308,15 @@ An Ethereum machine over a state in memory.
         self, to: bytes | str, data: bytes | str = b"", *, sender: bytes | str = ZERO_ADDRESS,
         value: object = 0, gas: object = 30_000_000, gas_price: object = 0,
         origin: bytes | str | None = None, static: bool = False, commit: bool = False,
-        blob_hashes: object = (), timeout: object = None,
+        blob_hashes: object = (), timeout: object = None, trace: object = None,
     ) -> ExecutionResult:
         """Run a message call and forget what it changed, or keep it with ``commit``.
 
         No intrinsic gas is charged, no fee is paid and no nonce moves. ``origin`` is what ORIGIN
         gives, else the sender; ``static`` forbids changes of state as STATICCALL does;
         ``blob_hashes``: what BLOBHASH gives, 32 bytes each. ``timeout``: seconds after which a
-        SimulationError ends the run. ``gas_used`` is what the frame used before refunds,
+        SimulationError ends the run. ``trace``: what ``result.trace`` shall be, see
+        `fastevm.tracing.evm_traces`. ``gas_used`` is what the frame used before refunds,
         ``gas_refunded`` the refund counter at the end. A failing call is a result with ``success``
         False and an ``error``; exceptions mean arguments that cannot be run.
         """
@@ -597,8 +324,8 @@ An Ethereum machine over a state in memory.
         cdef TransactionContext terms
         cdef bytes payload = as_bytes(data)
         cdef bytes hashes = b"" if blob_hashes is NO_HASHES else hash_run(blob_hashes)
-        if timeout is not None:
-            return self.limited(timeout, EVM.call, (to, data), {
+        if timeout is not None or trace is not None:
+            return self.special(timeout, trace, EVM.call, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
                 "origin": origin, "static": static, "commit": commit, "blob_hashes": blob_hashes,
             })
@@ -662,14 +389,18 @@ An Ethereum machine over a state in memory.
                 self.warm(&self.context.coinbase)
             if self.setup is not None:
                 self.setup.apply(self.world, message)
+            if self.options.skip_balance:
+                self.afford(message)
             with nogil:
                 status = machine_start(self.machine, message)
                 if status == RUNNING:
                     status = machine_run(self.machine)
-            while status == SUSPENDED or status == TRACE_FULL:
-                self.serve()
+            while NEEDS_STATE < status <= HOST_CALL:
+                self.serve(status)
                 with nogil:
                     status = machine_run(self.machine)
+            if self.active is not None:
+                self.finish_watch()
             result = self.result_of(status)
             result.gas_used = message.gas - self.machine.gas_left
             result.gas_refunded = self.world.refund
@@ -681,7 +412,8 @@ An Ethereum machine over a state in memory.
     def transact(
         self, to: bytes | str | None = None, data: bytes | str = b"", *,
         sender: bytes | str = ZERO_ADDRESS, value: object = 0, gas: object = None,
-        gas_price: object = 0, nonce: object = None, timeout: object = None, **fields: object,
+        gas_price: object = 0, nonce: object = None, timeout: object = None,
+        trace: object = None, **fields: object,
     ) -> ExecutionResult:
         """Run a whole transaction (``to`` None creates a contract) and keep what it changed.
 
@@ -693,8 +425,8 @@ An Ethereum machine over a state in memory.
         seconds.
         """
         cdef Address from_, to_
-        if timeout is not None:
-            return self.limited(timeout, EVM.transact, (to, data), {
+        if timeout is not None or trace is not None:
+            return self.special(timeout, trace, EVM.transact, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
                 "nonce": nonce, **fields,
             })
@@ -720,7 +452,9 @@ An Ethereum machine over a state in memory.
     def most_gas(self) -> int:
         """The highest gas limit of a transaction: the block's or the fork's, the lower one."""
         cdef uint64_t cap = <uint64_t>self.schedule.c.tx_gas_cap
-        return min(self.context.gas_limit, cap) if cap else self.context.gas_limit
+        if cap == 0 or self.options.skip_gas_cap:
+            return self.context.gas_limit
+        return min(self.context.gas_limit, cap)
 
     def execute(self, transaction: Transaction) -> ExecutionResult:
         """Run a transaction, signed or built, and keep what it changed; see ``transact``."""
@@ -746,7 +480,7 @@ An Ethereum machine over a state in memory.
         try:
             with nogil:
                 error = transact_begin(
-                    self.machine, &source.c, NULL, self.context.gas_limit, &run, &outcome
+                    self.machine, &source.c, &self.options, self.context.gas_limit, &run, &outcome
                 )
                 if error == TX_VALID:
                     error = transact_run(self.machine, &run, &outcome)
@@ -756,6 +490,8 @@ An Ethereum machine over a state in memory.
                     error = transact_run(self.machine, &run, &outcome)
             if error != TX_VALID:
                 raise refusal(error, &source.c, &outcome)
+            if self.active is not None:
+                self.finish_watch()
             result = self.result_of(outcome.status)
             result.gas_used = outcome.gas_used
             result.gas_refunded = outcome.gas_refunded
@@ -781,7 +517,7 @@ An Ethereum machine over a state in memory.
     cdef int serve_or_abandon(self, TxRun* run) except -1:
         """Run Python's signal handlers; if one raises, the transaction has changed nothing."""
         try:
-            self.serve()
+            self.serve(run.pause)
         except BaseException:
             transact_abandon(self.machine, run)
             raise

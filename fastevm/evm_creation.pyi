@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fastevm.evm import EVM, ExecutionResult
+from fastevm.evm import EVM, ExecutionResult, Trace
 
 def create(
     evm: EVM,
@@ -17,4 +17,5 @@ def create(
     commit: bool = False,
     blob_hashes: Sequence[bytes | str] = (),
     timeout: float | None = None,
+    trace: Trace | None = None,
 ) -> ExecutionResult: ...

@@ -40,7 +40,7 @@ cdef struct TxRun:
     L1Fees l1_fees             # where pays_l1_fee
     Word l1_fee                # wei, for data
     Word operator_fee          # wei, for the gas limit
-    Status pause               # after TX_PAUSED: NEEDS_STATE, SUSPENDED or TRACE_FULL
+    Status pause               # after TX_PAUSED: a request of status.pxd
 
 
 # Execute a transaction. `m.world`, `m.schedule` and `m.block` are set by the caller,

@@ -27,8 +27,8 @@ from fastevm.interpreter.machine cimport (
     CALL_MESSAGE, CREATE_MESSAGE, Machine, Message, machine_abandon, machine_run, machine_start,
 )
 from fastevm.interpreter.status cimport (
-    CANCELLED, NEEDS_STATE, NONCE_OVERFLOW, OUT_OF_GAS, OUT_OF_MEMORY, RUNNING, SUSPENDED,
-    TRACE_FULL, Status,
+    CANCELLED, HOST_CALL, NEEDS_STATE, NONCE_OVERFLOW, OUT_OF_GAS, OUT_OF_MEMORY, RUNNING,
+    SUSPENDED, Status,
 )
 from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.intrinsics cimport unlikely
@@ -108,10 +108,14 @@ cdef TxError transact_run(Machine* m, TxRun* run, TxResult* result) noexcept nog
     cdef TxError error
     if status == RUNNING:
         status = machine_run(m)
-        if status == NEEDS_STATE or status == SUSPENDED or status == TRACE_FULL:
+        if NEEDS_STATE <= status <= HOST_CALL:
             run.pause = status
             return TX_PAUSED
         result.status = status
+    elif status == HOST_CALL:
+        result.status = RUNNING
+        run.pause = status
+        return TX_PAUSED
     if status == CANCELLED or status == OUT_OF_MEMORY:
         error = TX_CANCELLED if status == CANCELLED else TX_OUT_OF_MEMORY
     else:

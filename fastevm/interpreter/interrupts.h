@@ -14,16 +14,19 @@ static int fe_stopped;
 static const int fe_watched[FE_WATCHED] = {SIGINT, SIGTERM};
 static struct sigaction fe_replaced[FE_WATCHED];
 
+/* Python's handler notes the signal before the request is there: a run that pauses at once, in
+ * another thread than the one that got the signal, finds it noted. */
 static void fe_on_signal(int number, siginfo_t* info, void* context) {
     int at = number == fe_watched[0] ? 0 : 1;
-    int* stop = __atomic_load_n(&fe_stop_request, __ATOMIC_RELAXED);
-    __atomic_store_n(&fe_pause_request, FE_PAUSE_REQUEST, __ATOMIC_RELAXED);
-    if (stop) {
-        __atomic_store_n(&fe_stopped, 1, __ATOMIC_RELAXED);
-        __atomic_store_n(stop, FE_CANCEL_REQUEST, __ATOMIC_RELAXED);
-    }
+    int* stop;
     if (fe_replaced[at].sa_flags & SA_SIGINFO) fe_replaced[at].sa_sigaction(number, info, context);
     else fe_replaced[at].sa_handler(number);
+    __atomic_store_n(&fe_pause_request, FE_PAUSE_REQUEST, __ATOMIC_RELEASE);
+    stop = __atomic_load_n(&fe_stop_request, __ATOMIC_RELAXED);
+    if (stop) {
+        __atomic_store_n(&fe_stopped, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(stop, FE_CANCEL_REQUEST, __ATOMIC_RELEASE);
+    }
 }
 
 static void fe_watch_run(int* stop) {

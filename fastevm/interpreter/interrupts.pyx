@@ -45,6 +45,7 @@ cdef int begin_interruptible(Machine* m, bint is_long) except -1:
         m.cancel = <const bint*>&pause_request
         if is_long:
             watch_signals()
+            PyErr_CheckSignals()  # one that came before anybody watched has made no request
     return 0
 
 
@@ -55,6 +56,12 @@ cdef bint begin_stoppable(bint* cancelled, bint is_long) except -1:
     if is_long:
         watch_signals()
     watch_run(<int*>cancelled)
+    if is_long:
+        try:
+            PyErr_CheckSignals()  # one that came before anybody watched has cancelled nothing
+        except BaseException:
+            run_was_stopped()
+            raise
     is_watching = True
     return True
 

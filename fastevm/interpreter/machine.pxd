@@ -44,10 +44,15 @@ cdef struct TransactionContext:
     uint32_t blob_hash_count
 
 
-# A precompile moved or removed by a state override; the list belongs to the caller.
+# A precompile moved or removed by a state override, or one that the host runs; the list belongs to
+# the caller.
 cdef struct PrecompileMove:
     Address address
     uint32_t precompile      # its number: 0x01..0x11, 0x12 = P256VERIFY, 0 = none here
+
+
+cdef enum:
+    HOST_PRECOMPILE = 0xff   # a number: HOST_CALL asks the host to run it
 
 
 cdef struct Message:
@@ -168,4 +173,8 @@ cdef void machine_abandon(Machine* m) noexcept nogil
 cdef Status machine_start(Machine* m, const Message* message) noexcept nogil
 # Run until a final status or a request; after a request was satisfied, call again.
 cdef Status machine_run(Machine* m) noexcept nogil
+# The call after HOST_CALL: what the top frame asks, and how it ended. STOPPED, REVERTED or
+# PRECOMPILE_FAILED with its output in `m.output`; more gas than it has is OUT_OF_GAS.
+cdef const Frame* machine_asked(const Machine* m) noexcept nogil
+cdef void machine_answer(Machine* m, Status status, int64_t gas_used) noexcept nogil
 cdef const char* status_text(Status status) noexcept nogil    # geth's messages

@@ -17,6 +17,7 @@ from fastevm.interpreter.status cimport (
     CODE_STARTS_WITH_EF,
     CODE_TOO_LARGE,
     ENTER_CALL,
+    HOST_CALL,
     INITCODE_TOO_LARGE,
     INSUFFICIENT_BALANCE,
     INVALID_JUMP,
@@ -144,6 +145,8 @@ cdef uint32_t find_precompile(const Machine* m, const Address* address) noexcept
 
 cdef Status run_precompile(Machine* m, Frame* f, uint32_t number) noexcept nogil:
     cdef PrecompileOutcome outcome
+    if number == HOST_PRECOMPILE:
+        return HOST_CALL
     if number == RIPEMD160 and f.touched != NULL:
         m.ripemd = f.touched
     m.output.size = 0
@@ -440,6 +443,8 @@ cdef Status machine_start(Machine* m, const Message* message) noexcept nogil:
     if unlikely(m.schedule.state_gas_version != 0):
         begin_state_gas(m, message.state_gas)
     status = open_frame(m, f)
+    if status == HOST_CALL:
+        return HOST_CALL
     if status != RUNNING:
         close_frame(m, status)
     return m.status
@@ -460,11 +465,24 @@ cdef Status machine_run(Machine* m) noexcept nogil:
             status = run_untraced(f)
         if status == ENTER_CALL:
             status = open_frame(m, f + 1)
-        if status == NEEDS_STATE or status == SUSPENDED or status == TRACE_FULL:
+        if NEEDS_STATE <= status <= HOST_CALL:
             return status
         if status != RUNNING:
             close_frame(m, status)
     return m.status
+
+
+cdef const Frame* machine_asked(const Machine* m) noexcept nogil:
+    return &m.frames[m.depth - 1]
+
+
+cdef void machine_answer(Machine* m, Status status, int64_t gas_used) noexcept nogil:
+    cdef Frame* f = &m.frames[m.depth - 1]
+    if gas_used > f.gas:
+        status = OUT_OF_GAS
+    else:
+        f.gas -= gas_used
+    close_frame(m, status)
 
 
 # ----------------------------------------------------------------------------------------------

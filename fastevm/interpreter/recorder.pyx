@@ -44,6 +44,8 @@ cdef Status record_step(Machine* m, const Frame* f) noexcept nogil:
     cdef uint8_t* at
     if tracer_is_full(t):
         return TRACE_FULL
+    if t.chooses and not (t.chosen[f.pc[0] >> 6] >> (f.pc[0] & 63)) & 1:
+        return RUNNING
     r = <StepRecord*>tracer_claim(
         t, TRACE_STEP, sizeof(StepRecord), words * sizeof(Word) + memory + returned
     )

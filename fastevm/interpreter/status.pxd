@@ -30,6 +30,7 @@ cdef enum Status:
     NEEDS_STATE = 40            # world.need says what
     SUSPENDED = 41              # asked for by Machine.suspend_always, or at a step
     TRACE_FULL = 42             # the trace buffer must be read
+    HOST_CALL = 43              # a precompile of the host is called: machine_answer
     # --- stopped by the host ---
     CANCELLED = 50              # Machine.cancel was set, or the deadline passed
     OUT_OF_MEMORY = 51

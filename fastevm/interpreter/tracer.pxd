@@ -68,6 +68,8 @@ cdef struct LeaveRecord:
 cdef struct Tracer:
     bint steps                # record steps: the traced loop runs
     bint calls                # record frames entered and left
+    bint chooses              # record the steps of `chosen` opcodes only
+    uint64_t chosen[4]        # a bit for each opcode
     uint32_t stack_words      # at most so many of the stack's top words per step
     bint memory
     bint return_data

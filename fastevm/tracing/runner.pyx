@@ -17,25 +17,14 @@ from fastevm.execution.transaction_result cimport (
 )
 from fastevm.simulate.engine.chain cimport simulation_options
 from fastevm.simulate.engine.runner cimport Runner
-from fastevm.interpreter.tracer cimport tracer_clear
 from fastevm.tracing.observer cimport Observer, transact_observed
+from fastevm.tracing.watch cimport observer_fault
 
 from collections.abc import Callable, Iterable
 
-from fastevm.errors import ResourceLimitError
 from fastevm.simulate.values import CallOutcome
-from fastevm.tracing.values import TRACE_BYTES_LIMIT, TracingError
-
-
-cdef object observer_fault(Observer observer):
-    """The exception for what stopped an observer; None if nothing did."""
-    if observer.error is not None:
-        return observer.error
-    if observer.starved:
-        return MemoryError("no memory for a trace")
-    if observer.overflowed:
-        return ResourceLimitError("trace", f"trace exceeds {TRACE_BYTES_LIMIT} bytes")
-    return None
+from fastevm.tracing.values import TracingError
+from fastevm.tracing.watch import watched
 
 
 cdef object fault(TxError error, Transaction source, const TxResult* result, Observer observer):
@@ -126,27 +115,7 @@ def execute_traced(
     EVM evm not None, Transaction transaction not None, Observer observer not None
 ) -> ExecutionResult:
     """As ``EVM.execute``, traced by ``observer``."""
-    cdef EVM machine = evm
-    cdef Transaction source = transaction
-    cdef TxResult outcome
-    cdef TxError error
-    cdef ExecutionResult result
-    recover_now(source)
-    machine.begin(0)
-    try:
-        with nogil:
-            error = transact_observed(
-                machine.machine, &source.c, NULL, machine.context.gas_limit, &outcome, observer
-            )
-        if error != TX_VALID:
-            raise fault(error, source, &outcome, observer)
-        result = machine.result_of(outcome.status)
-        result.gas_used = outcome.gas_used
-        result.gas_refunded = outcome.gas_refunded
-        machine.layer = machine.layer.commit(machine.world)
-        return result
-    finally:
-        machine.end()
+    return watched(evm, lambda: observer, evm.execute, (transaction,), {})
 
 
 def message_traced(
@@ -154,31 +123,7 @@ def message_traced(
     *args: object, **terms: object,
 ) -> ExecutionResult:
     """``run(...)``, ``evm.call`` or ``evm.create``, traced by ``observer``."""
-    cdef EVM machine = evm
-    cdef Observer reader = observer
-    cdef bint ok
-
-    def read_trace() -> None:
-        cdef bint went_on
-        with nogil:
-            went_on = reader.observe(machine.machine)
-        if not went_on:
-            raise observer_fault(reader)
-
-    machine.check_idle()
-    tracer_clear(reader.trace.c)
-    machine.machine.tracer = reader.trace.c
-    machine.read_trace = read_trace
-    try:
-        result = run(*args, **terms)
-        with nogil:
-            ok = reader.finish(machine.machine)
-        if not ok:
-            raise observer_fault(reader)
-        return result
-    finally:
-        machine.machine.tracer = NULL
-        machine.read_trace = None
+    return watched(evm, lambda: observer, run, args, terms)
 
 
 def halt_opcode(EVM evm not None) -> int:

@@ -63,6 +63,7 @@ def members_of(name: str) -> tuple[list[str], list[str]]:
     """Methods and attributes of a public class as its stub names them."""
     module = sys.modules[getattr(fastevm, name).__module__]
     stub = Path(str(module.__file__)).parent / f"{module.__name__.rpartition('.')[2]}.pyi"
+    stub = stub if stub.exists() else stub.with_suffix(".py")
     for node in ast.parse(stub.read_text()).body:
         if isinstance(node, ast.ClassDef) and node.name == name:
             methods = [item.name for item in node.body if isinstance(item, ast.FunctionDef)]
@@ -184,6 +185,22 @@ class Sequence:
             view = replace(view, header=replace(view.header, **{name: self.value()}))
         self.keep(fastevm.simulate(view, [{"to": CONTRACT}, self.value()]))
 
+    def hook(self) -> None:
+        """Python inside a run: a precompile, or hooks, that do something hostile."""
+        evm = self.random.choice([o for o in self.objects if isinstance(o, fastevm.EVM)])
+        answer = self.value()
+
+        def act(*_: object) -> object:
+            self.step()
+            return answer
+
+        if self.random.randrange(2):
+            evm.precompiles[self.value()] = act
+        evm.precompiles[CONTRACT] = act
+        if self.random.randrange(2):
+            evm.hooks = fastevm.Hooks(enter=act, leave=act, step=act, console=act)
+        self.keep(evm.call(CONTRACT, self.value(), gas=50_000))
+
     def forge(self, target: Any) -> Any:
         """What a pickle with other values in it gives."""
         made = target.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
@@ -202,7 +219,7 @@ class Sequence:
         """One step; whatever it raises was an answer."""
         with suppress(Exception):
             self.random.choice(
-                (self.make, self.use, self.use, self.use, self.use, self.duplicate)
+                (self.make, self.use, self.use, self.use, self.use, self.duplicate, self.hook)
             )()
 
     def run(self) -> None:

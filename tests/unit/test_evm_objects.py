@@ -225,9 +225,10 @@ def test_reprs_are_short_and_say_what_there_is(evm: EVM) -> None:
 
 
 def test_help_shows_how_a_machine_is_made() -> None:
-    assert list(inspect.signature(EVM).parameters) == ["fork", "state", "environment"]
+    names = ["fork", "state", "unchecked", "code_size_limit", "environment"]
+    assert list(inspect.signature(EVM).parameters) == names
     text = re.sub(r".\x08", "", pydoc.render_doc(EVM))
-    assert "class EVM(builtins.object)\n |  EVM(fork='osaka', *, state=None, **environment)" in text
+    assert "EVM(fork='osaka', *, state=None, unchecked=(), code_size_limit=None, **env" in text
     assert EVM.__doc__ is not None
     assert EVM.__doc__.startswith("An Ethereum machine")
 

@@ -1,0 +1,266 @@
+"""Traces straight from ``EVM.call``, ``create``, ``transact`` and ``deploy``: ``result.trace``.
+
+``trace`` names what is wanted: one of `NAMES` or of the tracers of ``debug_traceTransaction``; a
+sequence of names, or a mapping of names to the options of each, gives a dict by name. Values are
+those of the tracer's JSON form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+from fastevm.evm import EVM
+from fastevm.evm_result import ExecutionResult, restore_result
+from fastevm.execution.transaction import Transaction
+from fastevm.simulate.values import CallOutcome, SimulatedLog
+from fastevm.state.layer import Layer
+from fastevm.tracing.access_observer import AccessObserver
+from fastevm.tracing.observer import Observer, observer_of
+from fastevm.tracing.profile import Profile
+from fastevm.tracing.spool import Spool
+from fastevm.tracing.tracer import Finished, Tracer, precompiles_of
+from fastevm.tracing.tracers import TRACER_NAMES, tracer_for
+from fastevm.tracing.values import (
+    TRACE_BYTES_LIMIT,
+    StepOptions,
+    TraceRequest,
+    TracingError,
+)
+from fastevm.tracing.watch import watched
+from fastevm.wire.text.hex import hex_bytes, hex_word
+
+Json = dict[str, Any]
+
+# What each name stands for: a tracer and its options.
+NAMES: Final[Mapping[str, tuple[str, Json]]] = {
+    "calls": ("callTracer", {"withLog": True}),
+    "flat": ("flatCallTracer", {}),
+    "prestate": ("prestateTracer", {}),
+    "diff": ("prestateTracer", {"diffMode": True}),
+    "selectors": ("4byteTracer", {}),
+}
+STEPS: Final = "steps"
+TRACES_LIMIT: Final = 16  # of one run
+
+
+class AccessListTracer:
+    """The accounts and slots that the run accessed, as an access list (EIP-2930)."""
+
+    needs_states = False
+
+    def __init__(self, budget: int, _: Spool | None) -> None:
+        self.observer: AccessObserver = AccessObserver()
+
+    def result(self, finished: Finished) -> list[Json]:
+        transaction, found = finished.transaction, dict(self.observer.slots)
+        known = {transaction.sender, transaction.to, finished.outcome.created}
+        for address in self.observer.accounts - known - finished.precompiles:
+            found.setdefault(address, set())
+        return [
+            {
+                "address": hex_bytes(address),
+                "storageKeys": [hex_word(slot) for slot in sorted(keys)],
+            }
+            for address, keys in sorted(found.items())
+        ]
+
+
+class GasTracer:
+    """Gas by pc and by function; a call's pc costs what it does not hand on."""
+
+    needs_states = False
+
+    def __init__(self, budget: int, _: Spool | None) -> None:
+        self.observer: Profile = Profile()
+
+    def result(self, finished: Finished) -> Json:
+        functions = [
+            {
+                "address": hex_bytes(address),
+                "selector": None if selector is None else hex_bytes(selector),
+                "calls": calls,
+                "gas": gas,
+                "ownGas": own,
+            }
+            for (address, selector), (calls, gas, own) in self.observer.calls().items()
+        ]
+        return {"code": self._pcs(False), "initcode": self._pcs(True), "functions": functions}
+
+    def _pcs(self, creates: bool) -> Json:
+        return {
+            hex_bytes(address): {pc: {"count": n, "gas": gas} for pc, (n, gas) in pcs.items()}
+            for address, pcs in self.observer.pcs(creates).items()
+        }
+
+
+class CoverageTracer:
+    """The pcs that ran."""
+
+    needs_states = False
+
+    def __init__(self, budget: int, _: Spool | None) -> None:
+        self.observer: Profile = Profile()
+
+    def result(self, finished: Finished) -> Json:
+        return {
+            name: {
+                hex_bytes(address): list(pcs) for address, pcs in self.observer.pcs(creates).items()
+            }
+            for name, creates in (("code", False), ("initcode", True))
+        }
+
+
+OWN: Final[Mapping[str, Callable[[int, Spool | None], Tracer]]] = {
+    "access_list": AccessListTracer,
+    "gas": GasTracer,
+    "coverage": CoverageTracer,
+}
+
+
+def request_for(name: str, options: Mapping[str, Any] | None) -> TraceRequest:
+    """The request for one name; TracingError for an unknown one, with the nearest known."""
+    if name == STEPS:
+        return TraceRequest(steps=StepOptions(**(options or {})))
+    if name in OWN:
+        if options:
+            raise TracingError(f"{name} has no options")
+        return TraceRequest(make=OWN[name])
+    tracer, usual = NAMES.get(name, (name, {}))
+    if tracer not in TRACER_NAMES:
+        known = (*NAMES, STEPS, *OWN, *TRACER_NAMES)
+        near = get_close_matches(str(name), known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        raise TracingError(f"unknown trace {str(name)[:64]!r}: {hint}")
+    return TraceRequest(tracer=tracer, config={**usual, **(options or {})})
+
+
+class Wanted:
+    """What was asked for, and a tracer of each for the attempt under way."""
+
+    def __init__(self, trace: object) -> None:
+        self.is_single = isinstance(trace, str)
+        if isinstance(trace, str):
+            self.requests = {trace: request_for(trace, None)}
+        elif isinstance(trace, Mapping):
+            self.requests = {name: request_for(name, trace[name]) for name in trace}
+        elif isinstance(trace, Iterable):
+            self.requests = {name: request_for(name, None) for name in trace}
+        else:
+            raise TypeError(f"a trace is a name, or several, not {type(trace).__name__}")
+        if len(self.requests) > TRACES_LIMIT:
+            raise TracingError(f"more than {TRACES_LIMIT} traces of one run")
+        self.tracers: dict[str, Tracer] = {}
+        self.renew()
+
+    def renew(self) -> Observer:
+        """Tracers without records."""
+        share = TRACE_BYTES_LIMIT // max(len(self.requests), 1)
+        self.tracers = {name: tracer_for(one, share) for name, one in self.requests.items()}
+        return observer_of([each.observer for each in self.tracers.values()])
+
+    @property
+    def needs_states(self) -> bool:
+        """Whether one of them compares the states before and after."""
+        return any(each.needs_states for each in self.tracers.values())
+
+    def result(self, finished: Finished) -> Any:
+        """The trace, or the traces by name."""
+        found = {name: _plain(each.result(finished)) for name, each in self.tracers.items()}
+        return next(iter(found.values())) if self.is_single else found
+
+
+def run_traced(
+    evm: EVM,
+    trace: object,
+    run: Callable[..., ExecutionResult],
+    args: tuple[Any, ...],
+    options: Json,
+) -> ExecutionResult:
+    """``run(evm, *args, **options)`` with its trace; see the module."""
+    wanted = Wanted(trace)
+    before, transient = evm.state, evm.transient_storage
+    forgets = run is not EVM.transact and not options.get("commit")
+    if forgets and wanted.needs_states:
+        options = {**options, "commit": True}
+    result = watched(evm, wanted.renew, run, (evm, *args), options)
+    after = evm.state
+    if forgets and wanted.needs_states:
+        evm.state = before
+        evm.transient_storage = transient
+    finished = _finished(evm, result, run, args, options, before, after)
+    values = (
+        result.success, result.output, result.gas_used, result.gas_refunded, result.logs,
+        result.error, result.created_address,
+    )  # fmt: skip
+    return restore_result(*values, wanted.result(finished))
+
+
+def _finished(
+    evm: EVM,
+    result: ExecutionResult,
+    run: Callable[..., ExecutionResult],
+    args: tuple[Any, ...],
+    options: Json,
+    before: Layer,
+    after: Layer,
+) -> Finished:
+    has_target = run in (EVM.call, EVM.transact)
+    return Finished(
+        transaction=_sent(evm, before, args if has_target else (None, *args), options),
+        outcome=_outcome(result),
+        coinbase=evm.block.coinbase,
+        before=before,
+        after=after,
+        precompiles=precompiles_of(evm.schedule) | {_bytes(each) for each in evm.precompiles},
+    )
+
+
+def _sent(evm: EVM, before: Layer, args: tuple[Any, ...], options: Json) -> Transaction:
+    """What was sent, as tracers see it."""
+    to, data = args
+    sender, gas = _bytes(options["sender"]), options.get("gas")
+    authorizations = options.get("authorization_list")
+    fields: Json = {} if authorizations is None else {"authorization_list": authorizations}
+    return Transaction.build(
+        sender=sender,
+        to=None if to is None else _bytes(to),
+        data=_bytes(data),
+        value=int(options["value"]),
+        gas_limit=evm.most_gas() if gas is None else int(gas),
+        nonce=before.nonce(sender),
+        **fields,
+    )
+
+
+def _outcome(result: ExecutionResult) -> CallOutcome:
+    logs = (
+        SimulatedLog(each.address, tuple(each.topics), each.data, index, False)
+        for index, each in enumerate(result.logs)
+    )
+    return CallOutcome(
+        success=result.success,
+        reverted=result.error is not None and result.error.startswith("execution reverted"),
+        output=result.output,
+        error=result.error,
+        gas_used=result.gas_used,
+        max_used_gas=result.gas_used,
+        logs=tuple(logs),
+        created=result.created_address,
+    )
+
+
+def _bytes(value: Any) -> bytes:
+    return bytes.fromhex(value[2:]) if isinstance(value, str) else bytes(value)
+
+
+def _plain(found: Any) -> Any:
+    """JSON text as values, wherever it stands."""
+    if isinstance(found, msgspec.Raw):
+        return msgspec.json.decode(found)
+    if isinstance(found, dict):
+        return {name: _plain(one) for name, one in found.items()}
+    return found

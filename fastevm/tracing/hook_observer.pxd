@@ -1,0 +1,19 @@
+# Calls the hooks of a machine.
+from libc.stdint cimport uint8_t
+
+from fastevm.interpreter.tracer cimport TraceHead
+from fastevm.tracing.observer cimport Observer
+
+
+cdef class HookObserver(Observer):
+    cdef object enter, leave, step, console
+    cdef bint hears_calls     # of every frame
+    cdef list addresses       # of the frames that are open, whose code runs
+
+    # Whether a record matters.
+    cdef bint is_wanted(self, const TraceHead* head) noexcept nogil
+    cdef int hear(self, const TraceHead* head) except -1
+    cdef int hear_enter(self, const TraceHead* head) except -1
+    cdef int hear_step(self, const TraceHead* head) except -1
+    # Whether the step hook is to hear of this opcode.
+    cdef bint is_chosen(self, uint8_t op) noexcept nogil

@@ -1,0 +1,43 @@
+# Counts what the opcodes of each code cost.
+from libc.stdint cimport int64_t, uint64_t
+
+from fastevm.interpreter.tracer cimport EnterRecord, LeaveRecord, StepRecord
+from fastevm.tracing.observer cimport Observer
+
+
+# How often each pc of a code ran, and its gas.
+cdef struct PcTable:
+    uint64_t* counts
+    int64_t* gas
+    size_t size
+
+
+# A frame that is open.
+cdef struct Opened:
+    size_t table
+    size_t function
+    uint64_t last_pc
+    bint has_steps
+    int64_t stipend           # of its gas, that its caller has not paid
+    int64_t children          # gas that the frames below used and it paid for
+
+
+cdef struct FunctionCosts:
+    uint64_t calls
+    int64_t gas
+    int64_t own
+
+
+cdef class Profile(Observer):
+    cdef PcTable* tables
+    cdef size_t table_count
+    cdef FunctionCosts* costs
+    cdef size_t function_count
+    cdef Opened* opened
+    cdef dict codes           # (address, is init code) -> place in `tables`
+    cdef dict functions       # (address, selector) -> place in `costs`
+
+    cdef bint see_step(self, const StepRecord* r) noexcept nogil
+    cdef bint see_enter(self, const EnterRecord* r) noexcept nogil
+    cdef void see_leave(self, const LeaveRecord* r) noexcept nogil
+    cdef int open_frame(self, const EnterRecord* r) except -1

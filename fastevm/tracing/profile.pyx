@@ -1,0 +1,167 @@
+"""Gas of every pc and every function, and which pcs ran."""
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from fastevm.interpreter.machine cimport (
+    CALLCODE_MESSAGE, CALL_MESSAGE, CREATE2_MESSAGE, CREATE_MESSAGE, Machine,
+)
+from fastevm.interpreter.tracer cimport (
+    TRACE_ENTER, TRACE_SELFDESTRUCT, TRACE_STEP, EnterRecord, LeaveRecord, StepRecord, StepTrace,
+    TraceHead, tracer_clear,
+)
+from fastevm.primitives.word cimport word_is_zero
+from fastevm.spec.constants cimport CALL_DEPTH_LIMIT
+from fastevm.tracing.observer cimport Observer
+
+
+cdef enum:
+    MOST_OPEN = CALL_DEPTH_LIMIT + 4
+    CODES_LIMIT = 4096        # of one run
+    FUNCTIONS_LIMIT = 65536
+    CALL_STIPEND = 2300       # gas of a call with value that its caller does not pay
+    FIRST_SIZE = 4096         # pcs
+    NO_FUNCTION = FUNCTIONS_LIMIT
+
+
+cdef class Profile(Observer):
+    """Records every op: the run is several times as long."""
+
+    def __cinit__(self, *args: object, **options: object) -> None:
+        self.tables = <PcTable*>calloc(CODES_LIMIT, sizeof(PcTable))
+        self.costs = <FunctionCosts*>calloc(FUNCTIONS_LIMIT + 1, sizeof(FunctionCosts))
+        self.opened = <Opened*>calloc(MOST_OPEN, sizeof(Opened))
+        if self.tables == NULL or self.costs == NULL or self.opened == NULL:
+            raise MemoryError
+        self.codes, self.functions = {}, {}
+
+    def __init__(self) -> None:
+        self.trace = StepTrace(steps=True, calls=True, stack_words=0)
+
+    def __dealloc__(self) -> None:
+        cdef size_t i
+        for i in range(self.table_count):
+            free(self.tables[i].counts)
+            free(self.tables[i].gas)
+        free(self.tables)
+        free(self.costs)
+        free(self.opened)
+
+    cdef bint observe(self, Machine* m) noexcept nogil:
+        cdef size_t at = 0
+        cdef const TraceHead* head
+        cdef bint went_on = True
+        while went_on and at < self.trace.c.records.size:
+            head = <const TraceHead*>(self.trace.c.records.bytes + at)
+            at += head.size
+            if head.kind == TRACE_STEP:
+                went_on = self.see_step(<const StepRecord*>head)
+            elif head.kind == TRACE_ENTER:
+                went_on = self.see_enter(<const EnterRecord*>head)
+            else:
+                self.see_leave(<const LeaveRecord*>head)
+        tracer_clear(self.trace.c)
+        return went_on
+
+    cdef bint see_step(self, const StepRecord* r) noexcept nogil:
+        cdef Opened* f = &self.opened[r.head.depth]
+        cdef PcTable* t = &self.tables[f.table]
+        if r.pc >= t.size and not grow(t, r.pc):
+            self.starved = True
+            return False
+        t.counts[r.pc] += 1
+        t.gas[r.pc] += r.gas_cost
+        f.last_pc = r.pc
+        f.has_steps = True
+        return True
+
+    # What a call hands on is its callee's.
+    cdef bint see_enter(self, const EnterRecord* r) noexcept nogil:
+        cdef Opened* caller = &self.opened[r.head.depth - 1]
+        cdef int64_t* gas
+        if r.head.depth > 1 and caller.has_steps:
+            gas = self.tables[caller.table].gas + caller.last_pc
+            gas[0] -= r.gas - stipend_of(r)
+        with gil:
+            try:
+                self.open_frame(r)
+                return True
+            except Exception as error:
+                self.error = error
+                return False
+
+    cdef int open_frame(self, const EnterRecord* r) except -1:
+        cdef Opened* f = &self.opened[r.head.depth]
+        cdef bint creates = r.message_kind in (CREATE_MESSAGE, CREATE2_MESSAGE)
+        data = (<const char*>r + sizeof(EnterRecord))[:4] if r.data_size >= 4 else b""
+        address = r.recipient.b[:20]
+        memset(f, 0, sizeof(Opened))
+        f.stipend = stipend_of(r)
+        f.table = <size_t>self.codes.setdefault((address, creates), len(self.codes))
+        if f.table >= CODES_LIMIT:
+            raise MemoryError(f"a profile of more than {CODES_LIMIT} codes")
+        self.table_count = <size_t>len(self.codes)
+        f.function = NO_FUNCTION
+        if r.message_kind != TRACE_SELFDESTRUCT:
+            key = (address, None if creates else data)
+            f.function = <size_t>self.functions.setdefault(key, len(self.functions))
+        if f.function > FUNCTIONS_LIMIT:
+            raise MemoryError(f"a profile of more than {FUNCTIONS_LIMIT} functions")
+        return 0
+
+    cdef void see_leave(self, const LeaveRecord* r) noexcept nogil:
+        cdef Opened* f = &self.opened[r.head.depth]
+        cdef FunctionCosts* costs = &self.costs[f.function]
+        costs.calls += 1
+        costs.gas += r.gas_used
+        costs.own += r.gas_used - f.children
+        if r.head.depth > 1:
+            (f - 1).children += r.gas_used - f.stipend
+
+    def pcs(self, bint creates) -> dict[bytes, dict[int, tuple[int, int]]]:
+        """(runs, gas) by pc, by address; of init code or of code."""
+        cdef PcTable* t
+        cdef size_t pc
+        found = {}
+        for (address, is_init), place in self.codes.items():
+            t = &self.tables[<size_t>place]
+            if is_init == creates and t.size != 0:
+                found[address] = {
+                    pc: (t.counts[pc], t.gas[pc]) for pc in range(t.size) if t.counts[pc] != 0
+                }
+        return found
+
+    def calls(self) -> dict[tuple[bytes, bytes | None], tuple[int, int, int]]:
+        """(calls, gas, gas without that of calls below) by address and selector; None: creation."""
+        cdef FunctionCosts* costs
+        found = {}
+        for key, place in self.functions.items():
+            costs = &self.costs[<size_t>place]
+            found[key] = (costs.calls, costs.gas, costs.own)
+        return found
+
+
+cdef bint grow(PcTable* t, uint64_t pc) noexcept nogil:
+    cdef size_t size = t.size * 2 if t.size != 0 else FIRST_SIZE
+    cdef void* found
+    while size <= pc:
+        size *= 2
+    found = realloc(t.counts, size * sizeof(uint64_t))
+    if found == NULL:
+        return False
+    t.counts = <uint64_t*>found
+    found = realloc(t.gas, size * sizeof(int64_t))
+    if found == NULL:
+        return False
+    t.gas = <int64_t*>found
+    memset(t.counts + t.size, 0, (size - t.size) * sizeof(uint64_t))
+    memset(t.gas + t.size, 0, (size - t.size) * sizeof(int64_t))
+    t.size = size
+    return True
+
+
+cdef int64_t stipend_of(const EnterRecord* r) noexcept nogil:
+    if r.message_kind != CALL_MESSAGE and r.message_kind != CALLCODE_MESSAGE:
+        return 0
+    return 0 if r.head.depth == 1 or word_is_zero(&r.value) else CALL_STIPEND

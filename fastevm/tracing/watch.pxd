@@ -1,0 +1,12 @@
+# An observer of the runs of an ``EVM``.
+from fastevm.evm_hooks cimport Watch
+from fastevm.tracing.observer cimport Observer
+
+
+cdef class ObserverWatch(Watch):
+    cdef object make          # an observer for every attempt at a run
+    cdef Observer observer    # of the last one
+
+
+# The exception for what stopped an observer; None if nothing did.
+cdef object observer_fault(Observer observer)

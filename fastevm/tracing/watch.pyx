@@ -1,0 +1,79 @@
+"""Lets observers read what the runs of an ``EVM`` do."""
+
+from fastevm.evm cimport EVM
+from fastevm.evm_hooks cimport Watch
+from fastevm.interpreter.machine cimport Machine
+from fastevm.interpreter.tracer cimport tracer_clear
+from fastevm.tracing.observer cimport Observer
+
+from collections.abc import Callable, Mapping, Sequence
+
+from fastevm.errors import ResourceLimitError
+from fastevm.tracing.observer import observer_of
+from fastevm.tracing.values import TRACE_BYTES_LIMIT
+
+
+cdef object observer_fault(Observer observer):
+    if observer.error is not None:
+        return observer.error
+    if observer.starved:
+        return MemoryError("no memory for a trace")
+    if observer.overflowed:
+        return ResourceLimitError("trace", f"trace exceeds {TRACE_BYTES_LIMIT} bytes")
+    return None
+
+
+cdef class ObserverWatch(Watch):
+    """``make``: gives an observer for every attempt at a run."""
+
+    def __init__(self, make: Callable[[], Observer]) -> None:
+        self.make = make
+
+    cdef int begin(self, Machine* m) except -1:
+        cdef Observer found = self.make()
+        if found is None:
+            raise TypeError("no observer")
+        self.observer = found
+        tracer_clear(found.trace.c)
+        m.tracer = found.trace.c
+        return 0
+
+    cdef int read(self, Machine* m) except -1:
+        cdef Observer observer = self.observer
+        cdef bint went_on
+        with nogil:
+            went_on = observer.observe(m)
+        if not went_on:
+            raise observer_fault(observer)
+        return 0
+
+    cdef int finish(self, Machine* m) except -1:
+        cdef Observer observer = self.observer
+        cdef bint went_on
+        with nogil:
+            went_on = observer.finish(m)
+        if not went_on:
+            raise observer_fault(observer)
+        return 0
+
+
+def watched(
+    EVM evm not None, make: Callable[[], Observer], run: Callable[..., object],
+    args: Sequence[object], options: Mapping[str, object],
+) -> object:
+    """``run(*args, **options)`` of ``evm``, read by what ``make`` gives, and by its own hooks."""
+    cdef EVM machine = evm
+    cdef Watch usual
+    cdef Watch watch
+    machine.check_idle()
+    usual = machine.watch
+    if isinstance(usual, ObserverWatch):
+        hooks = (<ObserverWatch>usual).make
+        watch = ObserverWatch(lambda: observer_of([hooks(), make()]))
+    else:
+        watch = ObserverWatch(make)
+    machine.watch = watch
+    try:
+        return run(*args, **options)
+    finally:
+        machine.watch = usual
