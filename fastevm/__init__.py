@@ -7,6 +7,8 @@ __version__ = "0.1.0"
 
 # Where each name lives. Loading late keeps the start of the node and of the command line short.
 _HOMES = {
+    "Contract": "fastevm.contracts",
+    "ContractReverted": "fastevm.contracts",
     "EVM": "fastevm.evm",
     "ExecutionResult": "fastevm.evm_result",
     "Hooks": "fastevm.hooks",
@@ -15,6 +17,7 @@ _HOMES = {
     "Revert": "fastevm.errors",
     "Transaction": "fastevm.execution.transaction",
     "blob_base_fee": "fastevm.execution.fees",
+    "contract": "fastevm.contracts",
     "fork_id": "fastevm.spec.fork_id",
     "keccak256": "fastevm.primitives.keccak",
     "next_base_fee": "fastevm.execution.fees",

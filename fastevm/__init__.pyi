@@ -1,5 +1,8 @@
 """The public names of fastevm."""
 
+from fastevm.contracts import Contract as Contract
+from fastevm.contracts import ContractReverted as ContractReverted
+from fastevm.contracts import contract as contract
 from fastevm.errors import PrecompileFailed as PrecompileFailed
 from fastevm.errors import Revert as Revert
 from fastevm.evm import EVM as EVM

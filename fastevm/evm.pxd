@@ -22,8 +22,12 @@ cdef class EVM(EvmBase):
     cdef object limited(self, object timeout, object run, tuple args, dict options)
 
     @cython.final
-    cdef object special(
-        self, object timeout, object trace, object run, tuple args, dict options
+    cdef object special(self, tuple wishes, object run, tuple args, dict options)
+
+    @cython.final
+    cdef object listed(
+        self, object access_list, object run, tuple args, dict options, object timeout,
+        object trace
     )
 
     @cython.final

@@ -170,6 +170,7 @@ class EVM:
         static: bool = False,
         commit: bool = False,
         blob_hashes: Sequence[bytes | str] = (),
+        access_list: Iterable[tuple[bytes | str, Iterable[int | bytes]]] | None = None,
         timeout: float | None = None,
         trace: Trace | None = None,
     ) -> ExecutionResult:
@@ -192,6 +193,7 @@ class EVM:
         origin: bytes | str | None = None,
         commit: bool = False,
         blob_hashes: Sequence[bytes | str] = (),
+        access_list: Iterable[tuple[bytes | str, Iterable[int | bytes]]] | None = None,
         timeout: float | None = None,
         trace: Trace | None = None,
     ) -> ExecutionResult:

@@ -9,6 +9,7 @@ from fastevm.evm_result cimport ExecutionResult
 from fastevm.execution.arguments cimport (
     as_bytes, gas_of, hash_run, integer, parse_address,
 )
+from fastevm.execution.message_setup cimport MessageSetup
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport (
     TxRun, transact_abandon, transact_begin, transact_run,
@@ -255,16 +256,33 @@ An Ethereum machine over a state in memory.
         finally:
             self.time_limit = None
 
-    cdef object special(
-        self, object timeout, object trace, object run, tuple args, dict options
-    ):
-        """``run(self, ...)`` traced, in ``timeout`` seconds, or both."""
+    cdef object special(self, tuple wishes, object run, tuple args, dict options):
+        """``run(self, ...)`` with a time limit, a trace, an access list."""
+        timeout, trace, access_list = wishes
+        if access_list is not None:
+            return self.listed(access_list, run, args, options, timeout, trace)
         if trace is None:
             return self.limited(timeout, run, args, options)
         if timeout is not None:
             options["timeout"] = timeout
         self.check_idle()
         return import_module(TRACES).run_traced(self, trace, run, args, options)
+
+    cdef object listed(
+        self, object access_list, object run, tuple args, dict options, object timeout,
+        object trace
+    ):
+        """``run(self, ...)`` with the accounts and slots of a list warm."""
+        cdef MessageSetup usual = self.setup
+        cdef MessageSetup setup = MessageSetup(
+            {} if usual is None else usual.transient, access_list
+        )
+        self.check_idle()
+        self.setup = setup
+        try:
+            return run(self, *args, timeout=timeout, trace=trace, **options)
+        finally:
+            self.setup = usual if usual is None else MessageSetup(setup.transient)
 
     cdef int warm(self, const Address* address) except -1:
         cdef Account* account = world_account(self.world, address)
@@ -308,13 +326,15 @@ An Ethereum machine over a state in memory.
         self, to: bytes | str, data: bytes | str = b"", *, sender: bytes | str = ZERO_ADDRESS,
         value: object = 0, gas: object = 30_000_000, gas_price: object = 0,
         origin: bytes | str | None = None, static: bool = False, commit: bool = False,
-        blob_hashes: object = (), timeout: object = None, trace: object = None,
+        blob_hashes: object = (), access_list: object = None, timeout: object = None,
+        trace: object = None,
     ) -> ExecutionResult:
         """Run a message call and forget what it changed, or keep it with ``commit``.
 
         No intrinsic gas is charged, no fee is paid and no nonce moves. ``origin`` is what ORIGIN
         gives, else the sender; ``static`` forbids changes of state as STATICCALL does;
-        ``blob_hashes``: what BLOBHASH gives, 32 bytes each. ``timeout``: seconds after which a
+        ``blob_hashes``: what BLOBHASH gives, 32 bytes each. ``access_list``: pairs of an address
+        and slots, warm from the start at no cost. ``timeout``: seconds after which a
         SimulationError ends the run. ``trace``: what ``result.trace`` shall be, see
         `fastevm.tracing.evm_traces`. ``gas_used`` is what the frame used before refunds,
         ``gas_refunded`` the refund counter at the end. A failing call is a result with ``success``
@@ -324,8 +344,8 @@ An Ethereum machine over a state in memory.
         cdef TransactionContext terms
         cdef bytes payload = as_bytes(data)
         cdef bytes hashes = b"" if blob_hashes is NO_HASHES else hash_run(blob_hashes)
-        if timeout is not None or trace is not None:
-            return self.special(timeout, trace, EVM.call, (to, data), {
+        if timeout is not None or trace is not None or access_list is not None:
+            return self.special((timeout, trace, access_list), EVM.call, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
                 "origin": origin, "static": static, "commit": commit, "blob_hashes": blob_hashes,
             })
@@ -344,8 +364,9 @@ An Ethereum machine over a state in memory.
     cdef int keep(self) except -1:
         """End the transaction of the message run last, and keep what it changed."""
         cdef bint ok
-        if self.setup is not None:
-            self.setup.remember(self.world)
+        cdef MessageSetup setup = self.setup
+        if setup is not None:
+            setup.remember(self.world)
         with nogil:
             ok = world_end_transaction(self.world)
         if not ok:
@@ -379,6 +400,7 @@ An Ethereum machine over a state in memory.
         """Run a message in a transaction of its own that is never ended."""
         cdef Status status
         cdef ExecutionResult result
+        cdef MessageSetup setup
         self.begin(message.gas)
         try:
             self.transaction = terms[0]
@@ -387,8 +409,9 @@ An Ethereum machine over a state in memory.
             self.warm(&message.recipient)
             if self.schedule.c.warm_coinbase:
                 self.warm(&self.context.coinbase)
-            if self.setup is not None:
-                self.setup.apply(self.world, message)
+            setup = self.setup
+            if setup is not None:
+                setup.apply(self.world, message)
             if self.options.skip_balance:
                 self.afford(message)
             with nogil:
@@ -426,7 +449,7 @@ An Ethereum machine over a state in memory.
         """
         cdef Address from_, to_
         if timeout is not None or trace is not None:
-            return self.special(timeout, trace, EVM.transact, (to, data), {
+            return self.special((timeout, trace, None), EVM.transact, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
                 "nonce": nonce, **fields,
             })

@@ -1,6 +1,6 @@
 """Contracts created by a message: ``EVM.create``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fastevm.evm import EVM, ExecutionResult, Trace
 
@@ -16,6 +16,7 @@ def create(
     origin: bytes | str | None = None,
     commit: bool = False,
     blob_hashes: Sequence[bytes | str] = (),
+    access_list: Iterable[tuple[bytes | str, Iterable[int | bytes]]] | None = None,
     timeout: float | None = None,
     trace: Trace | None = None,
 ) -> ExecutionResult: ...

@@ -21,7 +21,7 @@ def create(
     evm: EVM, initcode: bytes | str, *, sender: bytes | str = ZERO_ADDRESS, value: object = 0,
     gas: object = 30_000_000, gas_price: object = 0, address: bytes | str | None = None,
     origin: bytes | str | None = None, commit: bool = False, blob_hashes: object = (),
-    timeout: object = None, trace: object = None,
+    access_list: object = None, timeout: object = None, trace: object = None,
 ) -> ExecutionResult:
     """Run init code as a message; see ``EVM.create``."""
     cdef EVM machine = evm
@@ -30,8 +30,8 @@ def create(
     cdef ExecutionResult result
     cdef bytes code = as_bytes(initcode)
     cdef bytes hashes = hash_run(blob_hashes)
-    if timeout is not None or trace is not None:
-        return machine.special(timeout, trace, create, (initcode,), {
+    if timeout is not None or trace is not None or access_list is not None:
+        return machine.special((timeout, trace, access_list), create, (initcode,), {
             "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
             "address": address, "origin": origin, "commit": commit, "blob_hashes": blob_hashes,
         })

@@ -4,9 +4,10 @@ from fastevm.execution.arguments cimport integer, parse_address
 from fastevm.interpreter.machine cimport CREATE_MESSAGE, Message
 from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.word cimport Word, word_from_int, word_is_zero, word_to_int
-from fastevm.state.account cimport Account
+from fastevm.state.account cimport Account, Slot
 from fastevm.state.world cimport (
-    TransientSlot, World, world_account, world_set_nonce, world_transient_set,
+    TransientSlot, World, world_account, world_set_nonce, world_slot, world_transient_set,
+    world_warm_account, world_warm_slot,
 )
 
 
@@ -18,11 +19,46 @@ cdef int use_nonce(World* w, const Address* sender) except -1:
     return 0
 
 
+cdef int warm_slots(World* w, const Address* address, tuple slots) except -1:
+    """Warm an account and slots of it (EIP-2929)."""
+    cdef Account* account = world_account(w, address)
+    cdef Slot* slot
+    cdef Word key
+    if account == NULL:
+        raise MemoryError
+    world_warm_account(w, account)
+    for number in slots:
+        word_from_int(&key, number)
+        slot = world_slot(w, account, &key)
+        if slot == NULL:
+            raise MemoryError
+        world_warm_slot(w, account, slot)
+    return 0
+
+
+cdef tuple listed(object access_list):
+    """The entries of an access list: pairs of an address and slots."""
+    cdef Address key
+    cdef Word word
+    found = []
+    for address, slots in access_list:
+        parse_address(address, &key)
+        numbers = [
+            int.from_bytes(slot, "big") if isinstance(slot, bytes) else integer(slot, "slot")
+            for slot in slots
+        ]
+        for number in numbers:
+            word_from_int(&word, number)
+        found.append((key.b[:20], tuple(numbers)))
+    return tuple(found)
+
+
 cdef class MessageSetup:
-    def __init__(self, values: object) -> None:
+    def __init__(self, values: object, access_list: object = ()) -> None:
         cdef Address key
         cdef Word slot, word
         self.transient = {}
+        self.warm = listed(access_list) if access_list else ()
         for (address, number), value in dict(values).items():
             parse_address(address, &key)
             word_from_int(&slot, integer(number, "slot"))
@@ -36,6 +72,9 @@ cdef class MessageSetup:
         cdef Word slot, value
         if message.kind == CREATE_MESSAGE:
             use_nonce(w, &message.sender)
+        for owner, slots in self.warm:
+            parse_address(owner, &address)
+            warm_slots(w, &address, slots)
         for (owner, number), amount in self.transient.items():
             parse_address(owner, &address)
             word_from_int(&slot, number)

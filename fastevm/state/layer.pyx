@@ -156,9 +156,10 @@ cdef class Layer:
     def of(accounts: Mapping[bytes, Mapping[str, Any]]) -> Layer:
         """A state with these accounts, exactly as given (empty ones included).
 
-        ``accounts`` maps 20-byte addresses to mappings with any of ``balance`` (int, wei),
-        ``nonce`` (int), ``code`` (bytes) and ``storage`` (mapping of int slot to int value; zero
-        values are left out). Raises ValueError or OverflowError for values out of range.
+        ``accounts`` maps addresses (20 bytes or hex text) to mappings with any of ``balance``
+        (int, wei), ``nonce`` (int), ``code`` (bytes or hex text) and ``storage`` (mapping of int
+        slot to int value; zero values are left out). Raises ValueError or OverflowError for values
+        out of range.
         """
         return Layer.empty().with_accounts(accounts)
 
@@ -204,9 +205,9 @@ cdef class Layer:
             self.attach(&reader)
             world_begin(w, &reader)
             for address, fields in accounts.items():
-                put_fields(w, address, fields)
+                put_fields(w, unhexed(address), fields)
             for address in removed:
-                world_remove_account(w, account_named(w, address))
+                world_remove_account(w, account_named(w, unhexed(address)))
             return self.commit(w)
         finally:
             world_free(w)
@@ -459,6 +460,15 @@ cdef bint collect_slot(const WordEntry* slot, void* context) noexcept with gil:
     return True
 
 
+cdef object unhexed(object value):
+    """The bytes of a 0x-prefixed text; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    if value[:2] not in ("0x", "0X"):
+        raise ValueError(f"hex text must begin with 0x: {value[:20]!r}")
+    return bytes.fromhex(value[2:])
+
+
 cdef Account* account_named(World* w, bytes address) except NULL:
     """The world's record of an account."""
     cdef Address key
@@ -492,7 +502,7 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
     nonce = PyNumber_Index(fields.get("nonce", a.nonce))
     code = a.code
     if "code" in fields:
-        data = fields["code"]
+        data = unhexed(fields["code"])
         if data is None or len(data) > LARGEST_CODE:
             raise ValueError(f"code is at most {LARGEST_CODE} bytes")
         code = code_new(<const uint8_t*><const char*>data, len(data), NULL, False)

@@ -169,7 +169,7 @@ class Wanted:
 
     def result(self, finished: Finished) -> Any:
         """The trace, or the traces by name."""
-        found = {name: _plain(each.result(finished)) for name, each in self.tracers.items()}
+        found = {name: _values(each.result(finished)) for name, each in self.tracers.items()}
         return next(iter(found.values())) if self.is_single else found
 
 
@@ -257,10 +257,10 @@ def _bytes(value: Any) -> bytes:
     return bytes.fromhex(value[2:]) if isinstance(value, str) else bytes(value)
 
 
-def _plain(found: Any) -> Any:
+def _values(found: Any) -> Any:
     """JSON text as values, wherever it stands."""
     if isinstance(found, msgspec.Raw):
         return msgspec.json.decode(found)
     if isinstance(found, dict):
-        return {name: _plain(one) for name, one in found.items()}
+        return {name: _values(one) for name, one in found.items()}
     return found

@@ -53,10 +53,10 @@ def test_all_opcodes_are_told_without_a_choice() -> None:
 
 
 def test_results_are_those_without_hooks() -> None:
-    plain, heard = machine().transact(OUTER), list[Any]()
+    usual, heard = machine().transact(OUTER), list[Any]()
     evm = machine()
     evm.hooks = Hooks(enter=heard.append, step=heard.append)
-    assert evm.transact(OUTER) == plain
+    assert evm.transact(OUTER) == usual
     evm.hooks = None
     heard.clear()
     evm.call(OUTER)

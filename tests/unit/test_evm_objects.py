@@ -84,7 +84,7 @@ def test_mistakes_are_named(evm: EVM, use: Callable[[EVM], Any], message: str) -
 
 def test_an_unknown_fork_is_no_other_one() -> None:
     with pytest.raises(UnknownForkError, match="known are") as found:
-        EVM("amsterdam")
+        EVM("prexyzq")
     assert "did you mean" not in str(found.value)
 
 

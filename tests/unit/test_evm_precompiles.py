@@ -38,9 +38,9 @@ def test_an_output_alone_costs_nothing() -> None:
 
 
 def test_a_transaction_pays_for_it() -> None:
-    plain = EVM().transact(TARGET, sender=SENDER, gas=100_000).gas_used
+    usual = EVM().transact(TARGET, sender=SENDER, gas=100_000).gas_used
     evm = machine(lambda data, gas: (b"", 500))
-    assert evm.transact(TARGET, sender=SENDER, gas=100_000).gas_used == plain + 500
+    assert evm.transact(TARGET, sender=SENDER, gas=100_000).gas_used == usual + 500
 
 
 @pytest.mark.parametrize("op", ["f1", "fa", "f4"])

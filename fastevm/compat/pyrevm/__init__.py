@@ -2,7 +2,7 @@
 
 What differs from pyrevm 0.3: each message is a transaction of its own for access lists and original
 values, so that nothing is warm from the message before; a fork that is not known raises
-UnknownForkError; access lists in a ``TxEnv`` raise NotImplementedError.
+UnknownForkError.
 """
 
 from fastevm.compat.pyrevm.environments import BlockEnv, CfgEnv, Env, TxEnv

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastevm.compat.pyrevm.environments import (
     HIGHEST_GAS,
@@ -37,26 +37,53 @@ from fastevm.wire.text.hex import checksum_address
 
 HIGHEST_FRAME_GAS = 2**63 - 1
 ANCESTORS = 256  # whose hashes code sees
+SENT = ("caller", "to", "data", "value", "gas_limit", "gas_price")  # what a message says of a TxEnv
+TO, GAS_LIMIT = SENT.index("to"), SENT.index("gas_limit")
 
 
-class Ended(NamedTuple):
+class Ended:
     """The last message: as it was sent, what it gave, and its gas as a transaction counts it."""
 
-    tx: dict[str, Any]
-    outcome: Outcome
-    opcode: int  # the byte that halted
-    gas_used: int
-    gas_refunded: int
+    __slots__ = ("_rules", "_sent", "before", "opcode", "outcome")
+
+    def __init__(
+        self, rules: Rules, sent: tuple[Any, ...], before: int, outcome: Outcome, opcode: int
+    ) -> None:
+        self._rules, self._sent = rules, sent
+        self.before = before  # gas that went before the message
+        self.outcome = outcome
+        self.opcode = opcode  # the byte that halted
+
+    @property
+    def tx(self) -> dict[str, Any]:
+        """The fields of a ``TxEnv``."""
+        return dict(zip(SENT, self._sent, strict=True))
+
+    @property
+    def gas_refunded(self) -> int:
+        return self._rules.refund(self.outcome, self._spent)
+
+    @property
+    def gas_used(self) -> int:
+        return self._spent - self.gas_refunded
+
+    @property
+    def _spent(self) -> int:
+        gas_limit: int = self._sent[GAS_LIMIT]
+        given = min(gas_limit - self.before, HIGHEST_FRAME_GAS)
+        used = self.outcome.gas_used
+        return self.before + used if used < given else gas_limit
 
     def result(self) -> ExecutionResult:
         outcome = self.outcome
+        used, refunded = self.gas_used, self.gas_refunded
         if outcome.success:
-            reason = "Return" if outcome.output or self.tx["to"] is None else "Stop"
+            reason = "Return" if outcome.output or self._sent[TO] is None else "Stop"
             logs = [Log(log) for log in outcome.logs]
-            return ExecutionResult(True, False, reason, self.gas_used, self.gas_refunded, logs)
+            return ExecutionResult(True, False, reason, used, refunded, logs)
         halts = self.is_halt
         reason = halt_reason(str(outcome.error), self.opcode) if halts else "Revert"
-        return ExecutionResult(False, halts, reason, self.gas_used, 0, [])
+        return ExecutionResult(False, halts, reason, used, 0, [])
 
     @property
     def is_halt(self) -> bool:
@@ -96,6 +123,7 @@ class EVM:
     ) -> None:
         given = Env() if env is None else env
         self._cfg, self._block, self._tx = given.cfg, given.block, given.tx
+        self._is_bare = tx_is_bare(self._tx)
         self._gas_limit = unsigned(gas_limit, 64)
         self._rules: Rules = rules_of(spec_id, self._cfg.limit_contract_code_size)
         self._source: RemoteSource | None = None
@@ -104,7 +132,7 @@ class EVM:
         state = None if self._source is None else Layer.remote(self._source)
         self._evm = Machine(self._rules.schedule, state=state, chain_id=self._cfg.chain_id or 0)
         self._evm.transient_storage = {}
-        self._known: set[bytes] = set()  # accounts that were asked for or changed
+        self._keys: dict[str, bytes] = {}  # accounts that were asked for or changed
         self._checkpoints: dict[JournalCheckpoint, tuple[Layer, object]] = {}
         self._made = 0
         self._last: Ended | None = None
@@ -144,6 +172,7 @@ class EVM:
     def set_tx_env(self, tx: TxEnv) -> None:
         """The transaction that code sees from now on, but for what a message says."""
         self._tx = replace(tx)
+        self._is_bare = tx_is_bare(self._tx)
 
     def block_hash(self, number: int) -> bytes:
         """The hash of a block; made up where there is no other node to ask."""
@@ -185,7 +214,7 @@ class EVM:
 
     def insert_account_storage(self, address: str, index: int, value: int) -> int:
         """Write a slot. Its value before; 0 for an account that nothing has used yet."""
-        is_known = address_bytes(address) in self._known
+        is_known = address_bytes(address) in self._keys.values()
         before = self.storage(address, index) if is_known else 0
         self._evm.set_storage(self._touch(address), unsigned(index), unsigned(value))
         return before
@@ -195,8 +224,9 @@ class EVM:
         self._evm.transient_storage = {}
 
     def _touch(self, address: str) -> bytes:
-        key = address_bytes(address)
-        self._known.add(key)
+        key = self._keys.get(address)
+        if key is None:
+            key = self._keys[address] = address_bytes(address)
         return key
 
     def _infos(self, keys: Iterable[bytes]) -> dict[str, AccountInfo]:
@@ -210,7 +240,7 @@ class EVM:
     @property
     def journal_state(self) -> dict[str, AccountInfo]:
         """Every account that was asked for or changed, by address."""
-        return self._infos(self._known)
+        return self._infos(dict.fromkeys(self._keys.values()))
 
     # --- checkpoints ---
 
@@ -285,18 +315,14 @@ class EVM:
         """
         data = b"" if calldata is None else bytes_of(calldata)
         sender, target = self._touch(caller), self._touch(to)
-        tx = {
-            "caller": caller,
-            "to": to,
-            "data": data,
-            "value": value or 0,
-            "gas_limit": self._gas_limit if gas is None else gas,
-            "gas_price": gas_price or 0,
-        }
-        ended = self._send(sender, target, tx, static=is_static)
-        if not ended.outcome.success:
-            raise ended.failure()
-        return ended.outcome.output
+        sent = (
+            caller, to, data, value or 0, self._gas_limit if gas is None else gas, gas_price or 0
+        )  # fmt: skip
+        outcome = self._send(sender, target, sent, static=is_static).outcome
+        if not outcome.success:
+            assert self._last is not None
+            raise self._last.failure()
+        return outcome.output
 
     def deploy(
         self,
@@ -313,14 +339,9 @@ class EVM:
         Gas is paid for at ``gas_price``, and the nonce moves.
         """
         sender = self._touch(deployer)
-        tx = {
-            "caller": deployer,
-            "to": None,
-            "data": bytes_of(code),
-            "value": value or 0,
-            "gas_limit": self._gas_limit if gas is None else gas,
-            "gas_price": gas_price or 0,
-        }
+        data = bytes_of(code)
+        gas_limit = self._gas_limit if gas is None else gas
+        tx = (deployer, None, data, value or 0, gas_limit, gas_price or 0)
         nonce = self._evm.nonce(sender)
         ended = self._send(sender, None, tx)
         if not ended.outcome.success:
@@ -340,38 +361,55 @@ class EVM:
             evm.set_balance(coinbase, evm.balance(coinbase) + cost)
 
     def _send(
-        self, sender: bytes, to: bytes | None, tx: dict[str, Any], static: bool = False
+        self, sender: bytes, to: bytes | None, sent: tuple[Any, ...], static: bool = False
     ) -> Ended:
         """Run a message after the checks of a transaction."""
-        evm = self._evm
+        evm, rules = self._evm, self._rules
         self._last = None
-        gas_limit = tx["gas_limit"]
-        before = self._rules.admit(evm, self._tx, tx, sender, self._gas_limit)
+        _, _, data, value, gas_limit, price = sent
+        if self._is_bare and to is not None and not self.tracing:
+            before = rules.admit_bare(evm, sent, sender, self._gas_limit)
+            outcome = evm.call(
+                to, data, sender=sender, value=value, static=static, commit=not static,
+                gas=min(gas_limit - before, HIGHEST_FRAME_GAS), gas_price=price,
+            )  # fmt: skip
+        else:
+            tx = dict(zip(SENT, sent, strict=True))
+            before = rules.admit(evm, self._tx, tx, sender, self._gas_limit)
+            outcome = self._run(to, data, self._options(sender, tx, before, static), static)
+        opcode = 0 if outcome.success else halt_opcode(evm)
+        ended = self._last = Ended(rules, sent, before, outcome, opcode)
+        block = self._block
+        block.basefee, block.gas_limit = 0, self._gas_limit
+        if self.tracing:
+            self._summarise()
+        return ended
+
+    def _options(
+        self, sender: bytes, tx: dict[str, Any], before: int, static: bool
+    ) -> dict[str, Any]:
+        """What a message of the machine says besides its target and its data."""
         options: dict[str, Any] = {
             "sender": sender,
             "value": tx["value"],
-            "gas": min(gas_limit - before, HIGHEST_FRAME_GAS),
+            "gas": min(tx["gas_limit"] - before, HIGHEST_FRAME_GAS),
             "gas_price": tx["gas_price"],
             "commit": not static,
         }
         if self._tx.blob_hashes:
             options["blob_hashes"] = self._tx.blob_hashes
-        run: Callable[..., Outcome] = evm.call if to is not None else evm.create
-        target = () if to is None else (to,)
+        if self._tx.access_list and self._rules.has_access_lists:
+            listed = self._tx.access_list
+            options["access_list"] = [(address_bytes(each), slots) for each, slots in listed]
+        return options
+
+    def _run(self, to: bytes | None, data: bytes, options: dict[str, Any], static: bool) -> Outcome:
+        run: Callable[..., Outcome] = self._evm.create
+        args: tuple[bytes, ...] = (data,)
         if to is not None:
+            run, args = self._evm.call, (to, data)
             options["static"] = static
-        if self.tracing:
-            outcome = self._traced(run, (*target, tx["data"]), options)
-        else:
-            outcome = run(*target, tx["data"], **options)
-        spent = before + outcome.gas_used if outcome.gas_used < options["gas"] else gas_limit
-        refund = self._rules.refund(outcome, spent)
-        opcode = 0 if outcome.success else halt_opcode(evm)
-        self._last = Ended(tx, outcome, opcode, spent - refund, refund)
-        self._block.basefee, self._block.gas_limit = 0, self._gas_limit
-        if self.tracing:
-            self._summarise()
-        return self._last
+        return self._traced(run, args, options) if self.tracing else run(*args, **options)
 
     def _traced(self, run: Callable[..., Outcome], args: Any, options: dict[str, Any]) -> Outcome:
         observer = Eip3155Logger(sys.stdout, standard=True, return_data=True)
@@ -395,8 +433,19 @@ class EVM:
         return f"<pyrevm {self._evm!r}>"
 
 
+def tx_is_bare(tx: TxEnv) -> bool:
+    """Whether a transaction says nothing besides what its message does."""
+    terms = (tx.chain_id, tx.nonce, tx.max_fee_per_blob_gas)
+    return not (
+        tx.access_list or tx.blob_hashes or tx.gas_priority_fee
+        or any(term is not None for term in terms)
+    )  # fmt: skip
+
+
 def bytes_of(data: object) -> bytes:
     """Bytes, or numbers below 256."""
+    if type(data) is bytes:
+        return data
     if isinstance(data, str):
         raise TypeError("data are bytes, not str")
     return bytes(data)  # type: ignore[call-overload, no-any-return]

@@ -19,6 +19,13 @@ def refused(what: str) -> RuntimeError:
     return RuntimeError(f"Transaction({what})")
 
 
+def too_little(gas: int, before: int) -> RuntimeError:
+    return RuntimeError(
+        f"Initial gas spend is {before} but gas limit is {gas}. "
+        "Error: Transaction(CallGasCostMoreThanGasLimit)"
+    )
+
+
 class Rules:
     """The rules of a fork, ``limit`` on the size of code in place of its own."""
 
@@ -32,7 +39,10 @@ class Rules:
             fork = fork.then(fork.name, Eip(170, "Contract code size limit", parameters=sizes))
         self.schedule = schedule_for(fork)
         found = self.schedule.parameters
-        self.base = found["tx_cost"]
+        self.base = int(found["tx_cost"])
+        self.has_access_lists = bool(found["has_access_lists"])
+        self.list_address = int(found["tx_access_address_cost"])
+        self.list_slot = int(found["tx_access_slot_cost"])
         self.creation = found["tx_create_cost"]
         self.word = found["create_word_cost"]
         self.zero = found["tx_zero_byte_cost"]
@@ -48,16 +58,32 @@ class Rules:
         gas, price, value = tx["gas_limit"], tx["gas_price"], tx["value"]
         if (gas | price | value) >> 64:
             unsigned(gas, 64), unsigned(price), unsigned(value)
-        if env.access_list:
-            raise NotImplementedError("access lists of messages")
         self.check_terms(evm, env, tx, block_gas)
         before = self.intrinsic_gas(tx["data"], tx["to"] is None)
+        for _, slots in env.access_list or ():
+            before += self.list_address + self.list_slot * len(slots)
         if gas < before:
-            raise RuntimeError(
-                f"Initial gas spend is {before} but gas limit is {gas}. "
-                "Error: Transaction(CallGasCostMoreThanGasLimit)"
-            )
+            raise too_little(gas, before)
         self.check_sender(evm, env, sender, gas * price + value)
+        return before
+
+    def admit_bare(self, evm: Machine, sent: tuple[Any, ...], sender: bytes, block_gas: int) -> int:
+        """The same for a call whose ``TxEnv`` says nothing."""
+        _, _, data, value, gas, price = sent
+        if (gas | price | value) >> 64:
+            unsigned(gas, 64), unsigned(price), unsigned(value)
+        if gas > block_gas:
+            raise refused("CallerGasLimitMoreThanBlock")
+        before = self.intrinsic_gas(data, False) if data else self.base
+        if gas < before:
+            raise too_little(gas, before)
+        if evm.code(sender):
+            raise refused("RejectCallerWithCode")
+        cost = gas * price + value
+        if cost:
+            balance = evm.balance(sender)
+            if cost > balance:
+                raise refused(f"LackOfFundForMaxFee {{ fee: {cost}, balance: {balance} }}")
         return before
 
     def check_terms(self, evm: Machine, env: TxEnv, tx: dict[str, Any], block_gas: int) -> None:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
+from fastevm.simulate.batch.arrow import ArrowTable
 from fastevm.simulate.batch.results import Results
 
 
@@ -68,6 +69,35 @@ class Columns:
             "output": [self.output[begin:end] for begin, end in pairwise(ends)],
         }
 
+    def table(self) -> ArrowTable:
+        """The same as an Arrow table, which has the values without a copy as Python objects."""
+        bounds = [int(bound) for bound in self.calls]
+        counts = [end - begin for begin, end in pairwise(bounds)]
+        bundles = (self.first + at for at, count in enumerate(counts) for _ in range(count))
+        places = (place for count in counts for place in range(count))
+        columns = [
+            ("bundle", "l", (_packed(bundles, "q"),)),
+            ("call", "l", (_packed(places, "q"),)),
+            ("status", "C", (_packed(self.status, "B"),)),
+            ("gas_used", "L", (_packed(self.gas_used, "Q"),)),
+            ("max_used_gas", "L", (_packed(self.max_used_gas, "Q"),)),
+            ("output", "Z", (_packed(self.offsets, "q"), self.output)),
+        ]
+        return ArrowTable(columns, bounds[-1] - bounds[0])
+
+    def balances(self) -> ArrowTable:
+        """Who became richer or poorer: ``bundle``, ``address``, ``change`` in wei (32 bytes)."""
+        columns = [
+            ("bundle", "l", (_packed(self.balance_bundle, "q"),)),
+            ("address", "w:20", (bytes(self.balance_address),)),
+            ("change", "w:32", (bytes(self.balance_change),)),
+        ]
+        return ArrowTable(columns, len(self.balance_bundle))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """For `pyarrow.table`, `polars.DataFrame`, `pandas` from 3 and DuckDB."""
+        return self.table().__arrow_c_stream__(requested_schema)
+
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` of the rows; ImportError where pandas is not installed."""
         return import_module("pandas").DataFrame(self.rows())
@@ -94,6 +124,15 @@ def columns_of(results: Results) -> Columns:
         balance_address=_rows(addresses, 20),
         balance_change=_rows(changes, 32),
     )
+
+
+def _packed(values: Any, typecode: str) -> bytes:
+    """Numbers one behind the other."""
+    found = numpy()
+    if found is not None and isinstance(values, found.ndarray):
+        return bytes(values.astype(typecode, copy=False).tobytes())
+    same = isinstance(values, array) and values.typecode == typecode
+    return (values if same else array(typecode, values)).tobytes()
 
 
 def _numbers(values: "array[int]") -> Any:

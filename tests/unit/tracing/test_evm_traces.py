@@ -24,15 +24,15 @@ def machine() -> EVM:
 
 def test_every_name_works_everywhere_and_changes_no_result() -> None:
     for name in (*NAMES, *OWN, STEPS, "noopTracer", "erc7562Tracer"):
-        plain, traced = machine(), machine()
-        assert traced.call(OUTER, trace=name) == plain.call(OUTER)
-        assert traced.state.state_root() == plain.state.state_root()
-        assert traced.transact(OUTER, trace=name) == plain.transact(OUTER)
-        assert traced.deploy("0x60015ff3", trace=name) == plain.deploy("0x60015ff3")
-        assert traced.create("0x60015ff3", trace=name) == plain.create("0x60015ff3")
+        usual, traced = machine(), machine()
+        assert traced.call(OUTER, trace=name) == usual.call(OUTER)
+        assert traced.state.state_root() == usual.state.state_root()
+        assert traced.transact(OUTER, trace=name) == usual.transact(OUTER)
+        assert traced.deploy("0x60015ff3", trace=name) == usual.deploy("0x60015ff3")
+        assert traced.create("0x60015ff3", trace=name) == usual.create("0x60015ff3")
         kept = traced.call(OUTER, commit=True, trace=name)
-        assert kept == plain.call(OUTER, commit=True)
-        assert traced.state.state_root() == plain.state.state_root()
+        assert kept == usual.call(OUTER, commit=True)
+        assert traced.state.state_root() == usual.state.state_root()
 
 
 def test_nothing_is_traced_unasked() -> None:

@@ -38,11 +38,19 @@ def test_a_fork_is_any_that_is_known() -> None:
         EVM(spec_id="BANANA")
 
 
-def test_what_is_not_there_yet_says_so() -> None:
-    evm = EVM()
-    evm.set_tx_env(TxEnv(access_list=[(B, [1])]))
-    with pytest.raises(NotImplementedError):
+def test_an_access_list_is_paid_for_and_warms() -> None:
+    used = {}
+    for listed in (None, [(B, [1])], [(B, [])], [(B, [2, 3]), (A, [])]):
+        evm = EVM(spec_id="cancun")
+        evm.insert_account_info(B, AccountInfo(code=bytes.fromhex("60015400")))  # SLOAD of slot 1
+        evm.set_tx_env(TxEnv(access_list=listed))
         evm.message_call(A, B)
+        assert evm.result is not None
+        used[str(listed)] = evm.result.gas_used
+    cold = 21_000 + 3 + 2_100
+    assert list(used.values()) == [
+        cold, 21_003 + 2_400 + 1_900 + 100, cold + 2_400, cold + 2 * (2_400 + 1_900)
+    ]  # fmt: skip
 
 
 def test_parts_of_the_environment_are_copies() -> None:

@@ -1,0 +1,90 @@
+"""Columns as an Arrow stream, read by hand as the C data interface describes it."""
+
+import ctypes as c
+import gc
+from typing import Any
+
+import pytest
+
+from fastevm.simulate.batch.arrow import ArrowTable
+
+
+class Schema(c.Structure):
+    """Of the Arrow C data interface."""
+
+
+Schema._fields_ = [
+    ("format", c.c_char_p), ("name", c.c_char_p), ("metadata", c.c_char_p), ("flags", c.c_int64),
+    ("n_children", c.c_int64), ("children", c.POINTER(c.POINTER(Schema))),
+    ("dictionary", c.c_void_p),
+    ("release", c.CFUNCTYPE(None, c.POINTER(Schema))), ("private", c.c_void_p),
+]  # fmt: skip
+
+
+class Array(c.Structure):
+    """Of the Arrow C data interface."""
+
+
+Array._fields_ = [
+    ("length", c.c_int64), ("null_count", c.c_int64), ("offset", c.c_int64),
+    ("n_buffers", c.c_int64), ("n_children", c.c_int64), ("buffers", c.POINTER(c.c_void_p)),
+    ("children", c.POINTER(c.POINTER(Array))), ("dictionary", c.c_void_p),
+    ("release", c.CFUNCTYPE(None, c.POINTER(Array))), ("private", c.c_void_p),
+]  # fmt: skip
+
+
+class Stream(c.Structure):
+    """Of the Arrow C stream interface."""
+
+
+Stream._fields_ = [
+    ("get_schema", c.CFUNCTYPE(c.c_int, c.POINTER(Stream), c.POINTER(Schema))),
+    ("get_next", c.CFUNCTYPE(c.c_int, c.POINTER(Stream), c.POINTER(Array))),
+    ("get_last_error", c.CFUNCTYPE(c.c_char_p, c.POINTER(Stream))),
+    ("release", c.CFUNCTYPE(None, c.POINTER(Stream))), ("private", c.c_void_p),
+]  # fmt: skip
+
+pointer_of = c.pythonapi.PyCapsule_GetPointer
+pointer_of.restype, pointer_of.argtypes = c.c_void_p, (c.py_object, c.c_char_p)
+TABLE = [
+    ("number", "l", ((1).to_bytes(8, "little") + (2).to_bytes(8, "little"),)),
+    ("text", "Z", (b"".join(n.to_bytes(8, "little") for n in (0, 1, 3)), b"abc")),
+]
+
+
+def stream_of(capsule: Any) -> Any:
+    return c.cast(pointer_of(capsule, b"arrow_array_stream"), c.POINTER(Stream))
+
+
+def test_a_consumer_reads_schema_and_one_batch() -> None:
+    capsule = ArrowTable(TABLE, 2).__arrow_c_stream__()
+    stream, schema, batch = stream_of(capsule), Schema(), Array()
+    assert stream.contents.get_schema(stream, c.byref(schema)) == 0
+    assert schema.format == b"+s" and schema.n_children == 2
+    fields = [schema.children[at].contents for at in range(2)]
+    assert [(f.name, f.format) for f in fields] == [(b"number", b"l"), (b"text", b"Z")]
+    assert stream.contents.get_next(stream, c.byref(batch)) == 0
+    assert (batch.length, batch.null_count, batch.n_buffers) == (2, 0, 1)
+    numbers, texts = (batch.children[at].contents for at in range(2))
+    assert list(c.cast(numbers.buffers[1], c.POINTER(c.c_int64))[:2]) == [1, 2]
+    assert texts.n_buffers == 3 and c.string_at(texts.buffers[2], 3) == b"abc"
+    end = Array()
+    assert stream.contents.get_next(stream, c.byref(end)) == 0 and not end.release
+    schema.release(c.byref(schema))
+    stream.contents.release(stream)
+    del capsule
+    gc.collect()
+    assert c.string_at(texts.buffers[2], 3) == b"abc"  # the batch keeps its bytes
+    batch.release(c.byref(batch))
+    assert not batch.release and not schema.release
+
+
+def test_a_stream_that_nobody_reads_is_freed() -> None:
+    for _ in range(1_000):
+        ArrowTable(TABLE, 2).__arrow_c_stream__()
+
+
+def test_columns_have_at_most_two_buffers() -> None:
+    with pytest.raises(ValueError):
+        ArrowTable([("x", "l", (b"", b"", b""))], 0)
+    assert len(ArrowTable([], 0)) == 0
