@@ -32,6 +32,13 @@ TESTER_PACKAGES = (
     "eth-tester==0.14.0b1", "py-evm==0.12.1b1", "pytest==8.*", "pytest-asyncio>=0.18.1,<0.23",
     "pytest-mock", "flaky", "hypothesis==6.*", "pyunormalize<17",
 )  # fmt: skip
+BOA_PACKAGES = (
+    "titanoboa==0.2.8",
+    "vyper==0.4.3",
+    "pytest==8.*",
+    "pytest-cov",
+    "hypothesis<6.140",
+)
 OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed)")
 
 
@@ -41,7 +48,8 @@ class Suite:
 
     ``engines``: name -> what it adds to the environment; ``source``: the distribution that holds
     the tests; ``change``: a file there, a text and what stands in its place on fastevm;
-    ``addition``: a file there, and one of ours that stands at its end on every engine.
+    ``addition``: a file there, and one of ours that stands at its end on every engine;
+    ``repository``: where distributions have no tests, an address and a tag to clone.
     """
 
     packages: tuple[str, ...]
@@ -50,6 +58,7 @@ class Suite:
     source: str | None = None
     change: tuple[str, str, str] | None = None
     addition: tuple[str, Path] | None = None
+    repository: tuple[str, str] | None = None
 
 
 VYPER = ("builtins", "codegen", "examples", "venom")
@@ -98,6 +107,21 @@ SUITES = {
             Path(__file__).parent / "development" / "web3_module_fixtures.py",
         ),
     ),
+    "titanoboa": Suite(
+        BOA_PACKAGES,
+        (
+            "tests/unitary", "--ignore=tests/unitary/jupyter",
+            "--ignore=tests/unitary/contracts/vvm", "--ignore=tests/unitary/test_ipython.py",
+        ),
+        engines={"py-evm": {}, OURS: {"PYTEST_ADDOPTS": "-p fastevm.integrations.boa_pytest"}},
+        repository=("https://github.com/vyperlang/titanoboa", "v0.2.8"),
+    ),
+    "titanoboa-environment": Suite(
+        BOA_PACKAGES,
+        (str(ROOT / "tests/unit/integrations/test_boa.py"), "--noconftest",
+         "--import-mode=importlib"),
+        engines={OURS: {}},
+    ),
     **{f"vyper-{fork}": vyper(fork) for fork in ("prague", "cancun", "shanghai", "london")},
 }  # fmt: skip
 
@@ -121,6 +145,8 @@ def environment(suite: Suite) -> Path:
 
 def sources(suite: Suite, python: Path, engine: str) -> Path:
     """The folder to run in: the unpacked distribution, changed for fastevm."""
+    if suite.repository is not None:
+        return cloned(*suite.repository, engine)
     if suite.source is None:
         return ROOT
     name = suite.source.replace("==", "-")
@@ -144,6 +170,15 @@ def sources(suite: Suite, python: Path, engine: str) -> Path:
         text = ours.read_text().replace("from __future__ import annotations\n", "")
         with (folder / file).open("a") as end:
             end.write(text)
+    return folder
+
+
+def cloned(address: str, tag: str, engine: str) -> Path:
+    """A clone of a repository at a tag, of its own for each engine."""
+    folder = PLACE / f"{address.rpartition('/')[2]}-{tag}-{engine}"
+    if not folder.exists():
+        clone = ["git", "clone", "--quiet", "--depth=1", "--branch", tag, address, folder]
+        subprocess.run(clone, check=True)
     return folder
 
 

@@ -1,0 +1,7 @@
+"""A plugin of pytest that puts titanoboa on fastevm: ``-p fastevm.integrations.boa_pytest``."""
+
+import boa
+
+from fastevm.integrations.boa import Env
+
+boa.set_env(Env())
