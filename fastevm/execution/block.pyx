@@ -346,6 +346,7 @@ cdef class BlockBuilder:
             self.threads > 1 and count >= PARALLEL_TRANSACTIONS and self.c.world.accesses == NULL
             and self.base.remote_state is None and not schedule.c.has_deposits
             and not schedule.c.has_fee_vaults and not schedule.c.has_da_footprint
+            and not schedule.c.counts_gas_before_refunds
         )
 
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0:
@@ -519,7 +520,9 @@ cdef class BlockBuilder:
         layer = self.snapshot()
         return BlockResult(
             layer=layer,
-            state_root=layer.state_root() if state_root else ZERO_HASH,
+            state_root=(
+                layer.state_root(min(self.threads, <int>MOST_THREADS)) if state_root else ZERO_HASH
+            ),
             receipts=self.finished_receipts(),
             receipts_root=root.b[:32],
             logs_bloom=bloom[:BLOOM_SIZE],

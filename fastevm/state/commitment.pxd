@@ -20,6 +20,10 @@ cdef MapKind STORAGE_TRIE_MAP
 cdef bint commit_storage(
     Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes
 ) noexcept nogil
+# Hash the storage tries of the changed accounts, each of which is listed once, on threads.
+cdef bint hash_storage(
+    const Commitment* c, const ChangeList* changes, int threads
+) noexcept nogil
 cdef bint commit_accounts(
     Commitment* c, const MapNode* accounts, const MapKind* account_map, const ChangeList* changes
 ) noexcept nogil

@@ -20,6 +20,7 @@ from fastevm.primitives.word cimport Word, word_store
 from fastevm.primitives.word_map cimport word_map_get, word_map_prefetch
 from fastevm.state.changes cimport AccountChange, ChangeList
 from fastevm.state.leaves cimport AccountLeaf, StorageTrieLeaf
+from fastevm.trie.parallel_hashing cimport compute_digests_on
 from fastevm.trie.trie cimport (
     TrieNode,
     compute_digests,
@@ -185,6 +186,25 @@ cdef bint commit_storage(
             if not commit_account_storage(c, leaf, change, keys):
                 return False
     return True
+
+
+cdef bint hash_storage(
+    const Commitment* c, const ChangeList* changes, int threads
+) noexcept nogil:
+    cdef TrieNode** tries = <TrieNode**>PyMem_RawCalloc(
+        changes.account_count + 1, sizeof(TrieNode*)
+    )
+    cdef size_t i
+    cdef bint ok
+    if tries == NULL:
+        return False
+    for i in range(changes.account_count):
+        tries[i] = storage_trie(
+            c.storage_tries, <const uint8_t*>&changes.accounts[i].address
+        )
+    ok = compute_digests_on(tries, changes.account_count, threads)
+    PyMem_RawFree(tries)
+    return ok
 
 
 cdef bint put_accounts(

@@ -39,5 +39,5 @@ cdef class Layer:
     cdef const KnownAccount* remote_account(self, bytes address) except? NULL
     cdef void point(self, RemoteBase* base, bint suspends) noexcept
     cdef Layer commit(self, World* w)
-    cdef int settle(self) except -1
+    cdef int settle(self, int threads=*) except -1
     cdef const AccountLeaf* leaf(self, bytes address) except? NULL

@@ -23,6 +23,7 @@ from fastevm.primitives.persistent_map cimport (
     map_release,
     map_retain,
 )
+from fastevm.primitives.team cimport TEAM_LIMIT
 from fastevm.primitives.word cimport Word, word_copy, word_from_int, word_to_int
 from fastevm.primitives.word_map cimport WordEntry, word_map_each, word_map_get
 from fastevm.state.account cimport Account
@@ -34,6 +35,7 @@ from fastevm.state.commitment cimport (
     account_nodes,
     commit_accounts,
     commit_storage,
+    hash_storage,
     prove_account,
     storage_nodes,
 )
@@ -68,6 +70,7 @@ from fastevm.state.world cimport (
     world_remove_account,
     world_reset_storage,
 )
+from fastevm.trie.parallel_hashing cimport trie_root_on
 from fastevm.trie.trie cimport EMPTY_TRIE_ROOT, trie_release, trie_retain, trie_root
 
 from fastevm.errors import StateNotKnown
@@ -77,6 +80,7 @@ from fastevm.state.values import AccountProof
 
 
 cdef enum:
+    PARALLEL_CHANGES = 1_000  # accounts and slots, from which on threads hash
     UNSETTLED_LIMIT = 256     # layers in a row without a commitment; each keeps its parent alive
 
 
@@ -94,21 +98,32 @@ cdef class Changes:
         changes_free(self.list)
 
 
-cdef bint commit_path(Layer layer, Commitment* c, list path):
+cdef bint commit_path(Layer layer, Commitment* c, list path, int threads):
     """Commit lists of changes, oldest first, all as they stand in this layer."""
     cdef Changes changes
     cdef const ChangeList* work
+    cdef size_t count = 0
     cdef bint ok = True
     for changes in path:
         work = changes.list
+        count += work.account_count + work.key_count
         with nogil:
             ok = ok and commit_storage(c, layer.accounts, &ACCOUNT_MAP, work)
+    if count < PARALLEL_CHANGES:
+        threads = 1
+    for changes in path if threads > 1 else ():
+        work = changes.list
+        with nogil:
+            ok = ok and hash_storage(c, work, threads)
     for changes in path:
         work = changes.list
         with nogil:
             ok = ok and commit_accounts(c, layer.accounts, &ACCOUNT_MAP, work)
     with nogil:
-        ok = ok and trie_root(c.trie, &c.root)
+        if threads > 1:
+            ok = ok and trie_root_on(c.trie, threads, &c.root)
+        else:
+            ok = ok and trie_root(c.trie, &c.root)
     return ok
 
 
@@ -264,7 +279,7 @@ cdef class Layer:
         layer.unsettled_depth = self.unsettled_depth + 1
         return layer
 
-    cdef int settle(self) except -1:
+    cdef int settle(self, int threads=1) except -1:
         """Update the tries to this layer's state and hash them."""
         cdef Layer layer = self
         cdef Commitment commitment
@@ -278,7 +293,7 @@ cdef class Layer:
         path.reverse()
         commitment.trie = trie_retain(layer.trie)
         commitment.storage_tries = map_retain(layer.storage_tries)
-        ok = commit_path(self, &commitment, path)
+        ok = commit_path(self, &commitment, path, threads)
         if self.settled or not ok:  # another thread was faster, or there is no memory
             trie_release(commitment.trie)
             map_release(commitment.storage_tries, &STORAGE_TRIE_MAP)
@@ -294,9 +309,14 @@ cdef class Layer:
         self.changes = None
         return 0
 
-    def state_root(self) -> bytes:
-        """The 32-byte root of the state trie (Yellow Paper, section 4.1), computed once."""
-        self.settle()
+    def state_root(self, threads: int = 1) -> bytes:
+        """The 32-byte root of the state trie (Yellow Paper, section 4.1), computed once.
+
+        ``threads``: how many may hash, where much has changed.
+        """
+        if not 1 <= threads <= TEAM_LIMIT:
+            raise ValueError(f"threads is a number from 1 to {TEAM_LIMIT}, not {threads}")
+        self.settle(threads)
         return self.root.b[:32]
 
     @property

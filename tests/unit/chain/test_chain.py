@@ -8,6 +8,7 @@ from fastevm.chain.chain import Chain
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.retention import ChainLimits
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
+from fastevm.execution.parallel import counts
 from fastevm.execution.validation import transactions_root
 from fastevm.state.layer import Layer
 from fastevm.types import Block, Withdrawal
@@ -334,3 +335,11 @@ def test_only_a_chain_of_known_states_compares_the_root_of_its_first_block():
     assert chain.head is head
     chain.restart(chain.config, first, Layer.empty(), partial=True)
     assert chain.head is first
+
+
+def test_a_chain_executes_blocks_on_its_threads():
+    alone, chain = new_chain(), new_chain(limits=ChainLimits(threads=3))
+    block, result = build(alone, transactions=[payment(nonce) for nonce in range(20)])
+    before = counts()["ran"]
+    assert chain.add(block).state_root == result.state_root
+    assert counts()["ran"] == before + 20
