@@ -475,6 +475,8 @@ An Ethereum machine over a state in memory.
     def most_gas(self) -> int:
         """The highest gas limit of a transaction: the block's or the fork's, the lower one."""
         cdef uint64_t cap = <uint64_t>self.schedule.c.tx_gas_cap
+        if self.schedule.c.state_gas_version != 0:
+            cap = <uint64_t>self.schedule.c.tx_total_gas_cap
         if cap == 0 or self.options.skip_gas_cap:
             return self.context.gas_limit
         return min(self.context.gas_limit, cap)

@@ -11,9 +11,8 @@ from fastevm.execution.header_draft import sealed_header
 from fastevm.execution.post_exec import post_exec_refunds
 from fastevm.execution.predeploys import message_passer_root
 from fastevm.execution.requests import (
-    CONSOLIDATION_REQUEST,
     DEPOSIT_REQUEST,
-    WITHDRAWAL_REQUEST,
+    QUEUES,
     collected,
     deposit_requests,
     requests_hash,
@@ -488,8 +487,11 @@ cdef class BlockBuilder:
             return ()
         return collected([
             (DEPOSIT_REQUEST, self.deposits()),
-            (WITHDRAWAL_REQUEST, self.request("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS")),
-            (CONSOLIDATION_REQUEST, self.request("CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS")),
+            *[
+                (kind, self.request(contract))
+                for kind, contract in QUEUES
+                if contract in schedule.system_contracts
+            ],
         ])
 
     def rewards(self, draft):

@@ -9,13 +9,14 @@ from typing import Any, Final
 from fastevm.builder.attributes import EXTRA_DATA
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import DEFAULT_DIFFICULTY, genesis_block
-from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
 from fastevm.errors import UnknownForkError
 from fastevm.node import op_stack
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.forked.chain_reset import ChainStart
 from fastevm.primitives.late_dataclass import dataclass
 from fastevm.spec.forks import (
+    AMSTERDAM,
     CONSTANTINOPLE,
     DAO,
     FORKS,
@@ -74,6 +75,8 @@ class DevChain:
         balance = {"balance": hex(self.balance)}
         alloc: dict[str, Any] = {"0x" + one.address.hex(): balance for one in accounts}
         alloc |= SYSTEM_CONTRACTS
+        if FORKS.index(self.fork) >= FORKS.index(AMSTERDAM):
+            alloc |= BUILDER_CONTRACTS
         if self.create2_proxy:
             alloc[CREATE2_PROXY] = {"nonce": "0x1", "code": CREATE2_PROXY_CODE}
         genesis: dict[str, Any] = {

@@ -101,7 +101,8 @@ def upper_bound(attempt: AnyAttempt, gas_cap: int) -> int:
     request, high = attempt.request, attempt.gas_limit
     if request.gas is not None and request.gas >= TRANSFER_GAS:
         high = request.gas
-    cap = int(attempt.schedule.parameters["tx_gas_cap"])
+    rules = attempt.schedule.parameters
+    cap = int(rules["tx_total_gas_cap" if rules["state_gas_version"] else "tx_gas_cap"])
     if cap:
         high = min(high, cap)
     price = request.gas_price or request.max_fee_per_gas or 0

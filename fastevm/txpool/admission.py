@@ -108,7 +108,8 @@ def _check_sizes(transaction: Transaction, rules: Mapping[str, Any], max_bytes: 
         refuse(
             "initcode_too_large", f"max initcode size exceeded: code size {initcode} limit {limit}"
         )
-    gas, cap = transaction.gas_limit, rules["tx_gas_cap"]
+    gas = transaction.gas_limit
+    cap = rules["tx_total_gas_cap" if rules["state_gas_version"] else "tx_gas_cap"]
     if cap and gas > cap:
         refuse("gas_limit_too_high", f"transaction gas limit too high (cap: {cap}, tx: {gas})")
 

@@ -1,12 +1,26 @@
 """EIP-7778: Block gas accounting without refunds.
 
-Amsterdam brings it.
+A block counts the gas of a transaction before its refund, its receipt after it.
 """
 
-from .support import before_and_after
+from .support import CONTRACT, before_and_after, build, chain_across, grow, payment
 
 BEFORE, AFTER = before_and_after(7778)
+CLEARING = {CONTRACT: {"code": "0 0 SSTORE", "storage": {"0x0": "0x1"}}}
 
 
-def test_amsterdam_brings_it():
-    assert (BEFORE, AFTER) == ("BPO2", "Amsterdam")
+def used(blocks: int) -> tuple[int, int]:
+    """Gas of the header and of the receipt of a block that clears a slot, after so many others."""
+    chain = chain_across(7778, CLEARING)
+    for _ in range(blocks):
+        grow(chain)
+    call = payment(0, value=0, to=CONTRACT, gas_limit=100_000)
+    block, result = build(chain, transactions=[call])
+    return block.header.gas_used, result.receipts[0].gas_used
+
+
+def test_the_header_counts_before_the_refund_from_then_on():
+    header, receipt = used(0)
+    assert header == receipt
+    header, receipt = used(1)
+    assert receipt == header - header // 5

@@ -1,12 +1,24 @@
 """EIP-7997: Deterministic factory contract.
 
-Amsterdam brings it.
+It is an agreement about genesis files: no rule of execution follows from it, and no client puts the
+contract there at the fork.
 """
 
-from .support import before_and_after
+from fastevm.spec import amsterdam
+
+from .support import before_and_after, chain_across, grow
 
 BEFORE, AFTER = before_and_after(7997)
+FACTORY = bytes.fromhex("4e59b44847b379578588920ca78fbf26c0b4956c")
 
 
-def test_amsterdam_brings_it():
-    assert (BEFORE, AFTER) == ("BPO2", "Amsterdam")
+def test_the_fork_neither_demands_nor_makes_the_contract():
+    chain = chain_across(7997)
+    grow(chain)
+    block = grow(chain)
+    assert chain.layer_of(block.hash).code(FACTORY) == b""
+
+
+def test_it_sets_no_value():
+    assert not amsterdam.EIP_7997.parameters
+    assert not amsterdam.EIP_7997.contracts

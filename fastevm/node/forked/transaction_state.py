@@ -12,6 +12,7 @@ from typing import Final
 from fastevm.chain.chain import Chain
 from fastevm.errors import FastevmError, ForkError
 from fastevm.execution.predeploys import FEE_VAULTS
+from fastevm.execution.requests import QUEUES
 from fastevm.execution.transaction import Transaction
 from fastevm.simulate import CallRequest, StateView, call
 from fastevm.state.layer import Layer
@@ -26,8 +27,6 @@ SIMULATED_SECONDS: Final = 10.0  # of one of them
 RING: Final = 8_191  # slots of the beacon roots' contract, and of the block hashes' contract
 AHEAD: Final = 64  # seconds, and blocks, whose slots are fetched together
 QUEUE_SLOTS: Final = 56  # head of a queue of requests, and what one block takes out of it
-
-QUEUES: Final = ("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS", "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS")
 
 
 class TransactionState:
@@ -125,7 +124,7 @@ class TransactionState:
             if first and schedule.parameters["has_fee_vaults"]:
                 known.accounts.update(FEE_VAULTS)
             if first and schedule.parameters["collects_requests"]:
-                for name in QUEUES:
+                for name in (name for _, name in QUEUES if name in contracts):
                     known.accounts.add(contracts[name])
                     known.slots |= {(contracts[name], slot) for slot in range(QUEUE_SLOTS)}
         if known:

@@ -18,6 +18,10 @@ from fastevm.state.layer cimport Layer
 
 
 # Why the run has stopped. What it needs comes from Python, and then it goes on.
+cdef enum:
+    QUEUE_COUNT = 4            # contracts with requests at a block's end
+
+
 cdef enum Halt:
     CHAIN_DONE = 0
     CHAIN_NEEDS_FEES = 1       # of the next block, by long arithmetic from its parent
@@ -51,6 +55,8 @@ cdef struct BlockRules:
     Address history_contract
     Address withdrawal_contract
     Address consolidation_contract
+    Address builder_deposit_contract
+    Address builder_exit_contract
 
 
 # A block to run, and after its run the block itself.
@@ -102,7 +108,7 @@ cdef class Chain:
     cdef List blocks           # ChainBlock
     cdef Body body
     cdef Buffer scratch
-    cdef Buffer queues[2]      # withdrawal requests, consolidation requests
+    cdef Buffer queues[4]      # of requests, in the order of their contracts' calls
     cdef bytes deposits
     cdef Records records
     cdef Buffer text           # memory for whoever writes the answer
@@ -131,6 +137,7 @@ cdef class Chain:
     cdef bint has_deposits(self) noexcept nogil
     cdef Halt ask_queues(self, ChainBlock* block) noexcept nogil
     cdef Halt ask(self, const Address* contract, size_t queue) noexcept nogil
+    cdef bint has_requests(self) noexcept nogil
     cdef Halt hash_block(self, ChainBlock* block) noexcept nogil
     cdef Halt seal(self, ChainBlock* block) noexcept nogil
     cdef Halt refused_call(self, TxError error) noexcept nogil

@@ -135,12 +135,13 @@ cdef class Chain:
         self.b.machine.cancel = &self.cancelled
 
     def __dealloc__(self) -> None:
+        cdef size_t i
         executor_free(&self.b)
         records_free(&self.records)
         body_free(&self.body)
         buffer_free(&self.scratch)
-        buffer_free(&self.queues[0])
-        buffer_free(&self.queues[1])
+        for i in range(QUEUE_COUNT):
+            buffer_free(&self.queues[i])
         buffer_free(&self.text)
         PyMem_RawFree(self.rules.items)
         PyMem_RawFree(self.blocks.items)
@@ -504,17 +505,28 @@ cdef class Chain:
         return False
 
     cdef Halt ask_queues(self, ChainBlock* block) noexcept nogil:
-        """The requests of the protocol's contracts (EIP-7002, EIP-7251)."""
+        """The requests of the protocol's contracts (EIP-7002, EIP-7251, EIP-8282)."""
         cdef const BlockRules* rules = self.rules_of(block)
         cdef Halt halt = self.ask(&rules.withdrawal_contract, 0)
         if halt == CHAIN_DONE:
             halt = self.ask(&rules.consolidation_contract, 1)
+        self.queues[2].size = self.queues[3].size = 0
+        if rules.schedule.has_builder_requests:
+            if halt == CHAIN_DONE:
+                halt = self.ask(&rules.builder_deposit_contract, 2)
+            if halt == CHAIN_DONE:
+                halt = self.ask(&rules.builder_exit_contract, 3)
         if halt != CHAIN_DONE:
             return halt
         self.stage = HASHING
-        if self.block_has_deposits or self.queues[0].size or self.queues[1].size:
-            return CHAIN_NEEDS_REQUESTS
-        return CHAIN_DONE
+        return CHAIN_NEEDS_REQUESTS if self.has_requests() else CHAIN_DONE
+
+    cdef bint has_requests(self) noexcept nogil:
+        cdef size_t i
+        for i in range(QUEUE_COUNT):
+            if self.queues[i].size != 0:
+                return True
+        return self.block_has_deposits
 
     cdef Halt ask(self, const Address* contract, size_t queue) noexcept nogil:
         cdef uint8_t nothing = 0
@@ -535,7 +547,7 @@ cdef class Chain:
             NO_QUEUE_CONTRACT if outcome == SYSTEM_NO_CODE else QUEUE_FAILED, 0, 0,
         )
         self.refusal.address = contract[0]
-        self.refusal.is_withdrawal_queue = queue == 0
+        self.refusal.queue = <int>queue
         self.refusal.status = self.b.machine.status
         return CHAIN_REFUSED
 

@@ -32,6 +32,7 @@ from fastevm.simulate.engine.chain cimport (
     CHAIN_OUT_OF_MEMORY,
     CHAIN_REFUSED,
     DRAFTING,
+    QUEUE_COUNT,
     BlockRules,
     Chain,
     ChainBlock,
@@ -61,9 +62,8 @@ from fastevm.errors import InvalidBlock
 from fastevm.execution.fees import blob_base_fee, next_base_fee, next_excess_blob_gas
 from fastevm.execution.predeploys import message_passer_root
 from fastevm.execution.requests import (
-    CONSOLIDATION_REQUEST,
     DEPOSIT_REQUEST,
-    WITHDRAWAL_REQUEST,
+    QUEUES,
     collected,
     deposit_requests,
     requests_hash,
@@ -304,6 +304,10 @@ cdef class ChainExecutor(Chain):
         put_contract(
             &rules.consolidation_contract, schedule, "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS"
         )
+        put_contract(
+            &rules.builder_deposit_contract, schedule, "BUILDER_DEPOSIT_CONTRACT_ADDRESS"
+        )
+        put_contract(&rules.builder_exit_contract, schedule, "BUILDER_EXIT_CONTRACT_ADDRESS")
 
     cdef int open_world(self) except -1:
         """Begin on the state of `layer` with an empty world."""
@@ -445,12 +449,11 @@ cdef class ChainExecutor(Chain):
         cdef bytes digest
         cdef list queues = [
             self.queues[i].bytes[:self.queues[i].size] if self.queues[i].size else b""
-            for i in range(2)
+            for i in range(QUEUE_COUNT)
         ]
         digest = requests_hash(collected([
             (DEPOSIT_REQUEST, self.deposits if self.block_has_deposits else b""),
-            (WITHDRAWAL_REQUEST, queues[0]),
-            (CONSOLIDATION_REQUEST, queues[1]),
+            *zip([kind for kind, _ in QUEUES], queues, strict=True),
         ]))
         memcpy(self.block(self.at).header.requests_hash.b, PyBytes_AS_STRING(digest), 32)
         return 0

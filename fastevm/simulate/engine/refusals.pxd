@@ -41,7 +41,7 @@ cdef struct Refusal:
     Word have
     Word want
     Address address
-    bint is_withdrawal_queue      # else the one of consolidations
+    int queue                     # whose contract failed: see QUEUE_NAMES in refusals.pyx
     Status status
     size_t call
     uint64_t gas

@@ -20,6 +20,9 @@ from fastevm.simulate.values import SimulationError
 
 
 # code -> (reason, message with have, want, address, most to fill in)
+# The queues of requests in the order of their contracts' calls.
+QUEUE_NAMES = ("withdrawal", "consolidation", "builder deposit", "builder exit")
+
 WORDINGS = {
     TOO_MANY_BLOCKS: ("too_many_blocks", "too many blocks"),
     TOO_MANY_CALLS_OF_BLOCK: (
@@ -83,7 +86,7 @@ cdef object exception_of(const Refusal* r, dict faults):
         have=word_to_int(&r.have),
         want=word_to_int(&r.want),
         address=checksum_address(r.address.b[:20]),
-        queue="withdrawal" if r.is_withdrawal_queue else "consolidation",
+        queue=QUEUE_NAMES[r.queue],
         status=status_text(r.status).decode(),
     ))
 

@@ -64,6 +64,7 @@ from fastevm.state.world cimport world_account
 
 from collections.abc import Sequence
 
+from fastevm.execution.requests import QUEUES
 from fastevm.simulate.values import (
     BlockEnvironment,
     CallOutcome,
@@ -227,7 +228,7 @@ cdef class Runner(BlockBuilder):
             return PyBytes_FromStringAndSize(<const char*>output.bytes, <Py_ssize_t>output.size)
         refuse(&refusal, NO_QUEUE_CONTRACT if outcome == SYSTEM_NO_CODE else QUEUE_FAILED, 0, 0)
         refusal.address = address_from(self.schedule.system_contracts[contract])
-        refusal.is_withdrawal_queue = contract.startswith("WITHDRAWAL")
+        refusal.queue = [name for _, name in QUEUES].index(contract)
         refusal.status = self.c.machine.status
         raise exception_of(&refusal, {})
 

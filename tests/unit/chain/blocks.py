@@ -23,6 +23,12 @@ REQUEST_CONTRACTS = (
 )
 
 
+BUILDER_CONTRACTS = (
+    "0000bff46984e3725691fa540a8c7589300d8282",
+    "000064d678505ad48f8ccb093bc65613800e8282",
+)
+
+
 def config(fork="Osaka", chain_id=1):
     return ChainConfig(chain_id=chain_id, activations=activations_named(fork))
 
@@ -30,7 +36,8 @@ def config(fork="Osaka", chain_id=1):
 def new_chain(fork="Osaka", alloc=None, limits=None, **members):
     """A chain of one rule set with its genesis block."""
     accounts = {SENDER.hex(): {"balance": hex(100 * ETHER)}}
-    accounts |= {address: {"code": "0x" + STOP.hex()} for address in REQUEST_CONTRACTS}
+    contracts = REQUEST_CONTRACTS + (BUILDER_CONTRACTS if "Amsterdam" in fork else ())
+    accounts |= {address: {"code": "0x" + STOP.hex()} for address in contracts}
     genesis = {"gasLimit": 30_000_000, "alloc": accounts | (alloc or {}), **members}
     chosen = config(fork)
     return Chain(chosen, *genesis_block(genesis, chosen), limits=limits)

@@ -227,3 +227,15 @@ def test_the_rules_follow_the_time_of_a_block() -> None:
             assert activations.at(number, at).name.casefold() == fork
             if at:
                 assert activations.at(number, at - 1).name.casefold() != fork
+
+
+def test_sepolia_has_amsterdam_at_its_published_fork_id() -> None:
+    one = chains.find("sepolia")
+    activations, genesis = one.config().activations, bytes.fromhex(PUBLISHED["sepolia"])
+    found = [
+        fork_id(activations, genesis, number=10**7, timestamp=at, genesis_timestamp=1_633_267_481)
+        for at in (1_791_294_815, 1_791_294_816)
+    ]
+    assert [entry.checksum.hex() for entry in found] == ["268956b6", "6c1d9423"]
+    assert activations.at(10**7, 1_791_294_816).name == "Amsterdam"
+    assert chains.find("hoodi").config().activations.at(10**7, 2**40).name == "BPO2"

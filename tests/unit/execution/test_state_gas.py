@@ -1,0 +1,382 @@
+"""Gas in two dimensions: what a transaction pays, and what its block counts.
+
+The figures under the devnet of April 2026 are those of its public tests; those under Amsterdam
+follow from the constants of EIP-2780, EIP-8037 and EIP-8038.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from fastevm import Transaction
+from fastevm.crypto.secp256k1 import public_key_address
+from fastevm.errors import InvalidBlock
+from fastevm.execution.transaction import sign_authorization
+from fastevm.types import Block
+
+from ..chain.blocks import ETHER, KEY, SENDER, build, new_chain, payment
+
+APRIL = "amsterdam-2026-04"
+AMSTERDAM = "Amsterdam"
+CONTRACT = b"\xc0" * 20
+CALLEE = b"\xca" * 20
+OTHER = b"\xd0" * 20
+FRESH = b"\xf0" * 20
+SIGNERS = tuple(bytes([number]) * 32 for number in range(1, 11))
+GAS = 15_000_000
+SET = "6001600055"
+SET_AND_CLEAR = "60016000556000600055"
+REVERT = "60006000fd"
+DELEGATION = "ef0100"
+
+BYTE = 1_174  # state gas at a gas limit of 120 million
+ACCOUNT, SLOT = 112 * BYTE, 32 * BYTE
+NEW_ACCOUNT, NEW_SLOT, NEW_DELEGATION = 183_600, 97_920, 35_190
+
+Accounts = Mapping[bytes, Mapping[str, Any]]
+
+
+def made(
+    fork: str, transactions: list[Transaction], accounts: Accounts, limit: int = 120_000_000
+) -> tuple[Block, Any]:
+    """A block of these transactions with its result; MINER and OTHER exist."""
+    alloc = {OTHER.hex(): {"balance": "0x1"}}
+    for address, fields in accounts.items():
+        code = "0x" + str(fields.get("code", ""))
+        alloc[address.hex()] = {**fields, "code": code}
+    chain = new_chain(fork, alloc=alloc, gasLimit=limit)
+    return build(chain, transactions=transactions)
+
+
+def spent(
+    fork: str, transaction: Transaction, accounts: Accounts | None = None, **block: Any
+) -> tuple[int, int]:
+    """What a transaction pays, and what a block with it alone counts."""
+    _, result = made(fork, [transaction], accounts or {}, **block)
+    return result.receipts[0].gas_used, result.gas_used
+
+
+def running(fork: str, code: str, *, gas: int = GAS, **rest: Any) -> tuple[int, int]:
+    """The same for a call of CONTRACT with this code."""
+    limit = {"limit": rest.pop("limit")} if "limit" in rest else {}
+    accounts = {CONTRACT: {"code": code, **rest.pop("contract", {})}, **rest.pop("accounts", {})}
+    return spent(fork, payment(0, value=0, to=CONTRACT, gas_limit=gas, **rest), accounts, **limit)
+
+
+def creating(fork: str, data: bytes, *, gas: int = GAS, **fields: Any) -> tuple[int, int]:
+    """The same for a creation transaction."""
+    found = payment(0, to=None, data=data, gas_limit=gas, **({"value": 0} | fields))
+    return spent(fork, found)
+
+
+def authorizing(fork: str, tuples: list[tuple[bytes, int]], **fields: Any) -> tuple[int, int]:
+    """The same for a transaction with an authorization of each (key, nonce)."""
+    accounts = fields.pop("accounts", {})
+    signed = [
+        sign_authorization(key, chain_id=1, address=CALLEE, nonce=nonce) for key, nonce in tuples
+    ]
+    values: dict[str, Any] = {
+        "to": OTHER, "gas_limit": GAS, "max_fee_per_gas": 2 * 10**9, "max_priority_fee_per_gas": 0
+    }  # fmt: skip
+    built = Transaction.build(
+        type=4, chain_id=1, nonce=0, authorization_list=signed, **(values | fields)
+    )
+    return spent(fork, built.sign(KEY), accounts)
+
+
+def authorities(count: int) -> Accounts:
+    return {public_key_address(key): {"balance": "0x1"} for key in SIGNERS[:count]}
+
+
+# --- the devnet of April 2026 ---------------------------------------------------------------------
+
+
+def test_a_payment_to_an_account_that_exists_leaves_a_log() -> None:
+    _, result = made(APRIL, [payment(0, to=OTHER)], {})
+    (receipt,) = result.receipts
+    assert (receipt.gas_used, result.gas_used) == (21_000, 21_000)
+    (log,) = receipt.logs
+    assert log.address.hex() == "f" * 39 + "e"
+    assert log.topics[1:] == (SENDER.rjust(32, b"\0"), OTHER.rjust(32, b"\0"))
+    assert log.data == (1).to_bytes(32, "big")
+
+
+@pytest.mark.parametrize(
+    ("limit", "paid", "state"),
+    [
+        (1_000_000, 26_038, 32),
+        (30_000_000, 30_806, 4_800),
+        (36_000_000, 30_806, 4_800),
+        (60_000_000, 47_190, 21_184),
+        (100_000_000, 63_574, 37_568),
+        (120_000_000, 63_574, 37_568),
+        (200_000_000, 96_342, 70_336),
+        (300_000_000, 129_110, 103_104),
+        (500_000_000, 211_030, 185_024),
+        (1_000_000_000, 407_638, 381_632),
+    ],
+)
+def test_the_gas_limit_of_the_block_makes_the_price_of_a_new_slot(
+    limit: int, paid: int, state: int
+) -> None:
+    gas = min(GAS, limit)
+    assert running(APRIL, SET, gas=gas, limit=limit) == (paid, max(26_006, state))
+
+
+def test_a_slot_that_is_zero_again_costs_no_state_gas() -> None:
+    assert running(APRIL, SET_AND_CLEAR) == (23_312, 26_112)
+
+
+def test_a_failed_transaction_pays_no_state_gas_that_its_gas_had_paid() -> None:
+    assert running(APRIL, SET + REVERT) == (26_012, 26_012)
+
+
+def test_a_creation_pays_for_account_and_slot() -> None:
+    create = "60006000526000600160006000f011600055"
+    assert running(APRIL, create) == (204_088, 169_056)
+
+
+def test_a_creation_transaction_needs_the_state_gas_of_its_account() -> None:
+    assert creating(APRIL, b"", gas=161_488) == (161_488, ACCOUNT)
+    with pytest.raises(InvalidBlock, match="want 161488"):
+        creating(APRIL, b"", gas=161_487)
+    assert creating(APRIL, b"\x00") == (161_494, ACCOUNT)
+
+
+@pytest.mark.parametrize(
+    ("initcode", "paid", "state"),
+    [
+        ("60016000f3", 162_747, 132_662),
+        ("60206000f3", 199_141, 169_056),
+        ("6180006000f3", 38_642_464, 38_601_120),
+    ],
+)
+def test_each_byte_of_code_is_paid(initcode: str, paid: int, state: int) -> None:
+    assert creating(APRIL, bytes.fromhex(initcode), gas=60_000_000) == (paid, state)
+
+
+def test_code_that_is_too_long_burns_the_gas_and_keeps_the_reservoir() -> None:
+    initcode = bytes.fromhex("6180016000f3")
+    assert creating(APRIL, initcode, gas=55_379_510) == (16_908_704, 16_777_216)
+
+
+def test_the_floor_decides_for_large_init_code() -> None:
+    initcode = bytes.fromhex("60016000f3").ljust(65_536, b"\0")
+    assert creating(APRIL, initcode) == (4_215_304, 4_215_304)
+
+
+def test_a_call_with_value_to_a_fresh_account_pays_for_it() -> None:
+    call = "6000600060006000600161dead6000f1600055"
+    paid, counted = running(APRIL, call, contract={"balance": "0x1"})
+    assert (paid, counted) == (204_380, 169_056)
+
+
+def test_a_selfdestruct_to_a_fresh_account_pays_for_it() -> None:
+    assert running(APRIL, "61deadff", contract={"balance": "0x1"}) == (160_091, ACCOUNT)
+
+
+@pytest.mark.parametrize(
+    ("tuples", "existing", "paid", "state"),
+    [
+        ([(SIGNERS[0], 0)], 1, 55_502, 158_490),
+        ([(SIGNERS[0], 7)], 1, 186_990, 158_490),
+        ([(key, 0) for key in SIGNERS], 10, 366_020, 1_584_900),
+        ([(key, 0) for key in SIGNERS[:2]], 2, 90_004, 316_980),
+    ],
+)
+def test_authorizations_of_accounts_that_exist_give_to_the_reservoir(
+    tuples: list[tuple[bytes, int]], existing: int, paid: int, state: int
+) -> None:
+    assert authorizing(APRIL, tuples, accounts=authorities(existing)) == (paid, state)
+
+
+@pytest.mark.parametrize(
+    ("keys", "paid"), [((0,), 24_680), ((1,), 28_628), ((3,), 36_524), ((1, 1), 36_256)]
+)
+def test_access_lists_pay_for_their_bytes(keys: tuple[int, ...], paid: int) -> None:
+    listed = [(bytes([at + 1]) * 20, list(range(count))) for at, count in enumerate(keys)]
+    found = Transaction.build(
+        type=1, chain_id=1, nonce=0, to=OTHER, gas_limit=GAS, gas_price=2 * 10**9,
+        access_list=listed,
+    )  # fmt: skip
+    assert spent(APRIL, found.sign(KEY)) == (paid, paid)
+
+
+def test_the_floor_counts_each_byte_of_data_and_list() -> None:
+    assert spent(APRIL, payment(0, to=OTHER, data=b"\0", gas_limit=GAS)) == (21_064, 21_064)
+    found = Transaction.build(
+        type=1, chain_id=1, nonce=0, to=OTHER, gas_limit=GAS, gas_price=2 * 10**9,
+        data=bytes(159), access_list=[(OTHER, [1])],
+    )  # fmt: skip
+    assert spent(APRIL, found.sign(KEY)) == (34_504, 34_504)
+    listed = [(OTHER, [1])]
+    paid = authorizing(
+        APRIL, [(SIGNERS[0], 0)], accounts=authorities(1), data=bytes(3_618), access_list=listed
+    )
+    assert paid == (255_880, 255_880)
+
+
+def test_credits_of_an_inner_frame_that_fails_are_lost() -> None:
+    """A fault of that devnet, which its tests want."""
+    child = {CALLEE: {"code": SET_AND_CLEAR + REVERT}}
+    call = f"600060006000600060007{'3'}{CALLEE.hex()}5af100"
+    calm = {CALLEE: {"code": REVERT}}
+    lost, _ = running(APRIL, call, accounts=child)
+    kept, _ = running(APRIL, call, accounts=calm)
+    # Two more stores to a slot: 2,100 and 2,900 for the first, 100 for the second, four pushes.
+    assert lost - kept == SLOT + 5_000 + 100 + 12
+
+
+def test_receipts_count_what_was_paid_and_the_header_the_larger_sum() -> None:
+    contracts = [bytes([number]) * 20 for number in (0xA1, 0xA2, 0xA3)]
+    calls = [payment(n, value=0, to=to, gas_limit=GAS) for n, to in enumerate(contracts)]
+    _, result = made(APRIL, calls, {to: {"code": SET} for to in contracts})
+    assert [r.cumulative_gas_used for r in result.receipts] == [63_574, 127_148, 190_722]
+    assert result.gas_used == 112_704
+
+
+def clearing_block(limit: int) -> Any:
+    """Ten slots cleared with a large refund, then a payment of 21,064."""
+    clears = "".join(f"5f60{slot:02x}55" for slot in range(10))
+    storage = {hex(slot): "0x1" for slot in range(10)}
+    calls = [
+        payment(0, value=0, to=CONTRACT, gas_limit=71_050),
+        payment(1, value=0, to=OTHER, data=b"\0", gas_limit=21_064),
+    ]
+    return made(APRIL, calls, {CONTRACT: {"code": clears, "storage": storage}}, limit)[1]
+
+
+def test_a_block_counts_gas_before_refunds() -> None:
+    result = clearing_block(92_114)
+    assert result.gas_used == 92_114
+    assert [r.cumulative_gas_used for r in result.receipts] == [56_840, 77_904]
+    with pytest.raises(InvalidBlock, match="gas limit reached"):
+        clearing_block(92_113)
+
+
+def test_the_state_gas_of_earlier_transactions_takes_room_in_the_block() -> None:
+    stores = "".join(f"600160{slot:02x}55" for slot in range(50))
+
+    def block(gas: int) -> None:
+        calls = [
+            payment(0, value=0, to=CONTRACT, gas_limit=GAS),
+            payment(1, value=0, to=OTHER, gas_limit=gas, gas_price=10**9),
+        ]
+        made(APRIL, calls, {CONTRACT: {"code": stores}}, 100_000_000)
+
+    block(98_142_600)
+    with pytest.raises(InvalidBlock, match="gas limit reached"):
+        block(98_142_601)
+
+
+@pytest.mark.parametrize(
+    ("limit", "gas"), [(42_000, (21_000, 21_001)), (16_777_316, (16_798_317,))]
+)
+def test_a_transaction_needs_room_in_both_dimensions(limit: int, gas: tuple[int, ...]) -> None:
+    calls = [payment(n, value=0, to=OTHER, gas_limit=one) for n, one in enumerate(gas)]
+    with pytest.raises(InvalidBlock, match="gas limit reached"):
+        made(APRIL, calls, {}, limit)
+
+
+# --- Amsterdam ------------------------------------------------------------------------------------
+
+
+def to_account(value: int, to: bytes, accounts: Accounts | None = None) -> tuple[int, int]:
+    return spent(AMSTERDAM, payment(0, value=value, to=to, gas_limit=GAS), accounts)
+
+
+def test_a_transaction_pays_for_what_it_touches() -> None:
+    assert to_account(0, SENDER) == to_account(5, SENDER) == (12_000, 12_000)
+    assert to_account(0, OTHER) == to_account(0, FRESH) == (15_000, 15_000)
+    assert to_account(1, OTHER) == (21_000, 21_000)
+    assert to_account(1, FRESH) == (21_000 + NEW_ACCOUNT, NEW_ACCOUNT)
+
+
+def test_a_delegated_recipient_costs_the_access_to_its_delegate() -> None:
+    accounts = {OTHER: {"code": DELEGATION + CALLEE.hex()}, CALLEE: {"code": "00"}}
+    assert to_account(0, OTHER, accounts) == (18_000, 18_000)
+    assert to_account(1, OTHER, accounts) == (24_000, 24_000)
+    accounts = {
+        SENDER: {"code": DELEGATION + CALLEE.hex(), "balance": hex(ETHER)},
+        CALLEE: {"code": "00"},
+    }
+    assert to_account(0, SENDER, accounts) == (15_000, 15_000)
+
+
+def test_a_creation_transaction_pays_for_a_new_account_once_it_runs() -> None:
+    assert creating(AMSTERDAM, b"") == (24_000 + NEW_ACCOUNT, NEW_ACCOUNT)
+    assert creating(AMSTERDAM, b"", value=1) == (24_000 + NEW_ACCOUNT, NEW_ACCOUNT)
+    assert creating(AMSTERDAM, b"", gas=24_000) == (24_000, 24_000)
+
+
+def test_a_new_slot_costs_state_gas_and_a_write() -> None:
+    assert running(AMSTERDAM, SET) == (125_026, NEW_SLOT)
+
+
+def test_a_slot_that_is_zero_again_gives_its_state_gas_back() -> None:
+    regular = 15_000 + 4 * 3 + 2_100 + 10_000 + 100
+    paid, counted = running(AMSTERDAM, SET_AND_CLEAR)
+    assert (paid, counted) == (regular - regular // 5, regular)
+
+
+def test_a_failed_transaction_pays_no_state_gas() -> None:
+    regular = 15_000 + 4 * 3 + 2_100 + 10_000
+    assert running(AMSTERDAM, SET + REVERT) == (regular, regular)
+    assert running(AMSTERDAM, SET + "fe") == (GAS, GAS)
+
+
+def test_a_halt_keeps_the_reservoir() -> None:
+    assert running(AMSTERDAM, SET + "fe", gas=20_000_000) == (1 << 24, 1 << 24)
+
+
+def test_gas_above_the_cap_is_for_state_only() -> None:
+    gas_left = "5a60005260206000f3"
+    assert running(AMSTERDAM, gas_left, gas=40_000_000)[1] < 16_000
+    slots = "".join(f"600160{slot:02x}55" for slot in range(200))
+    paid, counted = running(AMSTERDAM, slots, gas=40_000_000)
+    assert counted == 200 * NEW_SLOT
+    assert paid == 15_000 + 200 * (6 + 12_100) + counted
+
+
+def test_a_call_that_fails_gives_the_account_back() -> None:
+    call = "600060006000600060017{}{}5af100"
+    rich = {"contract": {"balance": "0x1"}}
+    code = call.format("3", FRESH.hex())
+    paid, counted = running(AMSTERDAM, code, **rich)
+    regular = 15_000 + 6 * 3 + 2 + 3_000 + 11_300 - 2_300
+    assert (paid, counted) == (regular + NEW_ACCOUNT, NEW_ACCOUNT)
+    assert running(AMSTERDAM, code) == (regular, regular)
+
+
+def test_a_creation_pays_for_a_destination_that_is_absent() -> None:
+    paid, counted = running(AMSTERDAM, "600060006000f000")
+    assert (paid, counted) == (15_000 + 9 + 12_000 + NEW_ACCOUNT, NEW_ACCOUNT)
+    poor = running(AMSTERDAM, "600060006001f000")
+    assert poor == (15_000 + 9 + 12_000,) * 2
+
+
+def test_an_authorization_pays_for_account_write_and_delegation() -> None:
+    base = 15_000 + 7_816
+    one = [(SIGNERS[0], 0)]
+    assert authorizing(AMSTERDAM, one, accounts=authorities(1)) == (
+        base + 9_000 + NEW_DELEGATION,
+        NEW_DELEGATION,
+    )
+    state = NEW_ACCOUNT + NEW_DELEGATION
+    assert authorizing(AMSTERDAM, one) == (base + 9_000 + state, state)
+    twice = [(SIGNERS[0], 0), (SIGNERS[0], 1)]
+    assert authorizing(AMSTERDAM, twice) == (base + 7_816 + 9_000 + state, state)
+    wrong = [(SIGNERS[0], 7)]
+    assert authorizing(AMSTERDAM, wrong) == (base, base)
+
+
+def test_authorizations_that_cannot_be_paid_are_taken_back_with_the_whole_message() -> None:
+    gas = 15_000 + 7_816 + 9_000 + NEW_DELEGATION
+    one = [(SIGNERS[0], 0)]
+    assert authorizing(AMSTERDAM, one, gas_limit=gas) == (gas, gas)
+
+
+def test_the_gas_limit_has_a_cap_of_its_own() -> None:
+    with pytest.raises(InvalidBlock, match="gas limit"):
+        running(AMSTERDAM, "00", gas=2**32, gas_price=10**9, limit=2**33)
