@@ -176,6 +176,8 @@ class Environment:
             base_fee_per_gas=self._base_fee(schedule) if rules["has_base_fee"] else None,
             excess_blob_gas=self._excess_blob_gas(schedule) if has_blobs else None,
             parent_beacon_block_root=self._beacon_root() if has_root else None,
+            block_access_list_hash=EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
+            slot_number=(self.number("slotNumber") or 0) if rules["has_slot_number"] else None,
         )
 
     def _missing(self, name: str) -> bytes:

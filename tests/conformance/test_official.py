@@ -34,6 +34,9 @@ SAMPLED = (
 WHOLE = {
     "basic_tests": 5_029,
     "difficulty_tests": 11_168,
+    "eest_amsterdam_blockchain_tests": 522,
+    "eest_amsterdam_state_tests": 1_399,
+    "eest_amsterdam_transaction_tests": 47,
     "legacy_vm_tests": 369,
     "precompile_vectors": 1_883,
     "rlp_tests": 34,
@@ -85,9 +88,3 @@ def test_files_of_every_archive_are_of_a_known_kind() -> None:
             assert kind in SUITES, name
             found.add(kind)
     assert found == set(SUITES) - {"engine"}
-
-
-def test_an_unfinished_fork_is_reported_apart() -> None:
-    tally = run(EVERY, [archive("eest_amsterdam_state_tests")])
-    assert tally.line() == "0 passed, 0 failed, 0 skipped"
-    assert list(tally.apart.values()) == [1_399]

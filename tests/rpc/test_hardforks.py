@@ -229,3 +229,18 @@ def test_a_fork_of_a_chain_takes_older_rules_too() -> None:
 def test_a_name_of_no_fork_of_mainnet_is_refused(name: str, words: str) -> None:
     with pytest.raises(ValueError, match=f"hardfork: .*{words}"):
         node_of("--hardfork", name)
+
+
+def test_amsterdam_charges_for_new_accounts_and_logs_the_ether_that_moves() -> None:
+    fresh = "0x" + "fe" * 20
+    with ServerThread(node_of("--hardfork", "amsterdam")) as server:
+        chain = Chain("amsterdam", server, Client(server.url("geth")))
+        receipt = chain.mined(to=fresh, value="0x5")
+        block = chain.result("eth_getBlockByNumber", "latest", False)
+        again = chain.mined(to=fresh, value="0x5")
+    assert int(receipt["gasUsed"], 16) == 21_000 + 183_600
+    assert int(block["gasUsed"], 16) == 183_600  # state gas, the larger of both
+    assert int(again["gasUsed"], 16) == 21_000
+    assert [log["address"] for log in receipt["logs"]] == ["0x" + "ff" * 19 + "fe"]
+    assert block["slotNumber"] == "0x1"
+    assert len(block["blockAccessListHash"]) == 66

@@ -9,7 +9,7 @@ from fastevm.compat.pyrevm.environments import TxEnv, unsigned
 from fastevm.evm import EVM as Machine
 from fastevm.evm import ExecutionResult as Outcome
 from fastevm.spec.eips import Eip
-from fastevm.spec.forks import FORKS, fork_named
+from fastevm.spec.forks import BPO2, fork_named
 from fastevm.spec.schedule import schedule_for
 
 LATEST = "LATEST"
@@ -30,7 +30,7 @@ class Rules:
     """The rules of a fork, ``limit`` on the size of code in place of its own."""
 
     def __init__(self, name: str, limit: int | None) -> None:
-        fork = FORKS[-1] if name.upper() == LATEST else fork_named(name)
+        fork = BPO2 if name.upper() == LATEST else fork_named(name)
         self.shown_name = "Latest" if name.upper() == LATEST else fork.name
         if limit is not None:
             sizes = {"max_code_size": limit}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import fastevm.fork as fork
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import read_accounts
-from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
 from fastevm.node.dev_accounts import DevAccount
 from fastevm.node.dev_chain import DEV_BALANCE
 from fastevm.node.forked.chain_reset import ChainStart
@@ -21,7 +21,7 @@ from fastevm.state.source import Wanted
 from fastevm.types import Block
 from fastevm.wire.blocks import block_from_json, header_from_json
 
-CONTRACTS = read_accounts(SYSTEM_CONTRACTS)
+CONTRACTS = read_accounts(SYSTEM_CONTRACTS | BUILDER_CONTRACTS)
 
 
 def forked_chain(
