@@ -98,6 +98,7 @@ def main(folder: str) -> None:
 
         run("pip", "install", "--quiet", str(wheel))
         run("python", "-c", "import fastevm; assert 'site-packages' in fastevm.__file__")
+        run("python", str(ROOT / "tests/packaging/installed.py"))
         for sample in samples:
             run("python", "-c", sample)
         check_node(programs / "fastevm", place)

@@ -1,0 +1,82 @@
+"""Tries fastevm as it is installed: ``python installed.py``, from outside the tree.
+
+A machine, a node in the process, a fork's rules, bundles on threads, the command line, and how long
+the import takes.
+"""
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LONGEST_IMPORT = 0.05  # seconds of CPU time
+TRIES = 5
+MEASURED = """
+import time
+begun = time.process_time()
+import fastevm
+print(time.process_time() - begun)
+"""
+COUNTER = "0x5f54600101805f555f5260205ff3"
+
+
+def check_import() -> None:
+    """The import is short, and of the installation."""
+    command = [sys.executable, "-I", "-c", MEASURED]
+    found = min(float(subprocess.check_output(command, text=True)) for _ in range(TRIES))
+    if found > LONGEST_IMPORT:
+        sys.exit(f"import fastevm takes {found * 1000:.0f} ms of CPU time")
+
+
+def check_machine() -> None:
+    """Code runs, and signatures, hashes and curves of the borrowed libraries work."""
+    from fastevm import EVM, Layer, keccak256, simulate_many
+
+    evm = EVM("osaka")
+    payer, counter = "0x" + "a1" * 20, "0x" + "c0" * 20
+    evm.set_account(payer, balance=10**18)
+    evm.set_account(counter, code=COUNTER)
+    assert evm.transact(counter, sender=payer).success
+    assert evm.storage(counter, 0) == 1
+    for number in range(1, 18):
+        evm.call(number.to_bytes(20, "big"), b"\0" * 160)
+    assert keccak256(b"").hex().startswith("c5d24601")
+    state = Layer.of({b"\xa1" * 20: {"balance": 10**18}})
+    call = {"from": payer, "to": "0x" + "b0" * 20, "value": "0x1"}
+    results = list(simulate_many(state, [[call]] * 100))
+    assert all(result.success for result in results)
+
+
+def check_node() -> None:
+    """A node answers inside the process, and signs, mines and recovers."""
+    from fastevm.integrations.local_node import LocalNode
+
+    with LocalNode() as node:
+        payer, payee = node.accounts[:2]
+        tx = {"from": payer, "to": payee, "value": "0x1"}
+        sent = node.request("eth_sendTransaction", [tx])
+        assert node.request("eth_getTransactionReceipt", [sent])["status"] == "0x1"
+
+
+def check_command() -> None:
+    """The command line is there."""
+    command = shutil.which("fastevm", path=str(Path(sys.executable).parent)) or "fastevm"
+    assert subprocess.check_output([command, "--version"], text=True).startswith("fastevm ")
+
+
+def main() -> None:
+    """Check everything."""
+    begun = time.monotonic()
+    import fastevm
+
+    assert "site-packages" in fastevm.__file__, fastevm.__file__
+    check_import()
+    check_machine()
+    check_node()
+    check_command()
+    print(f"fastevm {fastevm.__version__} works as installed ({time.monotonic() - begun:.1f} s)")
+
+
+if __name__ == "__main__":
+    main()
