@@ -11,6 +11,7 @@ from fastevm.builder.attributes import BlockAttributes
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.chain.chain import Chain
 from fastevm.execution.block import BlockBuilder
+from fastevm.execution.block_access_list import access_list_hash
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.header_draft import draft_header
 from fastevm.execution.requests import requests_hash
@@ -119,6 +120,8 @@ class SlicedBlock:
             changes["withdrawals_root"] = ZERO_HASH  # a root of the state, as the other one
         if self.header.requests_hash is not None:
             changes["requests_hash"] = requests_hash(())
+        if self.header.block_access_list_hash is not None:
+            changes["block_access_list_hash"] = access_list_hash(builder.access_list() or b"")
         if self.header.blob_gas_used is not None:
             changes["blob_gas_used"] = builder.blob_gas_used
         first, self._sliced = self._sliced, len(transactions)

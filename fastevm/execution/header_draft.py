@@ -57,11 +57,12 @@ def draft_header(
         parent_beacon_block_root=parent_beacon_block_root if rules["has_beacon_root"] else None,
         requests_hash=ZERO_HASH if rules["has_requests"] else None,
         block_access_list_hash=EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
-        slot_number=_next_slot(parent, slot_number) if rules["has_slot_number"] else None,
+        slot_number=next_slot(parent, slot_number) if rules["has_slot_number"] else None,
     )
 
 
-def _next_slot(parent: Header, given: int | None) -> int:
+def next_slot(parent: Header, given: int | None = None) -> int:
+    """The slot of a child: ``given``, or the one after the parent's; 0 where that has none."""
     if given is not None:
         return given
     return 0 if parent.slot_number is None else parent.slot_number + 1

@@ -12,6 +12,7 @@ from fastevm.builder.pending_block import PendingBlock
 from fastevm.chain.config import MS_PER_SECOND, ChainConfig
 from fastevm.errors import FastevmError
 from fastevm.execution.fees import next_excess_blob_gas
+from fastevm.execution.header_draft import next_slot
 from fastevm.execution.l1_attributes import (
     attributes_of,
     attributes_selector,
@@ -22,7 +23,7 @@ from fastevm.execution.requests import requests_hash
 from fastevm.execution.transaction import Transaction
 from fastevm.execution.validation import validate_header
 from fastevm.spec.schedule import ForkSchedule
-from fastevm.types import EMPTY_ROOT, ZERO_HASH, Header
+from fastevm.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_HASH, Header
 from fastevm.wire.feed import FeedBase, FeedSlice
 
 SIGNATURE = "signature"  # of the sequencer: the connection's TLS is all there is
@@ -54,6 +55,8 @@ def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
             base.parent_beacon_block_root if rules["has_beacon_root"] else None
         ),
         requests_hash=ZERO_HASH if rules["has_requests"] else None,
+        block_access_list_hash=EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
+        slot_number=next_slot(parent) if rules["has_slot_number"] else None,
     )
 
 

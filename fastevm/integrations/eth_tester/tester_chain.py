@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fastevm.chain.genesis import read_accounts
-from fastevm.chain.system_contracts import SYSTEM_CONTRACTS
+from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
 from fastevm.execution.block import BlockBuilder
 from fastevm.execution.header_draft import draft_header
 from fastevm.execution.transaction import Transaction
@@ -17,7 +17,16 @@ from fastevm.simulate.values import StateView
 from fastevm.simulate.views import view_of
 from fastevm.spec.schedule import ForkSchedule, schedule_for
 from fastevm.state.layer import Layer
-from fastevm.types import EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Block, Header, Receipt, Withdrawal
+from fastevm.types import (
+    EMPTY_LIST_HASH,
+    EMPTY_ROOT,
+    ZERO_ADDRESS,
+    ZERO_HASH,
+    Block,
+    Header,
+    Receipt,
+    Withdrawal,
+)
 
 CHAIN_ID: Final = 131277322940537  # of eth-tester
 GAS_LIMIT: Final = 30_029_122  # of eth-tester's genesis block
@@ -56,7 +65,7 @@ class TesterChain:
     def _system_accounts(self) -> dict[bytes, Mapping[str, Any]]:
         """The contracts that blocks of the fork call."""
         used = set(self.schedule.system_contracts.values())
-        accounts = read_accounts(SYSTEM_CONTRACTS)
+        accounts = read_accounts(SYSTEM_CONTRACTS | BUILDER_CONTRACTS)
         return {address: fields for address, fields in accounts.items() if address in used}
 
     def _genesis(self, layer: Layer, header: Mapping[str, Any]) -> Block:
@@ -72,6 +81,8 @@ class TesterChain:
             fields["parent_beacon_block_root"] = ZERO_HASH
         if rules["has_requests"]:
             fields["requests_hash"] = ZERO_HASH
+        if rules["has_block_access_list"]:
+            fields |= {"block_access_list_hash": EMPTY_LIST_HASH, "slot_number": 0}
         fields |= header
         withdrawals = () if rules["has_withdrawals"] else None
         return Block(Header(state_root=layer.state_root(), **fields), withdrawals=withdrawals)

@@ -1,0 +1,132 @@
+"""The access list of a random block (EIP-7928): its changes make the state after it, and nothing
+that it leaves out matters to the block.
+"""
+
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fastevm.errors import InvalidTransaction
+from fastevm.execution.block import BlockBuilder
+from fastevm.execution.block_access_list import AccessList, decode_access_list
+from fastevm.execution.transaction import Transaction
+from fastevm.spec.schedule import schedule_for
+from fastevm.state.layer import Layer
+from fastevm.types import EMPTY_LIST_HASH
+from tests.differential.cases import Case, make_case
+from tests.differential.machine import dump, state_of, unhexed, with_signatures
+
+from .relations import NOBODY, header_of
+
+FORK = "Amsterdam"
+EMPTY = {"balance": 0, "nonce": 0, "code": b"", "storage": {}}
+
+Accounts = dict[bytes, dict[str, Any]]
+
+
+def block_case(seed: int) -> Case:
+    """A random case of the fork before, under the rules of this one."""
+    return replace(make_case(seed, "BPO2"), fork=FORK)
+
+
+def built(
+    case: Case, layer: Layer, *, without: Container[int] = ()
+) -> tuple[list[Any], bytes, Layer]:
+    """What the case's transactions did in one block, the list of it, and the state after it.
+
+    ``without``: positions of transactions that are left out.
+    """
+    header = replace(header_of(case), block_access_list_hash=EMPTY_LIST_HASH, slot_number=0)
+    builder = BlockBuilder(layer, header, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY)
+    builder.begin()
+    done: list[Any] = []
+    for position, fields in enumerate(with_signatures(case).transactions):
+        if position in without:
+            continue
+        try:
+            done.append(builder.add(Transaction.decode(unhexed(fields["raw"]))))
+        except InvalidTransaction as refusal:
+            done.append(str(refusal))
+    encoded = builder.access_list()
+    assert encoded is not None
+    return done, encoded, builder.snapshot()
+
+
+def accounts_of(layer: Layer) -> Accounts:
+    """Every account that is not empty."""
+    found = {}
+    for address in layer.addresses():
+        account = {
+            "balance": layer.balance(address),
+            "nonce": layer.nonce(address),
+            "code": layer.code(address),
+            "storage": layer.storage_items(address),
+        }
+        if account != EMPTY:
+            found[address] = account
+    return found
+
+
+def after(before: Mapping[bytes, Mapping[str, Any]], accesses: AccessList) -> Accounts:
+    """The accounts with the last change of each value."""
+    found = {address: dict(account) for address, account in before.items()}
+    for one in accesses:
+        account = dict(found.get(one.address, EMPTY))
+        storage = dict(account["storage"])
+        for name in ("balance", "nonce", "code"):
+            changes = getattr(one, f"{name}_changes")
+            if changes:
+                account[name] = changes[-1][1]
+        for key, changes in one.storage_changes:
+            storage[key] = changes[-1].value
+        account["storage"] = {key: value for key, value in storage.items() if value}
+        found[one.address] = account
+    return {address: account for address, account in found.items() if account != EMPTY}
+
+
+def only(before: Accounts, accesses: AccessList) -> Layer:
+    """The state with the accounts and slots of the list alone."""
+    slots = {
+        one.address: {*one.storage_reads, *(slot.key for slot in one.storage_changes)}
+        for one in accesses
+    }
+    kept = {}
+    for address, account in before.items():
+        if address in slots:
+            storage = account["storage"].items()
+            listed = {key: value for key, value in storage if key in slots[address]}
+            kept[address] = {**account, "storage": listed}
+    return Layer.of(kept)
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**48))
+def test_the_changes_of_the_list_make_the_state_after_the_block(seed: int) -> None:
+    case = block_case(seed)
+    layer = state_of(case.pre)
+    _, encoded, found = built(case, layer)
+    assert after(accounts_of(layer), decode_access_list(encoded)) == accounts_of(found)
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**48))
+def test_what_is_not_in_the_list_does_not_matter_to_the_block(seed: int) -> None:
+    case = block_case(seed)
+    layer = state_of(case.pre)
+    done, encoded, _ = built(case, layer)
+    part = only(accounts_of(layer), decode_access_list(encoded))
+    refused = [position for position, one in enumerate(done) if isinstance(one, str)]
+    accepted = [one for one in done if not isinstance(one, str)]
+    assert built(case, part, without=refused)[:2] == (accepted, encoded)
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**48))
+def test_a_block_that_is_built_twice_has_one_list(seed: int) -> None:
+    case = block_case(seed)
+    first, second = (built(case, state_of(case.pre)) for _ in range(2))
+    assert first[:2] == second[:2]
+    assert dump(first[2]) == dump(second[2])
