@@ -68,15 +68,16 @@ COMMANDS: Final = {
 }
 
 
-def parser() -> Parser:
-    """The parser of the whole command line."""
+def parser(given: str | None = None) -> Parser:
+    """The parser of the whole command line; with a command alone where that is ``given``."""
     top = Parser(
         prog="fastevm",
         description="The fastest EVM that Python can import, and a JSON-RPC node around it.",
     )
     top.add_argument("--version", action="version", version=f"fastevm {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, command in COMMANDS.items():
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=top.prog)
+    shown = {given: COMMANDS[given]} if given in COMMANDS else COMMANDS
+    for name, command in shown.items():
         commands.add_parser(name, help=command.purpose, fill=command.fill)
     return top
 
@@ -97,7 +98,8 @@ def commanded(argv: Sequence[str] | None) -> int:
     except ValueError as error:  # of FASTEVM_SIMD; no compiled module loads without it
         print(f"fastevm: {error}", file=sys.stderr)
         return 2
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = parser(words[0] if words else None).parse_args(words)
     try:
         return int(arguments.run(arguments))
     except (FastevmError, OSError) as error:

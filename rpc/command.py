@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from ipaddress import ip_address
@@ -475,7 +474,9 @@ def ipc_path(arguments: argparse.Namespace) -> Path:
     """The file of the Unix socket; a bare name lies where geth would put it."""
     given: str = arguments.ipc or arguments.ipc_default
     if "datadir" in arguments and Path(given).name == given:
-        return Path(arguments.datadir or tempfile.gettempdir()) / given
+        from tempfile import gettempdir  # with all that it loads
+
+        return Path(arguments.datadir or gettempdir()) / given
     return Path(given)
 
 

@@ -4,10 +4,9 @@ The codes and messages of errors differ too: they are the two columns of `errors
 """
 
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Final
 
-from fastevm.primitives import dataclass
+from fastevm.primitives import dataclass, nearest
 
 GETH_BLOCK_SPACING: Final = 12  # seconds between simulated blocks
 
@@ -111,6 +110,6 @@ def dialect_named(name: str) -> Dialect:
     found = DIALECTS.get(name)
     if found is not None:
         return found
-    near = get_close_matches(name, DIALECTS, n=1)
+    near = nearest(name, DIALECTS)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(DIALECTS))}"
     raise ValueError(f"unknown dialect {name!r}: {hint}")

@@ -1,10 +1,11 @@
 """How the process of a node treats memory that it has freed."""
 
-import ctypes
 import os
 import threading
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from fastevm.primitives import has_malloc_trim, set_malloc_option, trim_malloc
 
 MEGABYTE: Final = 1024 * 1024
 KEPT: Final = 64 * MEGABYTE  # bytes of freed memory that stay with the process, per arena
@@ -23,10 +24,8 @@ def keep_freed_memory() -> None:
     An answer of megabytes is made in a few large pieces. glibc would ask the system for each anew,
     which clears every page: two thirds of the time that 4,000 logs take.
     """
-    mallopt = _c_function("mallopt")
-    if mallopt is not None:
-        mallopt(_MMAP_THRESHOLD, KEPT)
-        mallopt(_TRIM_THRESHOLD, KEPT)
+    set_malloc_option(_MMAP_THRESHOLD, KEPT)
+    set_malloc_option(_TRIM_THRESHOLD, KEPT)
 
 
 def give_back_freed_memory(seconds: float = LOOK_SECONDS) -> None:
@@ -36,30 +35,21 @@ def give_back_freed_memory(seconds: float = LOOK_SECONDS) -> None:
     after another took a node from 50 to 200 MiB, of which 27 were in use. All pages of freed memory
     go back in about 10 ms, in a thread. Where the system cannot, nothing is done.
     """
-    trim = _c_function("malloc_trim")
-    if trim is not None and RESIDENT.exists():
+    if has_malloc_trim() and RESIDENT.exists():
         name = "fastevm-memory"
-        threading.Thread(target=_give_back, args=(trim, seconds), name=name, daemon=True).start()
+        threading.Thread(target=_give_back, args=(seconds,), name=name, daemon=True).start()
 
 
-def _give_back(trim: Any, seconds: float) -> None:
+def _give_back(seconds: float) -> None:
     pause = threading.Event()
     least = resident()
     while not pause.wait(seconds):
         now = resident()
         if now - least > GROWN:
-            trim(0)
+            trim_malloc()
         least = min(least, now)
 
 
 def resident() -> int:
     """Bytes of this process in memory. OSError where the system does not say."""
     return int(RESIDENT.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _c_function(name: str) -> Any:
-    """A function of the C library; None in another one than glibc."""
-    try:
-        return getattr(ctypes.CDLL(None), name)
-    except (AttributeError, OSError, TypeError):
-        return None

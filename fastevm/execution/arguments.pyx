@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from fastevm.primitives.hashes cimport Address
 from fastevm.wire.text.hex cimport hex_decode
 
-from difflib import get_close_matches
+from fastevm.primitives.suggestion import nearest
 
 
 cdef int parse_other_address(object value, Address* out) except -1:
@@ -59,7 +59,7 @@ cdef int64_t gas_of(object value) except? -1:
 
 cdef object unknown_name(str what, object name, object known):
     """The TypeError for a name that is none of those known."""
-    near = get_close_matches(str(name), known, n=1)
+    near = nearest(str(name), known)
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
     return TypeError(f"{what} has no {name!r}: {hint}")
 

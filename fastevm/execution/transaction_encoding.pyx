@@ -3,9 +3,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from difflib import get_close_matches
-
 from fastevm.errors import TransactionDecodeError
+from fastevm.primitives.suggestion import nearest
 
 from fastevm.execution.transaction_data cimport (
     ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, DYNAMIC_FEE_TX, LEGACY_TX, SET_CODE_TX, Authorization, Tx,
@@ -157,7 +156,7 @@ cdef int check_names(int tx_type, dict fields) except -1:
     for name in fields:
         if name not in known:
             kind = "deposit" if tx_type == DEPOSIT_TX else "transaction"
-            near = get_close_matches(str(name), sorted(known), n=1)
+            near = nearest(str(name), sorted(known))
             hint = f": did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"a {kind} has no field {name!r}{hint}")
     if DYNAMIC_FEE_TX <= tx_type <= SET_CODE_TX and fields.get("gas_price") is not None:

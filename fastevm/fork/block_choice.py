@@ -10,8 +10,8 @@ from fastevm.primitives.late_dataclass import dataclass
 from fastevm.wire.text.hex import quantity
 
 TAGS: Final = ("latest", "safe", "finalized", "earliest")
-HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-NUMBER = re.compile(r"-?\d+|0x[0-9a-fA-F]{1,16}")
+HASH = r"0x[0-9a-fA-F]{64}"
+NUMBER = r"-?\d+|0x[0-9a-fA-F]{1,16}"
 
 BlockLike = str | int | bytes
 
@@ -52,9 +52,9 @@ def read_block(block: Any) -> BlockChoice:
         text = block.strip()
         if text.lower() in TAGS:
             return BlockChoice(tag=text.lower())
-        if HASH.fullmatch(text):
+        if re.fullmatch(HASH, text):
             return BlockChoice(hash=bytes.fromhex(text[2:]))
-        if NUMBER.fullmatch(text):
+        if re.fullmatch(NUMBER, text):
             block = int(text, 0) if text[:2] == "0x" else int(text)
     if isinstance(block, int) and not isinstance(block, bool):
         return BlockChoice(number=block) if block >= 0 else BlockChoice(below=-block)
@@ -64,7 +64,7 @@ def read_block(block: Any) -> BlockChoice:
 def split_block(url: str) -> tuple[str, BlockChoice | None]:
     """An address, and the block in ``ADDRESS@BLOCK`` where it has one."""
     address, _, text = url.rpartition("@")
-    known = text.lower() in TAGS or HASH.fullmatch(text) or NUMBER.fullmatch(text)
+    known = text.lower() in TAGS or re.fullmatch(HASH, text) or re.fullmatch(NUMBER, text)
     if known and "://" in address and address.split("://", 1)[1]:
         return address, read_block(text)
     return url, None

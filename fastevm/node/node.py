@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 import fastevm.sync as syncing
@@ -47,7 +48,6 @@ from fastevm.node.forked.chain_reset import ChainReset
 from fastevm.node.forked.fork_history import ForkHistory
 from fastevm.node.l1_charges import L1Charges
 from fastevm.node.newest_view import newest_view
-from fastevm.node.saved_state import dumped_state, load_state
 from fastevm.primitives.processor import IN_USE, REPLACED
 from fastevm.simulate import StateView
 from fastevm.spec.schedule import ForkSchedule
@@ -59,8 +59,7 @@ from fastevm.txpool.admission import MAX_BYTES, MIN_TIP, check_pooled
 from fastevm.txpool.kzg import TrustedSetup
 from fastevm.txpool.pool import PoolLimits, TransactionPool
 from fastevm.txpool.predecode import PredecodedTransactions
-from fastevm.types import Block, Header
-from fastevm.wire.anvil_state import BlockAndReceipts
+from fastevm.types import Block, Header, Receipt
 from fastevm.wire.client.messages import RpcRefusal
 
 log = logging.getLogger(__name__)
@@ -435,7 +434,7 @@ class Node:
                 one.close()
 
     def resume_at(
-        self, config: ChainConfig, blocks: Sequence[BlockAndReceipts], layer: Layer
+        self, config: ChainConfig, blocks: Sequence[tuple[Block, Sequence[Receipt]]], layer: Layer
     ) -> None:
         """Go on with a saved chain, as `Chain.resume`; whatever waits is forgotten.
 
@@ -468,13 +467,13 @@ class Node:
         with self.producer.lock:
             self.producer.seal_open_block()
             self.producer.restart()
-            return dumped_state(self)
+            return bytes(_saved_state().dumped_state(self))
 
     def load_state(self, data: bytes) -> None:
         """Go on with a chain that this node or anvil dumped; see `fastevm.node.saved_state`."""
         with self.producer.lock:
             self.producer.seal_open_block()
-            load_state(self, data)
+            _saved_state().load_state(self, data)
             self.producer.restart()
 
     def metrics(self) -> dict[str, float]:
@@ -705,6 +704,11 @@ class Node:
             cached = parent, self.chain.schedule_for_child(parent, parent.timestamp + 1)
             self._rules = cached
         return cached
+
+
+def _saved_state() -> Any:
+    """Loaded with the first dump: with its formats and zlib it takes 1 ms of a start."""
+    return import_module("fastevm.node.saved_state")
 
 
 def refusal_code(message: str) -> str:

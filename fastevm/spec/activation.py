@@ -213,7 +213,7 @@ def activations_named(
     without blobs.
     """
     schedule = blob_schedule or {}
-    found = _TRANSITION.fullmatch(name)
+    found = re.fullmatch(_TRANSITION, name)
     if found is None:
         fork = _network_fork(name)
         return Activations.always(fork, blobs=_blobs_of(fork, schedule))
@@ -240,7 +240,7 @@ def _network_fork(name: str) -> Fork:
     return fork_named(name)
 
 
-_TRANSITION = re.compile(
+_TRANSITION = (
     r"(?P<before>\w+?)To(?P<after>\w+)At"
     r"(?:(?P<number>\d+)|Time(?P<time>\d+)(?P<thousand>k?)|Diff(?P<difficulty>[0-9A-Fa-f]+))"
 )

@@ -6,12 +6,12 @@ schedule.
 
 from collections.abc import Mapping
 from dataclasses import field
-from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
 
 from fastevm.errors import UnknownForkError
 from fastevm.primitives.late_dataclass import dataclass
+from fastevm.primitives.suggestion import nearest
 
 from . import amsterdam as a
 from . import eips as e
@@ -104,9 +104,14 @@ def resolve(fork: Fork) -> Rules:
 
 def same_rules(a: Fork, b: Fork) -> bool:
     """Whether two forks have the same rules, regardless of names and history."""
-    if a is b or [*map(id, a.all_eips)] == [*map(id, b.all_eips)]:
+    if a is b or [*map(id, _setting(a))] == [*map(id, _setting(b))]:
         return True  # without resolving either
     return resolve(a) == resolve(b)
+
+
+def _setting(fork: Fork) -> list[Eip]:
+    """The EIPs of a fork that set any rule."""
+    return [e for e in fork.all_eips if e.opcodes or e.parameters or e.precompiles or e.contracts]
 
 
 @lru_cache(maxsize=256)
@@ -361,7 +366,7 @@ def fork_named(name: str) -> Fork:
     fork = _BY_KEY.get(_key(name))
     if fork is not None:
         return fork
-    near = get_close_matches(_key(name), _BY_KEY, n=3, cutoff=0.7)
+    near = nearest(_key(name), _BY_KEY, count=3, cutoff=0.7)
     names = list(dict.fromkeys(_BY_KEY[key].name for key in near))
     hint = (
         f"did you mean {' or '.join(names)}?"

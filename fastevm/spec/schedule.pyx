@@ -85,7 +85,7 @@ def schedule_for(fork, *, blobs=None):
         fork = fork_named(fork)
     elif not isinstance(fork, forks.Fork):
         raise TypeError(f"a fork is a name or a Fork, not {type(fork).__name__}")
-    return _packed(fork, None if blobs == default_blobs(fork) else blobs)
+    return _packed(fork, None if blobs is None or blobs == default_blobs(fork) else blobs)
 
 
 def _restored(fork, blobs):

@@ -11,9 +11,10 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
+
+from fastevm.primitives.suggestion import nearest
 
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.persistent_map cimport (
@@ -513,7 +514,7 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
     cdef uint64_t nonce
     for name in fields:
         if name not in FIELDS:
-            near = get_close_matches(str(name), FIELDS, n=1)
+            near = nearest(str(name), FIELDS)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(FIELDS)}"
             raise TypeError(f"an account has no {name!r}: {hint}")
     word_copy(&balance, &a.balance)

@@ -13,7 +13,6 @@ import logging
 import mmap
 import os
 import re
-import shutil
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
@@ -31,7 +30,7 @@ CUT_SUFFIX: Final = ".cut-"  # a number follows
 HEAD: Final = struct.Struct(">IIB")  # size of the payload, checksum, kind
 
 # The head of a record of at most MAX_RECORD_BYTES and a kind from 1 to MAX_KIND.
-_HEAD_PATTERN: Final = re.compile(rb"(?=[\x00-\x10][\s\S]{7}[\x01-\x0f])")
+_HEAD_PATTERN: Final = rb"(?=[\x00-\x10][\s\S]{7}[\x01-\x0f])"
 
 
 class StorageError(ValueError):
@@ -242,7 +241,7 @@ def _next_record(descriptor: int, start: int, size: int) -> int:
         if _record_at(descriptor, end, size) is not None:
             return end
     with mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) as data:
-        for found in _HEAD_PATTERN.finditer(data, start + 1):
+        for found in re.compile(_HEAD_PATTERN).finditer(data, start + 1):
             if _record_at(descriptor, found.start(), size) is not None:
                 return found.start()
     return size
@@ -295,9 +294,11 @@ def set_aside(path: Path, suffix: str, data: bytes) -> Path:
 
 def copy_aside(path: Path, suffix: str) -> Path:
     """Copy a file as `set_aside` writes one; the path of the copy."""
+    from shutil import copyfileobj  # with three compressors, which no node needs that starts
+
     aside = set_aside(path, suffix, b"")
     with path.open("rb") as source, aside.open("wb") as target:
-        shutil.copyfileobj(source, target)
+        copyfileobj(source, target)
         target.flush()
         os.fsync(target.fileno())
     return aside

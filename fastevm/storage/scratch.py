@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +24,9 @@ class ScratchFile:
 
     def __init__(self, directory: Path | None = None) -> None:
         """``directory`` says on which disk; None: where the system keeps temporary files."""
-        with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
+        from tempfile import TemporaryFile  # with all that it loads, for few nodes that start
+
+        with TemporaryFile(dir=directory, buffering=0) as file:
             self.descriptor = os.dup(file.fileno())
         self.size = 0
         weakref.finalize(self, os.close, self.descriptor)

@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import re
+import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
-CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
-UNKNOWN = re.compile(r"unrecognized arguments: (--[\w.-]+)")
+from fastevm.primitives.suggestion import nearest
+
+CHOICE = r"invalid choice: '([^']*)' \(choose from (.*)\)"
+UNKNOWN = r"unrecognized arguments: (--[\w.-]+)"
+
+
+COLUMNS = 80  # of output that is no terminal
+
+
+class Formatter(argparse.HelpFormatter):
+    """The formatter of argparse, which loads shutil and three compressors for a terminal's width.
+
+    Every option is formatted when it is added.
+    """
+
+    def __init__(self, prog: str, *args: Any, **kw: Any) -> None:
+        super().__init__(prog, *args, **{"width": terminal_width() - 2, **kw})
+
+
+def terminal_width() -> int:
+    """As `shutil.get_terminal_size` has it: COLUMNS, else the columns of the standard output."""
+    with contextlib.suppress(KeyError, ValueError):
+        if (columns := int(os.environ["COLUMNS"])) > 0:
+            return columns
+    if sys.__stdout__ is not None:
+        with contextlib.suppress(ValueError, OSError):
+            return os.get_terminal_size(sys.__stdout__.fileno()).columns or COLUMNS
+    return COLUMNS
 
 
 class Parser(argparse.ArgumentParser):
@@ -23,7 +51,7 @@ class Parser(argparse.ArgumentParser):
     configured: Callable[[argparse.ArgumentParser], list[str]] | None = None
 
     def __init__(self, *args: Any, fill: Callable[[Parser], None] | None = None, **kw: Any) -> None:
-        super().__init__(*args, **kw)
+        super().__init__(*args, **{"formatter_class": Formatter, **kw})
         self._fill = fill
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
@@ -47,10 +75,10 @@ class Parser(argparse.ArgumentParser):
         super().error(f"{message}; did you mean {near!r}?" if near else message)
 
     def _near(self, message: str) -> str | None:
-        if found := CHOICE.search(message):
+        if found := re.search(CHOICE, message):
             word, known = found[1], re.findall(r"'([^']*)'", found[2])
-        elif found := UNKNOWN.search(message):
+        elif found := re.search(UNKNOWN, message):
             word, known = found[1], list(self._option_string_actions)
         else:
             return None
-        return next(iter(get_close_matches(word, known, n=1)), None)
+        return next(iter(nearest(word, known)), None)

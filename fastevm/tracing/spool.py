@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import weakref
 from threading import Lock
 from typing import Final, NamedTuple
@@ -80,7 +79,9 @@ class Spool:
         return data
 
     def _open(self) -> None:
-        with tempfile.TemporaryFile(buffering=0) as file:
+        from tempfile import TemporaryFile  # as in `storage.scratch`
+
+        with TemporaryFile(buffering=0) as file:
             self._descriptor = os.dup(file.fileno())
         weakref.finalize(self, os.close, self._descriptor)
 

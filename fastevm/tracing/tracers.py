@@ -1,11 +1,11 @@
 """The tracers by name: the observer of each, and its result."""
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
 
+from fastevm.primitives.suggestion import nearest
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.erc7562 import Erc7562Tracer
@@ -153,6 +153,6 @@ def tracer_for(request: TraceRequest, budget: int, spool: Spool | None = None) -
 
 def unknown_tracer(name: str) -> str:
     """The message for a tracer that does not exist."""
-    near = get_close_matches(name, _TRACERS, n=1, cutoff=0.4)
+    near = nearest(name, _TRACERS, cutoff=0.4)
     hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(_TRACERS)}"
     return f'unknown tracer "{name[:SHOWN_NAME]}": {hint}'

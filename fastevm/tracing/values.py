@@ -13,8 +13,8 @@ CALLS_BYTES_LIMIT: Final = 32 * 1024 * 1024
 DEFAULT_TIMEOUT: Final = 5.0  # seconds for one transaction
 MAX_TIMEOUT: Final = 60.0  # seconds; longer requests are reduced to it
 
-_DURATION: Final = re.compile(r"([+-])?((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)")
-_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION: Final = r"([+-])?((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)"
+_PART: Final = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 _SECONDS: Final[Mapping[str, float]] = {
     "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0,
 }  # fmt: skip
@@ -58,10 +58,10 @@ def seconds_of(text: str) -> float:
 
     Raises TracingError, with Go's message, for any other text.
     """
-    found = _DURATION.fullmatch(text)
+    found = re.fullmatch(_DURATION, text)
     if not found:
         raise TracingError(f'time: invalid duration "{text[:64]}"')
-    total = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(found[2]))
+    total = sum(float(number) * _SECONDS[unit] for number, unit in re.findall(_PART, found[2]))
     return 0.0 if found[1] == "-" else min(total, MAX_TIMEOUT)
 
 

@@ -5,17 +5,16 @@ take, which would hold up the next slice; its C functions are called directly in
 """
 
 import contextlib
-import ctypes
 import logging
 import os
 import threading
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, Thread
-
-import ckzg
+from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ class TrustedSetup:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = Lock()
-        self._settings: ctypes.Array[ctypes.c_char] | None = None
+        self._settings: Any = None
 
     def verify_blobs(
         self, blobs: Sequence[bytes], commitments: Sequence[bytes], proofs: Sequence[bytes]
@@ -51,7 +50,7 @@ class TrustedSetup:
         ValueError for bytes that are no field elements or points.
         """
         joined = (b"".join(blobs), b"".join(commitments), b"".join(proofs))
-        return self._verify("verify_blob_kzg_proof_batch", *joined, ctypes.c_uint64(len(blobs)))
+        return self._verify("verify_blob_kzg_proof_batch", *joined, _ctypes().c_uint64(len(blobs)))
 
     def verify_cells(
         self, blobs: Sequence[bytes], commitments: Sequence[bytes], proofs: Sequence[bytes]
@@ -61,14 +60,14 @@ class TrustedSetup:
         ValueError for bytes that are no field elements or points.
         """
         count = CELLS_PER_BLOB * len(blobs)
-        indices = (ctypes.c_uint64 * count)(*(list(range(CELLS_PER_BLOB)) * len(blobs)))
+        indices = (_ctypes().c_uint64 * count)(*(list(range(CELLS_PER_BLOB)) * len(blobs)))
         return self._verify(
             "verify_cell_kzg_proof_batch",
             b"".join(commitment * CELLS_PER_BLOB for commitment in commitments),
             indices,
             b"".join(map(self._cells, blobs)),
             b"".join(proofs),
-            ctypes.c_uint64(count),
+            _ctypes().c_uint64(count),
         )
 
     def load(self) -> None:
@@ -96,15 +95,15 @@ class TrustedSetup:
 
     def _cells(self, blob: bytes) -> bytes:
         self.load()
-        cells = ctypes.create_string_buffer(CELLS_PER_BLOB * CELL_BYTES)
+        cells = _ctypes().create_string_buffer(CELLS_PER_BLOB * CELL_BYTES)
         _check(_library().compute_cells_and_kzg_proofs(cells, None, blob, self._settings))
-        return cells.raw
+        return bytes(cells.raw)
 
     def _verify(self, function: str, *arguments: object) -> bool:
         self.load()
-        right = ctypes.c_bool(False)
-        _check(_library()[function](ctypes.byref(right), *arguments, self._settings))
-        return right.value
+        right = _ctypes().c_bool(False)
+        _check(_library()[function](_ctypes().byref(right), *arguments, self._settings))
+        return bool(right.value)
 
 
 def find_trusted_setup(path: Path | None = None) -> TrustedSetup | None:
@@ -126,11 +125,17 @@ def find_trusted_setup(path: Path | None = None) -> TrustedSetup | None:
 
 
 @cache
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(ckzg.__file__)
+def _ctypes() -> Any:
+    """Loaded with the first blob: it takes 3 ms of a start."""
+    return import_module("ctypes")
 
 
-def _load(path: Path) -> "ctypes.Array[ctypes.c_char]":
+@cache
+def _library() -> Any:
+    return _ctypes().CDLL(import_module("ckzg").__file__)
+
+
+def _load(path: Path) -> Any:
     words = path.read_text().split()
     if words[:2] != [str(FIELD_ELEMENTS), str(G2_POINTS)]:
         raise ValueError(f"trusted setup: {path} does not begin with {FIELD_ELEMENTS} {G2_POINTS}")
@@ -140,11 +145,11 @@ def _load(path: Path) -> "ctypes.Array[ctypes.c_char]":
     sizes = (len(g1_lagrange), len(g2_monomial), len(g1_monomial))
     if sizes != (FIELD_ELEMENTS * G1_BYTES, G2_POINTS * G2_BYTES, FIELD_ELEMENTS * G1_BYTES):
         raise ValueError(f"trusted setup: {path} has the wrong number of points")
-    settings = ctypes.create_string_buffer(SETTINGS_BYTES)
+    settings = _ctypes().create_string_buffer(SETTINGS_BYTES)
     arguments: list[object] = []
     for part in (g1_monomial, g1_lagrange, g2_monomial):
-        arguments += [part, ctypes.c_uint64(len(part))]
-    _check(_library().load_trusted_setup(settings, *arguments, ctypes.c_uint64(0)))
+        arguments += [part, _ctypes().c_uint64(len(part))]
+    _check(_library().load_trusted_setup(settings, *arguments, _ctypes().c_uint64(0)))
     return settings
 
 

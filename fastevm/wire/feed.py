@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any, NoReturn
 
 from fastevm.builder.pending_block import PendingBlock
@@ -25,10 +27,14 @@ BROTLI_WINDOW = 22
 UNKNOWN_SLICE = "0-0"
 UINT64 = 2**64
 
-try:
-    import brotli
-except ImportError:
-    brotli = None
+
+@cache
+def _brotli() -> Any:
+    """The package, loaded with the first frame that it packs; None without it."""
+    try:
+        return import_module("brotli")
+    except ImportError:
+        return None
 
 
 class FeedError(FastevmError, ValueError):
@@ -141,6 +147,7 @@ def diff_and_base(message: FeedSlice) -> dict[str, Any]:
 
 def compress(text: str) -> bytes:
     """A message as a Brotli frame; FastevmError without the package brotli."""
+    brotli = _brotli()
     if brotli is None:
         raise FastevmError("compressed feeds need the package brotli")
     packed: bytes = brotli.compress(text.encode(), quality=BROTLI_QUALITY, lgwin=BROTLI_WINDOW)
@@ -240,6 +247,7 @@ def _unpacked(frame: bytes, limit: int) -> str:
     if is_json(frame):
         with contextlib.suppress(UnicodeDecodeError):
             return frame.decode()
+    brotli = _brotli()
     if brotli is None:
         _fail("frame", "compressed feeds need the package brotli")
     unpacker = brotli.Decompressor()

@@ -7,10 +7,10 @@ clients expect, and refused in that of Python programs. All raise ValueError
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 from fastevm.execution.transaction_fields import AccessListEntry, Authorization
+from fastevm.primitives.suggestion import nearest
 from fastevm.simulate.values import (
     AccountOverride,
     BlockOverrides,
@@ -270,7 +270,7 @@ def refuse_unknown(given: Mapping[str, Any], known: frozenset[str], name: str) -
     """ValueError for a member that is none of those known, with the nearest one."""
     for member in given:
         if member not in known:
-            near = get_close_matches(str(member), sorted(known), n=1)
+            near = nearest(str(member), sorted(known))
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
             raise ValueError(f"{name}: there is no member {member!r}: {hint}")
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
+
+from fastevm.primitives import nearest
 
 FILE: Final = Path("fastevm.toml")
 FILE_VARIABLE: Final = "FASTEVM_CONFIG"
@@ -63,7 +64,7 @@ def _of_file(path: Path, known: Mapping[str, argparse.Action]) -> Words:
     for key, value in table.items():
         name = key.replace("_", "-")
         if name not in known:
-            near = get_close_matches(name, known, n=1)
+            near = nearest(name, known)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"{path}: unknown option {key!r} in [{TABLE}]{hint}")
         if isinstance(value, dict) or (known[name].nargs == 0 and not isinstance(value, bool)):

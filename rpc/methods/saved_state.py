@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastevm.node import packed_state
+from fastevm import node as nodes
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA
 from fastevm.rpc.dispatch.registry import Param
@@ -18,7 +18,7 @@ def dump_state(context: Context, _: bool | None) -> str:
     The states of older blocks, which the parameter asks for, are not among them.
     """
     control(context)
-    return hex_bytes(packed_state(context.node.dump_state()))
+    return hex_bytes(nodes.packed_state(context.node.dump_state()))
 
 
 @methods(["anvil_loadState", "hardhat_loadState"], DATA)

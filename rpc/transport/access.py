@@ -22,7 +22,7 @@ ALWAYS_SERVED: Final = "rpc"
 EXPLORED: Final = "eth"  # the namespace without which the explorer has nothing to show
 
 LOCAL_NAMES: Final = frozenset(("localhost",))
-PROGRAM: Final = re.compile(r"\w[\w .-]{0,63}", re.ASCII)  # a name instead of an origin
+PROGRAM: Final = r"(?a:\w[\w .-]{0,63})"  # a name instead of an origin
 EXTENSION_SCHEMES: Final = frozenset(("chrome-extension", "moz-extension", "safari-web-extension"))
 
 JWT_SECRET_SIZE: Final = 32  # bytes
@@ -120,7 +120,7 @@ class Access:
         """
         if ANY in self.origins or origin.lower() in self.origins:
             return True
-        if PROGRAM.fullmatch(origin) and origin.lower() != "null":
+        if re.fullmatch(PROGRAM, origin) and origin.lower() != "null":
             return True
         try:
             parts = urlsplit(origin)

@@ -5,7 +5,7 @@ It speaks over a `Channel`: a WebSocket or a Unix socket.
 
 import asyncio
 import logging
-import secrets
+import os
 from collections.abc import AsyncIterator
 from dataclasses import field
 from typing import Final, Protocol
@@ -59,7 +59,7 @@ class Subscription:
     def __init__(self, session: "Session", topic: Topic) -> None:
         self.session = session
         self.topic = topic
-        self.id = f"0x{int(secrets.token_hex(ID_BYTES), 16):x}"
+        self.id = f"0x{int.from_bytes(os.urandom(ID_BYTES)):x}"
         self._prefix = (
             b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"%b","result":'
             % self.id.encode()

@@ -1,8 +1,9 @@
 """Starts and stops the listeners of a node, and prints what a developer needs to know."""
 
 import asyncio
-import platform
+import os
 import signal
+import socket
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
@@ -71,10 +72,19 @@ def parse_listener(text: str) -> Listener:
     return Listener(dialect, host.strip("[]") or DEFAULT_HOST, int(port))
 
 
+def system_and_machine() -> tuple[str, str]:
+    """The names of the operating system and of the processor's kind, as `platform` has them."""
+    if sys.platform == "win32":
+        return "Windows", os.environ.get("PROCESSOR_ARCHITECTURE", "")
+    names = os.uname()
+    return names.sysname, names.machine
+
+
 def client_version() -> str:
     """Return what web3_clientVersion says: name, version, platform and Python."""
-    system = f"{platform.system().lower()}-{platform.machine()}"
-    python = f"python{platform.python_version()}"
+    name, machine = system_and_machine()
+    system = f"{name.lower()}-{machine}"
+    python = "python" + sys.version.partition(" ")[0].rstrip("+")
     return f"fastevm/v{fastevm.__version__}/{system}/{python}"
 
 
@@ -188,9 +198,7 @@ class Server:
             metrics=self.metrics,
             keepalive=KEEPALIVE,
         )
-        server = await asyncio.get_running_loop().create_server(
-            http.connection, listener.host, listener.port
-        )
+        server = await opened(http.connection, listener.host, listener.port)
         app.load_soon()
         dispatchers = [dispatcher] if guarded is None else [dispatcher, guarded]
         self._open.append(OpenListener(server, http, app, dispatchers))
@@ -320,6 +328,31 @@ async def serve(server: Server, *, quiet: bool = False) -> None:
         await stop.wait()
     finally:
         await server.stop()
+
+
+async def opened(connection: Callable[[], Any], host: str, port: int) -> asyncio.Server:
+    """A server on a TCP port. OSError when the port is taken or the host has no address.
+
+    An IPv4 address is bound here: to resolve it the loop would load the tables of IDNA (2 ms).
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        socket.inet_pton(socket.AF_INET, host)
+    except OSError:
+        return await loop.create_server(connection, host, port)
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        return await loop.create_server(connection, sock=made)
+    except OSError as error:
+        made.close()
+        reason = f"cannot listen on {host}:{port}: {str(error.strerror).lower()}"
+        raise OSError(error.errno, reason) from None
+    except BaseException:
+        made.close()
+        raise
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
@@ -56,7 +56,7 @@ class ChainReset:
         unforked: Callable[[], ChainStart],
     ) -> None:
         self.node, self._forked, self._unforked = node, forked, unforked
-        self.instance = secrets.token_bytes(INSTANCE_SIZE)
+        self.instance = os.urandom(INSTANCE_SIZE)
 
     def to_fork(self, url: str | None = None, block: BlockLike | None = None) -> None:
         """Begin anew at a block (the newest) of another node's chain (the one it is forked from).
@@ -86,4 +86,4 @@ class ChainReset:
             shares_seconds=before.shares_seconds,
         ).with_parameters(before.parameters)
         self.node.begin_anew(config, start.block, start.layer, start.history)
-        self.instance = secrets.token_bytes(INSTANCE_SIZE)
+        self.instance = os.urandom(INSTANCE_SIZE)

@@ -15,7 +15,7 @@ from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFA
 from fastevm.primitives.late_dataclass import dataclass
 
 MILLISECONDS: Final = 1_000
-HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
+HASH: Final = "0x[0-9a-fA-F]{64}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,7 @@ def _refuse_alone(arguments: argparse.Namespace) -> None:
 
 
 def _hash(text: str) -> bytes:
-    if not HASH.fullmatch(text):
+    if not re.fullmatch(HASH, text):
         raise argparse.ArgumentTypeError(f"{text!r} is no transaction hash")
     return bytes.fromhex(text[2:])
 

@@ -1,4 +1,4 @@
-"""Finds C functions inside extension modules of other packages, for nogil code to call."""
+"""Finds C functions inside other libraries, for nogil code to call."""
 
 from os import fsencode
 from sys import meta_path
@@ -70,3 +70,27 @@ def has_native_function(module: str, name: str) -> bool:
     except ImportError:
         return False
     return True
+
+
+# Functions of glibc alone.
+cdef int (*_mallopt)(int, int) noexcept nogil
+cdef int (*_malloc_trim)(size_t) noexcept nogil
+_mallopt = <int (*)(int, int) noexcept nogil>dlsym(NULL, b"mallopt")
+_malloc_trim = <int (*)(size_t) noexcept nogil>dlsym(NULL, b"malloc_trim")
+
+
+def set_malloc_option(int option, int value) -> bool:
+    """Set an option of glibc's malloc, as mallopt(3) has it; False in another C library."""
+    return _mallopt != NULL and _mallopt(option, value) == 1
+
+
+def has_malloc_trim() -> bool:
+    """Whether `trim_malloc` does anything."""
+    return _malloc_trim != NULL
+
+
+def trim_malloc() -> None:
+    """Give all pages that hold freed memory alone back to the system; without the GIL."""
+    if _malloc_trim != NULL:
+        with nogil:
+            _malloc_trim(0)
