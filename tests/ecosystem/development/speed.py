@@ -1,8 +1,9 @@
 """Wall time of two projects' tests, and of the start, on anvil and on `fastevm dev` in turn.
 
 ``python -m tests.ecosystem.development.speed [ROUNDS]`` prints the median of the rounds, Markdown:
-a Hardhat project of 50 tests, a viem project of 100, and the seconds from the start of a node to
-its first answer. With ``start`` before ROUNDS, these seconds alone, and the CPU time of them.
+a Hardhat project of 50 tests, a viem project of 100, with the CPU seconds of the node while they
+ran, and the seconds from the start of a node to its first answer. With ``start`` before ROUNDS,
+these seconds alone, and the CPU time of them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Final
 import fastevm
 import fastevm.rpc
 from fastevm.bench.node.launch import NodeProcess
+from fastevm.bench.node.load import cpu_seconds
 
 from .clients import CLIENTS, HERE, environment
 from .nodes import NODES, running
@@ -46,9 +48,9 @@ def timed(folder: Path, words: list[str], variables: dict[str, str]) -> float:
 def started(node: NodeProcess) -> tuple[float, float]:
     """Seconds of the clock and of CPU from the start of a node's process to its first answer."""
     seconds = node.start()
-    user, system = Path(f"/proc/{node.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    processor = cpu_seconds(node.pid)
     node.kill()
-    return seconds, (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return seconds, processor
 
 
 def starts(rounds: int) -> None:
@@ -87,8 +89,12 @@ def main() -> None:
                 node = start()
                 with running(node):
                     variables["NODE_URL"] = node.url
+                    before = cpu_seconds(node.pid)
                     seconds = timed(HERE / folder, words, variables)
+                    processor = cpu_seconds(node.pid) - before
                 found.setdefault(name, {}).setdefault(node_name, []).append(seconds)
+                of_node = f"{name}: CPU of the node"
+                found.setdefault(of_node, {}).setdefault(node_name, []).append(processor)
         for node_name, start in NODES.items():
             node = start()
             seconds = node.start()
