@@ -34,6 +34,13 @@ class Dialect:
     revert bytes; else ``error`` is an object and ``returnData`` is empty.
     ``takes_loose_quantities``: quantities may be JSON numbers or decimal digits, too.
     ``unknown_subscription_is_error``: eth_unsubscribe of an id that nobody has; else it is false.
+    ``errors_as_anvil``: errors have the code and words of anvil, where it has its own.
+    ``receipts_tell_of_block``: receipts tell the blob fee and the time of their block.
+    ``prices_of_next_block``: eth_gasPrice has the base fee of the next block, else of the newest.
+    ``unknown_raw_is_null``: the bytes of an unknown transaction are null, else ``0x``.
+    ``first_account_sends``: eth_sendTransaction without a sender is of the first account.
+    ``failing_is_sent``: eth_sendTransaction without gas sends what fails, else it is refused.
+    ``transfers_cost_the_same``: the estimate of a plain transfer does not look at sender and fees.
     """
 
     name: str
@@ -49,6 +56,13 @@ class Dialect:
     simulated_block_spacing: int | None
     takes_loose_quantities: bool = False
     newer_fees_count: bool = False
+    errors_as_anvil: bool = False
+    receipts_tell_of_block: bool = False
+    prices_of_next_block: bool = False
+    unknown_raw_is_null: bool = False
+    first_account_sends: bool = False
+    failing_is_sent: bool = False
+    transfers_cost_the_same: bool = False
 
     def with_receipts(self, name: str) -> "Dialect":
         """Return the dialect with receipts as one of ``RECEIPTS`` has them; ValueError for others.
@@ -67,6 +81,13 @@ class Dialect:
             pool_names_checksummed=False,
             takes_loose_quantities=True,
             newer_fees_count=True,
+            errors_as_anvil=True,
+            receipts_tell_of_block=True,
+            prices_of_next_block=True,
+            unknown_raw_is_null=True,
+            first_account_sends=True,
+            failing_is_sent=True,
+            transfers_cost_the_same=True,
         )
 
 

@@ -1,5 +1,7 @@
 """The one table from a reason to what goes over the wire: code and message, a column per dialect.
 
+A development node has a column of its own, where anvil has other words than go-ethereum.
+
 Handlers raise `RpcError` with a reason of this table; only `wire_error` turns it into a code. A
 message of None is the text that the reason was raised with; braces are filled from its values.
 """
@@ -17,23 +19,35 @@ class Wire(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One reason in both dialects."""
+    """One reason in both dialects, and on a development node where that differs."""
 
     preconf: Wire
     geth: Wire
+    anvil: Wire | None = None
 
 
-def _both(code: int, message: str | None = None) -> Row:
+def _both(code: int, message: str | None = None, anvil: Wire | None = None) -> Row:
     wire = Wire(code, message)
-    return Row(wire, wire)
+    return Row(wire, wire, anvil)
 
 
-def _bare(message: str) -> Row:
+def _bare(message: str, anvil: Wire | None = None) -> Row:
     """A rejection that the interface document words exactly; geth's wording carries details."""
-    return Row(Wire(-32000, message), Wire(-32000, None))
+    return Row(Wire(-32000, message), Wire(-32000, None), anvil)
 
 
 _FUNDS = "insufficient funds for gas * price + value"
+_UNDERPRICED = "replacement transaction underpriced"
+_REJECTED = -32003  # a transaction, as anvil says it
+_NO_FUNDS = Wire(_REJECTED, "Insufficient funds for gas * price + value")
+_TIP = Wire(_REJECTED, "max priority fee per gas higher than max fee per gas")
+_CALL_TIP = Wire(-32602, "Invalid input: `max_priority_fee_per_gas` greater than `max_fee_per_gas`")
+_LOW_FEE = Wire(_REJECTED, "max fee per gas less than block base fee")
+_LOW_NONCE = Wire(_REJECTED, "nonce too low")
+_LOW_GAS = Wire(-32000, "intrinsic gas too low")
+_CALL_GAS = Wire(-32000, "intrinsic gas too high -- CallGasCostMoreThanGasLimit")
+_BLOCK_GAS = Wire(-32000, "intrinsic gas too high -- tx.gas_limit > env.block.gas_limit")
+_ALLOWANCE = Wire(_REJECTED, "Out of gas: gas required exceeds allowance: {have}")
 
 REASONS: Final[dict[str, Row]] = {
     # --- the envelope (JSON-RPC 2.0, section 5.1, and what nodes add to it) ---
@@ -93,16 +107,22 @@ REASONS: Final[dict[str, Row]] = {
     ),
     # --- calls ---
     "reverted": Row(Wire(-32000, "execution reverted"), Wire(3, None)),
-    "halted": _both(-32000),
+    "halted": _both(-32000, None, Wire(-32603)),
     "call": _both(-32000),
+    "call.insufficient_funds": _both(-32000, None, _NO_FUNDS),
+    "call.gas_required_exceeds_allowance": _both(-32000, None, _ALLOWANCE),
+    "call.nonce_too_low": _both(-32000, None, _LOW_NONCE),
+    "call.tip_above_fee_cap": _both(-32000, None, _CALL_TIP),
+    "call.fee_cap_too_low": _both(-32000, None, _LOW_FEE),
+    "call.intrinsic_gas": _both(-32000, None, _CALL_GAS),
     # --- eth_simulateV1: any other reason of it is "simulate" ---
     "simulate": _both(-32603),
     "simulate.empty_input": _both(-32602, "empty input"),
     "simulate.nonce_too_low": _both(-38010),
     "simulate.nonce_too_high": _both(-38011),
     "simulate.fee_cap_too_low": _both(-38012),
-    "simulate.intrinsic_gas": _both(-38013),
-    "simulate.insufficient_funds": _both(-38014),
+    "simulate.intrinsic_gas": _both(-38013, None, _CALL_GAS),
+    "simulate.insufficient_funds": _both(-38014, None, _NO_FUNDS),
     "simulate.insufficient_funds_for_transfer": _both(-38014),
     "simulate.block_gas_limit": _both(-38015),
     "simulate.block_gas_limit_reached": _both(-38015),
@@ -120,7 +140,9 @@ REASONS: Final[dict[str, Row]] = {
     "simulated_revert": _both(3),
     "simulated_halt": _both(-32015),
     # --- transactions to sign ---
-    "unknown_account": _both(-32000, "unknown account: No Signer available"),
+    "unknown_account": _both(
+        -32000, "unknown account: No Signer available", Wire(-32602, "No Signer available")
+    ),
     "blobs_not_signed": _both(-32000, "signing blob transactions not supported"),
     "wrong_chain_id": _both(-32000, "chainId does not match node's (have={have}, want={want})"),
     # --- the pool: any other reason of it is "pool" ---
@@ -129,10 +151,14 @@ REASONS: Final[dict[str, Row]] = {
     "not_confirmed": _both(
         4, "Transaction {hash} was added to the mempool but wasn't confirmed within {seconds}s."
     ),
-    "pool.nonce_too_low": _bare("nonce too low"),
-    "pool.insufficient_funds": _bare(_FUNDS),
+    "pool.nonce_too_low": _bare("nonce too low", _LOW_NONCE),
+    "pool.insufficient_funds": _bare(_FUNDS, _NO_FUNDS),
+    "pool.tip_above_fee_cap": _both(-32000, None, _TIP),
+    "pool.fee_cap_too_low": _both(-32000, None, _LOW_FEE),
+    "pool.intrinsic_gas": _both(-32000, None, _LOW_GAS),
+    "pool.exceeds_block_gas_limit": _both(-32000, None, _BLOCK_GAS),
     "pool.already_known": _bare("already known"),
-    "pool.replacement_underpriced": _bare("replacement transaction underpriced"),
+    "pool.replacement_underpriced": _bare(_UNDERPRICED, Wire(_REJECTED, _UNDERPRICED)),
 }
 
 
@@ -157,7 +183,10 @@ def family_reason(family: str, reason: str) -> str:
 
 def wire_error(error: RpcError, dialect: Dialect) -> dict[str, Any]:
     """Return the JSON error object of ``error`` in ``dialect``: code, message and, if any, data."""
-    wire: Wire = getattr(REASONS[error.reason], dialect.name)
+    row = REASONS[error.reason]
+    wire: Wire = getattr(row, dialect.name)
+    if dialect.errors_as_anvil and row.anvil is not None:
+        wire = row.anvil
     message = str(error) if wire.message is None else wire.message.format(**error.values)
     answer: dict[str, Any] = {"code": error.values.get("code", wire.code), "message": message}
     if error.data is not None:

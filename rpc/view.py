@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
+from fastevm import blob_base_fee
 from fastevm.primitives import dataclass
 from fastevm.rpc.backend import Layer, Node, PendingBlock
 from fastevm.rpc.dispatch.workers import require_worker_above_limit
@@ -12,6 +13,7 @@ from fastevm.types import Block, Receipt
 from fastevm.wire.blocks import block_json
 from fastevm.wire.l1_fees import L1FeeMembers
 from fastevm.wire.receipts import ReceiptWriter
+from fastevm.wire.text.hex import quantity
 from fastevm.wire.transactions import DEPOSIT, mined_transaction_json
 
 ZERO_HASH = bytes(32)
@@ -141,17 +143,18 @@ class View:
         parent = chain.block_by_hash(header.parent_hash)
         return chain.schedule_for_child(parent or chain.head, header.timestamp)
 
-    def receipt_text(self, index: int) -> bytes:
-        """Return the receipt of transaction ``index`` as JSON text."""
-        fees = self.l1_fees if self.has_deposits else None
-        return self._receipt(index, self.receipts[index], self.first_log(index), fees)
+    def receipt_text(self, index: int, *, with_block: bool = False) -> bytes:
+        """Return the receipt of transaction ``index`` as JSON text.
 
-    def receipts_text(self) -> bytes:
+        ``with_block``: it tells the blob fee and the time of its block, too.
+        """
+        return self._receipt(index, self.receipts[index], self.first_log(index), with_block)
+
+    def receipts_text(self, *, with_block: bool = False) -> bytes:
         """Return the receipts of all transactions as the JSON text of an array."""
         answer, first_log = [], 0
-        fees = self.l1_fees if self.has_deposits else None
         for index, receipt in enumerate(self.receipts):
-            answer.append(self._receipt(index, receipt, first_log, fees))
+            answer.append(self._receipt(index, receipt, first_log, with_block))
             first_log += len(receipt.logs)
         return b"[%b]" % b",".join(answer)
 
@@ -192,11 +195,20 @@ class View:
             return () if self.node.history is None else tuple(hashes)
         return (*hashes[:-1], *chain.ancestors(hashes[-1]))[:ANCESTORS]
 
-    def _receipt(
-        self, index: int, receipt: Receipt, first_log: int, fees: L1FeeMembers | None
-    ) -> bytes:
+    def _receipt(self, index: int, receipt: Receipt, first_log: int, with_block: bool) -> bytes:
         transaction = self.block.transactions[index]
-        more = b"" if fees is None else fees.text(transaction)
+        more = [self.l1_fees.text(transaction)] if self.has_deposits else []
+        if with_block:
+            more.append(self._block_members(receipt))
         if self.pending is not None:
-            more = b"%b,%b" % (more, PRECONFIRMED) if more else PRECONFIRMED
-        return self.writer.receipt(receipt, transaction, index, first_log, more)
+            more.append(PRECONFIRMED)
+        return self.writer.receipt(receipt, transaction, index, first_log, b",".join(more))
+
+    def _block_members(self, receipt: Receipt) -> bytes:
+        """What anvil's receipts tell of their block; the time is a JSON number there."""
+        header = self.block.header
+        told = b'"blockTimestamp":%d' % header.timestamp
+        if header.excess_blob_gas is None or receipt.blob_gas_price is not None:
+            return told
+        fee = blob_base_fee(header.excess_blob_gas, self.schedule)
+        return b'"blobGasPrice":"%b",%b' % (quantity(fee).encode(), told)

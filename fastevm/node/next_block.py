@@ -10,8 +10,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fastevm.builder.block_producer import BlockProducer
+from fastevm.builder.block_producer import MAX_FETCHES, BlockProducer
 from fastevm.builder.deadline import DeadlineTimer
+from fastevm.builder.missing_state import NEEDS_STATE
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.builder.sliced_block import SlicedBlock, open_child_block
 from fastevm.errors import InvalidTransaction
@@ -71,11 +72,31 @@ class NextBlock:
                 if block.count >= MAX_TRANSACTIONS or time.monotonic() >= deadline:
                     return
                 try:
-                    block.add(transaction)
+                    deadline += self._add(block, transaction, deadline)
                 except InvalidTransaction:
                     continue
         finally:
             self._timer.disarm()
+
+    def _add(self, block: SlicedBlock, transaction: Transaction, deadline: float) -> float:
+        """Add a transaction; the seconds that the state it reads took to fetch, on a fork."""
+        state, waited = self.producer.missing_state, 0.0
+        for _ in range(MAX_FETCHES if state is not None else 0):
+            try:
+                block.add(transaction)
+            except InvalidTransaction as error:
+                if error.code != NEEDS_STATE or state is None:
+                    raise
+            else:
+                return waited
+            self._timer.disarm()
+            started = time.monotonic()
+            state.fetch(transaction)
+            waited += time.monotonic() - started
+            block.resume()
+            self._timer.arm(deadline + waited, block.cancel)
+        block.add(transaction)
+        return waited
 
     def _best_first(self, base_fee: int) -> Iterator[Transaction]:
         """The executable transactions by tip, those of a sender by nonce."""

@@ -85,6 +85,9 @@ from fastevm.simulate.values import (
 from fastevm.simulate.values import (
     StateView as StateView,
 )
+from fastevm.simulate.values import (
+    is_transfer as is_transfer,
+)
 from fastevm.simulate.views import view_of as view_of
 from fastevm.wire.simulate_request import read_request as read_request
 from fastevm.wire.simulate_response import simulate_text as simulate_text

@@ -16,6 +16,7 @@ from fastevm.simulate.values import (
     CallRequest,
     CallResult,
     StateView,
+    is_transfer,
 )
 from fastevm.state.remote import RemoteState
 
@@ -55,7 +56,8 @@ def _estimate(
 ) -> int | CallResult:
     attempt = attempt_of(view, request, state_overrides, block_overrides)
     high = upper_bound(attempt, gas_cap)
-    if is_transfer(attempt) and succeeds(attempt, TRANSFER_GAS, timeout):
+    is_plain = is_transfer(attempt.view, request, attempt.state_overrides)
+    if is_plain and succeeds(attempt, TRANSFER_GAS, timeout):
         return TRANSFER_GAS
     try:
         outcome = attempt.run(high, timeout)
@@ -114,16 +116,6 @@ def upper_bound(attempt: AnyAttempt, gas_cap: int) -> int:
     return min(high, gas_cap) if gas_cap else high
 
 
-def is_transfer(attempt: AnyAttempt) -> bool:
-    """Ether to an account without code, without data."""
-    request = attempt.request
-    if request.data or request.to is None or request.access_list or request.authorization_list:
-        return False
-    override = attempt.state_overrides.get(request.to)
-    code = attempt.view.layer.code(request.to) if override is None else override.code
-    return not code
-
-
 def succeeds(attempt: AnyAttempt, gas: int, timeout: float) -> bool:
     """Whether the call ends well with this much gas."""
     try:
@@ -136,5 +128,5 @@ def succeeds(attempt: AnyAttempt, gas: int, timeout: float) -> bool:
 
 def exceeds_allowance(gas: int) -> InvalidTransaction:
     return InvalidTransaction(
-        "gas_required_exceeds_allowance", f"gas required exceeds allowance ({gas})"
+        "gas_required_exceeds_allowance", f"gas required exceeds allowance ({gas})", have=gas
     )

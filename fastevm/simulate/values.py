@@ -312,3 +312,14 @@ class SimulatedBlock:
     block: Block
     calls: tuple[CallOutcome, ...]
     senders: tuple[bytes, ...]
+
+
+def is_transfer(
+    view: StateView, request: CallRequest, state_overrides: Mapping[bytes, AccountOverride]
+) -> bool:
+    """Ether to an account without code, without data."""
+    if request.data or request.to is None or request.access_list or request.authorization_list:
+        return False
+    override = state_overrides.get(request.to)
+    code = view.layer.code(request.to) if override is None else override.code
+    return not code

@@ -42,7 +42,8 @@ class PoolLimits:
     ``executable`` and ``queued`` bound the two subpools, ``*_per_sender`` one sender's share of
     them. ``blob_transactions`` bounds those with blobs (each holds up to 768 KiB), ``sidecars``
     those of included transactions, which a reorganisation may bring back. ``by_arrival``: blocks
-    take them as they came, not by tip.
+    take them as they came, not by tip. ``cap_alone_replaces``: a higher fee cap is all that a
+    replacement needs.
     """
 
     executable: int = 20_480
@@ -53,6 +54,7 @@ class PoolLimits:
     blob_transactions_per_sender: int = 16
     sidecars: int = 64
     by_arrival: bool = False
+    cap_alone_replaces: bool = False
 
 
 class Accounts(Protocol):
@@ -313,7 +315,7 @@ class TransactionPool:
         if sender.by_nonce and sender.has_blobs != has_blobs:
             refuse("address_reserved", "address already reserved")
         if old is not None:
-            check_replacement(old, new)
+            check_replacement(old, new, cap_alone=self.limits.cap_alone_replaces)
         else:
             self._check_capacity(sender, new)
 

@@ -8,12 +8,18 @@ BLOB_PRICE_BUMP_PERCENT = 100
 MESSAGE = "replacement transaction underpriced"
 
 
-def check_replacement(old: PooledTransaction, new: PooledTransaction) -> None:
+def check_replacement(
+    old: PooledTransaction, new: PooledTransaction, *, cap_alone: bool = False
+) -> None:
     """Raise InvalidTransaction unless ``new`` may replace ``old``, which has the same nonce.
 
     Both fee caps must rise by 10 %, with blobs all three by 100 %. The least price is rounded down
-    (integer division), as in go-ethereum.
+    (integer division), as in go-ethereum. ``cap_alone``: any higher fee cap will do, as in anvil.
     """
+    if cap_alone:
+        if new.fee_cap <= old.fee_cap:
+            refuse("replacement_underpriced", MESSAGE)
+        return
     if new.transaction.type == BLOB_TX:
         _check_blob_replacement(old, new)
         return

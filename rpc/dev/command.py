@@ -80,7 +80,9 @@ def node_of(arguments: argparse.Namespace) -> Any:
         "derivation_path": arguments.derivation_path,
         "fee_cap": 0,
         "allows_unprotected": True,
-        "pool_limits": nodes.PoolLimits(by_arrival=arguments.order == "fifo"),
+        "pool_limits": nodes.PoolLimits(
+            by_arrival=arguments.order == "fifo", cap_alone_replaces=True
+        ),
         "trusted_setup": nodes.find_trusted_setup(),
     }
     node = forked(arguments, options) if arguments.fork_url else unforked(arguments, options)

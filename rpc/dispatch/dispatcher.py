@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Mapping
 from time import perf_counter
 from typing import Any
 
+from fastevm.errors import StateNotKnown
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.batch import Batch
 from fastevm.rpc.dispatch.coalesce import Coalescer
@@ -96,7 +97,10 @@ class Dispatcher:
         """Answer the reads that have just been understood; None where a handler must be asked."""
         context, reads, started = self.context, self.reads, perf_counter()
         latest = context.latest_view()
-        pending = context.pending_view() if reads.wants_pending else None
+        try:
+            pending = context.pending_view() if reads.wants_pending else None
+        except StateNotKnown:  # on a fork; the handler goes to a worker
+            return None
         newest = latest.layer if pending is None else pending.layer
         if reads.wants_next_nonce and context.node.pool.is_ahead_of(newest):
             return None

@@ -5,6 +5,7 @@ nodes). The node holds no other keys; on a chain without such accounts every sen
 for those that are impersonated.
 """
 
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Final
 
@@ -25,9 +26,12 @@ from fastevm.rpc.methods.pool import (
 )
 from fastevm.rpc.selectors import PENDING_BLOCK, decode_count
 from fastevm.simulate import BlockOverrides, CallRequest, lists_of
+from fastevm.wire.simulate_values import decode_call
 from fastevm.wire.text.hex import hex_bytes
 from fastevm.wire.transactions import Json, transaction_json
 
+LOW_PRICE: Final = "max fee per gas less than block base fee"
+NO_SENDER: Final = bytes(20)
 PASSWORD: Final = Param(decode_text, optional=True)
 SECONDS: Final = Param(decode_count, optional=True)
 
@@ -46,21 +50,42 @@ def accounts(context: Context) -> list[str]:
 method("eth_requestAccounts")(accounts)
 
 
-@method("eth_sendTransaction", CALL, place=Place.WORKER)
+def decode_transaction(value: Any) -> CallRequest:
+    """Decode a transaction that is to be sent; its sender is empty where none is named."""
+    request = decode_call(value)
+    return request if value.get("from") is not None else replace(request, sender=b"")
+
+
+TRANSACTION: Final = Param(decode_transaction)
+
+
+@method("eth_sendTransaction", TRANSACTION, place=Place.WORKER)
 @long_running
 def send_transaction(context: Context, request: CallRequest) -> str:
     """Submit a transaction of a development account, or of an impersonated one; return its hash.
 
     What is left out is filled in: the nonce after all that waits in the pool, the gas estimated on
-    ``pending``, a fee cap of twice the base fee and a suggested tip.
+    ``pending``, a fee cap of twice the base fee and a suggested tip. On a development node the
+    first account sends where none is named, and what fails gets the gas of a block.
     """
+    request = with_sender(context, request)
     if is_impersonated(context, request.sender):
         return submitted_for(context, request)
     with _counting:
-        return send_raw_transaction(context, signed(context, request).raw)
+        return send_raw_transaction(context, signed(context, request, sent=True).raw)
 
 
-@method("eth_sendTransactionSync", CALL, Param(decode_count, optional=True), place=Place.TASK)
+def with_sender(context: Context, request: CallRequest) -> CallRequest:
+    """The request with a sender: the one that is named, else one that the dialect takes."""
+    if request.sender:
+        return request
+    named = context.dialect.first_account_sends and context.node.accounts
+    return replace(request, sender=named[0].address if named else NO_SENDER)
+
+
+@method(
+    "eth_sendTransactionSync", TRANSACTION, Param(decode_count, optional=True), place=Place.TASK
+)
 async def send_transaction_sync(context: Context, request: CallRequest, wait: int | None) -> bytes:
     """Do the same and return the receipt, as eth_sendRawTransactionSync does."""
     wait = checked_wait(context, wait)
@@ -89,7 +114,7 @@ def lock_account(context: Context, address: bytes) -> bool:
     return False
 
 
-@method("personal_sendTransaction", CALL, PASSWORD, place=Place.WORKER)
+@method("personal_sendTransaction", TRANSACTION, PASSWORD, place=Place.WORKER)
 @long_running
 def personal_send_transaction(context: Context, request: CallRequest, _: Any) -> str:
     """Do what eth_sendTransaction does; the password is not looked at."""
@@ -129,20 +154,23 @@ def key_of(context: Context, address: bytes) -> DevAccount:
 def submitted_for(context: Context, request: CallRequest) -> str:
     """Submit a transaction that nobody signed; the caller has to know that it may."""
     with _counting, refusals():
-        fields = filled(context, request)
+        fields = filled(context, request, sent=True)
         built(fields)  # or it says which one does not fit
         return hex_bytes(context.node.submit_impersonated(request.sender, fields))
 
 
-def signed(context: Context, request: CallRequest) -> Any:
+def signed(context: Context, request: CallRequest, *, sent: bool = False) -> Any:
     """Return the transaction that a call object asks for, filled in and signed."""
     account = key_of(context, request.sender)
-    unsigned = built(filled(context, request))
+    unsigned = built(filled(context, request, sent=sent))
     return unsigned.sign(account.private_key, chain_id=context.node.signed_chain_id)
 
 
-def filled(context: Context, request: CallRequest) -> dict[str, Any]:
-    """Return the fields of the transaction that a call object asks for, none left out."""
+def filled(context: Context, request: CallRequest, *, sent: bool = False) -> dict[str, Any]:
+    """Return the fields of the transaction that a call object asks for, none left out.
+
+    ``sent``: it is sent at once, and may fail where the dialect lets it.
+    """
     chain_id = context.node.config.chain_id
     if request.chain_id not in (None, chain_id):
         raise RpcError("wrong_chain_id", have=request.chain_id, want=chain_id)
@@ -153,15 +181,25 @@ def filled(context: Context, request: CallRequest) -> dict[str, Any]:
         "to": request.to,
         "value": request.value,
         "data": request.data,
-        "gas_limit": request.gas or least_gas(context, request),
-        **prices(context, request),
+        "gas_limit": request.gas or gas_for(context, request, sent),
+        **prices(context, request, sent),
         **lists_of(request),
     }
     if "gas_price" not in fields or "access_list" in fields:
         fields["chain_id"] = chain_id
     if fields["nonce"] is None:
         fields["nonce"] = context.node.pool.next_nonce(request.sender)
+    if sent:
+        refuse_low_price(context, fields)
     return fields
+
+
+def refuse_low_price(context: Context, fields: dict[str, Any]) -> None:
+    """RpcError for a price below the next base fee: the transaction would wait for ever."""
+    base_fee = next_base_fee(context, context.node.chain.head)
+    price: int = fields["max_fee_per_gas" if "max_fee_per_gas" in fields else "gas_price"]
+    if context.dialect.failing_is_sent and base_fee is not None and price < base_fee:
+        raise RpcError("pool.fee_cap_too_low", f"{LOW_PRICE}: {price} < {base_fee}")
 
 
 def built(fields: dict[str, Any], **more: Any) -> fastevm.Transaction:
@@ -172,6 +210,19 @@ def built(fields: dict[str, Any], **more: Any) -> fastevm.Transaction:
         raise RpcError("invalid_params", str(error)) from error
 
 
+def gas_for(context: Context, request: CallRequest, sent: bool) -> int:
+    """Return the least gas; what fails with any gets what a block has, where it is sent so."""
+    try:
+        return least_gas(context, request)
+    except RpcError:
+        if not (sent and context.dialect.failing_is_sent):
+            raise
+    head = context.node.chain.head
+    cap = int(context.node.chain.schedule_of(head.hash).parameters["tx_gas_cap"])
+    limit = head.header.gas_limit
+    return min(limit, cap) if cap else limit
+
+
 def least_gas(context: Context, request: CallRequest) -> int:
     """Return an estimate on ``pending``, where the transaction will run."""
     state = context.view(PENDING_BLOCK).state()
@@ -179,18 +230,22 @@ def least_gas(context: Context, request: CallRequest) -> int:
     return estimated(context, state, request, {}, BlockOverrides(base_fee_per_gas=decided))
 
 
-def prices(context: Context, request: CallRequest) -> dict[str, int]:
-    """Return the price fields: what was given, else a cap that outlives a few full blocks."""
+def prices(context: Context, request: CallRequest, sent: bool) -> dict[str, int]:
+    """Return the price fields: what was given, else a cap that outlives a few full blocks.
+
+    On a development node the cap is the gas price, as anvil's, and a tip that is filled in does not
+    shrink below a low cap unless it is ``sent``.
+    """
     if request.gas_price is not None:
         return {"gas_price": request.gas_price}
     base_fee = next_base_fee(context, context.node.chain.head)
     if base_fee is None:
         return {"gas_price": suggested_tip(context)}
     tip, cap = request.max_priority_fee_per_gas, request.max_fee_per_gas
+    suggested = suggested_tip(context) if tip is None or cap is None else 0
+    as_anvil = context.dialect.prices_of_next_block
     if tip is None:
-        tip = suggested_tip(context)
-        tip = tip if cap is None else min(tip, cap)
-    return {
-        "max_fee_per_gas": 2 * base_fee + tip if cap is None else cap,
-        "max_priority_fee_per_gas": tip,
-    }
+        tip = suggested if cap is None or (as_anvil and not sent) else min(suggested, cap)
+    if cap is None:
+        cap = max(base_fee + suggested, tip) if as_anvil else 2 * base_fee + tip
+    return {"max_fee_per_gas": cap, "max_priority_fee_per_gas": tip}

@@ -81,7 +81,7 @@ def get_block_receipts(context: Context, block: Selector) -> bytes | None:
         return None
     receipts = view.receipts
     require_worker_above_limit(len(receipts) + sum([len(receipt.logs) for receipt in receipts]))
-    return view.receipts_text()
+    return view.receipts_text(with_block=context.dialect.receipts_tell_of_block)
 
 
 @method("eth_getBlockTransactionCountByNumber", NUMBER_OR_TAG)

@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from fastevm.errors import InvalidTransaction
+from fastevm.rpc.anvil_words import halt_words, revert_words
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import INTERFACE_BLOCK, NEXT_BLOCK
 from fastevm.rpc.dispatch.registry import Param, Place, method
-from fastevm.rpc.errors import RpcError
+from fastevm.rpc.errors import RpcError, family_reason
 from fastevm.rpc.selectors import Selector
 from fastevm.simulate import (
     NO_BLOCK_OVERRIDES,
@@ -18,12 +19,14 @@ from fastevm.simulate import (
     CallResult,
     SimulationError,
     StateView,
+    is_transfer,
     revert_message,
 )
 from fastevm.wire.quantity import DecodeError, object_fault
 from fastevm.wire.simulate_values import decode_block_overrides, decode_call, decode_state_overrides
 from fastevm.wire.text.hex import hex_bytes, quantity
 
+TRANSFER_GAS = 21_000
 CALL = Param(decode_call)
 STATE_OVERRIDES = Param(decode_state_overrides, optional=True, default={})
 BLOCK_OVERRIDES = Param(decode_block_overrides, optional=True, default=NO_BLOCK_OVERRIDES)
@@ -76,9 +79,9 @@ def call(
             timeout=context.limits.call_time,
         )
     except (InvalidTransaction, SimulationError) as error:
-        raise RpcError("call", error.message) from error
+        raise refused_call(error) from error
     if not result.success:
-        raise failed_call(result)
+        raise failed_call(context, result)
     return hex_bytes(result.output)
 
 
@@ -119,6 +122,8 @@ def estimated(
     block_overrides: BlockOverrides,
 ) -> int:
     """Return a gas limit with which the transaction succeeds on ``state``; RpcError if none is."""
+    if context.dialect.transfers_cost_the_same and is_transfer(state, request, state_overrides):
+        return TRANSFER_GAS
     try:
         result = context.simulator.estimate_gas(
             state,
@@ -129,14 +134,24 @@ def estimated(
             timeout=context.limits.call_time,
         )
     except (InvalidTransaction, SimulationError) as error:
-        raise RpcError("call", error.message) from error
+        raise refused_call(error) from error
     if isinstance(result, CallResult):
-        raise failed_call(result)
+        raise failed_call(context, result)
     return result
 
 
-def failed_call(result: CallResult) -> RpcError:
+def refused_call(error: InvalidTransaction | SimulationError) -> RpcError:
+    """Return the error of a call that did not run."""
+    if isinstance(error, SimulationError):
+        return RpcError("call", error.message)
+    return RpcError(family_reason("call", error.code), error.message, have=error.have)
+
+
+def failed_call(context: Context, result: CallResult) -> RpcError:
     """Return the error of a call that ran and failed."""
+    as_anvil = context.dialect.errors_as_anvil
     if result.reverted:
-        return RpcError("reverted", revert_message(result.output), data=hex_bytes(result.output))
-    return RpcError("halted", result.error)
+        words = (revert_words if as_anvil else revert_message)(result.output)
+        return RpcError("reverted", words, data=hex_bytes(result.output))
+    error = result.error or ""
+    return RpcError("halted", halt_words(error) if as_anvil else error)

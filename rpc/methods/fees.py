@@ -49,8 +49,11 @@ def max_priority_fee(context: Context) -> str:
 
 @method("eth_gasPrice", place=Place.WORKER)
 def gas_price(context: Context) -> str:
-    """Return the suggested tip on top of the latest base fee."""
-    return quantity(suggested_tip(context) + _base_fee_of(context.node.chain.head))
+    """Return the suggested tip on top of the latest base fee; a development node: of the next."""
+    head = context.node.chain.head
+    if context.dialect.prices_of_next_block:
+        return quantity(suggested_tip(context) + (next_base_fee(context, head) or 0))
+    return quantity(suggested_tip(context) + _base_fee_of(head))
 
 
 def decode_count(value: Any) -> int:

@@ -144,7 +144,7 @@ async def receipt_within(context: Context, told: str, wait: int) -> bytes:
 
 def _receipt(context: Context, tx_hash: bytes) -> bytes | None:
     found = _found(context, tx_hash)
-    return None if found is None else receipt_of(*found)
+    return None if found is None else receipt_of(context, *found)
 
 
 def _found(context: Context, tx_hash: bytes) -> tuple[View, int] | None:

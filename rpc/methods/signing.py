@@ -15,6 +15,8 @@ from fastevm.rpc.methods.accounts import key_of
 from fastevm.wire.quantity import DecodeError, object_fault
 from fastevm.wire.text.hex import hex_bytes
 
+DOMAIN: Final = "EIP712Domain"  # as primary type: the domain itself is what is signed
+NOTHING: Final = "Nothing"
 TYPED_DATA_MEMBERS: Final = ("types", "primaryType", "domain", "message")
 ENCODER: Final = "eth_account.messages"
 TYPED_DATA: Final = b"\x19\x01"  # version 1 of EIP-191
@@ -41,6 +43,8 @@ def decode_typed_data(value: Any) -> dict[str, Any]:
             raise DecodeError(f"typed data is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise object_fault(value, "apitypes.TypedData")
+    if value.get("primaryType") == DOMAIN:
+        value = {**value, "message": {}}
     for member in TYPED_DATA_MEMBERS:
         if member not in value:
             raise DecodeError(f"typed data has no member {member}")
@@ -50,16 +54,20 @@ def decode_typed_data(value: Any) -> dict[str, Any]:
 def sign_typed_data(context: Context, address: bytes, data: dict[str, Any]) -> str:
     """Sign typed data as EIP-712 has it; 65 bytes, the last one 27 or 28.
 
-    The encoding is that of the package eth-account.
+    The encoding is that of the package eth-account, which knows no message of the domain alone.
     """
     account = key_of(context, address)
+    is_domain = data["primaryType"] == DOMAIN
     try:
+        if is_domain:
+            data = {**data, "primaryType": NOTHING, "types": {**data["types"], NOTHING: []}}
         encoded = _encoder()(full_message=data)
     except RpcError:
         raise
     except Exception as error:  # the encoder checks nothing, so that anything may come
         raise RpcError("invalid_params", f"typed data cannot be encoded: {error}") from error
-    digest = fastevm.keccak256(TYPED_DATA + encoded.header + encoded.body)
+    body = b"" if is_domain else encoded.body
+    digest = fastevm.keccak256(TYPED_DATA + encoded.header + body)
     return hex_bytes(account.sign_digest(digest))
 
 

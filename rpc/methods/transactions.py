@@ -90,14 +90,19 @@ def get_transaction_by_block_hash(context: Context, block_hash: bytes, index: in
 
 
 @method("eth_getRawTransactionByHash", HASH)
-def get_raw_transaction(context: Context, tx_hash: bytes) -> str:
-    """Return the canonical bytes of a transaction, mined or pooled; 0x if it is unknown."""
+def get_raw_transaction(context: Context, tx_hash: bytes) -> str | None:
+    """Return the canonical bytes of a transaction, mined or pooled; 0x if it is unknown.
+
+    On a development node those of an unknown one are null.
+    """
     found = locate_or_look(context, tx_hash)
     if found is not None:
         view, index = found
         return hex_bytes(view.block.transactions[index].raw)
     pooled = context.node.pool.find(tx_hash)
-    return "0x" if pooled is None else hex_bytes(pooled.raw)
+    if pooled is None:
+        return None if context.dialect.unknown_raw_is_null else "0x"
+    return hex_bytes(pooled.raw)
 
 
 @method("eth_getRawTransactionByBlockNumberAndIndex", NUMBER_OR_TAG, INDEX)
@@ -123,7 +128,7 @@ def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
     found = locate_or_ask(context, tx_hash)
     if found is None or not gives_receipt(context, found[0]):
         return None
-    return receipt_of(*found)
+    return receipt_of(context, *found)
 
 
 def gives_receipt(context: Context, view: View) -> bool:
@@ -131,11 +136,11 @@ def gives_receipt(context: Context, view: View) -> bool:
     return view.pending is None or context.dialect.receipts_of_slices
 
 
-def receipt_of(view: View, index: int) -> bytes:
+def receipt_of(context: Context, view: View, index: int) -> bytes:
     """Return the receipt of transaction ``index`` of a block, as text."""
     receipts = view.receipts
     require_worker_above_limit(len(receipts[index].logs) + len(receipts) // RECEIPTS_OF_AN_OBJECT)
-    return view.receipt_text(index)
+    return view.receipt_text(index, with_block=context.dialect.receipts_tell_of_block)
 
 
 def _raw_at(view: View | None, index: int) -> str | None:

@@ -103,6 +103,17 @@ def test_typed_data_is_signed(client: Client, sender: str, version: str) -> None
         assert Account.recover_message(message, signature=signature).lower() == sender
 
 
+def test_the_domain_alone_is_signed_where_it_is_the_primary_type(
+    client: Client, sender: str
+) -> None:
+    data = {"domain": {}, "primaryType": "EIP712Domain", "types": {"EIP712Domain": []}}
+    signature = (
+        "0xda87197eb020923476a6d0149ca90bc1c894251cc30b38e0dd2cdd48567e12386d3ed40a509397410a4fd2d66"
+        "e1300a39ac42f828f8a5a2cb948b35c22cf29e81c"
+    )  # as anvil 1.7.1 signs it
+    assert client.result("eth_signTypedData_v4", sender, data) == signature
+
+
 def test_the_package_that_typed_data_needs_is_named(
     client: Client, sender: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,6 +121,22 @@ def test_a_replacement_raises_both_caps_by_a_tenth(tip: int, cap: int, accepted:
         assert len(pool) == 1
 
 
+@pytest.mark.parametrize(
+    ("tip", "cap", "accepted"), [(10, 100, False), (10, 101, True), (1, 101, True), (20, 99, False)]
+)
+def test_a_higher_cap_alone_replaces_where_the_limits_say_so(
+    tip: int, cap: int, accepted: bool
+) -> None:
+    pool = pool_on(cap_alone_replaces=True)
+    pool.add(signed())
+    new = signed(tip=tip, cap=cap, data=b"x", gas_limit=30_000)
+    if accepted:
+        pool.add(new)
+        assert taken(pool) == [new]
+    else:
+        assert refusal(lambda: pool.add(new)) == "replacement_underpriced"
+
+
 def test_a_replacement_in_the_middle_keeps_what_follows_executable() -> None:
     pool = pool_on()
     for nonce in range(4):
