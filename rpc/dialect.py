@@ -40,7 +40,7 @@ class Dialect:
     ``unknown_raw_is_null``: the bytes of an unknown transaction are null, else ``0x``.
     ``first_account_sends``: eth_sendTransaction without a sender is of the first account.
     ``failing_is_sent``: eth_sendTransaction without gas sends what fails, else it is refused.
-    ``transfers_cost_the_same``: the estimate of a plain transfer does not look at sender and fees.
+    ``transfers_cost_the_same``: an estimate of ether without code or data is 21,000, whoever sends.
     """
 
     name: str

@@ -56,8 +56,8 @@ def _estimate(
 ) -> int | CallResult:
     attempt = attempt_of(view, request, state_overrides, block_overrides)
     high = upper_bound(attempt, gas_cap)
-    is_plain = is_transfer(attempt.view, request, attempt.state_overrides)
-    if is_plain and succeeds(attempt, TRANSFER_GAS, timeout):
+    pays_only = is_transfer(attempt.view, request, attempt.state_overrides)
+    if pays_only and succeeds(attempt, TRANSFER_GAS, timeout):
         return TRANSFER_GAS
     try:
         outcome = attempt.run(high, timeout)

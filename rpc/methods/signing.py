@@ -43,12 +43,13 @@ def decode_typed_data(value: Any) -> dict[str, Any]:
             raise DecodeError(f"typed data is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise object_fault(value, "apitypes.TypedData")
-    if value.get("primaryType") == DOMAIN:
-        value = {**value, "message": {}}
+    data: dict[str, Any] = {**value}
+    if data.get("primaryType") == DOMAIN:
+        data["message"] = {}
     for member in TYPED_DATA_MEMBERS:
-        if member not in value:
+        if member not in data:
             raise DecodeError(f"typed data has no member {member}")
-    return value
+    return data
 
 
 def sign_typed_data(context: Context, address: bytes, data: dict[str, Any]) -> str:
