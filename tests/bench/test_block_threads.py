@@ -1,0 +1,19 @@
+"""The bench of blocks on several threads: a line for each block, and one for hashing."""
+
+import pytest
+
+from fastevm.bench import block_threads
+
+
+def test_blocks_are_timed_on_one_thread_and_on_more(capsys: pytest.CaptureFixture[str]) -> None:
+    assert block_threads.main(["--rounds", "1", "--above", "1200"]) == 0
+    head, *rows, hashing = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert head[:3] == ["block", "1:", "ms"]
+    assert {row[0] for row in rows} >= {"13287210", "14396881", "15274915"}
+    assert all("again" in row for row in rows)
+    assert hashing[0] == "hashing"
+
+
+def test_one_thread_is_nothing_to_compare_with() -> None:
+    with pytest.raises(SystemExit):
+        block_threads.main(["--threads", "1"])
