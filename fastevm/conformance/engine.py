@@ -16,6 +16,7 @@ from fastevm.conformance.fields import accounts_of, bytes_of, number_of
 from fastevm.conformance.pre_states import layer_of
 from fastevm.conformance.runner import Apart, Case, Mismatch
 from fastevm.errors import InvalidBlock
+from fastevm.execution.block_access_list import access_list_hash
 from fastevm.execution.block_decoding import decode_transaction
 from fastevm.execution.requests import requests_hash
 from fastevm.execution.roots import ordered_root
@@ -24,7 +25,7 @@ from fastevm.types import Block, Header, Withdrawal
 
 ELSEWHERE: Final = "its state is in another file (the cases are those of blockchain_tests_engine)"
 
-# Header field, and how a payload names it (Engine API, ExecutionPayloadV1 to V3).
+# Header field, and how a payload names it (Engine API, ExecutionPayloadV1 to V4).
 PAYLOAD_FIELDS: Final = (
     ("parent_hash", "parentHash", bytes_of),
     ("coinbase", "feeRecipient", bytes_of),
@@ -40,6 +41,7 @@ PAYLOAD_FIELDS: Final = (
     ("base_fee_per_gas", "baseFeePerGas", number_of),
     ("blob_gas_used", "blobGasUsed", number_of),
     ("excess_blob_gas", "excessBlobGas", number_of),
+    ("slot_number", "slotNumber", number_of),
 )
 
 
@@ -96,6 +98,10 @@ def block_of(payload: Mapping[str, Any], chain: Chain) -> Block:
         values["parent_beacon_block_root"] = bytes_of(beacon_root)
     if requests is not None:
         values["requests_hash"] = requests_hash(bytes_of(item) for item in requests)
+    access_list = None
+    if rules["has_block_access_list"]:
+        access_list = bytes_of(fields["blockAccessList"])
+        values["block_access_list_hash"] = access_list_hash(access_list)
     header = Header(**values, transactions_root=ordered_root(transactions))
     require(number, "blockHash", bytes_of(fields["blockHash"]), header.hash)
     block = Block(
@@ -106,6 +112,7 @@ def block_of(payload: Mapping[str, Any], chain: Chain) -> Block:
         ),
         (),
         withdrawals,
+        access_list,
     )
     if hashes is not None:
         blobs = [item for made in block.transactions for item in made.blob_versioned_hashes]
@@ -127,6 +134,8 @@ def check_form(number: int, rules: Mapping[str, Any], payload: Mapping[str, Any]
         ("versionedHashes", hashes is not None, rules["has_blobs"]),
         ("parentBeaconBlockRoot", beacon_root is not None, rules["has_blobs"]),
         ("executionRequests", requests is not None, rules["has_requests"]),
+        ("blockAccessList", "blockAccessList" in fields, rules["has_block_access_list"]),
+        ("slotNumber", "slotNumber" in fields, rules["has_slot_number"]),
     ):
         require(number, name, bool(wanted), present)
     kinds = [bytes_of(item)[:1] for item in requests or () if len(bytes_of(item)) > 1]
@@ -136,7 +145,8 @@ def check_form(number: int, rules: Mapping[str, Any], payload: Mapping[str, Any]
 
 def least_version(rules: Mapping[str, Any]) -> int:
     """The version of engine_newPayload that a fork's blocks come in, the least if there are two."""
-    return 1 + sum(map(bool, (rules[n] for n in ("has_withdrawals", "has_blobs", "has_requests"))))
+    flags = ("has_withdrawals", "has_blobs", "has_requests", "has_block_access_list")
+    return 1 + sum(map(bool, (rules[name] for name in flags)))
 
 
 def require(number: int, field: str, expected: object, found: object) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastevm.chain.chain import Chain
+from fastevm.conformance.access_lists import list_of
 from fastevm.conformance.blockchain import config_of, genesis_of
 from fastevm.conformance.fields import accounts_of, bytes_of
 from fastevm.errors import InvalidBlock
@@ -39,6 +40,8 @@ def payload_of(block: Block, requests: list[bytes] | None) -> Json:
         "baseFeePerGas": hexed(header.base_fee_per_gas),
         "blobGasUsed": hexed(header.blob_gas_used),
         "excessBlobGas": hexed(header.excess_blob_gas),
+        "slotNumber": hexed(header.slot_number),
+        "blockAccessList": hexed(block.access_list),
         "blockHash": hexed(header.hash),
         "transactions": [hexed(transaction.raw) for transaction in block.transactions],
         "withdrawals": None if block.withdrawals is None else [
@@ -60,6 +63,8 @@ def payload_of(block: Block, requests: list[bytes] | None) -> Json:
     if requests is not None:
         params.append([hexed(request) for request in requests])
         version = 4
+    if header.block_access_list_hash is not None:
+        version = 5
     return {"params": params, "newPayloadVersion": str(version), "forkchoiceUpdatedVersion": "3"}
 
 
@@ -73,7 +78,7 @@ def engine_test(test: Mapping[str, Any]) -> Json | None:
     for item in test["blocks"]:
         requests: list[bytes] = []
         try:
-            block = decode_block(bytes_of(item["rlp"]))
+            block = decode_block(bytes_of(item["rlp"])).with_access_list(list_of(item))
             if block.header.difficulty or block.ommers or block.header.nonce != bytes(8):
                 return None
             requests = list(chain.add(block).requests or ())
@@ -85,7 +90,7 @@ def engine_test(test: Mapping[str, Any]) -> Json | None:
             payload["validationError"] = item["expectException"]
         payloads.append(payload)
     kept = {key: test[key] for key in ("pre", "lastblockhash", "genesisBlockHeader", "config")}
-    posts = {key: test[key] for key in ("postState", "postStateHash") if key in test}
+    posts = {key: test[key] for key in ("postState", "postStateHash", "_info") if key in test}
     return {"network": test["network"], "engineNewPayloads": payloads, **kept, **posts}
 
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -46,6 +47,22 @@ def test_payloads_of_every_fork_since_the_merge_are_judged_as_blocks_are(
     assert {"Paris", "Shanghai", "Cancun", "Prague", "Osaka"} <= set(forks)
     refused = [p for t in tests.values() for p in t["engineNewPayloads"] if "validationError" in p]
     assert len(refused) > 100
+
+
+def test_payloads_with_block_access_lists_are_judged_as_blocks_are(tmp_path: Path) -> None:
+    suite = "eest_amsterdam_blockchain_tests"
+    write_out(suite, list(chosen(suite))[::EVERY], tmp_path)
+    tests = {}
+    for _, content in files_of([tmp_path]):
+        for title, test in msgspec.json.decode(content).items():
+            delivered = engine_test(test)
+            if delivered is not None:
+                tests[title] = delivered
+    tally = run_file(engine.cases, Selection(), "engine.json", json.dumps(tests).encode())
+    assert not tally.failures, tally.failures[0]
+    assert tally.passed == len(tests) > 50
+    versions = {p["newPayloadVersion"] for t in tests.values() for p in t["engineNewPayloads"]}
+    assert versions == {"5"}
 
 
 def one(tests: dict[str, Json], fork: str) -> Json:
