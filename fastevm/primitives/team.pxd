@@ -9,6 +9,7 @@ cdef enum:
 # What each member runs, with its number from 0 (the caller's) on.
 ctypedef void (*TeamWork)(void* context, int member) noexcept nogil
 
-# Run the work on so many threads and wait until all have ended. False: the team is at work for
-# another caller, or no thread could be started; nothing has run then.
+# Run the work on at most so many threads and wait until it has ended on all that came before the
+# caller's own share ended: the shares must not need a certain member. False: the team is at work
+# for another caller, or no thread could be started; nothing has run then.
 cdef bint team_run(TeamWork work, void* context, int members) noexcept nogil

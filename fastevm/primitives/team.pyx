@@ -51,8 +51,8 @@ cdef struct Team:
     TeamWork work
     void* context
     uint64_t call             # number of the newest call
-    int wanted                # members besides the caller that it takes
-    int running
+    int wanted                # members besides the caller that it takes; 0 after the caller's share
+    int running               # members that came
 
 
 cdef Team team
@@ -70,6 +70,7 @@ cdef void* member_runs(void* argument) noexcept nogil:
             answered = team.call
             pthread_cond_wait(&team.called, &team.guard)
         answered = team.call
+        team.running += 1
         work = team.work
         context = team.context
         pthread_mutex_unlock(&team.guard)
@@ -116,13 +117,14 @@ cdef bint team_run(TeamWork work, void* context, int members) noexcept nogil:
     if ready:
         team.work = work
         team.context = context
-        team.wanted = team.running = members - 1
+        team.wanted = members - 1
         team.call += 1
         pthread_cond_broadcast(&team.called)
     pthread_mutex_unlock(&team.guard)
     if ready:
         work(context, 0)
         pthread_mutex_lock(&team.guard)
+        team.wanted = 0  # who has not come by now is not waited for
         while team.running != 0:
             pthread_cond_wait(&team.ended, &team.guard)
         pthread_mutex_unlock(&team.guard)
