@@ -43,6 +43,7 @@ from fastevm.state.reader cimport Reader
 from fastevm.state.remote cimport RemoteState
 from fastevm.state.world cimport (
     Account,
+    World,
     world_account,
     world_begin,
     world_begin_transaction,
@@ -116,6 +117,15 @@ cdef inline int read_terms(
     out.blob_hashes = <const Hash*>PyBytes_AS_STRING(hashes)
     out.blob_hash_count = <uint32_t>(PyBytes_GET_SIZE(hashes) // 32)
     return 0
+
+
+cdef bint has_changed(const World* w) noexcept nogil:
+    """Whether a layer of its changes would differ from the one below."""
+    cdef size_t i
+    for i in range(w.account_count):
+        if w.account_list[i].dirty:
+            return True
+    return False
 
 
 cdef class EVM(EvmBase):
@@ -371,7 +381,8 @@ An Ethereum machine over a state in memory.
             ok = world_end_transaction(self.world)
         if not ok:
             raise MemoryError
-        self.layer = self.layer.commit(self.world)
+        if has_changed(self.world):
+            self.layer = self.layer.commit(self.world)
         return 0
 
     cdef ExecutionResult run_settled(

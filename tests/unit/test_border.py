@@ -120,6 +120,19 @@ CASES = {
         assert evm.state.state_root() == root
         assert evm.transact(CONTRACT, gas=1_000_000).error == "out of gas"
     """,
+    "a signal at any moment around the start of a run": """
+        evm = EVM()
+        evm.set_account(CONTRACT, code=LOOP)
+        for delay in [step / 20_000 for step in range(60)]:
+            sender = threading.Thread(
+                target=lambda: (time.sleep(delay), signal.raise_signal(signal.SIGINT))
+            )
+            with pytest.raises(KeyboardInterrupt):
+                sender.start()
+                assert evm.call(CONTRACT, gas=10**12)
+                time.sleep(60)
+            sender.join()
+    """,
     "a signal whose handler goes on": """
         served = []
         signal.signal(signal.SIGINT, lambda *_: served.append(time.monotonic()))

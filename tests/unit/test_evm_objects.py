@@ -20,6 +20,7 @@ from fastevm.errors import FastevmError, UnknownForkError
 from fastevm.simulate import CallRequest, SimulationError, call, view_of
 
 A = "0x" + "a1" * 20
+B = "0x" + "b2" * 20
 C = "0x" + "c0" * 20
 LOOP = "0x5b5f56"  # JUMPDEST PUSH0 JUMP
 COUNTER = "0x5f54600101805f555f5260205ff3"  # SSTORE(0, SLOAD(0) + 1), RETURN of it
@@ -116,6 +117,36 @@ def test_a_call_keeps_its_changes_when_asked_to(evm: EVM) -> None:
     assert evm.nonce(A) == 0
     evm.call(C, commit=True, gas=3000)  # runs out of gas
     assert evm.storage(C, 0) == 42
+
+
+def test_a_kept_call_that_changes_nothing_keeps_the_state_itself(evm: EVM) -> None:
+    before = evm.state
+    evm.set_account(B, code="0x5f5400")
+    kept = evm.state
+    assert evm.call(B, commit=True).success and evm.state is kept
+    assert kept is not before
+
+
+def test_an_access_list_makes_a_call_warm(evm: EVM) -> None:
+    evm.set_account(B, code="0x60055400")  # SLOAD of slot 5
+    cold = evm.call(B).gas_used
+    for slots in ([5], [(5).to_bytes(32, "big")]):
+        assert evm.call(B, access_list=[(B, slots)]).gas_used == cold - 2_000
+    assert evm.call(B, access_list=[(B, [6])]).gas_used == cold == evm.call(B).gas_used
+    traced = evm.call(B, access_list=[(B, [5])], trace="calls", timeout=5)
+    assert traced.gas_used == cold - 2_000 and traced.trace["type"] == "CALL"
+    for wrong in ([(b"", [])], [(B, [-1])], [(B, ["x"])], 5):
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            evm.call(B, access_list=wrong)  # type: ignore[arg-type]
+
+
+def test_a_state_takes_hex_text() -> None:
+    layer = Layer.of({A: {"balance": 3, "code": "0x6000"}})
+    assert layer.code(b"\xa1" * 20) == b"\x60\0" and layer.balance(b"\xa1" * 20) == 3
+    assert layer.without_accounts([A]).account_count == 0
+    for wrong in ("a1" * 20, "0x12", "0xzz"):
+        with pytest.raises(ValueError):
+            Layer.of({wrong: {}})
 
 
 def test_a_static_call_writes_nothing(evm: EVM) -> None:

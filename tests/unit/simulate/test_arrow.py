@@ -2,11 +2,13 @@
 
 import ctypes as c
 import gc
+from array import array
 from typing import Any
 
 import pytest
 
 from fastevm.simulate.batch.arrow import ArrowTable
+from fastevm.simulate.batch.columns import Columns
 
 
 class Schema(c.Structure):
@@ -88,3 +90,27 @@ def test_columns_have_at_most_two_buffers() -> None:
     with pytest.raises(ValueError):
         ArrowTable([("x", "l", (b"", b"", b""))], 0)
     assert len(ArrowTable([], 0)) == 0
+
+
+def test_columns_of_a_batch_are_a_table() -> None:
+    columns = Columns(
+        first=3,
+        calls=array("Q", [0, 2, 3]),
+        status=array("B", [1, 2, 1]),
+        gas_used=array("Q", [5, 6, 7]),
+        max_used_gas=array("Q", [8, 9, 10]),
+        offsets=array("Q", [0, 1, 1, 3]),
+        output=b"abc",
+        errors={},
+        balance_bundle=array("Q", [4]),
+        balance_address=b"\xa1" * 20,
+        balance_change=b"\1" * 32,
+    )
+    table = columns.table()
+    read = {name: buffers for name, _, buffers in table.columns}
+    assert len(table) == 3 and next(iter(read)) == b"bundle"
+    assert array("q", read[b"bundle"][0]).tolist() == [3, 3, 4]
+    assert array("q", read[b"call"][0]).tolist() == [0, 1, 0]
+    assert array("q", read[b"output"][0]).tolist() == [0, 1, 1, 3]
+    assert len(columns.balances()) == 1
+    assert stream_of(columns.__arrow_c_stream__()).contents.get_schema
