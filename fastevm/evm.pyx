@@ -182,7 +182,8 @@ An Ethereum machine over a state in memory.
         ``end`` must follow whatever happens. The state stays: nothing replaces it meanwhile.
         """
         cdef Reader reader
-        self.check_idle()
+        if self.running:
+            self.check_idle()
         self.running = True
         self.machine.cancel = NULL
         if gas > SHORT_RUN_GAS or self.time_limit is not None:
@@ -374,8 +375,9 @@ An Ethereum machine over a state in memory.
     cdef int keep(self) except -1:
         """End the transaction of the message run last, and keep what it changed."""
         cdef bint ok
-        cdef MessageSetup setup = self.setup
-        if setup is not None:
+        cdef MessageSetup setup
+        if self.setup is not None:
+            setup = self.setup
             setup.remember(self.world)
         with nogil:
             ok = world_end_transaction(self.world)
@@ -420,8 +422,8 @@ An Ethereum machine over a state in memory.
             self.warm(&message.recipient)
             if self.schedule.c.warm_coinbase:
                 self.warm(&self.context.coinbase)
-            setup = self.setup
-            if setup is not None:
+            if self.setup is not None:
+                setup = self.setup  # another thread may put another one in its place
                 setup.apply(self.world, message)
             if self.options.skip_balance:
                 self.afford(message)

@@ -14,7 +14,3 @@ cdef class ExecutionResult:
     cdef readonly object trace        # None: it was not asked for
 
     cdef tuple values(self)
-
-
-# The same with a trace.
-cdef ExecutionResult with_trace(ExecutionResult result, object trace)

@@ -62,7 +62,3 @@ def restore_result(
     result.created_address = created_address
     result.trace = trace
     return result
-
-
-cdef ExecutionResult with_trace(ExecutionResult result, object trace):
-    return restore_result(*result.values(), trace)
