@@ -1,4 +1,4 @@
-"""Real blocks on several threads beside one, and plain work on the same threads.
+"""Real blocks on several threads beside one, and work without conflicts on the same threads.
 
     python -m fastevm.bench.block_threads [DIR] [--threads N] [--rounds N] [--above N]
 
