@@ -421,7 +421,7 @@ An Ethereum machine over a state in memory.
             self.warm(&message.sender)
             self.warm(&message.recipient)
             if self.schedule.c.warm_coinbase:
-                self.warm(&self.context.coinbase)
+                self.world.warm_coinbase = &self.context.coinbase
             if self.setup is not None:
                 setup = self.setup  # another thread may put another one in its place
                 setup.apply(self.world, message)

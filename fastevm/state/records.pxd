@@ -154,6 +154,7 @@ cdef struct World:
     size_t transient_mask
     size_t transient_count
     # of the current transaction, if the reader reads late: open addressing, in the arena
+    const Address* warm_coinbase  # warm from the start, whether it is loaded or not; NULL: none
     Listed** listed
     size_t listed_mask       # a power of two less one
     size_t listed_count      # 0 = no table

@@ -127,6 +127,8 @@ cdef inline bint world_is_cold_account(World* w, Account* a) noexcept nogil:
     """Warms the account; True when it was cold and no list that is read late names it."""
     if likely(not world_warm_account(w, a)):
         return False
+    if w.warm_coinbase != NULL and address_eq(&a.address, w.warm_coinbase):
+        return False
     return likely(w.listed_count == 0) or not world_lists(w, &a.address, NULL)
 
 

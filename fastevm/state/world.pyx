@@ -98,6 +98,7 @@ cdef void world_begin(World* w, const Reader* reader) noexcept nogil:
     w.touched_count = 0
     w.destroyed_count = 0
     w.listed_count = 0
+    w.warm_coinbase = NULL
     if w.transient_count:
         PyMem_RawFree(w.transient)
         w.transient = NULL
