@@ -33,7 +33,7 @@ cdef class BlockBuilder:
     cdef SystemOutcome call(self, str contract, bytes data)
     cdef bytes request(self, str contract)
     cdef int credit(self, bytes address, object amount) except -1
-    cdef bint is_parallel(self, size_t count) noexcept
+    cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0
     cdef uint64_t* refunds_of(self, list transactions) except? NULL
     cdef int close_receipt(self) except -1

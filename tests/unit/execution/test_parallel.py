@@ -24,8 +24,8 @@ WATCH = bytes.fromhex("4131335500")
 PAY = bytes.fromhex("6000600060006000600333 5af100".replace(" ", ""))
 
 
-def state():
-    accounts = {sender: {"balance": 10**20} for sender in SENDERS}
+def state(more=()):
+    accounts = dict(more) | {sender: {"balance": 10**20} for sender in SENDERS}
     accounts |= {address: {"code": b"\x00"} for address in REQUESTS}
     accounts |= {COUNTER: {"code": COUNT}, WATCHER: {"code": WATCH}}
     accounts |= {RICH: {"code": PAY, "balance": 40, "nonce": 1}}
@@ -33,12 +33,12 @@ def state():
 
 
 def sent(at, nonce=0, to=OTHER, **fields):
-    fields = {"gas_limit": 100_000, "gas_price": 3 * 10**9} | fields
+    fields = {"gas_limit": 100_000, "gas_price": 3 * 10**9, "data": b"\x01"} | fields
     return Transaction.build(nonce=nonce, to=to, **fields).sign(KEYS[at], chain_id=1)
 
 
-def outcome(transactions, threads):
-    made = builder(state(), threads=threads)
+def outcome(transactions, threads, more=()):
+    made = builder(state(more), threads=threads)
     made.begin()
     made.add_all(transactions)
     result = made.finish()
@@ -48,17 +48,26 @@ def outcome(transactions, threads):
     )  # fmt: skip
 
 
-def same_on_threads(transactions, threads=4):
+def same_on_threads(transactions, threads=4, more=()):
     """The numbers of transactions that ran ahead, and that ran again."""
-    expected = outcome(transactions, 1)
+    expected = outcome(transactions, 1, more)
     before = counts()
-    assert outcome(transactions, threads) == expected
+    assert outcome(transactions, threads, more) == expected
     after = counts()
     return after["ran"] - before["ran"], after["repeated"] - before["repeated"]
 
 
 def test_independent_transactions_run_once():
-    assert same_on_threads([sent(at, to=SENDERS[at], value=1) for at in range(20)]) == (20, 0)
+    # A coinbase that does not exist is found to exist by those that run after the first one.
+    transactions = [sent(at, to=SENDERS[at], value=1) for at in range(20)]
+    assert same_on_threads(transactions, more={COINBASE: {"balance": 1}}) == (20, 0)
+
+
+def test_plain_transfers_run_on_one_thread():
+    transactions = [sent(at % 20, at // 20, value=1, data=b"") for at in range(41)]
+    assert same_on_threads(transactions)[0] == 0
+    transactions[1:3] = [sent(1), sent(2, to=COUNTER)]
+    assert same_on_threads(transactions[:40])[0] == 40
 
 
 def test_fees_and_gifts_to_one_account_are_no_conflict():
