@@ -87,7 +87,7 @@ from fastevm.state.world cimport (
 
 cdef enum:
     PARALLEL_TRANSACTIONS = 8     # a block of fewer runs on one thread
-    PLAIN_TRANSFERS = 20          # so many for each call: a block of more runs on one thread
+    CALL_SHARE = 20               # one call for so many transactions, else a block runs on one thread
 
 
 # The stages of a builder, in order.
@@ -340,14 +340,14 @@ cdef class BlockBuilder:
             PyMem_RawFree(refunds)
 
     cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept:
-        """Whether these transactions run on several threads: a plain transfer costs less alone."""
+        """Whether these transactions run on several threads: a mere transfer costs less alone."""
         cdef ForkSchedule schedule = self.schedule
         cdef size_t i, calls = 0
         for i in range(count):
             calls += transactions[i].size != 0
         return (
             self.threads > 1 and count >= PARALLEL_TRANSACTIONS
-            and calls * PLAIN_TRANSFERS >= count and self.c.world.accesses == NULL
+            and calls * CALL_SHARE >= count and self.c.world.accesses == NULL
             and self.base.remote_state is None and not schedule.c.has_deposits
             and not schedule.c.has_fee_vaults and not schedule.c.has_da_footprint
             and not schedule.c.counts_gas_before_refunds

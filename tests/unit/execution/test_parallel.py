@@ -63,7 +63,7 @@ def test_independent_transactions_run_once():
     assert same_on_threads(transactions, more={COINBASE: {"balance": 1}}) == (20, 0)
 
 
-def test_plain_transfers_run_on_one_thread():
+def test_transfers_without_data_run_on_one_thread():
     transactions = [sent(at % 20, at // 20, value=1, data=b"") for at in range(41)]
     assert same_on_threads(transactions)[0] == 0
     transactions[1:3] = [sent(1), sent(2, to=COUNTER)]
