@@ -87,7 +87,7 @@ from fastevm.state.world cimport (
 
 cdef enum:
     PARALLEL_TRANSACTIONS = 8     # a block of fewer runs on one thread
-    CALL_SHARE = 20               # one call for so many transactions, else a block runs on one thread
+    CALL_SHARE = 20               # one thread without a call among so many transactions
 
 
 # The stages of a builder, in order.

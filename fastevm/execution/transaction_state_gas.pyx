@@ -5,7 +5,7 @@ intrinsic gas; version 2 (Amsterdam) charges it before the first frame, once the
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from fastevm.execution.delegation cimport UpfrontGas, pay_upfront
+from fastevm.execution.delegation cimport pay_upfront
 from fastevm.execution.intrinsic cimport intrinsic_gas
 from fastevm.execution.transact cimport TxRun
 from fastevm.execution.transaction_data cimport Tx
@@ -22,7 +22,7 @@ from fastevm.primitives.word cimport word_is_zero, word_set
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.account cimport Account
 from fastevm.state.world cimport (
-    World, account_is_dead, world_account, world_is_cold_account, world_knows_code,
+    account_is_dead, world_account, world_is_cold_account, world_knows_code,
 )
 
 
