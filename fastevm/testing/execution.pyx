@@ -95,6 +95,7 @@ cdef class TransactionRunner:
         self.block.timestamp = fields.pop("timestamp", 1)
         self.block.gas_limit = fields.pop("gas_limit", 30_000_000)
         self.block.chain_id = fields.pop("chain_id", 1)
+        self.block.slot_number = fields.pop("slot_number", 0)
         word_from_int(&self.block.base_fee, fields.pop("base_fee", 0))
         word_from_int(&self.block.blob_base_fee, fields.pop("blob_base_fee", 1))
         word_from_int(&self.block.difficulty, fields.pop("difficulty", 0))

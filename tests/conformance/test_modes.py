@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from fastevm.conformance.snapshots import rules_meant
 from fastevm.conformance.sources import test_files as files_of
 from fastevm.conformance.state import StateTest, touched
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
@@ -21,7 +22,10 @@ from fastevm.testing.execution import TransactionRunner
 
 from .sampling import chosen, write_out
 
-SUITES = ("legacy_constantinople_state_tests", "eest_state_tests", "eest_ported_state_tests")
+SUITES = (
+    "legacy_constantinople_state_tests", "eest_state_tests", "eest_ported_state_tests",
+    "eest_amsterdam_state_tests",
+)  # fmt: skip
 EVERY = 3  # entries of the sample, that many of which one runs
 BUFFER = 4_096  # bytes
 TRACED_GAS = 5_000_000  # of a transaction; more could make too many records
@@ -54,11 +58,12 @@ def test_interruptions_change_nothing(suite: str, mode: str, tmp_path: Path) -> 
         for title, fields in msgspec.json.decode(content).items():
             test = StateTest(fields)
             for fork, entries in fields["post"].items():
+                rules = rules_meant(fork, fields)
                 for entry in entries[::EVERY]:
                     gas = int(fields["transaction"]["gasLimit"][entry["indexes"]["gas"]], 16)
                     if mode == "traced" and gas > TRACED_GAS:
                         continue
                     count += 1
-                    if outcome(test, fork, entry, mode) != bytes.fromhex(entry["hash"][2:]):
+                    if outcome(test, rules, entry, mode) != bytes.fromhex(entry["hash"][2:]):
                         wrong.append(f"{title}[{fork}]")
     assert count and not wrong, wrong
