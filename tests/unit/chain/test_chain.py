@@ -339,7 +339,8 @@ def test_only_a_chain_of_known_states_compares_the_root_of_its_first_block():
 
 def test_a_chain_executes_blocks_on_its_threads():
     alone, chain = new_chain(), new_chain(limits=ChainLimits(threads=3))
-    block, result = build(alone, transactions=[payment(nonce) for nonce in range(20)])
+    calls = [payment(nonce, gas_limit=50_000, data=b"\x01") for nonce in range(20)]
+    block, result = build(alone, transactions=calls)
     before = counts()["ran"]
     assert chain.add(block).state_root == result.state_root
     assert counts()["ran"] == before + 20
