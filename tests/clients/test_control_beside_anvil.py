@@ -1,6 +1,7 @@
 """Control methods beside anvil itself: the same answers, and dumps that load on either side."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,7 +73,7 @@ def test_control_answers_as_anvil_does(chains: Chains) -> None:
         chains.each("eth_sendTransaction", payment), (chains.anvil, chains.client), strict=True
     ):
         ask = one.ask if one is chains.anvil else one.result
-        shown = ask("eth_getTransactionByHash", tx_hash)
+        shown = ask("eth_getTransactionByHash", mined(ask, tx_hash))
         assert (shown["from"], shown["s"], shown["v"], shown["nonce"]) == (
             ALICE, "0x0", hex(2 * 31337 + 35), "0x0",
         )  # fmt: skip
@@ -111,7 +112,9 @@ def test_blocks_are_replaced_as_in_anvil(chains: Chains) -> None:
     sender = chains.same("eth_accounts")[0]
     payment = {"from": sender, "to": BOB, "value": "0x1", "gas": "0x5208"}
     for _ in range(3):
-        chains.each("eth_sendTransaction", payment)
+        theirs, ours = chains.each("eth_sendTransaction", payment)
+        mined(chains.anvil.ask, theirs)
+        mined(chains.client.result, ours)
     pairs = [[{**payment, "value": "0x7"}, 0], [{**payment, "value": "0x9"}, 1]]
     chains.same("anvil_reorg", 2, pairs)
     assert chains.same("eth_blockNumber") == "0x3"
@@ -125,15 +128,25 @@ def test_blocks_are_replaced_as_in_anvil(chains: Chains) -> None:
 
 
 def fill(ask: Any) -> list[str]:
-    """Send a creation that logs, and a payment of an impersonated account."""
+    """Mine a creation that logs, and a payment of an impersonated account.
+
+    anvil answers a send before the block is there: each send waits for its receipt.
+    """
     ask("anvil_setBalance", ALICE, ETHER)
     ask("anvil_impersonateAccount", ALICE)
     sender = ask("eth_accounts")[0]
     creation = {"from": sender, "gas": hex(200_000), "data": CREATION}
-    return [
-        ask("eth_sendTransaction", creation),
-        ask("eth_sendTransaction", {"from": ALICE, "to": BOB, "value": "0x5"}),
-    ]
+    payment = {"from": ALICE, "to": BOB, "value": "0x5"}
+    return [mined(ask, ask("eth_sendTransaction", one)) for one in (creation, payment)]
+
+
+def mined(ask: Any, tx_hash: str) -> str:
+    """Return `tx_hash` once its receipt is there."""
+    until = time.monotonic() + 10
+    while ask("eth_getTransactionReceipt", tx_hash) is None:
+        assert time.monotonic() < until, tx_hash
+        time.sleep(0.01)
+    return tx_hash
 
 
 def test_a_dump_of_anvil_loads_here(chains: Chains) -> None:
