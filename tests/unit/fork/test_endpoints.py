@@ -164,7 +164,7 @@ def test_after_a_limit_calls_are_held_back_by_compute_units(
     began = time.monotonic()
     for _ in range(3):
         endpoints.ask(BALANCES)  # 800 units each; nobody complained yet
-    assert time.monotonic() - began < 0.3
+    assert time.monotonic() - began < 0.6
     endpoint.faults = [HttpFault(429)]
     began = time.monotonic()
     for _ in range(3):
