@@ -6,6 +6,7 @@ from typing import Any
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import MAINNET_DEPOSIT_CONTRACT, ChainConfig
+from fastevm.chain.retention import ChainLimits
 from fastevm.conformance.access_lists import is_reason, list_of
 from fastevm.conformance.fields import accounts_of, bytes_of, number_of
 from fastevm.conformance.pre_states import layer_of
@@ -57,7 +58,7 @@ def network_of(test: Mapping[str, Any]) -> str:
     return rules_meant(str(test.get("network") or test["config"]["network"]), test)
 
 
-def run(test: Mapping[str, Any]) -> Mismatch | None:
+def run(test: Mapping[str, Any], limits: ChainLimits | None = None) -> Mismatch | None:
     """Run one test; None when every block, the head and the state are as expected."""
     layer = layer_of(accounts_of(test["pre"]))
     genesis = genesis_of(test)
@@ -65,7 +66,7 @@ def run(test: Mapping[str, Any]) -> Mismatch | None:
     if mismatch is not None:
         return mismatch
     sealed = test.get("sealEngine") == "Ethash"
-    chain = Chain(config_of(test), genesis, layer, check_seals=sealed)
+    chain = Chain(config_of(test), genesis, layer, check_seals=sealed, limits=limits)
     for position, block in enumerate(test["blocks"]):
         mismatch = import_block(chain, position, block)
         if mismatch is not None:

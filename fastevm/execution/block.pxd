@@ -2,6 +2,7 @@
 from libc.stdint cimport uint64_t
 
 from fastevm.execution.block_executor cimport BlockExecutor
+from fastevm.execution.list_run cimport ListRun
 from fastevm.execution.system_calls cimport SystemOutcome
 from fastevm.execution.transaction cimport Transaction
 from fastevm.execution.transaction_data cimport Tx
@@ -26,6 +27,8 @@ cdef class BlockBuilder:
     cdef list made            # receipts made so far, from the first on
     cdef object blob_gas_price
     cdef readonly int threads
+    cdef bytes given_list     # the RLP of its access list, to run by; None: there is none
+    cdef ListRun list_run     # where the transactions ran by it
     cdef object root_of       # of a layer, for receipts with state roots; None: the layer's own
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
@@ -34,11 +37,13 @@ cdef class BlockBuilder:
     cdef bytes request(self, str contract)
     cdef int credit(self, bytes address, object amount) except -1
     cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept
+    cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0
     cdef uint64_t* refunds_of(self, list transactions) except? NULL
     cdef int close_receipt(self) except -1
     cdef object finished_receipts(self)
     cdef list deposit_logs(self)
+    cdef int end_list_run(self) except -1
     cdef int enter_end(self) except -1
     cdef tuple requests(self)
     cdef bytes deposits(self)

@@ -34,6 +34,7 @@ from fastevm.execution.block_executor cimport (
     executor_transact,
     executor_transact_from,
 )
+from fastevm.execution.list_run cimport give_back_list_run, take_list_run
 from fastevm.execution.packed_receipts cimport packed_receipts
 from fastevm.execution.parallel cimport ParallelRun, give_back, take
 from fastevm.execution.receipts cimport (
@@ -97,6 +98,10 @@ cdef enum:
     CLOSED = 2
 
 
+class ListDiffers(Exception):
+    """The access list of a block is not what the block does."""
+
+
 cdef int fill_context(BlockContext* context, header, object chain_id, object blob_price) except -1:
     memset(context, 0, sizeof(BlockContext))
     memcpy(context.coinbase.b, exactly(header.coinbase, 20, "coinbase"), 20)
@@ -155,7 +160,7 @@ cdef class BlockBuilder:
     def __init__(
         self, Layer layer not None, header, ForkSchedule schedule not None, *, chain_id,
         deposit_contract, ancestors=(), withdrawals=None, ommers=(), suspends=False,
-        root_of=None, threads=1,
+        root_of=None, threads=1, access_list=None,
     ):
         """``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count.
 
@@ -168,11 +173,15 @@ cdef class BlockBuilder:
 
         ``threads``: how many ``add_all`` may use. Blocks with receipts of states, of the OP stack,
         of few transactions and over a remote state run on one.
+
+        ``access_list``: the RLP of the block's list, where it came with the block (EIP-7928).
+        Threads run the transactions by it then, and what has a wrong list ends with `ListDiffers`.
         """
         self.root_of = root_of
         self.threads = threads
         if self.threads < 1:
             raise ValueError(f"threads is at least 1, not {threads}")
+        self.given_list = access_list
         self.header = header
         self.suspends = suspends
         self.ommers = tuple(ommers)
@@ -325,12 +334,14 @@ cdef class BlockBuilder:
             for i in range(count):
                 transaction = transactions[i]
                 pointers[i] = &transaction.c
-            if refunds == NULL and self.is_parallel(pointers, count):
+            if self.given_list is not None:
+                ran = self.run_by_list(pointers, count)
+            elif refunds == NULL and self.is_parallel(pointers, count):
                 ran = self.run_on_threads(pointers, count)
             with nogil:
                 ran = executor_transact_from(&self.c, pointers, ran, count, refunds, &result)
                 if ran == count:
-                    encoded = executor_encode_receipts(&self.c, first)
+                    encoded = executor_encode_receipts(&self.c, first, self.threads)
             if ran == count and not encoded:
                 raise MemoryError
             if ran < count:
@@ -352,6 +363,21 @@ cdef class BlockBuilder:
             and not schedule.c.has_fee_vaults and not schedule.c.has_da_footprint
             and not schedule.c.counts_gas_before_refunds
         )
+
+    cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0:
+        """The number of transactions that ran by the given list: all of them, or none."""
+        cdef ForkSchedule schedule = self.schedule
+        cdef ListRun run
+        if (
+            self.threads < 2 or count == 0 or self.c.world.accesses == NULL
+            or self.base.remote_state is not None or not schedule.c.counts_gas_before_refunds
+        ):
+            return 0
+        run = take_list_run(self.given_list, min(self.threads, <int>MOST_THREADS))
+        if run is None or not run.run(&self.c, transactions, count):
+            raise ListDiffers
+        self.list_run = run
+        return count
 
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0:
         """The number of transactions that ran, from the first on; the others are left."""
@@ -524,6 +550,8 @@ cdef class BlockBuilder:
             receipts_bloom(&self.c.receipts, bloom)
         if not ok:
             raise MemoryError
+        accesses = self.access_list()
+        self.end_list_run()
         layer = self.snapshot()
         return BlockResult(
             layer=layer,
@@ -538,8 +566,19 @@ cdef class BlockBuilder:
             requests=requests,
             requests_hash=requests_hash(requests) if schedule.c.has_requests else None,
             withdrawals_root=self.withdrawals_root(layer, state_root),
-            access_list=self.access_list(),
+            access_list=accesses,
         )
+
+    cdef int end_list_run(self) except -1:
+        """What the block's both ends did completes the list, or it is a wrong one."""
+        cdef ListRun run = self.list_run
+        if run is None:
+            return 0
+        if not run.is_complete(&self.c):
+            raise ListDiffers
+        self.list_run = None
+        give_back_list_run(run)
+        return 0
 
     cdef int enter_end(self) except -1:
         """What follows is recorded after the last transaction's accesses."""
@@ -560,11 +599,15 @@ cdef class BlockBuilder:
             return None
         most = self.header.gas_limit // schedule.c.block_access_item_gas
         found = accesses_count(accesses)
+        if self.list_run is not None:
+            found = self.list_run.claims.items
         if found > most:
             raise InvalidBlock(
                 self.header.number, "block_access_list",
                 expected=f"at most {most} items", found=f"{found} items",
             )
+        if self.list_run is not None:
+            return self.given_list
         memset(&encoded, 0, sizeof(Buffer))
         try:
             with nogil:
@@ -627,9 +670,10 @@ def execute_block(
     ``state_root`` 32 zero bytes stand for the roots of the state. Raises `InvalidBlock` for a
     transaction or a system call that makes the block invalid. ``root_of``: see `BlockBuilder`. The
     claims of the header are not compared: see `fastevm.execution.validation.validate_result`.
-    ``threads``: how many may run transactions; the result is the same.
+    ``threads``: how many may run transactions; the result is the same. With ``block.access_list``
+    they run by it, and once more in order where it is not what the block does.
     """
-    def run():
+    def run(access_list=None):
         builder = BlockBuilder(
             layer,
             block.header,
@@ -641,9 +685,15 @@ def execute_block(
             ommers=block.ommers,
             root_of=root_of,
             threads=threads,
+            access_list=access_list,
         )
         builder.begin()
         builder.add_all(block.transactions)
         return builder.finish(state_root=state_root)
 
+    if threads > 1 and block.access_list is not None and layer.remote_state is None:
+        try:
+            return run(block.access_list)
+        except (ListDiffers, InvalidBlock):
+            pass  # the run in order says what is wrong
     return settled(layer, run)

@@ -62,4 +62,4 @@ cdef size_t executor_transact_from(
     const uint64_t* refunds, TxResult* result
 ) noexcept nogil
 # Encode the receipts from this one on together. False: out of memory.
-cdef bint executor_encode_receipts(BlockExecutor* b, size_t first) noexcept nogil
+cdef bint executor_encode_receipts(BlockExecutor* b, size_t first, int threads) noexcept nogil

@@ -8,6 +8,7 @@ from fastevm.execution.receipts cimport (
     receipts_add,
     receipts_clear,
     receipts_encode_from,
+    receipts_encode_on_threads,
     receipts_free,
 )
 from fastevm.execution.transact cimport transact
@@ -204,5 +205,5 @@ cdef size_t executor_transact_from(
     return count
 
 
-cdef bint executor_encode_receipts(BlockExecutor* b, size_t first) noexcept nogil:
-    return receipts_encode_from(&b.receipts, first, b.world.logs)
+cdef bint executor_encode_receipts(BlockExecutor* b, size_t first, int threads) noexcept nogil:
+    return receipts_encode_on_threads(&b.receipts, first, b.world.logs, threads)

@@ -47,6 +47,10 @@ cdef ReceiptRecord* receipts_add(ReceiptList* list) noexcept nogil
 cdef bint receipts_encode_from(
     ReceiptList* list, size_t first, const LogRecord* logs
 ) noexcept nogil
+# The same on several threads, where there are many.
+cdef bint receipts_encode_on_threads(
+    ReceiptList* list, size_t first, const LogRecord* logs, int threads
+) noexcept nogil
 cdef bint receipts_root(const ReceiptList* list, Hash* out) noexcept nogil
 cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil
 

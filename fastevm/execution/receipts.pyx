@@ -2,12 +2,13 @@
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from fastevm.primitives.bloom cimport BLOOM_SIZE, bloom_add_digest, bloom_merge
 from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free
 from fastevm.primitives.hashes cimport Hash, address_eq
+from fastevm.primitives.intrinsics cimport atomic_increment
 from fastevm.primitives.keccak cimport KeccakJob, keccak256_many
 from fastevm.primitives.rlp cimport (
     rlp_append_bytes,
@@ -17,6 +18,7 @@ from fastevm.primitives.rlp cimport (
     rlp_header_size,
     rlp_uint64_size,
 )
+from fastevm.primitives.team cimport team_run
 from fastevm.primitives.word cimport word_eq, word_store, word_to_int
 from fastevm.state.records cimport LogRecord
 from fastevm.trie.trie cimport trie_ordered_root
@@ -30,6 +32,9 @@ cdef enum:
     BATCH_LOGS = 32
     LOG_ITEMS = 5            # its address and at most four topics
     BATCH_ITEMS = 160        # of all logs of a batch
+    RECEIPTS_ON_THREADS = 64  # fewer are encoded on one thread
+    SHARES_OF_EACH = 2       # threads take shares of the receipts, so many each
+    MOST_SHARES = 32
 
 
 cdef struct BatchedLog:
@@ -46,6 +51,18 @@ cdef struct BloomBatch:
     KeccakJob jobs[BATCH_ITEMS]
     Hash topics[BATCH_ITEMS]
     Hash digests[BATCH_ITEMS]
+
+
+cdef struct Shares:
+    ReceiptRecord* records
+    const LogRecord* logs
+    size_t first
+    size_t end
+    size_t size              # of a share
+    int64_t count
+    int64_t taken            # atomic
+    Buffer encoded[MOST_SHARES]
+    bint ok[MOST_SHARES]
 
 
 cdef void receipts_clear(ReceiptList* list) noexcept nogil:
@@ -141,32 +158,88 @@ cdef bint append_receipt(
     return ok
 
 
-cdef bint encode(ReceiptList* list, ReceiptRecord* record, const LogRecord* own) noexcept nogil:
-    record.encoded_at = list.encoded.size
-    if not append_receipt(&list.encoded, record, own):
+cdef bint encode(Buffer* out, ReceiptRecord* record, const LogRecord* own) noexcept nogil:
+    record.encoded_at = out.size
+    if not append_receipt(out, record, own):
         return False
-    record.encoded_size = list.encoded.size - record.encoded_at
+    record.encoded_size = out.size - record.encoded_at
+    return True
+
+
+cdef bint encode_range(
+    ReceiptRecord* records, size_t first, size_t end, const LogRecord* logs, Buffer* out
+) noexcept nogil:
+    """Blooms and encodings of some records."""
+    cdef BloomBatch batch
+    cdef size_t i, j
+    batch.logs = batch.items = 0
+    for i in range(first, end):
+        for j in range(records[i].first_log, records[i].first_log + records[i].log_count):
+            if not logs[j].pseudo:
+                batch_log(&batch, &logs[j], records[i].bloom)
+    batch_flush(&batch)
+    for i in range(first, end):
+        if not encode(out, &records[i], logs + records[i].first_log):
+            return False
     return True
 
 
 cdef bint receipts_encode_from(
     ReceiptList* list, size_t first, const LogRecord* logs
 ) noexcept nogil:
-    cdef BloomBatch batch
-    cdef ReceiptRecord* record
-    cdef size_t i, j
-    batch.logs = batch.items = 0
-    for i in range(first, list.count):
-        record = &list.records[i]
-        for j in range(record.first_log, record.first_log + record.log_count):
-            if not logs[j].pseudo:
-                batch_log(&batch, &logs[j], record.bloom)
-    batch_flush(&batch)
-    for i in range(first, list.count):
-        record = &list.records[i]
-        if not encode(list, record, logs + record.first_log):
-            return False
-    return True
+    return encode_range(list.records, first, list.count, logs, &list.encoded)
+
+
+cdef void encode_shares(void* context, int member) noexcept nogil:
+    cdef Shares* s = <Shares*>context
+    cdef int64_t share
+    cdef size_t first
+    while True:
+        share = atomic_increment(&s.taken) - 1
+        if share >= s.count:
+            return
+        first = s.first + <size_t>share * s.size
+        s.ok[share] = encode_range(
+            s.records, first, min(first + s.size, s.end), s.logs, &s.encoded[share]
+        )
+
+
+cdef bint gather(ReceiptList* list, Shares* s) noexcept nogil:
+    """Put the encodings of all shares behind each other."""
+    cdef size_t i, first, moved
+    cdef bint ok = True
+    cdef int64_t share
+    for share in range(s.count):
+        first = s.first + <size_t>share * s.size
+        moved = list.encoded.size
+        ok = ok and s.ok[share] and buffer_append(
+            &list.encoded, s.encoded[share].bytes, s.encoded[share].size
+        )
+        for i in range(first, min(first + s.size, s.end)):
+            list.records[i].encoded_at += moved
+        buffer_free(&s.encoded[share])
+    return ok
+
+
+cdef bint receipts_encode_on_threads(
+    ReceiptList* list, size_t first, const LogRecord* logs, int threads
+) noexcept nogil:
+    cdef Shares s
+    cdef size_t receipts = list.count - first
+    threads = min(threads, <int>MOST_SHARES // SHARES_OF_EACH)
+    if threads < 2 or receipts < RECEIPTS_ON_THREADS:
+        return receipts_encode_from(list, first, logs)
+    memset(&s, 0, sizeof(s))
+    s.count = threads * SHARES_OF_EACH
+    s.size = (receipts + <size_t>s.count - 1) // <size_t>s.count
+    s.count = <int64_t>((receipts + s.size - 1) // s.size)
+    s.records = list.records
+    s.logs = logs
+    s.first = first
+    s.end = list.count
+    if not team_run(encode_shares, &s, threads):
+        encode_shares(&s, 0)
+    return gather(list, &s)
 
 
 # ----------------------------------------------------------------------------------------------

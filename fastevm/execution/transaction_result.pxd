@@ -71,6 +71,8 @@ cdef struct TxResult:
     uint64_t gas_refunded
     uint64_t block_gas            # regular gas that a block counts, in forks with state gas
     uint64_t block_state_gas      # and state gas
+    uint64_t needs_regular_gas    # that a block must have left, in forks with state gas
+    uint64_t needs_state_gas
     uint64_t blob_gas_used        # from Jovian on the share in the block's DA footprint
     uint64_t deposit_nonce        # of the sender before a deposit
     Word effective_price

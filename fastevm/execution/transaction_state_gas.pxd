@@ -13,6 +13,10 @@ from fastevm.interpreter.machine cimport Machine
 cdef TxError check_two_dimensions(
     const Machine* m, TxRun* run, uint64_t regular_left, TxResult* result
 ) noexcept nogil
+# Whether the block has left what the result of a transaction says that it needs.
+cdef TxError check_room(
+    uint64_t limit, uint64_t regular_left, uint64_t state_used, TxResult* result
+) noexcept nogil
 # What the gas limit leaves after the intrinsic gas becomes gas and a reservoir.
 cdef void split_gas(const Machine* m, TxRun* run) noexcept nogil
 # Amsterdam: the account that a creation or a transfer brings into being, and the access of the

@@ -62,24 +62,30 @@ cdef TxError check_two_dimensions(
         if error != TX_VALID:
             return error
     error = check_gas(tx, &run.intrinsic, result)
-    if error != TX_VALID or run.options.skip_block_gas:
+    if error != TX_VALID:
         return error
-    return check_room(m, run, regular_left, result)
+    set_needs(m, run, result)
+    if run.options.skip_block_gas:
+        return TX_VALID
+    return check_room(m.block.gas_limit, regular_left, run.options.block_state_gas, result)
+
+
+cdef void set_needs(const Machine* m, const TxRun* run, TxResult* result) noexcept nogil:
+    """In either dimension of the block, as if the transaction used only that one."""
+    cdef uint64_t cap = <uint64_t>m.schedule.tx_gas_cap
+    result.needs_regular_gas = run.tx.gas_limit - run.intrinsic.state
+    result.needs_state_gas = run.tx.gas_limit
+    if m.schedule.state_gas_version == DEVNET_OF_APRIL:
+        result.needs_state_gas -= run.intrinsic.gas
+    if cap != 0 and result.needs_regular_gas > cap:
+        result.needs_regular_gas = cap
 
 
 cdef TxError check_room(
-    const Machine* m, const TxRun* run, uint64_t regular_left, TxResult* result
+    uint64_t limit, uint64_t regular_left, uint64_t state_used, TxResult* result
 ) noexcept nogil:
-    """In either dimension of the block, as if the transaction used only that one."""
-    cdef uint64_t limit = m.block.gas_limit, used = run.options.block_state_gas
-    cdef uint64_t state_left = limit - used if used < limit else 0
-    cdef uint64_t regular = run.tx.gas_limit - run.intrinsic.state
-    cdef uint64_t state = run.tx.gas_limit
-    cdef uint64_t cap = <uint64_t>m.schedule.tx_gas_cap
-    if m.schedule.state_gas_version == DEVNET_OF_APRIL:
-        state -= run.intrinsic.gas
-    if cap != 0 and regular > cap:
-        regular = cap
+    cdef uint64_t state_left = limit - state_used if state_used < limit else 0
+    cdef uint64_t regular = result.needs_regular_gas, state = result.needs_state_gas
     if regular <= regular_left and state <= state_left:
         return TX_VALID
     word_set(&result.have, regular_left if regular > regular_left else state_left)

@@ -1,0 +1,22 @@
+"""The bench of blocks by their access lists: a line for each block."""
+
+import pytest
+
+from fastevm.bench import listed_blocks
+from fastevm.execution import list_run
+
+
+def test_blocks_are_timed_on_one_thread_and_by_their_lists(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = list_run.counted()
+    assert listed_blocks.main(["--rounds", "1", "--above", "1300", "--roots"]) == 0
+    head, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert head[-1] == "share"
+    assert {row[0] for row in rows} == {"13287210", "14396881"}
+    assert list_run.counted() == before + len(rows)
+
+
+def test_one_thread_is_nothing_to_compare_with() -> None:
+    with pytest.raises(SystemExit):
+        listed_blocks.main(["--threads", "1"])

@@ -1,0 +1,30 @@
+"""The blocks of Amsterdam on threads, by the access lists that come with them (EIP-7928)."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fastevm.chain.retention import ChainLimits
+from fastevm.conformance import blockchain
+from fastevm.conformance.sources import test_files as files_of
+from fastevm.execution import list_run
+
+from .sampling import archive
+
+SUITE = "eest_amsterdam_blockchain_tests"
+BY_LISTS = 456  # blocks that are valid and have transactions
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+def test_every_block_is_judged_as_on_one_thread(threads: int) -> None:
+    before = list_run.counted()
+    wrong, count = [], 0
+    for _, content in files_of([Path(archive(SUITE))]):
+        for title, test in msgspec.json.decode(content).items():
+            count += 1
+            mismatch = blockchain.run(test, ChainLimits(threads=threads))
+            if mismatch is not None:
+                wrong.append(f"{title}: {mismatch}")
+    assert count == 522 and not wrong, wrong
+    assert list_run.counted() - before == BY_LISTS

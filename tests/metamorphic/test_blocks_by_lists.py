@@ -1,0 +1,168 @@
+"""Random blocks on threads by their access lists (EIP-7928): what one thread makes of them, with
+the right list and with any other.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
+from fastevm.errors import InvalidBlock, InvalidTransaction
+from fastevm.execution import list_run
+from fastevm.execution.block import BlockBuilder, execute_block
+from fastevm.execution.block_access_list import (
+    AccountAccess,
+    NumberChange,
+    SlotChanges,
+    decode_access_list,
+    encode_access_list,
+)
+from fastevm.execution.transaction import Transaction
+from fastevm.spec.schedule import schedule_for
+from fastevm.state.layer import Layer
+from fastevm.types import EMPTY_LIST_HASH, Block, Withdrawal
+from tests.differential.cases import Case, make_case
+from tests.differential.machine import dump, state_of, unhexed, with_signatures
+
+from .relations import NOBODY, header_of
+
+FORK = "Amsterdam"
+WITHDRAWALS = (Withdrawal(index=0, validator_index=0, address=b"\x77" * 20, amount=5),)
+
+Accesses = list[AccountAccess]
+
+
+def prepared(seed: int) -> tuple[Layer, Block]:
+    """A state with the system's contracts, and a sealed block with a list on it."""
+    case = replace(make_case(seed, "BPO2"), fork=FORK)
+    contracts = {**SYSTEM_CONTRACTS, **BUILDER_CONTRACTS}
+    system: dict[str, Any] = {
+        address: {"balance": 0, "nonce": 1, "code": one["code"], "storage": {}}
+        for address, one in contracts.items()
+    }
+    layer = state_of({**case.pre, **system})
+    header = replace(header_of(case), block_access_list_hash=EMPTY_LIST_HASH, slot_number=0)
+    builder = BlockBuilder(
+        layer, header, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY,
+        withdrawals=WITHDRAWALS,
+    )  # fmt: skip
+    builder.begin()
+    add_valid(builder, case)
+    return layer, builder.seal(state_root=False)[0]
+
+
+def add_valid(builder: BlockBuilder, case: Case) -> None:
+    for fields in with_signatures(case).transactions:
+        try:
+            builder.add(Transaction.decode(unhexed(fields["raw"])))
+        except InvalidTransaction:
+            continue
+
+
+def outcome(layer: Layer, block: Block, threads: int) -> Any:
+    """All that comes of a block, or why it is refused."""
+    try:
+        result = execute_block(
+            layer, block, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY, threads=threads
+        )
+    except InvalidBlock as error:
+        return str(error)
+    return (
+        dump(result.layer), result.state_root, tuple(result.receipts), result.receipts_root,
+        result.logs_bloom, result.gas_used, result.requests, result.access_list,
+    )  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**48), threads=st.sampled_from([2, 4]))
+def test_a_block_with_its_list_runs_by_it_once(seed: int, threads: int) -> None:
+    layer, block = prepared(seed)
+    before = list_run.counted()
+    assert outcome(layer, block, threads) == outcome(layer, block, 1)
+    assert list_run.counted() == before + (len(block.transactions) > 0)
+
+
+def without(accesses: Accesses, at: int) -> Accesses:
+    return accesses[:at] + accesses[at + 1 :]
+
+
+def one_more(accesses: Accesses, at: int) -> Accesses:
+    address = (int.from_bytes(accesses[at].address, "big") + 1) % 2**160
+    found = {one.address: one for one in accesses}
+    named = address.to_bytes(20, "big")
+    found.setdefault(named, AccountAccess(named))
+    return sorted(found.values())
+
+
+def richer(accesses: Accesses, at: int) -> Accesses:
+    one = accesses[at]
+    changes = (*one.balance_changes[:-1], NumberChange(1, 10**30))
+    return [*accesses[:at], one._replace(balance_changes=changes), *accesses[at + 1 :]]
+
+
+def later(accesses: Accesses, at: int) -> Accesses:
+    one = accesses[at]
+    changes = tuple(NumberChange(change.at + 1, change.value) for change in one.nonce_changes)
+    return [*accesses[:at], one._replace(nonce_changes=changes), *accesses[at + 1 :]]
+
+
+def another_slot(accesses: Accesses, at: int) -> Accesses:
+    one = accesses[at]
+    kept = tuple(slot for slot in one.storage_changes if slot.key != 3)
+    changed = SlotChanges(3, (NumberChange(1, 7),))
+    slots = tuple(sorted((*kept, changed)))
+    reads = tuple(key for key in one.storage_reads if key != 3)
+    wrong = one._replace(storage_changes=slots, storage_reads=reads)
+    return [*accesses[:at], wrong, *accesses[at + 1 :]]
+
+
+def unread(accesses: Accesses, at: int) -> Accesses:
+    return [*accesses[:at], accesses[at]._replace(storage_reads=()), *accesses[at + 1 :]]
+
+
+def no_code(accesses: Accesses, at: int) -> Accesses:
+    return [*accesses[:at], accesses[at]._replace(code_changes=()), *accesses[at + 1 :]]
+
+
+@pytest.mark.parametrize(
+    "change", [without, one_more, richer, later, another_slot, unread, no_code]
+)
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**48), place=st.integers(0, 2**16))
+def test_a_wrong_list_changes_nothing(
+    change: Callable[[Accesses, int], Accesses], seed: int, place: int
+) -> None:
+    layer, block = prepared(seed)
+    assert block.access_list is not None
+    accesses = list(decode_access_list(block.access_list))
+    wrong = encode_access_list(change(accesses, place % len(accesses)))
+    before = list_run.counted()
+    expected = outcome(layer, block, 1)
+    assert outcome(layer, block.with_access_list(wrong), 2) == expected
+    if wrong != block.access_list:
+        assert list_run.counted() == before
+
+
+@pytest.mark.parametrize("wrong", [b"", b"\xc0", b"\x80", b"\xc1\x80", b"\xc1\xc0", b"\xf8\x00"])
+def test_what_is_no_list_changes_nothing(wrong: bytes) -> None:
+    layer, block = prepared(7)
+    assert outcome(layer, block.with_access_list(wrong), 2) == outcome(layer, block, 1)
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 2**20), data=st.data())
+def test_any_bytes_are_read_as_by_the_plain_reader(seed: int, data: st.DataObject) -> None:
+    encoded = bytearray(prepared(seed % 8)[1].access_list or b"")
+    for _ in range(data.draw(st.integers(0, 2))):
+        encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        found = decode_access_list(bytes(encoded))
+    except InvalidBlock:
+        assert list_run.listed_items(bytes(encoded)) is None
+    else:
+        slots = sum(len(one.storage_changes) + len(one.storage_reads) for one in found)
+        assert list_run.listed_items(bytes(encoded)) == len(found) + slots
