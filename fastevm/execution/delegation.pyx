@@ -10,7 +10,7 @@ from fastevm.state.account cimport Account
 from fastevm.state.code cimport Code, code_new
 from fastevm.state.world cimport (
     WORLD_OUT_OF_MEMORY, World, account_is_dead, world_account, world_add_refund, world_knows_code,
-    world_record_account, world_set_code, world_set_nonce, world_touch,
+    world_mark_delegated, world_record_account, world_set_code, world_set_nonce, world_touch,
     world_warm_account,
 )
 
@@ -53,7 +53,7 @@ cdef bint apply_authorization(
     if authority.nonce != a.nonce:
         return True
     if schedule.state_gas_version == 2:
-        if not pay_authorization(w, schedule, tx, index, authority, upfront):
+        if not pay_authorization(w, schedule, tx, a, authority, upfront):
             return False
         if upfront.ran_out:
             return True
@@ -77,10 +77,9 @@ cdef void pay_upfront(UpfrontGas* u, int64_t regular, int64_t state) noexcept no
 # An account that is new, its first write in the transaction, and a delegation where none was.
 # False: out of memory.
 cdef bint pay_authorization(
-    World* w, const Schedule* schedule, const Tx* tx, uint32_t index, Account* authority,
-    UpfrontGas* upfront,
+    World* w, const Schedule* schedule, const Tx* tx, const Authorization* a,
+    Account* authority, UpfrontGas* upfront,
 ) noexcept nogil:
-    cdef const Authorization* a = &tx.authorizations[index]
     cdef bint is_sender = address_eq(&authority.address, &tx.sender)
     cdef bint gets_value = (
         address_eq(&authority.address, &tx.to) and not word_is_zero(&tx.value)
@@ -90,23 +89,12 @@ cdef bint pay_authorization(
     # Only the sender is touched before the authorizations.
     if not (is_sender or gets_value or authority.touched_tx == w.tx):
         regular = schedule.account_write_cost
-    if authority.code == NULL and not is_zero(&a.address) and not sets_before(tx, index):
+    if authority.code == NULL and not is_zero(&a.address) and authority.delegated_tx != w.tx:
         bytes += schedule.delegation_state_bytes
+        if not world_mark_delegated(w, authority):
+            return False
     pay_upfront(upfront, regular, bytes * upfront.byte_price)
     return upfront.ran_out or world_touch(w, authority)
-
-
-# Whether an earlier tuple gave the same account a delegation.
-cdef bint sets_before(const Tx* tx, uint32_t index) noexcept nogil:
-    cdef const Authorization* a = &tx.authorizations[index]
-    cdef const Authorization* earlier
-    cdef uint32_t i
-    for i in range(index):
-        earlier = &tx.authorizations[i]
-        if earlier.nonce < a.nonce and earlier.has_authority and not is_zero(&earlier.address):
-            if address_eq(&earlier.authority, &a.authority):
-                return True
-    return False
 
 
 cdef bint is_zero(const Address* address) noexcept nogil:

@@ -17,12 +17,13 @@ from fastevm.interpreter.status cimport (
     ADDRESS_COLLISION, CALL_TOO_DEEP, INSUFFICIENT_BALANCE, NONCE_OVERFLOW, REVERTED, STOPPED,
     Status,
 )
+from fastevm.precompiles.registry cimport precompile_at
 from fastevm.primitives.intrinsics cimport u128
 from fastevm.primitives.word cimport word_is_zero, word_set
 from fastevm.spec.schedule cimport Schedule
 from fastevm.state.account cimport Account
 from fastevm.state.world cimport (
-    account_is_dead, world_account, world_is_cold_account, world_knows_code,
+    account_is_dead, world_account, world_is_cold_account, world_knows_code, world_record_account,
 )
 
 
@@ -118,6 +119,8 @@ cdef bint pay_for_recipient(Machine* m, TxRun* run, TxResult* result) noexcept n
         return False
     if s.state_gas_version == DEVNET_OF_APRIL:
         return True
+    # Read before it is paid for: the destination of a creation is listed even if that fails.
+    world_record_account(m.world, to)
     if account_is_dead(to) and (tx.is_create or not word_is_zero(&tx.value)):
         run.recipient_charge = s.account_state_bytes * run.upfront.byte_price
         pay_upfront(&run.upfront, 0, run.recipient_charge)
@@ -134,7 +137,9 @@ cdef bint pay_for_delegate(Machine* m, TxRun* run, const Account* to) noexcept n
     delegate = world_account(m.world, &to.code.delegate)
     if delegate == NULL:
         return False
-    if world_is_cold_account(m.world, delegate):
+    if world_is_cold_account(m.world, delegate) and (
+        precompile_at(m.schedule, &delegate.address) == 0
+    ):
         cost += m.schedule.cold_account_surcharge
     pay_upfront(&run.upfront, cost, 0)
     return True

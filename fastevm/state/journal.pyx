@@ -11,6 +11,7 @@ from fastevm.state.records cimport (
     JOURNAL_BALANCE,
     JOURNAL_CODE,
     JOURNAL_CREATED,
+    JOURNAL_DELEGATED,
     JOURNAL_DESTROY,
     JOURNAL_EXISTS,
     JOURNAL_NONCE,
@@ -132,6 +133,8 @@ cdef void undo(World* w, const JournalEntry* entry) noexcept nogil:
     elif kind == JOURNAL_DESTROY:
         a.destroyed_tx = entry.stamp
         w.destroyed_count -= 1
+    elif kind == JOURNAL_DELEGATED:
+        a.delegated_tx = entry.stamp
     elif kind == JOURNAL_TRANSIENT:
         word_copy(&(<TransientSlot*>entry.place).value, &entry.value)
 

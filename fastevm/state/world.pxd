@@ -43,6 +43,7 @@ from fastevm.state.writes cimport (
     world_log_burn,
     world_log_burns,
     world_log_transfer,
+    world_mark_delegated,
     world_set_balance,
     world_set_code,
     world_set_nonce,

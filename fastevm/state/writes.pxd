@@ -90,6 +90,8 @@ cdef bint world_set_code(World* w, Account* a, Code* code) noexcept nogil
 # Touches; marks it created in this transaction.
 cdef bint world_create_contract(World* w, Account* a, uint64_t nonce) noexcept nogil
 # List for destruction at the end of the transaction.
+# An authorization of this transaction pays for a delegation of the account.
+cdef bint world_mark_delegated(World* w, Account* a) noexcept nogil
 cdef bint world_destroy(World* w, Account* a) noexcept nogil
 # A record at the end of the list, to be filled in; NULL: out of memory.
 cdef LogRecord* world_next_log(World* w) noexcept nogil

@@ -32,6 +32,7 @@ from fastevm.state.records cimport (
     JOURNAL_BALANCE,
     JOURNAL_CODE,
     JOURNAL_CREATED,
+    JOURNAL_DELEGATED,
     JOURNAL_DESTROY,
     JOURNAL_EXISTS,
     JOURNAL_NONCE,
@@ -220,6 +221,13 @@ cdef bint world_create_contract(World* w, Account* a, uint64_t nonce) noexcept n
     if journal_record(w, JOURNAL_CREATED, a, a.created_tx) == NULL:
         return False
     a.created_tx = w.tx
+    return True
+
+
+cdef bint world_mark_delegated(World* w, Account* a) noexcept nogil:
+    if journal_record(w, JOURNAL_DELEGATED, a, a.delegated_tx) == NULL:
+        return False
+    a.delegated_tx = w.tx
     return True
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 PARTS = ("nonce", "balance", "code", "storage")
-ASPECTS = ("status", "gas_used", "output", "logs")
+ASPECTS = ("status", "gas_used", "block_gas", "refunded", "output", "logs")
 
 
 def difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:

@@ -20,6 +20,7 @@ PEERS = {
     "eels": (".venv-eels", "eels.py"),
     "py-evm": (".venv-py-evm", "py_evm.py"),
     "pyrevm": (".venv-pyrevm", "revm.py"),
+    "amsterdam": (".venv-eels", "amsterdam.py"),
     "op-stack": (".venv-eels", "op_stack.py"),
     "py-evm-stateless": (".venv-py-evm", "py_evm_stateless.py"),
 }

@@ -21,7 +21,7 @@ PURE = (
 NULLARY = (
     "ADDRESS", "ORIGIN", "CALLER", "CALLVALUE", "CALLDATASIZE", "CODESIZE", "GASPRICE",
     "RETURNDATASIZE", "COINBASE", "TIMESTAMP", "NUMBER", "PREVRANDAO", "GASLIMIT", "CHAINID",
-    "SELFBALANCE", "BASEFEE", "BLOBBASEFEE", "MSIZE", "GAS", "PC",
+    "SELFBALANCE", "BASEFEE", "BLOBBASEFEE", "MSIZE", "GAS", "PC", "SLOTNUM",
 )  # fmt: skip
 # What an operand is about, top of the stack first; all others take any words.
 OPERANDS: dict[str, str] = {
@@ -121,6 +121,8 @@ class Writer:
             self.returned: 3,
             self.creation: 3 if scene.initcodes else 0,
             self.oddity: 1,
+            self.deep: 12 if scene.knows("DUPN") else 0,
+            self.growth: 16 if scene.knows("DUPN") else 0,
         }
         self.form_weights = list(accumulate(self.forms.values()))
         known = [name for name in STATEMENTS if scene.knows(name) or random.random() < 0.01]
@@ -220,6 +222,47 @@ class Writer:
         else:
             self.code.op("POP")
             self.height = max(0, self.height - 1)
+
+    def deep(self) -> None:
+        """DUPN, SWAPN or EXCHANGE, mostly over as many items as its immediate byte needs."""
+        random = self.random
+        mnemonic = random.choice(("DUPN", "SWAPN", "EXCHANGE"))
+        wanted = 30
+        if mnemonic == "EXCHANGE":
+            byte = random.choice((random.randrange(82), random.randrange(128, 256)))
+        else:
+            wanted = random.choice((random.randrange(17, 40), random.randrange(17, 236)))
+            byte = (wanted - 145) % 256
+        chance = random.random()
+        if chance < 0.02:
+            byte = random.randrange(256)
+        elif chance < 0.97:
+            while self.height <= wanted:
+                self.take(random.choice(("PC", "MSIZE", "PUSH0", "CALLVALUE")))
+        self.code.op(mnemonic)
+        self.code.raw(bytes([byte]))
+        self.height += mnemonic == "DUPN"
+
+    def growth(self) -> None:
+        """What makes the state grow, and shrink again: slots set and cleared, births by value."""
+        chance = self.random.random()
+        if chance < 0.5:
+            key = words.slot(self.random)
+            for _ in range(self.random.randrange(1, 5)):
+                self.push(self.random.choice((0, 0, 1, 2)))
+                self.push(key)
+                self.code.op("SSTORE")
+                self.height -= 2
+        elif chance < 0.85:
+            for value in (0, 0, 0, 0, self.random.choice((1, 1, 2, 10**20))):
+                self.push(value)
+            self.address()
+            self.operand("gas")
+            self.code.op(self.random.choice(("CALL", "CALL", "CALL", "CALLCODE")))
+            self.height -= 6
+        else:
+            self.take("GAS")
+            self.keep()
 
     def branch(self) -> None:
         """A condition and a few statements that are jumped over; in the shapes compilers write."""

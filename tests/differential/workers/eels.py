@@ -258,4 +258,5 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-serve(run, "ethereum-execution " + version("ethereum-execution"))
+if __name__ == "__main__":
+    serve(run, "ethereum-execution " + version("ethereum-execution"))

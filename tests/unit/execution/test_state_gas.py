@@ -13,6 +13,7 @@ from fastevm import Transaction
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import InvalidBlock
 from fastevm.execution.transaction import sign_authorization
+from fastevm.primitives import rlp
 from fastevm.types import Block
 
 from ..chain.blocks import ETHER, KEY, SENDER, build, new_chain, payment
@@ -79,9 +80,8 @@ def authorizing(fork: str, tuples: list[tuple[bytes, int]], **fields: Any) -> tu
     values: dict[str, Any] = {
         "to": OTHER, "gas_limit": GAS, "max_fee_per_gas": 2 * 10**9, "max_priority_fee_per_gas": 0
     }  # fmt: skip
-    built = Transaction.build(
-        type=4, chain_id=1, nonce=0, authorization_list=signed, **(values | fields)
-    )
+    values["authorization_list"] = signed
+    built = Transaction.build(type=4, chain_id=1, nonce=0, **(values | fields))
     return spent(fork, built.sign(KEY), accounts)
 
 
@@ -304,6 +304,20 @@ def test_a_delegated_recipient_costs_the_access_to_its_delegate() -> None:
     assert to_account(0, SENDER, accounts) == (15_000, 15_000)
 
 
+def test_a_recipient_that_delegates_to_a_precompile_pays_a_warm_access() -> None:
+    identity = bytes(19) + b"\x04"
+    accounts = {OTHER: {"code": DELEGATION + identity.hex()}}
+    assert to_account(0, OTHER, accounts) == (15_100, 15_100)
+
+
+def test_the_destination_of_a_creation_that_cannot_be_paid_is_listed() -> None:
+    transaction = payment(0, to=None, data=b"", gas_limit=30_000, value=0)
+    _, result = made(AMSTERDAM, [transaction], {})
+    assert result.receipts[0].status == 0
+    listed = [item[0] for item in rlp.decode(result.access_list)]
+    assert result.receipts[0].contract_address in listed
+
+
 def test_a_creation_transaction_pays_for_a_new_account_once_it_runs() -> None:
     assert creating(AMSTERDAM, b"") == (24_000 + NEW_ACCOUNT, NEW_ACCOUNT)
     assert creating(AMSTERDAM, b"", value=1) == (24_000 + NEW_ACCOUNT, NEW_ACCOUNT)
@@ -369,6 +383,31 @@ def test_an_authorization_pays_for_account_write_and_delegation() -> None:
     assert authorizing(AMSTERDAM, twice) == (base + 7_816 + 9_000 + state, state)
     wrong = [(SIGNERS[0], 7)]
     assert authorizing(AMSTERDAM, wrong) == (base, base)
+
+
+def delegating(tuples: list[tuple[int, bytes]], **fields: Any) -> int:
+    """What authorizations of one account, (nonce, delegate), cost beyond their intrinsic gas."""
+    signed = [
+        sign_authorization(SIGNERS[0], chain_id=1, address=delegate, nonce=nonce)
+        for nonce, delegate in tuples
+    ]
+    paid, _ = authorizing(AMSTERDAM, [], authorization_list=signed, **fields)
+    return paid - 15_000 - 7_816 * len(tuples)
+
+
+def test_a_delegation_is_paid_whatever_an_invalid_authorization_before_it_would_have_set() -> None:
+    account = {public_key_address(SIGNERS[0]): {"nonce": "0x5"}}
+    tuples = [(3, CALLEE), (5, OTHER)]
+    assert delegating(tuples, accounts=account) == 9_000 + NEW_DELEGATION
+
+
+def test_a_delegation_that_is_cleared_and_set_again_is_paid_once() -> None:
+    paid = 9_000 + NEW_DELEGATION
+    new = {public_key_address(SIGNERS[0]): {"balance": "0x1"}}
+    assert delegating([(0, CALLEE), (1, bytes(20)), (2, OTHER)], accounts=new) == paid
+    old = {public_key_address(SIGNERS[0]): {"code": DELEGATION + CALLEE.hex(), "nonce": "0x1"}}
+    assert delegating([(1, bytes(20)), (2, OTHER)], accounts=old) == paid
+    assert delegating([(1, OTHER), (2, bytes(20)), (3, OTHER)], accounts=old) == paid
 
 
 def test_authorizations_that_cannot_be_paid_are_taken_back_with_the_whole_message() -> None:

@@ -1,0 +1,1 @@
+"""Random blocks of Amsterdam, on fastevm and on a transcription of the rules."""

@@ -1,0 +1,94 @@
+"""Compares what fastevm and the transcription say of a case."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastevm.primitives import rlp
+
+from ..cases import Case
+from ..compare import difference
+from ..machine import Outcome, unhexed
+from ..peers import Peer
+from .blocks import run
+from .generator import make_case
+
+PARTS = ("storage changes", "storage reads", "balances", "nonces", "codes")
+
+
+@dataclass
+class Tally:
+    """What was compared."""
+
+    cases: int = 0
+    programs: int = 0
+    unsupported: int = 0
+    transactions: Counter[str] = field(default_factory=Counter)
+
+    def count(self, case: Case, ours: Outcome) -> None:
+        self.cases += 1
+        self.programs += case.programs
+        self.transactions.update(done["status"] for done in ours["transactions"])
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.transactions.items()))
+        return (
+            f"{self.programs} programs in {self.cases} blocks, transactions: {kinds}; "
+            f"{self.unsupported} blocks not comparable"
+        )
+
+
+def differences(
+    peer: Peer, seeds: Iterable[int], fork: str, tally: Tally
+) -> Iterator[tuple[int, Case, str]]:
+    """The seeds whose cases differ, with the case and the difference in words."""
+    asked: list[tuple[int, Case]] = []
+
+    def questions() -> Iterator[str]:
+        for seed in seeds:
+            asked.append((seed, make_case(seed, fork)))
+            yield asked[-1][1].dumps()
+
+    for theirs in peer.run_all(questions()):
+        seed, case = asked.pop(0)
+        if "unsupported" in theirs:
+            tally.unsupported += 1
+            continue
+        ours = run(case)
+        tally.count(case, ours)
+        found = block_difference(ours, theirs)
+        if found:
+            yield seed, case, found
+
+
+def block_difference(ours: Outcome, theirs: Outcome) -> str | None:
+    """The first difference in words, or None."""
+    if "failure" not in theirs and ("refusal" in ours) != ("refusal" in theirs):
+        return f"refused is {ours.get('refusal')}, the peer's {theirs.get('refusal')}"
+    ours = {"state": {}, **ours}
+    found = difference(ours, theirs)
+    if found or "refusal" in ours:
+        return found
+    if ours["requests"] != theirs["requests"]:
+        return f"requests is {ours['requests']}, the peer's {theirs['requests']}"
+    if ours["access_list"] != theirs["access_list"]:
+        return list_difference(ours["access_list"], theirs["access_list"])
+    return None
+
+
+def list_difference(ours: str, theirs: str) -> str:
+    """Where two access lists differ."""
+    our, their = listed(ours), listed(theirs)
+    for address in sorted(our.keys() | their.keys()):
+        one, other = our.get(address), their.get(address)
+        if one is None or other is None:
+            return f"listed of 0x{address.hex()} is {one is not None}, the peer's {not one}"
+        for name, mine, yours in zip(PARTS, one, other, strict=True):
+            if mine != yours:
+                return f"{name} of 0x{address.hex()} is {mine}, the peer's {yours}"
+    return f"access list is {ours}, the peer's {theirs}"
+
+
+def listed(encoded: str) -> dict[bytes, list[Any]]:
+    return {address: parts for address, *parts in rlp.decode(unhexed(encoded))}

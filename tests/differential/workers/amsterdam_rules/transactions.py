@@ -1,0 +1,381 @@
+"""Transactions: what they cost before they run, authorizations, the first frame, the end."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ethereum.exceptions import InvalidBlock, InvalidSignatureError
+from ethereum.forks.bpo2 import fork
+from ethereum.forks.bpo2.fork_types import Account, Address
+from ethereum.forks.bpo2.state import (
+    TransientStorage,
+    account_exists,
+    begin_transaction,
+    commit_transaction,
+    destroy_account,
+    destroy_storage,
+    get_account,
+    increment_nonce,
+    is_account_alive,
+    rollback_transaction,
+    set_account,
+    set_account_balance,
+    set_code,
+)
+from ethereum.forks.bpo2.utils.address import compute_contract_address
+from ethereum.forks.bpo2.vm import BlockOutput, TransactionEnvironment
+from ethereum.forks.bpo2.vm.eoa_delegation import EOA_DELEGATION_MARKER, recover_authority
+from ethereum.forks.bpo2.vm.exceptions import AddressCollision, OutOfGasError
+from ethereum.forks.bpo2.vm.gas import calculate_data_fee
+from ethereum.forks.bpo2.vm.precompiled_contracts.mapping import PRE_COMPILED_CONTRACTS
+from ethereum_types.bytes import Bytes, Bytes0
+from ethereum_types.numeric import U64, U256, Uint
+
+from .frames import burn_log, delegate_of, is_taken, run_creation, run_message
+from .gas import Block, Call, Frame, Purse, charge, charge_state, refill, return_gas
+from .numbers import (
+    FLOOR_OF_BYTE,
+    INIT_CODE_WORD,
+    TRANSACTION_GAS_CAP,
+    WARM,
+)
+
+NOBODY = Address(bytes(20))
+
+
+@dataclass
+class Sums:
+    """What the transactions of a block have used so far."""
+
+    regular: int = 0
+    state: int = 0
+    blob_gas: U64 = field(default_factory=lambda: U64(0))
+
+
+@dataclass
+class Outcome:
+    """What a transaction came to; gas of both dimensions as the block counts it."""
+
+    error: Exception | None
+    output: bytes
+    paid: int
+    refunded: int
+    regular: int
+    state: int
+    logs: tuple[Any, ...]
+
+
+@dataclass
+class Costs:
+    """What a transaction owes before it runs."""
+
+    regular: int
+    state: int
+    floor: int
+
+
+def access_list_of(tx: Any) -> list[tuple[Address, tuple[Any, ...]]]:
+    return [(entry.account, entry.slots) for entry in getattr(tx, "access_list", ())]
+
+
+def authorizations_of(tx: Any) -> tuple[Any, ...]:
+    return getattr(tx, "authorizations", ())
+
+
+def costs_of(block: Block, tx: Any, sender: Address) -> Costs:
+    """Intrinsic gas of both dimensions, and the floor."""
+    numbers, is_creation = block.numbers, tx.to == Bytes0(b"")
+    entries = access_list_of(tx)
+    keys = sum(len(slots) for _, slots in entries)
+    base, state = 21_000, 0
+    if numbers.frozen:
+        base = 12_000
+        if is_creation:
+            base += numbers.create
+        elif tx.to != sender:
+            base += 3_000 + (6_000 if tx.value else 0)
+    authorizations = len(authorizations_of(tx))
+    regular = base + sum(4 if byte == 0 else 16 for byte in tx.data)
+    if is_creation:
+        regular += INIT_CODE_WORD * (-(-len(tx.data) // 32))
+    if is_creation and not numbers.frozen:
+        regular += numbers.create
+        state += block.account_gas
+    regular += numbers.list_address * len(entries) + numbers.list_key * keys
+    regular += numbers.authorization * authorizations
+    if not numbers.frozen:
+        bytes_each = numbers.account_bytes + numbers.delegation_bytes
+        state += block.state_gas(bytes_each * authorizations)
+    floor = base + FLOOR_OF_BYTE * (len(tx.data) + 20 * len(entries) + 32 * keys)
+    return Costs(regular, state, floor)
+
+
+def check(block: Block, sums: Sums, tx: Any, costs: Costs) -> None:
+    """What must hold of the transaction and of its room in the block, or it is no part of it."""
+    gas, numbers = int(tx.gas), block.numbers
+    if gas > numbers.most_gas:
+        raise InvalidBlock("gas limit exceeds the maximum")
+    if max(costs.regular + costs.state, costs.floor) > gas:
+        raise InvalidBlock("intrinsic gas too low")
+    if max(costs.regular, costs.floor) > TRANSACTION_GAS_CAP:
+        raise InvalidBlock("intrinsic gas exceeds the cap")
+    if int(tx.nonce) >= 2**64 - 1:
+        raise InvalidBlock("nonce")
+    if tx.to == Bytes0(b"") and len(tx.data) > 2 * numbers.code_limit:
+        raise InvalidBlock("init code too large")
+    limit = int(block.block_gas_limit)
+    own_state, own_regular = (0, 0) if numbers.frozen else (costs.state, costs.regular)
+    if min(TRANSACTION_GAS_CAP, gas - own_state) > limit - sums.regular:
+        raise InvalidBlock("no room for its regular gas")
+    if gas - own_regular > limit - sums.state:
+        raise InvalidBlock("no room for its state gas")
+
+
+@dataclass
+class Run:
+    """A transaction that may stand in the block, while it runs."""
+
+    block: Block
+    tx: Any
+    sender: Address
+    price: Uint
+    blob_hashes: tuple[Any, ...]
+    costs: Costs
+    purse: Purse
+    state_at_start: int = 0
+    warm: set[Address] = field(default_factory=set)
+    error: Exception | None = None
+    frame: Frame | None = None
+    transient: TransientStorage = field(default_factory=TransientStorage)
+
+    @property
+    def is_creation(self) -> bool:
+        return self.tx.to == Bytes0(b"")
+
+    @property
+    def target(self) -> Address:
+        """The recipient, or where the contract will be."""
+        if not self.is_creation:
+            return self.tx.to
+        nonce = get_account(self.block.state, self.sender).nonce - Uint(1)
+        return compute_contract_address(self.sender, nonce)
+
+    # --- before the first frame ---
+
+    def begin(self) -> None:
+        """Pay in front, count the nonce, and warm what is warm from the beginning."""
+        state, tx = self.block.state, self.tx
+        self.block.recorder.touch(self.sender)
+        self.block.recorder.touch(self.block.coinbase)
+        increment_nonce(state, self.sender)
+        fee = tx.gas * self.price
+        if isinstance(tx, fork.BlobTransaction):
+            fee += calculate_data_fee(self.block.excess_blob_gas, tx)
+        balance = Uint(get_account(state, self.sender).balance) - fee
+        set_account_balance(state, self.sender, U256(balance))
+        self.warm |= {self.sender, self.target, self.block.coinbase, *PRE_COMPILED_CONTRACTS}
+        self.warm |= {address for address, _ in access_list_of(tx)}
+
+    def authorities(self) -> list[tuple[Any, Address]]:
+        """The authorizations whose signer is known, with it."""
+        found = []
+        for item in authorizations_of(self.tx):
+            if item.chain_id not in (self.block.chain_id, U256(0)) or item.nonce >= U64.MAX_VALUE:
+                continue
+            try:
+                found.append((item, recover_authority(item)))
+            except InvalidSignatureError:
+                continue
+        return found
+
+    def authorize(self) -> None:
+        """Set the delegations."""
+        state = self.block.state
+        written = {self.sender} | ({self.tx.to} if self.tx.value else set())
+        marked: set[Address] = set()
+        for item, authority in self.authorities():
+            self.warm.add(authority)
+            self.block.recorder.touch(authority)
+            account = get_account(state, authority)
+            if account.code and delegate_of(account.code) is None:
+                continue
+            if account.nonce != item.nonce:
+                continue
+            code = b"" if item.address == NOBODY else EOA_DELEGATION_MARKER + item.address
+            if not self.block.numbers.frozen:
+                if account_exists(state, authority):
+                    self.purse.reservoir += self.block.account_gas
+            else:
+                if not is_account_alive(state, authority):
+                    charge_state(self.purse, self.block.account_gas)
+                if authority not in written:
+                    charge(self.purse, 9_000)
+                if code and not account.code and authority not in marked:
+                    charge_state(
+                        self.purse, self.block.state_gas(self.block.numbers.delegation_bytes)
+                    )
+                    marked.add(authority)
+            written.add(authority)
+            set_code(state, authority, Bytes(code))
+            increment_nonce(state, authority)
+
+    def reach(self) -> tuple[int, Address | None]:
+        """Read the recipient and pay for it: state gas paid, and whom it delegates to."""
+        block, target = self.block, self.target
+        block.recorder.touch(target)
+        paid, frozen = 0, block.numbers.frozen
+        is_birth = self.is_creation or bool(self.tx.value)
+        if frozen and is_birth and not is_account_alive(block.state, target):
+            paid = block.account_gas
+            charge_state(self.purse, paid)
+        delegate = None if self.is_creation else delegate_of(get_account(block.state, target).code)
+        if delegate is not None:
+            if frozen:
+                charge(self.purse, WARM if delegate in self.warm else block.numbers.cold_account)
+            self.warm.add(delegate)
+            block.recorder.touch(delegate)
+        return paid, delegate
+
+    # --- the frame ---
+
+    def execute(self) -> None:
+        """Authorizations, recipient, and the first frame."""
+        state, start = self.block.state, self.purse.reservoir
+        begin_transaction(state, self.transient)
+        try:
+            self.authorize()
+            paid, delegate = self.reach()
+        except OutOfGasError as error:
+            rollback_transaction(state, self.transient)
+            self.error = error
+            self.purse = Purse(Uint(0), start)
+            return
+        self.run_frame(paid, delegate)
+        commit_transaction(state, self.transient)
+
+    def run_frame(self, paid: int, delegate: Address | None) -> None:
+        frozen = self.block.numbers.frozen
+        if self.is_creation and is_taken(self.block, self.target):
+            self.error = AddressCollision()
+            self.purse.gas_left = Uint(0)
+            if not frozen:
+                self.purse.reservoir = 0
+            return
+        message = self.message(delegate)
+        frame = (run_creation if self.is_creation else run_message)(message)
+        self.frame, self.error = frame, frame.error
+        if not frozen:
+            return
+        self.purse.gas_left = Uint(0)
+        return_gas(self.purse, frame)
+        if frame.error:
+            is_reverted = type(frame.error).__name__ == "Revert"
+            refill(self.purse, paid)
+            if not is_reverted:
+                self.purse.gas_left = Uint(0)
+
+    def message(self, delegate: Address | None) -> Call:
+        """The message of the first frame."""
+        tx, block = self.tx, self.block
+        keys = {(address, slot) for address, slots in access_list_of(tx) for slot in slots}
+        environment = TransactionEnvironment(
+            origin=self.sender, gas_price=self.price, gas=self.purse.gas_left,
+            access_list_addresses=set(), access_list_storage_keys=set(),
+            transient_storage=self.transient, blob_versioned_hashes=self.blob_hashes,
+            authorizations=(), index_in_block=None, tx_hash=None,
+        )  # fmt: skip
+        source = delegate or self.target
+        code = tx.data if self.is_creation else get_account(block.state, source).code
+        return Call(
+            block_env=block, tx_env=environment, caller=self.sender, target=tx.to,
+            current_target=self.target, gas=self.purse.gas_left, value=tx.value,
+            data=Bytes(b"") if self.is_creation else tx.data,
+            code_address=None if self.is_creation else source, code=code, depth=Uint(0),
+            should_transfer_value=True, is_static=False, accessed_addresses=set(self.warm),
+            accessed_storage_keys=keys, disable_precompiles=delegate is not None,
+            parent_evm=None, reservoir=self.purse.reservoir,
+        )  # fmt: skip
+
+    # --- the end ---
+
+    def counted(self) -> tuple[int, int, int]:
+        """Gas that is left of both pots together, and what the block counts: regular and state."""
+        if self.block.numbers.frozen:
+            left = int(self.purse.gas_left) + self.purse.reservoir
+            state = self.state_at_start - self.purse.reservoir + self.purse.spilled
+            return left, int(self.tx.gas) - left - state, state
+        if self.frame is None:
+            return 0, self.costs.regular, self.costs.state
+        frame, returned = self.frame, self.frame.state
+        if not frame.error:
+            sizes = sum(map(self.destroyed_size, frame.accounts_to_delete))
+            returned = min(frame.state, self.block.state_gas(sizes))
+        left = int(frame.gas_left) + frame.reservoir + returned
+        used_state = self.costs.state + frame.state - returned
+        return left, self.costs.regular + frame.regular, used_state
+
+    def destroyed_size(self, address: Address) -> int:
+        """Bytes of state that go with a contract that is destroyed (April)."""
+        numbers, state = self.block.numbers, self.block.state
+        trie = state._storage_tries.get(address)
+        slots = 0 if trie is None else sum(1 for value in trie._data.values() if value)
+        code = get_account(state, address).code
+        return numbers.account_bytes + numbers.slot_bytes * slots + len(code)
+
+    def finish(self) -> Outcome:
+        """Refund, fees, destroyed accounts."""
+        left, regular, state_gas = self.counted()
+        is_good = self.error is None and self.frame is not None
+        counter = self.frame.refund_counter if is_good and self.frame else 0
+        used = int(self.tx.gas) - left
+        refund = min(used // 5, counter)
+        paid = max(used - refund, self.costs.floor)
+        state, coinbase = self.block.state, self.block.coinbase
+        back = (int(self.tx.gas) - paid) * int(self.price)
+        tip = int(self.price) - int(self.block.base_fee_per_gas)
+        self.add_balance(self.sender, back)
+        self.add_balance(coinbase, paid * tip)
+        logs = self.frame.logs if is_good and self.frame else ()
+        doomed = sorted(self.frame.accounts_to_delete) if is_good and self.frame else []
+        for address in doomed:
+            balance = get_account(state, address).balance
+            if not self.block.numbers.frozen and balance:
+                logs += (burn_log(address, balance),)
+        for address in doomed:
+            self.destroy(address)
+        output = self.frame.output if self.frame else b""
+        return Outcome(
+            self.error, output, paid, refund, max(regular, self.costs.floor), state_gas, logs
+        )
+
+    def add_balance(self, address: Address, amount: int) -> None:
+        balance = get_account(self.block.state, address).balance
+        set_account_balance(self.block.state, address, balance + U256(amount))
+
+    def destroy(self, address: Address) -> None:
+        state = self.block.state
+        balance = get_account(state, address).balance
+        destroy_account(state, address)
+        if self.block.numbers.frozen and balance:
+            destroy_storage(state, address)
+            set_account(state, address, Account(nonce=Uint(0), balance=balance, code=Bytes(b"")))
+
+
+def process_transaction(block: Block, sums: Sums, tx: Any, sender: Address) -> Outcome:
+    """Run a transaction; InvalidBlock where it may not stand in the block."""
+    costs = costs_of(block, tx, sender)
+    check(block, sums, tx, costs)
+    output = BlockOutput(blob_gas_used=sums.blob_gas)
+    _, price, blob_hashes, blob_gas = fork.check_transaction(
+        replace(block, block_gas_limit=Uint(2**64)), output, tx
+    )
+    rest = int(tx.gas) - costs.regular - costs.state
+    gas = min(TRANSACTION_GAS_CAP - costs.regular, rest)
+    purse = Purse(Uint(gas), rest - gas)
+    run = Run(block, tx, sender, price, blob_hashes, costs, purse, state_at_start=rest - gas)
+    run.begin()
+    run.execute()
+    outcome = run.finish()
+    sums.regular += outcome.regular
+    sums.state += outcome.state
+    sums.blob_gas += blob_gas
+    return outcome
