@@ -461,7 +461,7 @@ cdef class BlockBuilder:
         cdef Hash root
         cdef bint ok
         with nogil:
-            ok = receipts_root(&self.c.receipts, &root)
+            ok = receipts_root(&self.c.receipts, self.threads, &root)
         if not ok:
             raise MemoryError
         return root.b[:32]
@@ -546,7 +546,7 @@ cdef class BlockBuilder:
             self.credit(address, amount)
         requests = self.requests()
         with nogil:
-            ok = receipts_root(&self.c.receipts, &root)
+            ok = receipts_root(&self.c.receipts, self.threads, &root)
             receipts_bloom(&self.c.receipts, bloom)
         if not ok:
             raise MemoryError

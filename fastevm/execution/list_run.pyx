@@ -23,10 +23,13 @@ from fastevm.state.claimed_state cimport (
     ClaimedView,
     Claims,
     claims_apply,
+    claims_close,
     claims_complete,
     claims_confirm,
     claims_free,
+    claims_open,
     claims_read,
+    claims_read_part,
     claims_reader,
 )
 from fastevm.state.reader cimport Reader
@@ -43,6 +46,7 @@ from fastevm.state.world cimport (
 
 cdef enum:
     ARENA_CHUNK = 256 * 1024
+    PARTS_AT_ONCE = 16        # accounts of a list that a thread reads
     KEPT_THREADS = 1          # idle sets of them, for the next block
 
 
@@ -66,7 +70,7 @@ cdef struct ListThreads:
     Runner runners[TEAM_LIMIT]
     # --- one block ---
     BlockExecutor* block
-    const Claims* claims
+    Claims* claims
     const Tx** transactions
     int64_t count
     Outcome* outcomes
@@ -103,6 +107,33 @@ cdef ListThreads* threads_new(int threads) noexcept nogil:
             return NULL
         runner.machine.world = runner.world
     return t
+
+
+# ----------------------------------------------------------------------------------------------
+# the list
+
+cdef void read_parts(void* context, int member) noexcept nogil:
+    cdef ListThreads* t = <ListThreads*>context
+    cdef size_t at, end
+    while not atomic_observe_int(&t.failed):
+        at = <size_t>(atomic_increment(&t.taken) - 1) * PARTS_AT_ONCE
+        if at >= t.claims.account_count:
+            break
+        end = min(at + PARTS_AT_ONCE, t.claims.account_count)
+        while at < end:
+            if not claims_read_part(t.claims, t.runners[member].arena, at):
+                atomic_publish_int(&t.failed, True)
+                return
+            at += 1
+
+
+cdef bint read_list(ListThreads* t) noexcept nogil:
+    """Read the list that is open."""
+    t.taken = 0
+    t.failed = False
+    if not team_run(read_parts, t, t.threads):
+        read_parts(t, 0)
+    return not t.failed and claims_close(t.claims)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -183,8 +214,6 @@ cdef void begin(ListThreads* t, BlockExecutor* b) noexcept nogil:
         t.runners[i].confirmed = 0
         t.runners[i].gas = 0
     t.block = b
-    t.taken = 0
-    t.failed = False
 
 
 cdef bint record(BlockExecutor* b, const Tx* tx, Outcome* outcome) noexcept nogil:
@@ -217,6 +246,9 @@ cdef bint run_block(
     cdef int64_t i
     cdef int j
     begin(t, b)
+    if not read_list(t):
+        return False
+    t.taken = 0
     if t.count == 1 or not team_run(work, t, t.threads):
         work(t, 0)
     if t.failed:
@@ -278,7 +310,7 @@ cdef ListRun take_list_run(bytes access_list, int threads):
         if run.c == NULL:
             raise MemoryError
     run.confirmed = 0
-    if claims_read(
+    if claims_open(
         &run.claims, <const uint8_t*>PyBytes_AS_STRING(access_list), PyBytes_GET_SIZE(access_list)
     ):
         return run

@@ -51,7 +51,7 @@ cdef bint receipts_encode_from(
 cdef bint receipts_encode_on_threads(
     ReceiptList* list, size_t first, const LogRecord* logs, int threads
 ) noexcept nogil
-cdef bint receipts_root(const ReceiptList* list, Hash* out) noexcept nogil
+cdef bint receipts_root(const ReceiptList* list, int threads, Hash* out) noexcept nogil
 cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil
 
 # The frozen values of fastevm.types.

@@ -21,7 +21,7 @@ from fastevm.primitives.rlp cimport (
 from fastevm.primitives.team cimport team_run
 from fastevm.primitives.word cimport word_eq, word_store, word_to_int
 from fastevm.state.records cimport LogRecord
-from fastevm.trie.trie cimport trie_ordered_root
+from fastevm.trie.trie cimport trie_ordered_root_on_threads
 
 from fastevm.types import Log, Receipt
 
@@ -289,7 +289,7 @@ cdef void batch_log(BloomBatch* b, const LogRecord* log, uint8_t* bloom) noexcep
     b.logs += 1
 
 
-cdef bint receipts_root(const ReceiptList* list, Hash* out) noexcept nogil:
+cdef bint receipts_root(const ReceiptList* list, int threads, Hash* out) noexcept nogil:
     cdef size_t room = list.count + 1, i
     cdef const uint8_t** items = <const uint8_t**>PyMem_RawMalloc(room * sizeof(uint8_t*))
     cdef size_t* sizes = <size_t*>PyMem_RawMalloc(room * sizeof(size_t))
@@ -298,7 +298,7 @@ cdef bint receipts_root(const ReceiptList* list, Hash* out) noexcept nogil:
         for i in range(list.count):
             items[i] = list.encoded.bytes + list.records[i].encoded_at
             sizes[i] = list.records[i].encoded_size
-        ok = trie_ordered_root(items, sizes, list.count, out)
+        ok = trie_ordered_root_on_threads(items, sizes, list.count, threads, out)
     PyMem_RawFree(items)
     PyMem_RawFree(sizes)
     return ok

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.primitives.arena cimport Arena
 from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.rlp cimport RlpItem
 from fastevm.primitives.word cimport Word
 from fastevm.state.code cimport Code
 from fastevm.state.reader cimport AccountData, Reader
@@ -48,6 +49,7 @@ cdef struct ClaimedAccount:
     uint32_t nonce_count
     CodeClaim* codes
     uint32_t code_count
+    int64_t changes          # of all values
     const ClaimedBase* base  # before the block; published by the first who reads it
 
 
@@ -60,6 +62,7 @@ cdef struct Claims:
     Arena* arena             # owned
     ClaimedAccount* accounts
     size_t account_count
+    RlpItem* parts           # of the RLP, one for each account
     ClaimedAccount** account_table   # open addressing, a power of two
     size_t account_mask
     SlotPlace* slot_table
@@ -80,6 +83,11 @@ cdef struct ClaimedView:
 # Read the RLP; False: it is not canonical, not in order, or there is no memory. `claims_free` is
 # needed in any case.
 cdef bint claims_read(Claims* c, const uint8_t* encoded, size_t size) noexcept nogil
+# The same in steps: open, read each part, in any order and with the arena of the thread that reads
+# it, close. The arenas live as long as the claims.
+cdef bint claims_open(Claims* c, const uint8_t* encoded, size_t size) noexcept nogil
+cdef bint claims_read_part(Claims* c, Arena* arena, size_t at) noexcept nogil
+cdef bint claims_close(Claims* c) noexcept nogil
 cdef void claims_free(Claims* c) noexcept nogil
 cdef void claims_reader(ClaimedView* view, Reader* out) noexcept nogil
 # Compare what a world recorded with the list; the number of changes that it confirms, -1: there is

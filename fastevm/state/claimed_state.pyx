@@ -4,7 +4,7 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset
 
-from fastevm.primitives.arena cimport arena_alloc, arena_free, arena_new
+from fastevm.primitives.arena cimport Arena, arena_alloc, arena_free, arena_new
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
 from fastevm.primitives.intrinsics cimport (
     atomic_claim_pointer,
@@ -25,7 +25,7 @@ from fastevm.primitives.rlp cimport (
     rlp_next_list,
     rlp_next_uint64,
     rlp_next_word,
-    rlp_open,
+    rlp_single,
 )
 from fastevm.primitives.table cimport hash_address, hash_word, table_capacity
 from fastevm.primitives.word cimport (
@@ -67,14 +67,16 @@ cdef uint64_t HIGHEST_INDEX = 0xffffffff
 # ----------------------------------------------------------------------------------------------
 # reading the list
 
-cdef void* room_for(Claims* c, const RlpItem* items, size_t size, uint32_t* count) noexcept nogil:
+cdef void* room_for(
+    Arena* arena, const RlpItem* items, size_t size, uint32_t* count
+) noexcept nogil:
     """Empty records for the items of a list; NULL: it is none, or there is no memory."""
     cdef int64_t found = rlp_count(items)
     cdef void* records
     if found < 0 or <uint64_t>found > HIGHEST_INDEX:
         return NULL
     count[0] = <uint32_t>found
-    records = arena_alloc(c.arena, <size_t>found * size + 1)
+    records = arena_alloc(arena, <size_t>found * size + 1)
     if records != NULL:
         memset(records, 0, <size_t>found * size)
     return records
@@ -93,9 +95,9 @@ cdef bint read_index(RlpCursor* cursor, int64_t* before, uint32_t* out) noexcept
 
 
 cdef Claim* read_claims(
-    Claims* c, const RlpItem* item, bint are_nonces, uint32_t* count
+    Arena* arena, const RlpItem* item, bint are_nonces, uint32_t* count
 ) noexcept nogil:
-    cdef Claim* claims = <Claim*>room_for(c, item, sizeof(Claim), count)
+    cdef Claim* claims = <Claim*>room_for(arena, item, sizeof(Claim), count)
     cdef RlpCursor cursor, one
     cdef int64_t before = -1
     cdef uint32_t i
@@ -111,18 +113,17 @@ cdef Claim* read_claims(
             return NULL
         if not rlp_done(&one):
             return NULL
-    c.changes += count[0]
     return claims
 
 
-cdef bint read_codes(Claims* c, const RlpItem* item, ClaimedAccount* a) noexcept nogil:
+cdef bint read_codes(Arena* arena, const RlpItem* item, ClaimedAccount* a) noexcept nogil:
     cdef CodeClaim* codes
     cdef RlpCursor cursor, one
     cdef const uint8_t* data = NULL
     cdef size_t size = 0
     cdef int64_t before = -1
     cdef uint32_t i, count = 0
-    codes = <CodeClaim*>room_for(c, item, sizeof(CodeClaim), &count)
+    codes = <CodeClaim*>room_for(arena, item, sizeof(CodeClaim), &count)
     if codes == NULL or not rlp_enter(item, &cursor):
         return False
     a.codes = codes
@@ -137,11 +138,10 @@ cdef bint read_codes(Claims* c, const RlpItem* item, ClaimedAccount* a) noexcept
             codes[i].code = code_new(data, size, NULL, False)
             if codes[i].code == NULL:
                 return False
-    c.changes += count
     return True
 
 
-cdef bint read_changed_slot(Claims* c, RlpCursor* list, ClaimedSlot* slot) noexcept nogil:
+cdef bint read_changed_slot(Arena* arena, RlpCursor* list, ClaimedSlot* slot) noexcept nogil:
     cdef RlpCursor cursor
     cdef RlpItem item
     if not (
@@ -149,7 +149,7 @@ cdef bint read_changed_slot(Claims* c, RlpCursor* list, ClaimedSlot* slot) noexc
         and rlp_next(&cursor, &item) and rlp_done(&cursor)
     ):
         return False
-    slot.changes = read_claims(c, &item, False, &slot.count)
+    slot.changes = read_claims(arena, &item, False, &slot.count)
     return slot.changes != NULL and slot.count != 0
 
 
@@ -161,7 +161,7 @@ cdef bint are_ascending(const ClaimedSlot* slots, uint32_t count) noexcept nogil
     return True
 
 
-cdef bint read_slots(Claims* c, RlpCursor* fields, ClaimedAccount* a) noexcept nogil:
+cdef bint read_slots(Arena* arena, RlpCursor* fields, ClaimedAccount* a) noexcept nogil:
     cdef RlpItem changed, read
     cdef RlpCursor cursor
     cdef int64_t changes, reads
@@ -174,14 +174,15 @@ cdef bint read_slots(Claims* c, RlpCursor* fields, ClaimedAccount* a) noexcept n
         return False
     a.changed_slots = <uint32_t>changes
     a.slot_count = <uint32_t>(changes + reads)
-    a.slots = <ClaimedSlot*>arena_alloc(c.arena, a.slot_count * sizeof(ClaimedSlot) + 1)
+    a.slots = <ClaimedSlot*>arena_alloc(arena, a.slot_count * sizeof(ClaimedSlot) + 1)
     if a.slots == NULL:
         return False
     memset(a.slots, 0, a.slot_count * sizeof(ClaimedSlot))
     rlp_enter(&changed, &cursor)
     for i in range(a.changed_slots):
-        if not read_changed_slot(c, &cursor, &a.slots[i]):
+        if not read_changed_slot(arena, &cursor, &a.slots[i]):
             return False
+        a.changes += a.slots[i].count
         if i == 0 or a.slots[i].changes[0].index < a.first_change:
             a.first_change = a.slots[i].changes[0].index
     rlp_enter(&read, &cursor)
@@ -193,39 +194,59 @@ cdef bint read_slots(Claims* c, RlpCursor* fields, ClaimedAccount* a) noexcept n
     )
 
 
-cdef bint read_account(Claims* c, RlpCursor* list, ClaimedAccount* a) noexcept nogil:
+cdef bint read_account(Arena* arena, const RlpItem* part, ClaimedAccount* a) noexcept nogil:
     cdef RlpCursor fields
     cdef RlpItem item
     if not (
-        rlp_next_list(list, &fields) and rlp_next_fixed(&fields, a.address.b, 20)
-        and read_slots(c, &fields, a) and rlp_next(&fields, &item)
+        rlp_enter(part, &fields) and rlp_next_fixed(&fields, a.address.b, 20)
+        and read_slots(arena, &fields, a) and rlp_next(&fields, &item)
     ):
         return False
-    a.balances = read_claims(c, &item, False, &a.balance_count)
+    a.balances = read_claims(arena, &item, False, &a.balance_count)
     if a.balances == NULL or not rlp_next(&fields, &item):
         return False
-    a.nonces = read_claims(c, &item, True, &a.nonce_count)
-    return (
-        a.nonces != NULL and rlp_next(&fields, &item) and read_codes(c, &item, a)
-        and rlp_done(&fields)
-    )
+    a.nonces = read_claims(arena, &item, True, &a.nonce_count)
+    if a.nonces == NULL or not (
+        rlp_next(&fields, &item) and read_codes(arena, &item, a) and rlp_done(&fields)
+    ):
+        return False
+    a.changes += <int64_t>a.balance_count + <int64_t>a.nonce_count + <int64_t>a.code_count
+    return True
 
 
-cdef bint read_accounts(Claims* c, const RlpItem* list) noexcept nogil:
+cdef bint claims_open(Claims* c, const uint8_t* encoded, size_t size) noexcept nogil:
+    cdef RlpItem list
     cdef RlpCursor cursor
     cdef uint32_t i, count = 0
-    c.accounts = <ClaimedAccount*>room_for(c, list, sizeof(ClaimedAccount), &count)
-    if c.accounts == NULL:
+    memset(c, 0, sizeof(Claims))
+    c.seed = process_seed()
+    c.arena = arena_new(ARENA_CHUNK)
+    if c.arena == NULL or not rlp_single(encoded, size, &list):
         return False
-    c.account_count = c.items = count
-    rlp_enter(list, &cursor)
+    c.accounts = <ClaimedAccount*>room_for(c.arena, &list, sizeof(ClaimedAccount), &count)
+    c.parts = <RlpItem*>arena_alloc(c.arena, count * sizeof(RlpItem) + 1)
+    if c.accounts == NULL or c.parts == NULL or not rlp_enter(&list, &cursor):
+        return False
+    c.account_count = count
     for i in range(count):
-        if not read_account(c, &cursor, &c.accounts[i]):
+        if not rlp_next(&cursor, &c.parts[i]):
             return False
+    return True
+
+
+cdef bint claims_read_part(Claims* c, Arena* arena, size_t at) noexcept nogil:
+    return read_account(arena, &c.parts[at], &c.accounts[at])
+
+
+cdef bint claims_close(Claims* c) noexcept nogil:
+    cdef size_t i
+    c.items = c.account_count
+    for i in range(c.account_count):
         if i and memcmp(c.accounts[i - 1].address.b, c.accounts[i].address.b, 20) >= 0:
             return False
         c.items += c.accounts[i].slot_count
-    return True
+        c.changes += c.accounts[i].changes
+    return index_all(c)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -275,26 +296,13 @@ cdef bint index_all(Claims* c) noexcept nogil:
 
 
 cdef bint claims_read(Claims* c, const uint8_t* encoded, size_t size) noexcept nogil:
-    cdef RlpItem list
-    memset(c, 0, sizeof(Claims))
-    c.seed = process_seed()
-    c.arena = arena_new(ARENA_CHUNK)
-    list.data = encoded
-    list.size = size
-    return (
-        c.arena != NULL and whole_list(encoded, size, &list) and read_accounts(c, &list)
-        and index_all(c)
-    )
-
-
-cdef bint whole_list(const uint8_t* encoded, size_t size, RlpItem* out) noexcept nogil:
-    cdef RlpCursor cursor
-    if not rlp_open(encoded, size, &cursor):
+    cdef size_t i
+    if not claims_open(c, encoded, size):
         return False
-    out.data = cursor.at
-    out.size = <size_t>(cursor.end - cursor.at)
-    out.is_list = True
-    return True
+    for i in range(c.account_count):
+        if not claims_read_part(c, c.arena, i):
+            return False
+    return claims_close(c)
 
 
 cdef void claims_free(Claims* c) noexcept nogil:

@@ -9,3 +9,7 @@ from fastevm.primitives.hashes cimport Hash
 cdef bint trie_ordered_root(
     const uint8_t** items, const size_t* sizes, size_t count, Hash* out
 ) noexcept nogil
+# The leaves of many items are hashed on so many threads.
+cdef bint trie_ordered_root_on_threads(
+    const uint8_t** items, const size_t* sizes, size_t count, int threads, Hash* out
+) noexcept nogil

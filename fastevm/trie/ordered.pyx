@@ -5,11 +5,13 @@ items. The leaves are hashed first, many at once; then each branch as soon as it
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.primitives.buffer cimport Buffer, buffer_free
+from fastevm.primitives.intrinsics cimport atomic_increment, atomic_publish_int
 from fastevm.primitives.keccak cimport keccak256
+from fastevm.primitives.team cimport team_run
 from fastevm.trie.batch cimport BATCH, Batch, batch_begin, batch_close, batch_hash
 from fastevm.trie.encoding cimport (
     DIGEST_SIZE,
@@ -28,6 +30,8 @@ cdef enum:
     KEY_SIZE = 9              # the longest rlp(i) of a 64-bit i
     ONE_BYTE_KEYS = 127       # rlp(1) to rlp(127) are these bytes themselves
     STRING = 0x80
+    LEAVES_ON_THREADS = 64    # fewer are hashed on one thread
+    LEAVES_AT_ONCE = 32       # that a thread takes
 
 
 cdef struct OrderedKey:
@@ -40,8 +44,10 @@ cdef struct OrderedList:
     const size_t* sizes
     size_t count
     Buffer scratch
-    Batch batch
     Digest* leaves            # by position
+    uint32_t* starts          # of the paths in the leaves: by position
+    int64_t taken             # groups of leaves that threads took: atomic
+    int failed                # atomic
 
 
 cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
@@ -77,21 +83,23 @@ cdef uint32_t shared_nibbles(const OrderedKey* a, const OrderedKey* b) noexcept 
     return at
 
 
-cdef bint hash_leaf(OrderedList* list, size_t position, uint32_t start) noexcept nogil:
+cdef bint hash_leaf(
+    OrderedList* list, Batch* batch, size_t position, uint32_t start
+) noexcept nogil:
     """Add the leaf to the batch."""
     cdef OrderedKey key
     cdef Path path
     cdef size_t item = item_at(list, position)
-    if list.batch.count == BATCH:
-        batch_hash(&list.batch)
-        batch_begin(&list.batch)
+    if batch.count == BATCH:
+        batch_hash(batch)
+        batch_begin(batch)
     key_at(list, position, &key)
     path.key = key.bytes
     path.start = start
     path.end = key.nibbles
-    if not append_leaf(&list.batch.encoded, &path, list.items[item], list.sizes[item]):
+    if not append_leaf(&batch.encoded, &path, list.items[item], list.sizes[item]):
         return False
-    batch_close(&list.batch, &list.leaves[position])
+    batch_close(batch, &list.leaves[position])
     return True
 
 
@@ -138,21 +146,38 @@ cdef uint32_t fork_of(const OrderedList* list, size_t first, size_t end) noexcep
     return shared_nibbles(&low, &high)
 
 
-cdef bint hash_leaves(
-    OrderedList* list, size_t first, size_t end, uint32_t start
-) noexcept nogil:
-    """Hash the leaves of a subtree."""
+cdef void find_starts(OrderedList* list, size_t first, size_t end, uint32_t start) noexcept nogil:
+    """Where the path of each leaf of a subtree begins."""
     cdef size_t until
     cdef uint32_t fork
     if end - first == 1:
-        return hash_leaf(list, first, start)
+        list.starts[first] = start
+        return
     fork = fork_of(list, first, end)
     while first < end:
         until = run_end(list, first, end, fork)
-        if not hash_leaves(list, first, until, fork + 1):
-            return False
+        find_starts(list, first, until, fork + 1)
         first = until
-    return True
+
+
+cdef void hash_leaves(void* context, int _member) noexcept nogil:
+    """Hash groups of leaves that nobody has taken."""
+    cdef OrderedList* list = <OrderedList*>context
+    cdef Batch batch
+    cdef size_t at, end
+    memset(&batch.encoded, 0, sizeof(Buffer))
+    batch_begin(&batch)
+    while True:
+        at = <size_t>(atomic_increment(&list.taken) - 1) * LEAVES_AT_ONCE
+        if at >= list.count:
+            break
+        end = min(at + LEAVES_AT_ONCE, list.count)
+        while at < end:
+            if not hash_leaf(list, &batch, at, list.starts[at]):
+                atomic_publish_int(&list.failed, True)
+            at += 1
+    batch_hash(&batch)
+    buffer_free(&batch.encoded)
 
 
 cdef bint subtree_digest(
@@ -194,23 +219,31 @@ cdef bint subtree_digest(
     return True
 
 
-cdef bint list_digest(OrderedList* list, Digest* out) noexcept nogil:
+cdef bint list_digest(OrderedList* list, int threads, Digest* out) noexcept nogil:
     """Digest of the root: leaves first, many at once."""
     cdef bint done
     list.leaves = <Digest*>PyMem_RawMalloc(list.count * sizeof(Digest))
-    batch_begin(&list.batch)
-    done = list.leaves != NULL and hash_leaves(list, 0, list.count, 0)
+    list.starts = <uint32_t*>PyMem_RawMalloc(list.count * sizeof(uint32_t))
+    done = list.leaves != NULL and list.starts != NULL
     if done:
-        batch_hash(&list.batch)
-        done = subtree_digest(list, 0, list.count, 0, out)
+        find_starts(list, 0, list.count, 0)
+        if list.count < LEAVES_ON_THREADS or not team_run(hash_leaves, list, threads):
+            hash_leaves(list, 0)
+        done = not list.failed and subtree_digest(list, 0, list.count, 0, out)
     PyMem_RawFree(list.leaves)
-    buffer_free(&list.batch.encoded)
+    PyMem_RawFree(list.starts)
     buffer_free(&list.scratch)
     return done
 
 
 cdef bint trie_ordered_root(
     const uint8_t** items, const size_t* sizes, size_t count, Hash* out
+) noexcept nogil:
+    return trie_ordered_root_on_threads(items, sizes, count, 1, out)
+
+
+cdef bint trie_ordered_root_on_threads(
+    const uint8_t** items, const size_t* sizes, size_t count, int threads, Hash* out
 ) noexcept nogil:
     cdef OrderedList list
     cdef Digest digest
@@ -223,7 +256,7 @@ cdef bint trie_ordered_root(
     list.items = items
     list.sizes = sizes
     list.count = count
-    done = list_digest(&list, &digest)
+    done = list_digest(&list, threads, &digest)
     if done and digest.size < DIGEST_SIZE:
         keccak256(out.b, digest.bytes, digest.size)
     elif done:

@@ -14,7 +14,7 @@ from fastevm.trie.node cimport (
     trie_retain,
 )
 from fastevm.trie.hashing cimport compute_digests
-from fastevm.trie.ordered cimport trie_ordered_root
+from fastevm.trie.ordered cimport trie_ordered_root, trie_ordered_root_on_threads
 
 
 cdef Hash EMPTY_TRIE_ROOT

@@ -560,7 +560,7 @@ cdef class Chain:
         receipts_bloom(&self.b.receipts, h.logs_bloom)
         if block.call_count == 0:
             h.transactions_root = h.receipts_root = EMPTY_ROOT
-        elif not (receipts_root(&self.b.receipts, &h.receipts_root)
+        elif not (receipts_root(&self.b.receipts, 1, &h.receipts_root)
                   and body_hash(&self.body, &h.transactions_root)):
             return CHAIN_OUT_OF_MEMORY
         self.stage = SEALING

@@ -96,6 +96,17 @@ def test_a_contract_pays_until_it_has_nothing_left():
     assert same_on_threads([sent(at, to=RICH) for at in range(20)], threads=8)[0] == 20
 
 
+@pytest.mark.parametrize("count", [63, 64, 129, 300])
+def test_many_receipts_are_encoded_and_hashed_as_few_are(count):
+    # LOG1(CALLER) of as many bytes as there is data, and a root of leaves at several depths.
+    noisy = bytes(19) + b"\x90"
+    more = {noisy: {"code": bytes.fromhex("33365fa100")}}
+    transactions = [
+        sent(at % 20, at // 20, to=noisy, data=bytes(at % 70)) for at in range(count)
+    ]  # fmt: skip
+    same_on_threads(transactions, more=more)
+
+
 @pytest.mark.parametrize("at", [0, 7, 19])
 def test_a_transaction_that_is_not_valid_is_refused_in_the_same_words(at):
     transactions = [sent(n) for n in range(20)]
