@@ -193,20 +193,20 @@ sanitize: $(VENV)/.test
 	cd build/checked-$(MEMORY_CHECKS) && $(UNDER_CHECKS) $(MEMORY_CHECKED) $(abspath $(BIN))/python -m pytest $(UNHURRIED) $(CHECKED_TESTS) $(ARGS)
 
 # What CI has time for: sequences of calls on public objects, whose own modules alone are checked.
-API_MODULES := fastevm/evm.pyx,fastevm/state/*,fastevm/execution/*,fastevm/simulate/engine/*
-API_SEQUENCES ?= 1500
+API_MODULES := fastevm/evm*.pyx,fastevm/state/*,fastevm/execution/*,fastevm/simulate/engine/*,fastevm/simulate/batch/*
+API_CALLS ?= 25000
 
 define checked_api
 mkdir -p build/checked-api-$(1)
-tar -cf - --exclude=__pycache__ --exclude=node_modules --exclude='fastevm/evm.*.so' \
+tar -cf - --exclude=__pycache__ --exclude=node_modules --exclude='fastevm/evm*.so' \
 	--exclude='fastevm/state/*.so' --exclude='fastevm/execution/*.so' \
-	--exclude='fastevm/simulate/engine/*.so' \
+	--exclude='fastevm/simulate/engine/*.so' --exclude='fastevm/simulate/batch/*.so' \
 	setup.py pyproject.toml fastevm rpc bench tests build/cython | tar -xf - -C build/checked-api-$(1)
 cd build/checked-api-$(1) && FASTEVM_TESTING=1 FASTEVM_SANITIZE=$(1) FASTEVM_ONLY='$(API_MODULES)' \
 	$(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 endef
 
-API_FUZZ = $(abspath $(BIN))/python -X faulthandler -m tests.fuzz.public_api --sequences $(API_SEQUENCES)
+API_FUZZ = $(abspath $(BIN))/python -X faulthandler -m tests.fuzz.public_api --calls $(API_CALLS)
 
 sanitize-api: build
 	$(call checked_api,$(MEMORY_CHECKS))

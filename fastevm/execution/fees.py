@@ -145,18 +145,19 @@ def blob_base_fee(excess_blob_gas: int, schedule: ForkSchedule | str) -> int:
     """
     rules = (schedule_for(schedule) if isinstance(schedule, str) else schedule).parameters
     fraction = int(rules["blob_base_fee_fraction"])
-    if excess_blob_gas > fraction * _HIGHEST_EXPONENT:
-        raise OverflowError(
-            f"the blob base fee at excess blob gas {excess_blob_gas} exceeds 256 bits"
-        )
     return fake_exponential(int(rules["blob_min_base_fee"]), excess_blob_gas, fraction)
 
 
 def fake_exponential(factor: int, numerator: int, denominator: int) -> int:
     """``factor * e ** (numerator / denominator)`` by Taylor's series in integers (EIP-4844).
 
-    ``denominator`` must be positive. The rounding errors are part of the definition.
+    ``denominator`` must be positive. The rounding errors are part of the definition. OverflowError
+    if the power may exceed 256 bits.
     """
+    if denominator <= 0:
+        raise ValueError(f"a denominator is positive, not {denominator}")
+    if numerator > denominator * _HIGHEST_EXPONENT:
+        raise OverflowError(f"e ** ({numerator} / {denominator}) exceeds 256 bits")
     term, total, i = factor * denominator, 0, 1
     while term > 0:
         total += term

@@ -1,41 +1,42 @@
 """Random sequences of calls on the public objects with hostile values: errors, never a crash.
 
-``python -m tests.fuzz.public_api --sequences 100000 --seed 1``. Names come from the stubs. A
-sequence makes objects (without their constructors too), calls and assigns to what they have, and
-copies, pickles and subclasses them, on two threads at once. Only a crash, a hang or a report of a
+``python -m tests.fuzz.public_api --calls 1000000 --seed 1``. Names and types come from the stubs:
+most arguments are what a call may well accept, some are hostile. A sequence makes objects (without
+their constructors too), calls and assigns to what they have, and copies, pickles and subclasses
+them, on two threads at once; it runs Python inside of runs, blocks on several threads, batches
+whose columns others read, and contracts by their ABI. Only a crash, a hang or a report of a
 sanitizer is a failure: any exception is an answer. The last sequence is named on the way, so that
-``--seed`` and ``--first`` repeat it.
+``--seed`` and ``--first`` repeat it. ``--counts`` shows how often what was called, and accepted.
 """
 
+from __future__ import annotations
+
 import argparse
-import ast
 import copy
+import io
+import itertools
 import pickle
 import random
 import sys
 import threading
+import warnings
+from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any, Final
 
 import fastevm
+from fastevm.compat import pyrevm
+from fastevm.evm_snapshot import Snapshot
 from fastevm.simulate import view_of
+from tests.fuzz.larger_objects import read_stream, sealed_block, signed
+from tests.fuzz.plausible_values import ABI, CODES, CONTRACT, FORKS, plausible, state
+from tests.fuzz.public_names import CLASSES, FUNCTIONS, MEMBERS, Parameter
 
-ROOT: Final = Path(fastevm.__file__).parent
 STEPS: Final = 12  # of a sequence and thread
-REPORT_EVERY: Final = 1_000
-CONTRACT: Final = b"\xc0" * 20
-# Code that ends: gas is one of the hostile values.
-CODES: Final = tuple(
-    bytes.fromhex(code)
-    for code in (
-        "", "00", "fe", "ef0100" + "c1" * 20, "5f5ffd", "5f545f5560015f55", "600160005260205ff3",
-        "5f5f5f5f5f5f5af1", "5f5f5ff0ff", "60205fa0", "5f5f5f5f60085afa00", "6010600060003e",
-        "7f" + "ff" * 32 + "6000f3", "5a5a5a", "30315f5f5f5f5f3061fffff1",
-    )
-)  # fmt: skip
+REPORT_EVERY: Final = 1_000  # sequences
+HOSTILE: Final = 8  # one argument of so many
 
 
 class Lying(list):  # type: ignore[type-arg]
@@ -59,35 +60,15 @@ class Number:
         return self.value
 
 
-def members_of(name: str) -> tuple[list[str], list[str]]:
-    """Methods and attributes of a public class as its stub names them."""
-    module = sys.modules[getattr(fastevm, name).__module__]
-    stub = Path(str(module.__file__)).parent / f"{module.__name__.rpartition('.')[2]}.pyi"
-    stub = stub if stub.exists() else stub.with_suffix(".py")
-    for node in ast.parse(stub.read_text()).body:
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            methods = [item.name for item in node.body if isinstance(item, ast.FunctionDef)]
-            values = [
-                item.target.id
-                for item in node.body
-                if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
-            ]
-            return methods, values
-    raise LookupError(f"{stub} has no class {name}")
-
-
-CLASSES: Final = tuple(name for name in fastevm.__all__ if isinstance(getattr(fastevm, name), type))
-FUNCTIONS: Final = tuple(
-    name for name in fastevm.__all__
-    if callable(getattr(fastevm, name)) and name not in (*CLASSES, "simulate_async")
-)  # fmt: skip
-MEMBERS: Final = {name: members_of(name) for name in CLASSES}
-KEYWORDS: Final = (
-    "state", "number", "timestamp", "gas_limit", "chain_id", "coinbase", "base_fee", "difficulty",
-    "blob_base_fee", "prev_randao", "block_hashes", "balance", "nonce", "code", "storage", "to",
-    "data", "sender", "value", "gas", "gas_price", "type", "max_fee_per_gas", "access_list",
-    "max_priority_fee_per_gas", "blob_versioned_hashes", "authorization_list", "v", "r", "s",
-)  # fmt: skip
+BY_NAME: Final = {kind.__name__: kind for kind in CLASSES}
+# Parameters that want what another call gave.
+OWN: Final[dict[str, Any]] = {
+    "snapshot": Snapshot,
+    "checkpoint": pyrevm.JournalCheckpoint,
+    "data": bytes,
+}
+calls: Counter[str] = Counter()  # by name, on all threads
+accepted: Counter[str] = Counter()
 
 
 class Sequence:
@@ -95,7 +76,9 @@ class Sequence:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.objects: list[Any] = [fastevm.EVM(), fastevm.Layer.empty()]
+        layer = fastevm.Layer.of(state(self.random))
+        fork = self.random.choice(FORKS[:-1])
+        self.objects: list[Any] = [fastevm.EVM(fork, state=layer), layer, pyrevm.EVM(spec_id=fork)]
 
     def value(self, depth: int = 0) -> Any:
         """Something to give to a function."""
@@ -122,57 +105,96 @@ class Sequence:
         key = pick.choice((CONTRACT, b"\2" * 20, "balance", "nonce", "code", "storage", 1, None))
         return {key: self.value(depth + 1)}
 
-    def arguments(self) -> tuple[list[Any], dict[str, Any]]:
+    def argument(self, parameter: Parameter) -> Any:
+        """What a parameter may take, or something hostile."""
         pick = self.random
-        return (
-            [self.value() for _ in range(pick.choice((0, 0, 1, 1, 2, 3)))],
-            {pick.choice(KEYWORDS): self.value() for _ in range(pick.choice((0, 0, 0, 1, 2)))},
-        )
+        if pick.randrange(HOSTILE) == 0:
+            return self.value()
+        if parameter.name == "transaction" and pick.randrange(4):
+            return signed(pick)
+        own = [each for each in self.objects if isinstance(each, OWN.get(parameter.name, ()))]
+        if own:
+            return pick.choice(own)
+        words = parameter.annotation.replace("|", " ").split()
+        kind = next((BY_NAME[word] for word in words if word in BY_NAME), None)
+        if kind is not None:
+            fitting = [each for each in self.objects if isinstance(each, kind)]
+            if fitting:
+                return pick.choice(fitting)
+        return plausible(pick, parameter.name, parameter.annotation)
 
-    def call(self, function: Any) -> None:
-        positional, named = self.arguments()
-        self.keep(function(*positional, **named))
+    def arguments(self, parameters: list[Parameter]) -> tuple[list[Any], dict[str, Any]]:
+        pick = self.random
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        optional = max(4, len(parameters) - 2)
+        for parameter in parameters:
+            if parameter.required or pick.randrange(optional) < 2:
+                if parameter.named or len(positional) < parameters.index(parameter):
+                    named[parameter.name] = self.argument(parameter)
+                else:
+                    positional.append(self.argument(parameter))
+        if pick.randrange(20) == 0:
+            named[pick.choice(("state", "gas", "trace", "surprise"))] = self.value()
+        if pick.randrange(20) == 0:
+            positional.append(self.value())
+        return positional, named
+
+    def call(self, name: str, function: Any, parameters: list[Parameter]) -> None:
+        positional, named = self.arguments(parameters)
+        calls[name] += 1
+        result = function(*positional, **named)
+        accepted[name] += 1
+        self.keep(result)
 
     def keep(self, value: Any) -> None:
         if len(self.objects) < 40:
             self.objects.append(value)
+        else:
+            self.objects[self.random.randrange(40)] = value
 
     def make(self) -> None:
         """An object by its constructor, without it, or of a subclass."""
-        kind = getattr(fastevm, self.random.choice(CLASSES))
-        way = self.random.randrange(4)
+        kind = self.random.choice(CLASSES)
+        parameters = MEMBERS[kind].methods["__init__"]
+        way = self.random.randrange(8)
         if way == 0:
-            self.call(kind)
-        elif way == 1:
             self.keep(kind.__new__(kind))
-        elif way == 2:
+        elif way == 1:
             derived = type("Derived", (kind,), {"__init__": lambda self, *_, **__: None})
-            self.call(derived)
-        else:
-            positional, named = self.arguments()
+            self.call("Derived", derived, parameters)
+        elif way == 2:
+            positional, named = self.arguments(parameters)
             self.keep(kind.__new__(kind, *positional, **named))
+        else:
+            self.call(kind.__qualname__, kind, parameters)
 
     def use(self) -> None:
         """A member of an object, or a public function."""
         pick = self.random
         target = pick.choice(self.objects)
-        owner = next((n for n in CLASSES if isinstance(target, getattr(fastevm, n))), None)
-        if pick.randrange(12) == 0:
-            self.simulate()
+        owner = next((kind for kind in type(target).__mro__ if kind in MEMBERS), None)
+        if owner is None or pick.randrange(8) == 0:
+            function, parameters = pick.choice(FUNCTIONS)
+            self.call(function.__name__, function, parameters)
             return
-        if owner is None or pick.randrange(6) == 0:
-            self.call(getattr(fastevm, pick.choice(FUNCTIONS)))
-            return
-        methods, values = MEMBERS[owner]
-        name = pick.choice((*methods, *values))
+        known = MEMBERS[owner]
+        name = pick.choice((*known.methods, *known.values))
         way = pick.randrange(8)
-        if way == 0:
-            setattr(target, name, self.value())
-        elif way == 1:
+        shown = f"{owner.__module__.rpartition('.')[2]}.{owner.__name__}.{name}"
+        if way == 0 or (way < 4 and name in known.values):
+            calls[shown] += 1
+            setattr(target, name, self.argument(Parameter(name, known.values.get(name, ""), True,
+                                                          False)))  # fmt: skip
+            accepted[shown] += 1
+        elif way == 1 and pick.randrange(4) == 0:
             delattr(target, name)
+        elif name in known.values:
+            calls[shown] += 1
+            self.keep(getattr(target, name))
+            accepted[shown] += 1
         else:
-            member = getattr(target, name)
-            self.call(member) if callable(member) else self.keep(member)
+            self.call(shown, getattr(target, name), known.methods[name])
 
     def simulate(self) -> None:
         """Simulated calls on a view one of whose parts is hostile."""
@@ -183,7 +205,56 @@ class Sequence:
         else:
             name = self.random.choice([field.name for field in fields(view.header)])
             view = replace(view, header=replace(view.header, **{name: self.value()}))
+        calls["simulate"] += 1
         self.keep(fastevm.simulate(view, [{"to": CONTRACT}, self.value()]))
+        accepted["simulate"] += 1
+
+    def batch(self) -> None:
+        """Many bundles, whose columns another library reads."""
+        pick = self.random
+        bundles = [
+            [{"to": pick.choice((CONTRACT, self.value())), "value": pick.choice((0, 1))}]
+            for _ in range(pick.randrange(4))
+        ]
+        target = pick.choice(
+            [o for o in self.objects if isinstance(o, fastevm.EVM | fastevm.Layer)]
+        )
+        calls["simulate_many"] += 1
+        made = fastevm.simulate_many(
+            target, bundles, threads=pick.choice((1, 2)), columns=pick.random() < 0.7,
+            balances=pick.random() < 0.5,
+        )  # fmt: skip
+        for found in made:
+            self.keep(found)
+        accepted["simulate_many"] += 1
+        columns = pick.choice([o for o in self.objects if hasattr(o, "__arrow_c_stream__")])
+        calls["__arrow_c_stream__"] += 1
+        capsule = columns.__arrow_c_stream__(pick.choice((None, self.value())))
+        accepted["__arrow_c_stream__"] += 1
+        if pick.randrange(4):
+            read_stream(capsule, pick)
+
+    def block(self) -> None:
+        """A block that is made, sealed, and executed again, on other numbers of threads."""
+        pick = self.random
+        layer = pick.choice([o for o in self.objects if isinstance(o, fastevm.Layer)])
+        calls["execute_block"] += 1
+        again = sealed_block(pick, layer, self.keep, self.value)
+        self.keep(again(pick.choice((1, 2, 3, self.value()))))
+        accepted["execute_block"] += 1
+
+    def contract(self) -> None:
+        """Functions of a contract by its ABI."""
+        pick = self.random
+        evm = pick.choice([o for o in self.objects if isinstance(o, fastevm.EVM)])
+        found = fastevm.Contract(evm, ABI, pick.choice((CONTRACT, self.value())))
+        self.keep(found)
+        function = pick.choice((found.read, found.write, found["many(uint256[])"], found.pay))
+        way = pick.choice((function, function.call, function.transact, function.encode,
+                           function.decode))  # fmt: skip
+        calls["Contract.function"] += 1
+        self.keep(way(pick.choice((1, b"x", "0x" + "c0" * 20, [1, 2], self.value()))))
+        accepted["Contract.function"] += 1
 
     def hook(self) -> None:
         """Python inside a run: a precompile, or hooks, that do something hostile."""
@@ -199,12 +270,14 @@ class Sequence:
         evm.precompiles[CONTRACT] = act
         if self.random.randrange(2):
             evm.hooks = fastevm.Hooks(enter=act, leave=act, step=act, console=act)
+        calls["hooked"] += 1
         self.keep(evm.call(CONTRACT, self.value(), gas=50_000))
+        accepted["hooked"] += 1
 
     def forge(self, target: Any) -> Any:
         """What a pickle with other values in it gives."""
         made = target.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-        if not isinstance(target, tuple(getattr(fastevm, name) for name in CLASSES)):
+        if not isinstance(target, CLASSES):
             return None
         return made[0](*(self.random.choice((item, self.value())) for item in made[1]))
 
@@ -213,14 +286,24 @@ class Sequence:
         way = self.random.choice(
             (copy.copy, copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o)), self.forge)
         )
+        calls["duplicate"] += 1
         self.keep(way(target))
+        accepted["duplicate"] += 1
 
     def step(self) -> None:
         """One step; whatever it raises was an answer."""
+        kind = self.random.randrange(40)
         with suppress(Exception):
-            self.random.choice(
-                (self.make, self.use, self.use, self.use, self.use, self.duplicate, self.hook)
-            )()
+            if kind < 6:
+                self.make()
+            elif kind < 32:
+                self.use()
+            elif kind < 34:
+                self.duplicate()
+            else:
+                (self.hook, self.simulate, self.batch, self.block, self.contract, self.hook)[
+                    kind - 34
+                ]()
 
     def run(self) -> None:
         """All steps, on this thread and on another."""
@@ -235,18 +318,35 @@ class Sequence:
         other.join()
 
 
+def report(number: int, seed: int) -> None:
+    print(f"sequence {number} of seed {seed}: {calls.total()} calls", file=sys.stderr, flush=True)
+
+
 def main() -> None:
-    """Run so many sequences."""
+    """Run so many sequences, or calls."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--sequences", type=int, default=1_000)
+    parser.add_argument("--sequences", type=int, default=None)
+    parser.add_argument("--calls", type=int, default=None, help="end after so many calls")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--counts", action="store_true")
     options = parser.parse_args()
-    for number in range(options.first, options.first + options.sequences):
-        if number % REPORT_EVERY == 0:
-            print(f"sequence {number} of seed {options.seed}", flush=True)
-        Sequence(options.seed * 1_000_003 + number).run()
-    print(f"{options.sequences} sequences, no crash")
+    left = 1_000 if options.sequences is None and options.calls is None else options.sequences
+    numbers = itertools.count() if left is None else range(left)
+    warnings.simplefilter("ignore")  # coroutines that nobody awaits
+    with redirect_stdout(io.StringIO()) as shown:  # machines that trace print
+        for number in numbers:
+            if number % REPORT_EVERY == 0:
+                report(options.first + number, options.seed)
+            if options.calls is not None and calls.total() >= options.calls:
+                break
+            Sequence(options.seed * 1_000_003 + options.first + number).run()
+            shown.seek(0)
+            shown.truncate()
+    if options.counts:
+        for name, count in sorted(calls.items()):
+            print(f"{count:8} {accepted[name]:8} {name}")
+    print(f"{calls.total()} calls, {accepted.total()} accepted, no crash")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,146 @@
+"""The public classes and functions, and what their stubs say of arguments."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import fastevm
+
+# Public classes outside of the package's own names.
+FURTHER: Final = {
+    "fastevm.compat.pyrevm": (
+        "EVM", "AccountInfo", "BlockEnv", "CfgEnv", "Env", "JournalCheckpoint", "TxEnv",
+    ),
+    "fastevm.contracts": ("ContractType",),
+    "fastevm.evm_hooks": ("Precompiles",),
+    "fastevm.evm_snapshot": ("Snapshot",),
+    "fastevm.execution.block": ("BlockBuilder",),
+    "fastevm.simulate.batch.arrow": ("ArrowTable",),
+    "fastevm.simulate.batch.columns": ("Columns",),
+    "fastevm.simulate.batch.many": ("Simulations",),
+    "fastevm.types": ("Block", "Header", "Log", "Receipt", "Withdrawal"),
+}  # fmt: skip
+FURTHER_FUNCTIONS: Final = {
+    "fastevm.compat.pyrevm": ("fake_exponential",),
+    "fastevm.contracts": ("load_artifact",),
+    "fastevm.execution.block": ("execute_block",),
+    "fastevm.state.shipping": ("pack_layer", "unpack_layer"),
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: whether it must be given, and whether only by its name."""
+
+    name: str
+    annotation: str
+    required: bool
+    named: bool
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a stub says of a class: its methods with their parameters, its values with types."""
+
+    methods: dict[str, list[Parameter]]
+    values: dict[str, str]
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    """The stub of a module, or its source where it has none."""
+    found = import_module(module)
+    file = Path(str(found.__file__))
+    stub = file.parent / f"{file.name.partition('.')[0]}.pyi"
+    return ast.parse((stub if stub.exists() else file.with_suffix(".py")).read_text())
+
+
+def parameters_of(function: ast.FunctionDef) -> list[Parameter]:
+    """Without ``self``, ``cls`` and what stands for any number of arguments."""
+    given = function.args
+    places = [*given.posonlyargs, *given.args]
+    optional = len(given.defaults)
+    found = [
+        Parameter(each.arg, text(each.annotation), at < len(places) - optional, False)
+        for at, each in enumerate(places)
+        if each.arg not in ("self", "cls")
+    ]
+    return found + [
+        Parameter(each.arg, text(each.annotation), default is None, True)
+        for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    ]
+
+
+def text(annotation: ast.expr | None) -> str:
+    return "" if annotation is None else ast.unparse(annotation)
+
+
+def described(kind: type) -> Described:
+    """A class as its stub has it; its fields are the parameters of a constructor not written."""
+    for node in tree_of(kind.__module__).body:
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
+            return of_class(node)
+    raise LookupError(f"{kind.__module__} has no class {kind.__name__}")
+
+
+def of_class(node: ast.ClassDef) -> Described:
+    functions = [
+        item for item in node.body if isinstance(item, ast.FunctionDef) and is_public(item.name)
+    ]
+    fields = [
+        item for item in node.body
+        if isinstance(item, ast.AnnAssign) and is_public(text(item.target))
+    ]  # fmt: skip
+    values = {text(item.target): text(item.annotation) for item in fields}
+    properties = [item for item in functions if item.decorator_list and is_property(item)]
+    values |= {item.name: text(item.returns) for item in properties}
+    methods = {item.name: parameters_of(item) for item in functions if item not in properties}
+    if "__init__" not in methods:
+        methods["__init__"] = [
+            Parameter(text(item.target), text(item.annotation), item.value is None, True)
+            for item in fields
+        ]
+    return Described(methods, values)
+
+
+def is_public(name: str) -> bool:
+    return not name.startswith("_") or name.endswith("__")
+
+
+def is_property(item: ast.FunctionDef) -> bool:
+    return any("property" in text(one) or "setter" in text(one) for one in item.decorator_list)
+
+
+def function_parameters(function: Any) -> list[Parameter]:
+    """Of a public function; [] where its module says nothing of it."""
+    for node in tree_of(function.__module__).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+            return parameters_of(node)
+    return []
+
+
+def every_class() -> list[type]:
+    own = [getattr(fastevm, name) for name in fastevm.__all__]
+    further = [getattr(import_module(home), name) for home, names in FURTHER.items()
+               for name in names]  # fmt: skip
+    return [each for each in (*own, *further) if isinstance(each, type)]
+
+
+def every_function() -> list[Any]:
+    own = [
+        getattr(fastevm, name) for name in fastevm.__all__
+        if name not in ("__version__", "simulate_async", "simulate", "simulate_many")
+    ]  # fmt: skip
+    further = [getattr(import_module(home), name) for home, names in FURTHER_FUNCTIONS.items()
+               for name in names]  # fmt: skip
+    return [each for each in (*own, *further) if not isinstance(each, type)]
+
+
+CLASSES: Final = tuple(every_class())
+FUNCTIONS: Final = tuple((each, function_parameters(each)) for each in every_function())
+MEMBERS: Final = {kind: described(kind) for kind in CLASSES}
