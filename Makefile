@@ -127,6 +127,7 @@ $(VENV)/.ecosystem: $(PAYERS)/legacy/package.json | .venv-x402/bin/python .venv-
 ecosystem: $(VENV)/.test $(VENV)/.clients $(VENV)/.ecosystem build
 	$(BIN)/python -m pytest tests/ecosystem $(ARGS)
 	$(BIN)/python -m tests.ecosystem.suites $(SUITES)
+	$(BIN)/python -m tests.ecosystem.message_speed
 	$(BIN)/python -m tests.ecosystem.development.clients
 	$(BIN)/python -m tests.ecosystem.development.shapes
 

@@ -19,6 +19,7 @@ cdef class BlockBuilder:
     cdef int stage
     cdef bint suspends        # over a remote state: nothing is guessed
     cdef bint cancelled       # read by the machine
+    cdef unsigned long owner  # the thread that uses it now; 0: none
     cdef readonly object header
     cdef readonly object schedule
     cdef readonly tuple ommers
@@ -33,6 +34,10 @@ cdef class BlockBuilder:
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
     cdef int expect(self, int stage, str action) except -1
+    cdef bint claim(self) except -1
+    cdef int run_all(self, list transactions) except -1
+    cdef object ended(self, object state_root)
+    cdef object listed(self)
     cdef SystemOutcome call(self, str contract, bytes data)
     cdef bytes request(self, str contract)
     cdef int credit(self, bytes address, object amount) except -1
@@ -41,6 +46,7 @@ cdef class BlockBuilder:
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0
     cdef uint64_t* refunds_of(self, list transactions) except? NULL
     cdef int close_receipt(self) except -1
+    cdef bytes asked_root(self)
     cdef object finished_receipts(self)
     cdef list deposit_logs(self)
     cdef int end_list_run(self) except -1

@@ -117,6 +117,12 @@ cdef int fill_context(BlockContext* context, header, object chain_id, object blo
     return 0
 
 
+cdef extern from "pythread.h" nogil:
+    unsigned long PyThread_get_thread_ident()
+
+cdef unsigned long IN_PYTHON = ~<unsigned long>0  # owns a block while a function of the user runs
+
+
 cdef class BlockBuilder:
     """A block in the making on top of a layer.
 
@@ -177,10 +183,11 @@ cdef class BlockBuilder:
         ``access_list``: the RLP of the block's list, where it came with the block (EIP-7928).
         Threads run the transactions by it then, and what has a wrong list ends with `ListDiffers`.
         """
-        self.root_of = root_of
-        self.threads = threads
-        if self.threads < 1:
+        if self.claim():
+            self.owner = 0
+        if threads < 1:
             raise ValueError(f"threads is at least 1, not {threads}")
+        self.root_of, self.threads = root_of, threads
         self.given_list = access_list
         self.header = header
         self.suspends = suspends
@@ -197,6 +204,16 @@ cdef class BlockBuilder:
         self.stage = CREATED
         fill_context(&self.c.context, header, chain_id, self.blob_gas_price)
         self.rest_on(layer, schedule, b"".join(ancestors[:BLOCK_HASH_WINDOW]))
+
+    cdef bint claim(self) except -1:
+        """Whether this call, not one around it, keeps other threads out; ``owner`` = 0 ends it."""
+        cdef unsigned long here = PyThread_get_thread_ident()
+        if self.owner == here:
+            return False
+        if self.owner:
+            raise RuntimeError("this block is in use; give each thread a block of its own")
+        self.owner = here
+        return True
 
     cdef int expect(self, int stage, str action) except -1:
         if self.stage != stage:
@@ -246,12 +263,17 @@ cdef class BlockBuilder:
     def begin(self):
         """Make the system calls of the start (EIP-4788, EIP-2935); missing ones are skipped."""
         cdef ForkSchedule schedule = self.schedule
-        self.expect(CREATED, "begin")
-        self.stage = OPEN
-        if schedule.c.has_beacon_root:
-            self.call("BEACON_ROOTS_ADDRESS", self.header.parent_beacon_block_root)
-        if schedule.c.has_history_contract:
-            self.call("HISTORY_STORAGE_ADDRESS", self.header.parent_hash)
+        cdef bint is_first = self.claim()
+        try:
+            self.expect(CREATED, "begin")
+            self.stage = OPEN
+            if schedule.c.has_beacon_root:
+                self.call("BEACON_ROOTS_ADDRESS", self.header.parent_beacon_block_root)
+            if schedule.c.has_history_contract:
+                self.call("HISTORY_STORAGE_ADDRESS", self.header.parent_hash)
+        finally:
+            if is_first:
+                self.owner = 0
 
     # ------------------------------------------------------------------------------------------
     # transactions
@@ -264,7 +286,7 @@ cdef class BlockBuilder:
         cdef bint ok
         if schedule.c.receipt_has_state_root:
             self.layer = self.layer.commit(self.c.world)
-            root = self.layer.state_root() if self.root_of is None else self.root_of(self.layer)
+            root = self.layer.state_root() if self.root_of is None else self.asked_root()
             memcpy(record.post_state.b, PyBytes_AS_STRING(root), 32)
             record.has_post_state = True
         with nogil:
@@ -272,6 +294,19 @@ cdef class BlockBuilder:
         if not ok:
             raise MemoryError
         return 0
+
+    cdef bytes asked_root(self):
+        """What ``root_of`` gives, which finds the block in use."""
+        cdef unsigned long owner = self.owner
+        cdef bytes root
+        self.owner = IN_PYTHON
+        try:
+            root = self.root_of(self.layer)
+        finally:
+            self.owner = owner
+        if root is None or len(root) != 32:
+            raise ValueError("a root has 32 bytes")
+        return root
 
     def add(self, Transaction transaction not None):
         """Run a transaction; its receipt.
@@ -281,16 +316,21 @@ cdef class BlockBuilder:
         """
         cdef TxOptions options
         cdef TxResult result
-        self.expect(OPEN, "add a transaction")
-        recover_now(transaction)
-        memset(&options, 0, sizeof(options))
-        with nogil:
-            executor_transact(&self.c, &transaction.c, &options, &result)
-        if result.error != TX_VALID:
-            raise refusal(result.error, &transaction.c, &result)
-        self.close_receipt()
-        self.added.append(transaction)
-        return self.receipt(self.c.receipts.count - 1)
+        cdef bint is_first = self.claim()
+        try:
+            self.expect(OPEN, "add a transaction")
+            recover_now(transaction)
+            memset(&options, 0, sizeof(options))
+            with nogil:
+                executor_transact(&self.c, &transaction.c, &options, &result)
+            if result.error != TX_VALID:
+                raise refusal(result.error, &transaction.c, &result)
+            self.close_receipt()
+            self.added.append(transaction)
+            return self.receipt(self.c.receipts.count - 1)
+        finally:
+            if is_first:
+                self.owner = 0
 
     def cancel(self):
         """Stop the current transaction, and refuse all later ones until ``resume``."""
@@ -306,20 +346,27 @@ cdef class BlockBuilder:
         The block cannot be continued after an error.
         """
         cdef ForkSchedule schedule = self.schedule
+        cdef bint is_first
         self.expect(OPEN, "add transactions")
         transactions = list(transactions)
         recover_senders(transactions)
-        if schedule.c.receipt_has_state_root:
-            for index, transaction in enumerate(transactions):
-                try:
-                    self.add(transaction)
-                except InvalidTransaction as error:
-                    raise self.invalid(index, error) from None
-        else:
-            self.run_all(transactions)
-            self.added.extend(transactions)
+        is_first = self.claim()
+        try:
+            self.expect(OPEN, "add transactions")
+            if schedule.c.receipt_has_state_root:
+                for index, transaction in enumerate(transactions):
+                    try:
+                        self.add(transaction)
+                    except InvalidTransaction as error:
+                        raise self.invalid(index, error) from None
+            else:
+                self.run_all(transactions)
+                self.added.extend(transactions)
+        finally:
+            if is_first:
+                self.owner = 0
 
-    def run_all(self, list transactions not None):
+    cdef int run_all(self, list transactions) except -1:
         """All transactions in one go without the GIL."""
         cdef size_t count = len(transactions), first = self.c.receipts.count, ran = 0, i
         cdef bint encoded = False
@@ -425,13 +472,18 @@ cdef class BlockBuilder:
     def receipt(self, size_t index):
         """The receipt of the transaction at this position; IndexError beyond the last."""
         cdef size_t ready
-        if index >= self.c.receipts.count:
-            raise IndexError(f"the block has {self.c.receipts.count} transactions so far")
-        for ready in range(len(self.made), index + 1):
-            self.made.append(receipt_value(
-                &self.c.receipts.records[ready], self.c.world.logs, self.blob_gas_price
-            ))
-        return self.made[index]
+        cdef bint is_first = self.claim()
+        try:
+            if index >= self.c.receipts.count:
+                raise IndexError(f"the block has {self.c.receipts.count} transactions so far")
+            for ready in range(len(self.made), index + 1):
+                self.made.append(receipt_value(
+                    &self.c.receipts.records[ready], self.c.world.logs, self.blob_gas_price
+                ))
+            return self.made[index]
+        finally:
+            if is_first:
+                self.owner = 0
 
     @property
     def receipts(self):
@@ -460,8 +512,11 @@ cdef class BlockBuilder:
         """The root over the receipts so far."""
         cdef Hash root
         cdef bint ok
+        cdef bint is_first = self.claim()
         with nogil:
             ok = receipts_root(&self.c.receipts, self.threads, &root)
+        if is_first:
+            self.owner = 0
         if not ok:
             raise MemoryError
         return root.b[:32]
@@ -470,14 +525,22 @@ cdef class BlockBuilder:
     def logs_bloom(self):
         """The bloom of the logs so far."""
         cdef uint8_t bloom[BLOOM_SIZE]
+        cdef bint is_first = self.claim()
         with nogil:
             receipts_bloom(&self.c.receipts, bloom)
+        if is_first:
+            self.owner = 0
         return bloom[:BLOOM_SIZE]
 
     def snapshot(self):
         """The state so far as a layer; its root is computed only when asked for."""
-        self.layer = self.layer.commit(self.c.world)
-        return self.layer
+        cdef bint is_first = self.claim()
+        try:
+            self.layer = self.layer.commit(self.c.world)
+            return self.layer
+        finally:
+            if is_first:
+                self.owner = 0
 
     # ------------------------------------------------------------------------------------------
     # the end
@@ -534,6 +597,15 @@ cdef class BlockBuilder:
 
         Without ``state_root`` the state's root is left out: 32 zero bytes stand for it.
         """
+        cdef bint is_first = self.claim()
+        try:
+            return self.ended(state_root)
+        finally:
+            if is_first:
+                self.owner = 0
+
+    cdef object ended(self, object state_root):
+        """The result of a block that is open, which it is no longer."""
         cdef ForkSchedule schedule = self.schedule
         cdef uint8_t bloom[BLOOM_SIZE]
         cdef Hash root
@@ -591,6 +663,15 @@ cdef class BlockBuilder:
 
         InvalidBlock when it is longer than the gas limit lets it be (EIP-7928).
         """
+        cdef bint is_first = self.claim()
+        try:
+            return self.listed()
+        finally:
+            if is_first:
+                self.owner = 0
+
+    cdef object listed(self):
+        """See ``access_list``."""
         cdef ForkSchedule schedule = self.schedule
         cdef Accesses* accesses = self.c.world.accesses
         cdef Buffer encoded

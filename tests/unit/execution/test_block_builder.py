@@ -1,5 +1,7 @@
 """Building blocks step by step: the same as executing them, and refusals change nothing."""
 
+import threading
+
 import pytest
 import rlp
 
@@ -318,3 +320,40 @@ def test_receipts_are_asked_for_by_index():
     made.begin()
     with pytest.raises(IndexError):
         made.receipt(0)
+
+
+def test_a_block_in_use_is_refused_to_threads_and_to_its_own_function():
+    refused = []
+
+    def try_to(use):
+        try:
+            use()
+        except RuntimeError as error:
+            refused.append(str(error))
+
+    def root_of(layer):
+        for use in (
+            lambda: made.add(call(1)), lambda: made.add_all([call(1)]), made.seal, made.snapshot,
+            lambda: made.receipts, lambda: made.receipts_root, lambda: made.logs_bloom,
+            made.access_list,
+        ):  # fmt: skip
+            try_to(use)
+            other = threading.Thread(target=try_to, args=[use])
+            other.start()
+            other.join()
+        return b"\x07" * 32
+
+    made = builder(fork="Homestead", root_of=root_of)
+    made.begin()
+    made.add(call(0))
+    assert len(refused) == 16
+    assert {"this block is in use" in each for each in refused} == {True}
+    assert made.receipts[0].post_state == b"\x07" * 32
+    assert made.seal()[0].transactions == made.transactions
+
+
+def test_a_root_of_another_size_is_refused():
+    made = builder(fork="Homestead", root_of=lambda layer: b"short")
+    made.begin()
+    with pytest.raises(ValueError):
+        made.add(call(0))
