@@ -188,8 +188,7 @@ cdef class BlockBuilder:
         if threads < 1:
             raise ValueError(f"threads is at least 1, not {threads}")
         self.root_of, self.threads = root_of, threads
-        self.given_list = access_list
-        self.header = header
+        self.given_list, self.header = access_list, header
         self.suspends = suspends
         self.ommers = tuple(ommers)
         self.withdrawals = None if withdrawals is None else tuple(withdrawals)
@@ -199,8 +198,7 @@ cdef class BlockBuilder:
         self.blob_gas_price = 0
         if schedule.c.has_blobs:
             self.blob_gas_price = blob_base_fee(header.excess_blob_gas or 0, schedule)
-        self.added = []
-        self.made = []
+        self.added, self.made = [], []
         self.stage = CREATED
         fill_context(&self.c.context, header, chain_id, self.blob_gas_price)
         self.rest_on(layer, schedule, b"".join(ancestors[:BLOCK_HASH_WINDOW]))

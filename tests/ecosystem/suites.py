@@ -63,7 +63,7 @@ class Suite:
 
 VYPER = ("builtins", "codegen", "examples", "venom")
 # Compiled for vyper's default fork whatever the option says, and pyrevm takes names of forks in
-# small letters for its newest; pyrevm never ends a transaction, which deletes what destroyed itself.
+# small letters for its newest. pyrevm ends no transaction, where code that destroyed itself goes.
 NOT_BEFORE_CANCUN = tuple(
     f"--deselect=tests/functional/codegen/features/{name}"
     for name in (
