@@ -19,6 +19,7 @@ cdef class BlockBuilder:
     cdef int stage
     cdef bint suspends        # over a remote state: nothing is guessed
     cdef bint cancelled       # read by the machine
+    cdef bint is_set_up
     cdef unsigned long owner  # the thread that uses it now; 0: none
     cdef readonly object header
     cdef readonly object schedule
@@ -34,6 +35,7 @@ cdef class BlockBuilder:
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
     cdef int expect(self, int stage, str action) except -1
+    cdef int set_up_once(self) except -1
     cdef bint claim(self) except -1
     cdef int run_all(self, list transactions) except -1
     cdef object ended(self, object state_root)

@@ -183,8 +183,7 @@ cdef class BlockBuilder:
         ``access_list``: the RLP of the block's list, where it came with the block (EIP-7928).
         Threads run the transactions by it then, and what has a wrong list ends with `ListDiffers`.
         """
-        if self.claim():
-            self.owner = 0
+        self.set_up_once()
         if threads < 1:
             raise ValueError(f"threads is at least 1, not {threads}")
         self.root_of, self.threads = root_of, threads
@@ -202,6 +201,12 @@ cdef class BlockBuilder:
         self.stage = CREATED
         fill_context(&self.c.context, header, chain_id, self.blob_gas_price)
         self.rest_on(layer, schedule, b"".join(ancestors[:BLOCK_HASH_WINDOW]))
+
+    cdef int set_up_once(self) except -1:
+        if self.is_set_up:
+            raise RuntimeError("a block is made once: make another builder")
+        self.is_set_up = True
+        return 0
 
     cdef bint claim(self) except -1:
         """Whether this call, not one around it, keeps other threads out; ``owner`` = 0 ends it."""

@@ -357,3 +357,14 @@ def test_a_root_of_another_size_is_refused():
     made.begin()
     with pytest.raises(ValueError):
         made.add(call(0))
+
+
+def test_a_builder_is_set_up_once():
+    made = builder()
+    made.begin()
+    made.add(call(0))
+    with pytest.raises(RuntimeError):
+        made.__init__(
+            Layer.empty(), made.header, made.schedule, chain_id=1, deposit_contract=bytes(20)
+        )
+    assert len(made.seal()[0].transactions) == 1
