@@ -71,11 +71,12 @@ node:
 	@$(MAKE) --silent --no-print-directory runtime
 	@exec $(BIN)/python -m fastevm node $(ARGS)
 
-# The source distribution and a wheel made from it, tried in an environment outside the tree.
+# The source distribution and a wheel made from it in environments of their own, the wheel's without
+# Cython; then the wheel, tried outside the tree.
 package: $(VENV)/.node
 	rm -rf build/dist
 	$(BIN)/python -m pip install --quiet build
-	$(BIN)/python -m build --no-isolation --outdir build/dist .
+	$(BIN)/python -m build --outdir build/dist .
 	$(BIN)/python -m tests.packaging.check build/dist
 
 test: $(VENV)/.test $(VENV)/.peers $(VENV)/.clients $(VENV)/.vectors build

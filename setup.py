@@ -7,19 +7,24 @@ Environment:
     FASTEVM_ONLY=fastevm/trie/*,...       build only the modules whose source matches a pattern
     FASTEVM_JOBS=N                        parallel compilers (default: all cores)
     FASTEVM_TESTING=1                     build fastevm.testing too, which only tests need
+
+A source distribution holds the C that Cython wrote: a build from it needs no Cython.
 """
 
 import os
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
+from shutil import copyfile
 
-from Cython.Build import cythonize
-from Cython.Compiler import Options
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).parent
+DISTRIBUTED = (ROOT / "PKG-INFO").exists()  # only a source distribution has this file
+PACKED = Path("generated")  # where a source distribution holds the C
+GENERATED = PACKED if DISTRIBUTED else Path("build/cython")
 DEBUG = os.environ.get("FASTEVM_DEBUG", "") not in ("", "0")
 TESTING = os.environ.get("FASTEVM_TESTING", "") not in ("", "0")
 SANITIZERS = os.environ.get("FASTEVM_SANITIZE", "")
@@ -79,6 +84,17 @@ class ParallelBuild(build_ext):
                 extension.extra_link_args.append("-Wl,--strip-all")
 
 
+class SourceDistribution(sdist):
+    """Packs the C beside what it is written from."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        for source in (Path(one) for found in modules() for one in found.sources):
+            packed = Path(base_dir, PACKED, source.relative_to(GENERATED))
+            packed.parent.mkdir(parents=True, exist_ok=True)
+            copyfile(source, packed)
+
+
 def compile_flags() -> list[str]:
     flags = ["-std=gnu11", "-Wno-unused-function", "-Wno-unreachable-code", "-Wno-psabi"]
     flags += DEBUG_FLAGS if DEBUG else CHECKED_FLAGS if SANITIZERS else RELEASE_FLAGS
@@ -96,7 +112,7 @@ def extension(name: str, sources: list[str]) -> Extension:
         extra_compile_args=compile_flags(),
         extra_link_args=LINK_FLAGS + ([f"-fsanitize={SANITIZERS}"] if SANITIZERS else []),
         libraries=["dl"] if LINUX else [],
-        depends=[p.as_posix() for p in (ROOT / "fastevm").rglob("*.h")],
+        depends=[p.relative_to(ROOT).as_posix() for p in (ROOT / "fastevm").rglob("*.h")],
     )
 
 
@@ -118,18 +134,20 @@ def extensions() -> list[Extension]:
     return [extension(SHARED_UTILITIES, []), *found] if found else []
 
 
-Options.warning_errors = True  # Cython's -Werror
-Options.fast_fail = True
-
 # None in place of one of our objects is an error, not a crash, except in this module. With the
 # check, functions without the GIL write `self.x = self.x + 1`: Cython refuses `self.x += 1` there.
 UNCHECKED = "fastevm/simulate/engine/chain.pyx"
 
 
 def cythonized(sources: list[Extension], *, nonecheck: bool) -> list[Extension]:
+    from Cython.Build import cythonize
+    from Cython.Compiler import Options
+
+    Options.warning_errors = True  # Cython's -Werror
+    Options.fast_fail = True
     return cythonize(
         sources,
-        build_dir="build/cython",
+        build_dir=GENERATED.as_posix(),
         compiler_directives=DIRECTIVES | {"nonecheck": nonecheck},
         shared_utility_qualified_name=SHARED_UTILITIES,
         annotate=os.environ.get("FASTEVM_ANNOTATE", "") not in ("", "0"),
@@ -138,8 +156,17 @@ def cythonized(sources: list[Extension], *, nonecheck: bool) -> list[Extension]:
     )
 
 
+def from_generated(found: Extension) -> Extension:
+    """The extension, compiled from the C that a source distribution brings."""
+    name = Path(*found.name.split(".")).with_suffix(".c")
+    found.sources = [(GENERATED / name).as_posix()]
+    return found
+
+
 def modules() -> list[Extension]:
     found = extensions()
+    if DISTRIBUTED:
+        return [from_generated(one) for one in found]
     unchecked = [e for e in found if e.sources and fnmatch(e.sources[0], UNCHECKED)]
     checked = [e for e in found if e not in unchecked]
     return cythonized(checked, nonecheck=True) + cythonized(unchecked, nonecheck=False)
@@ -148,4 +175,7 @@ def modules() -> list[Extension]:
 # Commands that describe the project and compile nothing.
 compiles = not {"egg_info", "dist_info", "sdist"} & set(sys.argv)
 
-setup(ext_modules=modules() if compiles else [], cmdclass={"build_ext": ParallelBuild})
+setup(
+    ext_modules=modules() if compiles else [],
+    cmdclass={"build_ext": ParallelBuild, "sdist": SourceDistribution},
+)

@@ -26,16 +26,27 @@ NEEDED = (
     "fastevm/rpc/explorer/assets/main.js",
     "fastevm/bench/__init__.py",
 )
-SOURCES = ("setup.py", "pyproject.toml", "fastevm/evm.pyx", "fastevm/primitives/intrinsics.h")
+SOURCES = (
+    "setup.py",
+    "build_backend.py",
+    "pyproject.toml",
+    "fastevm/evm.pyx",
+    "fastevm/primitives/intrinsics.h",
+    "generated/fastevm/evm.c",
+    "generated/fastevm/_cython.c",
+)
 UNWANTED = re.compile(r"(rpc|bench|tests|examples|build|fastevm/testing)/|.*\.c$")
+UNWANTED_SOURCES = re.compile(r"(rpc|bench|tests|examples|build|(generated/)?fastevm/testing)/")
 SAMPLES = re.compile(r"```python\n(.*?)```", re.S)
 
 
-def check_names(names: Iterable[str], needed: Iterable[str], archive: Path) -> None:
+def check_names(
+    names: Iterable[str], needed: Iterable[str], forbidden: re.Pattern[str], archive: Path
+) -> None:
     """What an archive must hold and what it must not."""
     found = set(names)
     missing = [name for name in needed if name not in found]
-    unwanted = sorted(name for name in found if UNWANTED.match(name))
+    unwanted = sorted(name for name in found if forbidden.match(name))
     if missing or unwanted:
         sys.exit(f"{archive.name}: missing {missing}, unwanted {unwanted[:10]}")
 
@@ -47,12 +58,12 @@ def check_archives(folder: Path) -> Path:
     with tarfile.open(source) as archive:
         members = archive.getmembers()
         names = [member.name.partition("/")[2] for member in members]
-        check_names(names, (*NEEDED, *SOURCES), source)
+        check_names(names, (*NEEDED, *SOURCES), UNWANTED_SOURCES, source)
         links = [member.name for member in members if member.issym() or member.islnk()]
         if links:
             sys.exit(f"{source.name}: links instead of files: {links[:10]}")
     with zipfile.ZipFile(wheel) as archive:
-        check_names((entry.filename for entry in archive.infolist()), NEEDED, wheel)
+        check_names((entry.filename for entry in archive.infolist()), NEEDED, UNWANTED, wheel)
         size = sum(entry.file_size for entry in archive.infolist())
     print(f"{wheel.name}: {wheel.stat().st_size:,} bytes, {size:,} installed")
     if size > INSTALLED_LIMIT:

@@ -1,0 +1,50 @@
+"""The build backend of pyproject.toml: setuptools', with Cython only where C has to be written.
+
+PEP 517: a source distribution brings the C, so that a wheel is built from it without Cython.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from setuptools import build_meta
+from setuptools.build_meta import (
+    build_editable,
+    build_sdist,
+    build_wheel,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+CYTHON = "Cython>=3.3,<4"
+Settings = dict[str, Any] | None
+
+
+def _translator() -> list[str]:
+    """What writes the C, where a source distribution has not brought it."""
+    return [] if Path("PKG-INFO").exists() else [CYTHON]
+
+
+def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
+    """PEP 517."""
+    return build_meta.get_requires_for_build_wheel(config_settings) + _translator()
+
+
+def get_requires_for_build_sdist(config_settings: Settings = None) -> list[str]:
+    """PEP 517."""
+    return build_meta.get_requires_for_build_sdist(config_settings) + _translator()
+
+
+def get_requires_for_build_editable(config_settings: Settings = None) -> list[str]:
+    """PEP 660."""
+    return build_meta.get_requires_for_build_editable(config_settings) + _translator()
