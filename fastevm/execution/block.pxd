@@ -37,6 +37,7 @@ cdef class BlockBuilder:
     cdef int expect(self, int stage, str action) except -1
     cdef int set_up_once(self) except -1
     cdef bint claim(self) except -1
+    cdef int look(self) except -1
     cdef int run_all(self, list transactions) except -1
     cdef object ended(self, object state_root)
     cdef object listed(self)

@@ -218,6 +218,12 @@ cdef class BlockBuilder:
         self.owner = here
         return True
 
+    cdef int look(self) except -1:
+        """Refuse while another thread uses the block."""
+        if self.claim():
+            self.owner = 0
+        return 0
+
     cdef int expect(self, int stage, str action) except -1:
         if self.stage != stage:
             states = ("has not begun", "has begun", "is sealed")
@@ -491,6 +497,7 @@ cdef class BlockBuilder:
     @property
     def receipts(self):
         """The receipts so far."""
+        self.look()
         if self.c.receipts.count:
             self.receipt(self.c.receipts.count - 1)
         return tuple(self.made)
@@ -503,11 +510,13 @@ cdef class BlockBuilder:
     @property
     def gas_used(self):
         """Gas used so far."""
+        self.look()
         return self.c.gas_used
 
     @property
     def blob_gas_used(self):
         """Blob gas used so far."""
+        self.look()
         return self.c.blob_gas_used
 
     @property
