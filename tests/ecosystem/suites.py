@@ -95,6 +95,20 @@ def vyper(fork: str) -> Suite:
     )  # fmt: skip
 
 
+def web3_modules(file: str) -> Suite:
+    """What web3.py wants of go-ethereum, but for its peers, on development nodes."""
+    return Suite(
+        (*TESTER_PACKAGES, "web3==7.16.0", "py-geth>=5"),
+        (f"tests/integration/go_ethereum/{file}", "-k", "not Admin"),
+        engines={"anvil": {"DEVELOPMENT_NODE": "anvil"}, OURS: {"DEVELOPMENT_NODE": "fastevm dev"}},
+        source="web3==7.16.0",
+        addition=(
+            "tests/integration/go_ethereum/conftest.py",
+            Path(__file__).parent / "development" / "web3_module_fixtures.py",
+        ),
+    )
+
+
 SUITES = {
     "eth-tester": Suite(TESTER_PACKAGES, (str(Path(__file__).parent / "eth_tester_cases.py"),)),
     "web3-integration": Suite(
@@ -104,19 +118,8 @@ SUITES = {
     "web3-core": Suite(
         (*TESTER_PACKAGES, "web3==7.16.0"), ("tests/core",), source="web3==7.16.0"
     ),
-    "web3-modules": Suite(
-        (*TESTER_PACKAGES, "web3==7.16.0", "py-geth>=5"),
-        (
-            "tests/integration/go_ethereum/test_goethereum_http.py",
-            "tests/integration/go_ethereum/test_goethereum_ws", "-k", "not Admin",
-        ),
-        engines={"anvil": {"DEVELOPMENT_NODE": "anvil"}, OURS: {"DEVELOPMENT_NODE": "fastevm dev"}},
-        source="web3==7.16.0",
-        addition=(
-            "tests/integration/go_ethereum/conftest.py",
-            Path(__file__).parent / "development" / "web3_module_fixtures.py",
-        ),
-    ),
+    "web3-modules": web3_modules("test_goethereum_http.py"),
+    "web3-modules-ws": web3_modules("test_goethereum_ws"),
     "titanoboa": Suite(
         BOA_PACKAGES,
         (

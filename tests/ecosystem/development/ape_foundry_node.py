@@ -209,7 +209,8 @@ def estimate() -> None:
 
 def main() -> None:
     """Run them all, a line of JSON for each."""
-    with ape.networks.ethereum.local.use_provider("foundry"):
+    port = {"host": "auto"}  # a free one
+    with ape.networks.ethereum.local.use_provider("foundry", provider_settings=port):
         tell()
 
 

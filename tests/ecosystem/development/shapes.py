@@ -38,6 +38,7 @@ COUNTER: Final = "5f54600101805f555f52600760205fa15f5f5f5f5f60b05af15060205ff3"
 REVERTER: Final = "60015f5260205ffd"  # REVERT with the word 1
 KINDS: Final = {42: "address", 66: "word"}  # by the length of the text
 BYTES: Final = ("data", "input", "output", "extraData", "returnData", "forkId")  # of any length
+SIGNED: Final = (".r", ".s")  # quantities, one in 256 of which has fewer digits than a word
 QUANTITY: Final = re.compile("0x(0|[1-9a-f][0-9a-f]{0,31})")
 VARYING: Final = re.compile("0x[0-9a-fA-F]{40,}|[0-9]+|0x[0-9a-fA-F]{1,8}")  # names of members
 
@@ -119,6 +120,8 @@ def kind(value: Any, path: str) -> str:
         return "text"
     if path.endswith(BYTES):
         return "bytes"
+    if path.endswith(SIGNED) and value[2:3] != "0":
+        return "quantity"
     if found := KINDS.get(len(value)):
         return found
     return "quantity" if QUANTITY.fullmatch(value) else "bytes"
@@ -193,19 +196,21 @@ def explanations() -> list[str]:
     return [line.split(" | ")[0].strip() for line in lines]
 
 
+def surprises(every: bool = False) -> list[str]:
+    """Differences without an explanation (``every``: all), and explanations that nothing needs."""
+    found, patterns = differences(), explanations()
+    new = [line for line in found if every or not any(fnmatchcase(line, one) for one in patterns)]
+    idle = [one for one in patterns if not any(fnmatchcase(line, one) for line in found)]
+    return new + [f"no difference needs: {one}" for one in idle]
+
+
 def main() -> int:
     """Compare and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.development.shapes")
     parser.add_argument("--all", action="store_true", help="explained differences too")
-    every = parser.parse_args().all
-    found, patterns = differences(), explanations()
-    new = [line for line in found if every or not any(fnmatchcase(line, one) for one in patterns)]
-    idle = [one for one in patterns if not any(fnmatchcase(line, one) for line in found)]
-    for line in new:
-        print(line)
-    for one in idle:
-        print(f"no difference needs: {one}")
-    return int(bool(new or idle))
+    found = surprises(parser.parse_args().all)
+    print(*found, sep="\n", end="\n" if found else "")
+    return int(bool(found))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ export default {
     setupFiles: [join(source, "test/setup.ts"), join(here, "after_file.mjs")],
     globalSetup: [join(here, "servers.mjs")],
     hookTimeout: 60_000,
-    testTimeout: 60_000,
+    testTimeout: 240_000, // JavaScript computes the proofs of blobs for a minute on a busy machine
     maxWorkers: 2,
     experimental: { fsModuleCache: true },
     retry: Number(process.env.VIEM_RETRIES),

@@ -1,0 +1,44 @@
+"""Clients as published, each in an environment of its own, do all their cases on `fastevm dev`.
+
+`python -m tests.ecosystem.development.clients` runs the same cases beside anvil.
+"""
+
+import shutil
+import subprocess
+
+import pytest
+
+from tests.ecosystem.development.clients import CLIENTS, environment, run
+from tests.ecosystem.development.nodes import OURS
+
+# viem asks for these by names that Ganache has not either, and has no interval of blocks for it.
+NOT_IN_GANACHE = {
+    "dropTransaction", "dumpState", "impersonateAccount", "loadState", "mine with an interval",
+    "removeBlockTimestampInterval", "reset", "setBlockTimestampInterval", "setCoinbase",
+    "setLoggingEnabled", "setMinGasPrice", "setNextBlockBaseFeePerGas", "setNonce", "setRpcUrl",
+    "setStorageAt", "stopImpersonatingAccount",
+}  # fmt: skip
+REFUSED = {
+    "viem, mode ganache": NOT_IN_GANACHE,
+    # A failing transaction without a gas limit is mined as on anvil; the helper wants a refusal.
+    "OpenZeppelin test helpers": {"expectRevert"},
+}
+FEWEST = 4  # cases of a client
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm, which brings the clients"),
+]
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_every_case_of_a_client(name: str) -> None:
+    client = CLIENTS[name]
+    try:
+        environment(client)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"{name} could not be installed: {error}")
+    found = run(client, OURS)
+    failed = {case: error for case, error in found.items() if error is not None}
+    assert len(found) >= FEWEST
+    assert set(failed) == REFUSED.get(name, set()), failed

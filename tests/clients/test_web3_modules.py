@@ -1,0 +1,26 @@
+"""What web3.py's own tests want of go-ethereum over HTTP holds on `fastevm dev`."""
+
+import subprocess
+
+import pytest
+
+from tests.ecosystem.suites import OURS, PLACE, SUITES, environment, run
+
+NAME = "web3-modules"
+FEWEST = 400  # cases
+OF_GETH = "test_web3_client_version"  # wants the name Geth
+
+pytestmark = pytest.mark.slow
+
+
+def test_every_case_but_the_name_passes() -> None:
+    PLACE.mkdir(parents=True, exist_ok=True)
+    try:
+        environment(SUITES[NAME])
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"web3.py could not be installed: {error}")
+    counts, _ = run(NAME, OURS)
+    lines = (PLACE / f"{NAME}-{OURS}.log").read_text().splitlines()
+    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    assert [line for line in failed if OF_GETH not in line] == []
+    assert counts["passed"] >= FEWEST
