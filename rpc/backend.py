@@ -174,6 +174,7 @@ class Node(Protocol):
     will end. ``upstream_age``: seconds since a node that follows had the head of its upstream.
     ``connections``: whether those of a node that follows hold, by name; empty for other nodes.
     ``forwards``: what is submitted goes to another node, by ``begin_to_forward``.
+    ``changes_at_once``: small changes of a development chain wait for no file, node or slice.
     ``mines_at_once``: ``submit`` builds a block, behind those that are under way.
     ``unverified``: the names of what a follower cannot check of its pending block, None without
     one. ``pre_confirms``: who builds the pending block promises it. ``building_fails``: the last
@@ -221,6 +222,8 @@ class Node(Protocol):
     def resets(self) -> Any | None: ...
     @property
     def submits_at_once(self) -> bool: ...
+    @property
+    def changes_at_once(self) -> bool: ...
     @property
     def mines_at_once(self) -> bool: ...
     @property

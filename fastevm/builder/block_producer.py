@@ -94,6 +94,10 @@ class BlockProducer:
         ``timestamp``: of the block by the system's clock, in seconds. The producer's clock adds its
         offset, and the timestamp is at least that of the parent plus the configured step.
         """
+        self._open(timestamp)
+        return self.close_slice()
+
+    def _open(self, timestamp: int) -> None:
         self.attempt += 1
         attributes = self.attributes(timestamp)
         self.clock.begun(timestamp)
@@ -103,7 +107,6 @@ class BlockProducer:
             self.chain.layer_of(self.chain.head.hash),
             lambda: open_child_block(self.chain, attributes, attempt=self.attempt),
         )
-        return self.close_slice()
 
     def attributes(self, system_time: int) -> BlockAttributes:
         """What a child of the head begins with, by the system's clock at ``system_time``."""
@@ -219,11 +222,10 @@ class BlockProducer:
         blocks: list[Block] = []
         with self.lock:
             while self.pool.executable_count and not self.stopping:
-                self.begin(int(time.time()))
+                self._begin_whole(int(time.time()))
                 if not self.fill(self._current_block().header.gas_limit, limit=1):
                     self.abandon()
                     break
-                self.close_slice()
                 blocks.append(self.seal())
         return blocks
 
@@ -233,14 +235,13 @@ class BlockProducer:
         InvalidTransaction for the first one that cannot be included; there is no block then.
         """
         with self.lock:
-            self.begin(int(time.time()))
+            self._begin_whole(int(time.time()))
             try:
                 for transaction in transactions:
                     self._add(transaction, waits=True)
             except InvalidTransaction:
                 self.abandon()
                 raise
-            self.close_slice()
             return self.seal()
 
     def stop(self) -> None:
@@ -278,10 +279,15 @@ class BlockProducer:
     # --- inside -----------------------------------------------------------------------------------
 
     def _mine_one(self, system_time: int) -> Block:
-        self.begin(system_time)
+        self._begin_whole(system_time)
         self.fill(self._current_block().header.gas_limit)
-        self.close_slice()
         return self.seal()
+
+    def _begin_whole(self, timestamp: int) -> None:
+        """Begin a child of the head that is sealed at once: nobody reads its slices."""
+        self._open(timestamp)
+        if self._current_block().begins_with:
+            self.close_slice()  # the pool has to know what they have changed
 
     def _current_block(self) -> SlicedBlock:
         assert self.open_block is not None, "no block was begun"

@@ -29,11 +29,12 @@ LARGEST_BALANCE = 2**256 - 1  # wei
 class Snapshot:
     """A chain at one moment: its head and state, the hashes in its pool, the offset of its clock.
 
-    ``amended``: the slots, by account, that `Development.amend` changed since at that head; keys as
-    they were given.
+    ``number``: of the head. ``amended``: the slots, by account, that `Development.amend` changed
+    since at that head; keys as they were given.
     """
 
     head: bytes
+    number: int
     layer: Layer
     pooled: frozenset[bytes]
     offset: int
@@ -144,11 +145,28 @@ class Development:
         with self.producer.lock:
             number = next(self._numbers)
             pooled = frozenset(self.pool.hashes())
-            head, offset = self.chain.head.hash, self.producer.clock.offset
-            self._snapshots[number] = Snapshot(head, self.chain.layer_of(head), pooled, offset)
+            head, offset = self.chain.head, self.producer.clock.offset
+            self._snapshots[number] = Snapshot(
+                head.hash, head.number, self.chain.layer_of(head.hash), pooled, offset
+            )
             while len(self._snapshots) > MAX_SNAPSHOTS:
                 del self._snapshots[next(iter(self._snapshots))]
             return number
+
+    def weight_since(self, number: int, limit: int) -> int:
+        """How many blocks and transactions a return to a snapshot takes back; at most ``limit``.
+
+        ``limit`` for one that reads files, or goes to another branch.
+        """
+        found, chain, weight = self._snapshots.get(number), self.chain, len(self.pool)
+        block_hash = chain.head.hash
+        while found is not None and block_hash != found.head:
+            block = chain.block_by_hash(block_hash) if chain.in_memory(block_hash) else None
+            if block is None or block.number <= found.number or weight >= limit:
+                return limit
+            weight += 1 + len(block.transactions)
+            block_hash = block.header.parent_hash
+        return min(weight, limit)
 
     def revert(self, number: int) -> bool:
         """Go back to a snapshot; False when there is none. It and all later ones are deleted.

@@ -315,6 +315,16 @@ class Node:
         """Whether ``submit`` builds a block, for which it may wait behind other blocks."""
         return self.development is not None and self.development.miner.automine
 
+    @property
+    def changes_at_once(self) -> bool:
+        """Whether small changes of a development chain wait for no file, node or slice."""
+        return (
+            self.development is not None
+            and self.directory is None
+            and self.fork is None
+            and (self.builder is None or self.builder.paused)
+        )
+
     def predecode(self, raws: Sequence[bytes]) -> None:
         """Decode transactions that are submitted next; several at once take less time."""
         self._predecoded.predecode(raws)

@@ -3,8 +3,8 @@
 There are two lanes. Long jobs (simulated chains, traces, searches of old logs, dumps of the pool)
 never take the last thread, so that a short call waits for short calls only. A short job that may be
 stopped gets `SHORT_TIME` of the processor; then it begins anew in the lane of long jobs. Threads
-run at a lower priority than the rest of the process: the builder of slices and the event loop go
-first. A job whose waiter has left is stopped.
+run at a lower priority than the rest of the process, where slices are built or followed: the
+builder and the event loop go first. A job whose waiter has left is stopped.
 """
 
 import asyncio
@@ -138,7 +138,10 @@ class Workers:
     ``overloaded`` error.
     """
 
-    def __init__(self, *, threads: int | None = None, queue_limit: int) -> None:
+    def __init__(
+        self, *, threads: int | None = None, queue_limit: int, niceness: int = NICENESS
+    ) -> None:
+        self.niceness = niceness
         self.threads = max(threads or os.cpu_count() or 1, LEAST_THREADS)
         self.long_limit = self.threads - 1
         self.queue_limit = queue_limit
@@ -250,8 +253,9 @@ class Workers:
 
     def _work(self) -> None:
         _thread.is_worker = True
-        with contextlib.suppress(OSError, AttributeError):  # not on this system
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        if self.niceness:
+            with contextlib.suppress(OSError, AttributeError):  # not on this system
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self.niceness)
         bell = threading.Lock()
         bell.acquire()
         while (job := self._next(bell)) is not None:

@@ -10,7 +10,12 @@ from typing import Any, Final
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
 from fastevm.rpc.dispatch.registry import Handler, Param, Place, method
-from fastevm.rpc.dispatch.workers import long_running
+from fastevm.rpc.dispatch.workers import (
+    LOOP_OBJECTS,
+    long_running,
+    require_worker,
+    require_worker_above_limit,
+)
 from fastevm.rpc.errors import RpcError
 from fastevm.wire.quantity import decode_storage_slot, decode_uint64, decode_uint256
 from fastevm.wire.text.hex import hex_bytes, quantity
@@ -62,8 +67,21 @@ def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler
     return register
 
 
-def setters(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
-    """Register a handler without an answer as `methods` does: it answers what its family does.
+def short_methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
+    """As `methods`, for what takes microseconds: on the loop, where the builder's lock is free."""
+
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            method(name, *params, place=Place.SMALL, controls=True)(_at_once(long_running(handler)))
+        return handler
+
+    return register
+
+
+def setters(
+    names: Sequence[str], *params: Param, registers: Any = methods
+) -> Callable[[Handler], Handler]:
+    """Register a handler without an answer by ``registers``: it answers what its family does.
 
     That is null for anvil's names and true for those of Hardhat and Ganache.
     """
@@ -71,10 +89,35 @@ def setters(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler
     def register(handler: Handler) -> Handler:
         for name in names:
             answer = None if name.startswith(SILENT) else True
-            methods([name], *params)(_answering(handler, answer))
+            registers([name], *params)(_answering(handler, answer))
         return handler
 
     return register
+
+
+def short_setters(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler]:
+    """As `setters`, by `short_methods`."""
+    return setters(names, *params, registers=short_methods)
+
+
+def _at_once(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """The handler, which on the loop waits neither for the lock nor for files or another node.
+
+    It does not overtake what came before it: that may be a transaction.
+    """
+
+    @wraps(handler)
+    def run(context: Context, *arguments: Any) -> Any:
+        lock, is_first = control(context).producer.lock, not context.workers.in_flight
+        if not (is_first and context.node.changes_at_once and lock.acquire(blocking=False)):
+            require_worker(is_long=True)
+            return handler(context, *arguments)
+        try:
+            return handler(context, *arguments)
+        finally:
+            lock.release()
+
+    return run
 
 
 def _answering(handler: Callable[..., Any], answer: bool | None) -> Callable[..., bool | None]:
@@ -102,20 +145,22 @@ def attempt(action: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         raise RpcError("invalid_params", str(error)) from error
 
 
-@methods(["evm_snapshot", "anvil_snapshot"])
+@short_methods(["evm_snapshot", "anvil_snapshot"])
 def snapshot(context: Context) -> str:
     """Remember where the chain is; return the number to go back with."""
+    require_worker_above_limit(context.node.pool.executable_count)
     return quantity(control(context).snapshot())
 
 
-@methods(["evm_revert", "anvil_revert"], NUMBER)
+@short_methods(["evm_revert", "anvil_revert"], NUMBER)
 def revert(context: Context, number: int) -> bool:
     """Go back to a snapshot, which is gone then as are all later ones; false if there is none."""
+    require_worker_above_limit(control(context).weight_since(number, LOOP_OBJECTS + 1))
     found: bool = control(context).revert(number)
     return found
 
 
-@setters(
+@short_setters(
     ["anvil_setBalance", "hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"],
     ADDRESS,
     WEI,
@@ -131,7 +176,7 @@ def add_balance(context: Context, address: bytes, more: int) -> None:
     attempt(control(context).add_balance, address, more)
 
 
-@setters(["anvil_setNonce", "hardhat_setNonce", "evm_setAccountNonce"], ADDRESS, NUMBER)
+@short_setters(["anvil_setNonce", "hardhat_setNonce", "evm_setAccountNonce"], ADDRESS, NUMBER)
 def set_nonce(context: Context, address: bytes, nonce: int) -> None:
     """Give an account a nonce below 2^64-1, which no account has (EIP-2681)."""
     if nonce >= LARGEST_NONCE:
@@ -139,13 +184,13 @@ def set_nonce(context: Context, address: bytes, nonce: int) -> None:
     amend(context, address, nonce=quantity(nonce))
 
 
-@setters(["anvil_setCode", "hardhat_setCode", "evm_setAccountCode"], ADDRESS, DATA)
+@short_setters(["anvil_setCode", "hardhat_setCode", "evm_setAccountCode"], ADDRESS, DATA)
 def set_code(context: Context, address: bytes, code: bytes) -> None:
     """Give an account a code."""
     amend(context, address, code=hex_bytes(code))
 
 
-@methods(
+@short_methods(
     ["anvil_setStorageAt", "hardhat_setStorageAt", "evm_setAccountStorageAt"], ADDRESS, WORD, WORD
 )
 def set_storage_at(context: Context, address: bytes, slot: int, value: int) -> bool:

@@ -11,7 +11,7 @@ from fastevm.rpc.dispatch.registry import Param
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.accounts import submitted_for
 from fastevm.rpc.methods.calls import CALL
-from fastevm.rpc.methods.development import attempt, control, methods
+from fastevm.rpc.methods.development import attempt, control, methods, short_methods
 from fastevm.simulate import CallRequest
 from fastevm.wire.quantity import DecodeError, decode_address, decode_bool, decode_bytes
 
@@ -29,19 +29,19 @@ def decode_signature(value: Any) -> tuple[bytes, bytes | None]:
     return decode_bytes(value[0]), decode_address(value[1])
 
 
-@methods(["anvil_impersonateAccount", "hardhat_impersonateAccount"], ADDRESS)
+@short_methods(["anvil_impersonateAccount", "hardhat_impersonateAccount"], ADDRESS)
 def impersonate_account(context: Context, address: bytes) -> None:
     """Let eth_sendTransaction take transactions of an account, contracts too, without its key."""
     attempt(control(context).impersonation.start, address)
 
 
-@methods(["anvil_stopImpersonatingAccount", "hardhat_stopImpersonatingAccount"], ADDRESS)
+@short_methods(["anvil_stopImpersonatingAccount", "hardhat_stopImpersonatingAccount"], ADDRESS)
 def stop_impersonating_account(context: Context, address: bytes) -> None:
     """Take no more of them; those that were sent stay."""
     control(context).impersonation.stop(address)
 
 
-@methods(["anvil_autoImpersonateAccount", "hardhat_autoImpersonateAccount"], SWITCH)
+@short_methods(["anvil_autoImpersonateAccount", "hardhat_autoImpersonateAccount"], SWITCH)
 def auto_impersonate_account(context: Context, wanted: bool) -> None:
     """Let eth_sendTransaction take transactions of every account, or only of those named."""
     control(context).impersonation.everyone = wanted

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import Param, method
-from fastevm.rpc.dispatch.workers import is_stopped
+from fastevm.rpc.dispatch.workers import is_stopped, require_worker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.development import (
     NUMBER,
@@ -17,6 +17,8 @@ from fastevm.rpc.methods.development import (
     decode_number,
     methods,
     setters,
+    short_methods,
+    short_setters,
 )
 from fastevm.wire.quantity import object_fault
 from fastevm.wire.text.hex import quantity
@@ -49,7 +51,7 @@ MINE: Final = Param(decode_mine, optional=True)
 SWITCH: Final = Param(decode_switch)
 
 
-@methods(["evm_mine"], MINE)
+@short_methods(["evm_mine"], MINE)
 def evm_mine(context: Context, wanted: dict[str, int] | None) -> str:
     """Make a block now, or several, the first with the given timestamp; return 0x0."""
     _mine(context, wanted)
@@ -67,31 +69,41 @@ def mine_detailed(context: Context, wanted: dict[str, int] | None) -> list[Json]
 def _mine(context: Context, wanted: dict[str, int] | None) -> Any:
     found = wanted or {}
     timestamp, count = found.get("timestamp"), found.get("blocks", 1)
+    require_worker_above_one_empty_block(context, count)
     return attempt(control(context).mine, count, timestamp=timestamp, is_stopped=is_stopped)
 
 
-@setters(["anvil_mine", "hardhat_mine"], OPTIONAL_NUMBER, OPTIONAL_NUMBER)
+def require_worker_above_one_empty_block(context: Context, count: int) -> None:
+    """On the event loop, raise NeedsWorker for more work than a block without transactions."""
+    if count > 1 or context.node.pool.executable_count:
+        require_worker(is_long=True)
+
+
+@short_setters(["anvil_mine", "hardhat_mine"], OPTIONAL_NUMBER, OPTIONAL_NUMBER)
 def mine(context: Context, count: int | None, interval: int | None) -> None:
     """Make ``count`` blocks now (1); before each of them ``interval`` seconds pass."""
     wanted = 1 if count is None else count
+    require_worker_above_one_empty_block(context, wanted)
     attempt(control(context).mine, wanted, interval=interval, is_stopped=is_stopped)
 
 
-@methods(["evm_increaseTime", "anvil_increaseTime"], NUMBER)
+@short_methods(["evm_increaseTime", "anvil_increaseTime"], NUMBER)
 def increase_time(context: Context, seconds: int) -> int:
     """Turn the clock on; return how many seconds it is ahead of the system's."""
     ahead: int = attempt(control(context).time.increase, seconds)
     return ahead
 
 
-@methods(["evm_setTime", "anvil_setTime"], NUMBER)
+@short_methods(["evm_setTime", "anvil_setTime"], NUMBER)
 def set_time(context: Context, timestamp: int) -> int:
     """Set the clock, in seconds or milliseconds; return the seconds that it went forward."""
     forward: int = attempt(control(context).time.set, timestamp)
     return forward
 
 
-@methods(["evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp", "testing_timeTravel"], NUMBER)
+@short_methods(
+    ["evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp", "testing_timeTravel"], NUMBER
+)
 def set_next_block_timestamp(context: Context, timestamp: int) -> None:
     """Stamp the next block with this, and go on from there."""
     attempt(control(context).time.set_next, timestamp)

@@ -139,7 +139,9 @@ class Hub:
     # --- on the node's threads --------------------------------------------------------------------
 
     def _on_head(self, change: HeadChange) -> None:
-        self._hand_over(lambda: HeadEvent(self.node, change))
+        # Who subscribes or waits from now on finds the new head.
+        if self._topics or self._waiters:
+            self._hand_over(lambda: HeadEvent(self.node, change))
 
     def _on_slice(self, pending: PendingBlock, first_new: int) -> None:
         self.freshness.note(pending)

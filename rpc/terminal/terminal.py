@@ -52,7 +52,7 @@ class Terminal:
     def start(self, node: Node) -> None:
         """Begin to tell of a node's blocks."""
         self._thread.start()
-        node.on_head(lambda change: self._hand_over(lambda: self._blocks(node, change)))
+        node.on_head(lambda change: self._head_moved(node, change))
 
     def stop(self) -> None:
         """Tell what waits, for a while, and end."""
@@ -85,6 +85,10 @@ class Terminal:
         if told and late.may_call(body):
             latest = context.latest_view()
             self._hand_over(lambda: late.calls_of(context, latest, body))
+
+    def _head_moved(self, node: Node, change: HeadChange) -> None:
+        if any(block.transactions for block in change.added):
+            self._hand_over(lambda: self._blocks(node, change))
 
     def _hand_over(self, work: Work) -> None:
         if log.manager.disable >= logging.WARNING:  # by anvil_setLoggingEnabled

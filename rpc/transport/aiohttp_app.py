@@ -1,7 +1,7 @@
 """aiohttp's server of a listener, loaded when a connection leaves the fast path.
 
 Loading aiohttp takes longer than all else between a node's start and its first answer. A thread
-loads it soon after the start, or for the first connection that needs it, which waits unread.
+loads it once the listener is idle, or for the first connection that needs it, which waits unread.
 """
 
 import asyncio
@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from fastevm.rpc.transport.connection import Connection
 
-LOAD_AFTER: Final = 0.5  # seconds after the start; the first requests come before
+LOAD_AFTER: Final = 2.0  # seconds after the start, and after the last request
+LOAD_BY: Final = 10.0  # seconds after the start, however busy the listener is
 MODULE: Final = "fastevm.rpc.transport.app"  # with all that it imports
 
 log: Final = logging.getLogger("fastevm.rpc")
@@ -21,19 +22,21 @@ log: Final = logging.getLogger("fastevm.rpc")
 class AiohttpApp:
     """aiohttp's server of one listener, or nothing yet.
 
-    ``make``, of the module `MODULE`: the runner of its application.
+    ``make``, of the module `MODULE`: the runner of its application. ``heard``: when the listener
+    was last busy, by the clock of the loop.
     """
 
-    def __init__(self, make: Callable[[Any], Any]) -> None:
-        self.make = make
+    def __init__(self, make: Callable[[Any], Any], heard: Callable[[], float]) -> None:
+        self.make, self.heard = make, heard
         self.waiting: set[WaitingProtocol] = set()
         self.runner: Any = None
         self._later: asyncio.TimerHandle | None = None
         self._loading: asyncio.Task[None] | None = None
 
     def load_soon(self) -> None:
-        """Load before anybody needs it, but after the first answers."""
-        self._later = asyncio.get_running_loop().call_later(LOAD_AFTER, self.load)
+        """Load before anybody needs it, but not while requests come: it takes their time."""
+        loop = asyncio.get_running_loop()
+        self._later = loop.call_later(LOAD_AFTER, self._load_if_idle, loop.time() + LOAD_BY)
 
     def load(self) -> None:
         """Begin to load, unless that has been done."""
@@ -58,6 +61,14 @@ class AiohttpApp:
             await asyncio.gather(self._loading, return_exceptions=True)
         if self.runner is not None:
             await self.runner.cleanup()
+
+    def _load_if_idle(self, latest: float) -> None:
+        loop = asyncio.get_running_loop()
+        due = min(self.heard() + LOAD_AFTER, latest)
+        if loop.time() >= due:
+            self.load()
+        else:
+            self._later = loop.call_at(due, self._load_if_idle, latest)
 
     async def loaded_runner(self) -> None:
         """Load aiohttp and set up the application."""

@@ -106,6 +106,7 @@ class HttpListener:
         self._known: dict[bytes, Head | None] = {}
         lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
         self._lines = "".join(lines).encode()
+        self._heard = 0.0  # by connections that have ended
         self._second = 0
         self._start = b""
         self._sweeper: asyncio.TimerHandle | None = None
@@ -115,6 +116,12 @@ class HttpListener:
         if self._sweeper is None:
             self._sweep(asyncio.get_running_loop())
         return Connection(self)
+
+    def heard(self) -> float:
+        """When a request came last or was answered, by the clock of the loop."""
+        now = asyncio.get_running_loop().time()
+        times = (now if one.task else one.heard for one in self.connections)
+        return max([self._heard, *times])
 
     def admit(self, connection: "Connection") -> bool:
         """Count a new connection; False when there are too many, of its address or at all."""
@@ -135,6 +142,7 @@ class HttpListener:
         self.held -= connection.held
         connection.held = 0
         if connection in self.connections:
+            self._heard = max(self._heard, connection.heard)
             self.connections.discard(connection)
             self._by_address[connection.address] -= 1
             if not self._by_address[connection.address]:

@@ -18,7 +18,7 @@ from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.registry import METHODS, Method, namespace_of
-from fastevm.rpc.dispatch.workers import Workers
+from fastevm.rpc.dispatch.workers import NICENESS, Workers
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.memory import give_back_freed_memory, keep_freed_memory
@@ -109,13 +109,14 @@ class Server:
         terminal: Terminal | None = None,
     ) -> None:
         """``client``: what web3_clientVersion says, where clients look for another name."""
-        self.node, self.terminal = node, terminal
+        self.node, self.simulator, self.terminal = node, simulator, terminal
         self.client_version = client or client_version()
-        self.simulator = simulator
         self.listeners = tuple(listeners)
         self.limits = limits or Limits()
         self.metrics = Metrics()
-        self.workers = Workers(threads=threads, queue_limit=self.limits.work_queue)
+        niceness = 0 if node.mines_at_once else NICENESS
+        queue_limit = self.limits.work_queue
+        self.workers = Workers(threads=threads, queue_limit=queue_limit, niceness=niceness)
         self.freshness = Freshness(
             node,
             self.metrics,
@@ -186,7 +187,8 @@ class Server:
         app = AiohttpApp(
             lambda module: module.Endpoint(
                 dispatcher, access, guarded=guarded, routes=routes
-            ).runner(KEEPALIVE, SHUTDOWN_TIME)
+            ).runner(KEEPALIVE, SHUTDOWN_TIME),
+            lambda: http.heard(),
         )
         http = HttpListener(
             dispatcher.respond,

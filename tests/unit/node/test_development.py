@@ -187,6 +187,22 @@ def test_going_back_needs_no_state_that_the_chain_keeps(tmp_path: Path) -> None:
     node.directory.close()
 
 
+def test_a_return_weighs_the_blocks_and_transactions_that_it_takes_back(node: Node) -> None:
+    number = control(node).snapshot()
+    assert control(node).weight_since(number, 10) == 0
+    control(node).mine(3)
+    assert control(node).weight_since(number, 10) == 3
+    assert control(node).weight_since(number, 2) == 2
+    assert control(node).weight_since(number + 1, 10) == 0  # there is none
+
+
+def test_a_return_to_a_block_that_is_not_below_the_head_weighs_the_limit(node: Node) -> None:
+    control(node).mine(2)
+    number = control(node).snapshot()
+    node.chain.set_head(node.chain.genesis.hash)
+    assert control(node).weight_since(number, 10) == 10
+
+
 def test_snapshots_are_bounded(node: Node) -> None:
     numbers = [control(node).snapshot() for _ in range(MAX_SNAPSHOTS + 1)]
     assert not control(node).revert(numbers[0])

@@ -195,6 +195,7 @@ class FakeNode:
     slice_cadence_ms: int | None = None
     submits_at_once: bool = True
     mines_at_once: bool = False
+    changes_at_once: bool = False
     forwards: bool = False
     signed_chain_id: int | None = RECORDED_CHAIN_ID
     sync_state: tuple[int, int, int] | None = None

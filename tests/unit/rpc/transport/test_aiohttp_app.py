@@ -223,3 +223,38 @@ async def test_it_is_loaded_before_anybody_needs_it(monkeypatch: pytest.MonkeyPa
     await server.start()
     await until(lambda: loading.count == len(listeners))
     await server.stop()
+
+
+@pytest.mark.parametrize("ends", ["the requests", "the time that it may take"])
+async def test_it_is_not_loaded_between_requests(
+    monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    loading, asked, busy = Loading(), 0, True
+    loading.go.set()
+    monkeypatch.setattr(aiohttp_app, "LOAD_AFTER", 0.001)
+    monkeypatch.setattr(aiohttp_app, "LOAD_BY", 60.0)
+    monkeypatch.setattr(aiohttp_app, "import_module", loading)
+
+    def heard() -> float:
+        nonlocal asked
+        asked += 1
+        return asyncio.get_running_loop().time() if busy else 0.0
+
+    app = aiohttp_app.AiohttpApp(lambda _: FakeRunner(), heard)
+    if ends != "the requests":
+        monkeypatch.setattr(aiohttp_app, "LOAD_BY", 0.0)
+    app.load_soon()
+    if ends == "the requests":
+        await until(lambda: asked > 2)
+        assert loading.count == 0
+        busy = False
+    await until(lambda: app.runner is not None)
+    assert loading.count == 1
+    await app.close()
+
+
+class FakeRunner:
+    """The runner of an application that nobody asks."""
+
+    async def setup(self) -> None: ...
+    async def cleanup(self) -> None: ...
