@@ -95,8 +95,8 @@ FE_INLINE void fe_keccak_squeeze(uint8_t* out, const uint64_t* state) {
     for (int i = 0; i < 4; i++) fe_store64(out + 8 * i, FE_LITTLE64(state[i]));
 }
 
-static void fe_keccak256(uint8_t* out, const uint8_t* data, size_t size) {
-    uint64_t state[25] = {0};
+/* Absorbs the rest of a message. */
+static void fe_keccak_end(uint8_t* out, uint64_t* state, const uint8_t* data, size_t size) {
     uint8_t last[FE_KECCAK_RATE] = {0};
     for (; size >= FE_KECCAK_RATE; data += FE_KECCAK_RATE, size -= FE_KECCAK_RATE) {
         fe_keccak_absorb(state, data, FE_KECCAK_RATE / 8);
@@ -108,6 +108,11 @@ static void fe_keccak256(uint8_t* out, const uint8_t* data, size_t size) {
     fe_keccak_absorb(state, last, FE_KECCAK_RATE / 8);
     fe_keccak_f(state);
     fe_keccak_squeeze(out, state);
+}
+
+static void fe_keccak256(uint8_t* out, const uint8_t* data, size_t size) {
+    uint64_t state[25] = {0};
+    fe_keccak_end(out, state, data, size);
 }
 
 /* Whole lanes, all in the first block: no copy of a tail. */

@@ -43,6 +43,15 @@ def test_messages_of_different_sizes(messages: list[bytes], lanes: int) -> None:
     check(messages, lanes)
 
 
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("rest", [0, 1, 135, 136, 137, 1_500])
+@pytest.mark.parametrize("count", [2, 5, 8, 9, 11])
+def test_the_longest_message_ends_alone(count: int, rest: int, lanes: int) -> None:
+    for at in (0, count // 2, count - 1):
+        sizes = [200 + 1_360 + rest if one == at else 200 for one in range(count)]
+        check([os.urandom(size) for size in sizes], lanes)
+
+
 def test_fewer_lanes_than_asked_for_where_the_processor_has_no_more() -> None:
     assert use_lanes(0) == 0
     assert use_lanes(4) in (0, 4)
