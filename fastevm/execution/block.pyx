@@ -184,6 +184,7 @@ cdef class BlockBuilder:
         Threads run the transactions by it then, and what has a wrong list ends with `ListDiffers`.
         """
         self.set_up_once()
+        exactly(deposit_contract, 20, "deposit_contract")
         if threads < 1:
             raise ValueError(f"threads is at least 1, not {threads}")
         self.root_of, self.threads = root_of, threads
@@ -191,9 +192,7 @@ cdef class BlockBuilder:
         self.suspends = suspends
         self.ommers = tuple(ommers)
         self.withdrawals = None if withdrawals is None else tuple(withdrawals)
-        self.deposit_contract = bytes(deposit_contract)
-        if len(self.deposit_contract) != 20:
-            raise ValueError(f"an address has 20 bytes, not {len(self.deposit_contract)}")
+        self.deposit_contract = deposit_contract
         self.blob_gas_price = 0
         if schedule.c.has_blobs:
             self.blob_gas_price = blob_base_fee(header.excess_blob_gas or 0, schedule)

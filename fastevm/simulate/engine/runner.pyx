@@ -117,7 +117,8 @@ cdef class Runner(BlockBuilder):
         """Begin a block on the view's state: ``view.header`` is this block's draft, ``ancestors``
         the hashes of the blocks before it. ``environment``: what calls see in the header's place.
         """
-        self.is_set_up = False  # the reader over it keeps no receipts of the block before
+        self.look()
+        self.is_set_up = False  # what a refused block leaves is that of the block before
         BlockBuilder.__init__(
             self, view.layer, view.header, view.schedule, chain_id=view.config.chain_id,
             deposit_contract=view.config.deposit_contract, ancestors=view.ancestors,

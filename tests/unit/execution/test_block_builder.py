@@ -1,6 +1,7 @@
 """Building blocks step by step: the same as executing them, and refusals change nothing."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 import rlp
@@ -13,6 +14,7 @@ from fastevm.execution.header_draft import draft_header
 from fastevm.execution.roots import ordered_root
 from fastevm.execution.transaction import Transaction
 from fastevm.primitives.keccak import keccak256
+from fastevm.simulate.engine.runner import Runner
 from fastevm.spec.schedule import schedule_for
 from fastevm.state.layer import Layer
 from fastevm.state.remote import RemoteState
@@ -368,3 +370,48 @@ def test_a_builder_is_set_up_once():
             Layer.empty(), made.header, made.schedule, chain_id=1, deposit_contract=bytes(20)
         )
     assert len(made.seal()[0].transactions) == 1
+
+
+def view(**changes):
+    """What a runner reads of the view of a block of ``builder``."""
+    draft, schedule = builder().header, schedule_for("Osaka")
+    config = SimpleNamespace(**{"chain_id": 1, "deposit_contract": b"\x0d" * 20} | changes)
+    return SimpleNamespace(
+        layer=state(), header=draft, schedule=schedule, config=config, ancestors=()
+    )
+
+
+def test_a_runner_opens_blocks_in_turn_and_a_refused_one_leaves_the_block_before():
+    runner = Runner()
+    for count in (2, 1):
+        runner.open(view(), withdrawals=())
+        assert (runner.receipts, runner.transactions, runner.gas_used) == ((), (), 0)
+        runner.begin()
+        for nonce in range(count):
+            assert len(runner.add(call(nonce)).logs) == 2
+    with pytest.raises(ValueError, match="deposit_contract: expected 20 bytes, found 1"):
+        runner.open(view(deposit_contract=b"\x0d"), withdrawals=())
+    block, result = runner.seal()
+    assert (len(block.transactions), len(result.receipts)) == (1, 1)
+
+
+def test_a_runner_opens_no_block_while_another_thread_uses_it():
+    refused = []
+
+    class Asked(Runner):
+        def rewards(self, draft):
+            other = threading.Thread(target=open_it)
+            other.start()
+            other.join()
+            return super().rewards(draft)
+
+    def open_it():
+        with pytest.raises(RuntimeError, match="this block is in use") as caught:
+            runner.open(view(), withdrawals=())
+        refused.append(caught.value)
+
+    runner = Asked()
+    runner.open(view(), withdrawals=())
+    runner.begin()
+    runner.add(call(0))
+    assert len(runner.seal()[0].transactions) == len(refused) == 1
