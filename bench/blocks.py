@@ -1,8 +1,9 @@
 """Real blocks on the state that they read: million gas a second, block by block.
 
-    python -m fastevm.bench.blocks [DIR] [--rounds N] [--revm] [--report DIR]
+    python -m fastevm.bench.blocks [DIR] [--rounds N] [--witnesses] [--revm] [--report DIR]
 
-Runs the blocks of ``pevm`` in a folder of real blocks whose accounts are whole. A run executes the
+Runs the blocks of ``pevm`` in a folder of real blocks whose accounts are whole, or, with
+``--witnesses``, those of ``mainnet_witness`` on what they read. A run executes the
 transactions, makes receipts, bloom and receipts root, and leaves the state root out. Times are
 thread CPU time, the median of the rounds, blocks in turn: once with the senders known, once with
 the senders recovered on one thread from decoded transactions. Ends with status 1 where a block
@@ -30,7 +31,7 @@ from fastevm.bench.engines.revm_blocks import Revm
 from fastevm.bench.options import SHARED
 from fastevm.bench.report import page as report
 from fastevm.conformance.fields import accounts_of
-from fastevm.conformance.real_blocks import RealBlock
+from fastevm.conformance.real_blocks import INCOMPLETE, RealBlock
 from fastevm.conformance.real_sources import cases_of
 from fastevm.conformance.sources import SourceError
 from fastevm.execution.senders import recover_senders
@@ -39,6 +40,7 @@ from fastevm.state.layer import Layer
 from fastevm.types import Block
 
 ARCHIVE: Final = "pevm"
+WITNESSES: Final = "mainnet_witness"
 PUBLISHED_MS: Final = {
     13217637: 8.2, 13287210: 4.2, 14396881: 4.9, 15274915: 6.0, 15537393: 2.25, 15537394: 2.7,
     15538827: 9.3, 16146267: 8.1, 17034869: 3.7, 17666333: 14.4, 18085863: 7.8, 19426586: 8.0,
@@ -85,7 +87,8 @@ class Prepared:
 
     def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
         self.real = RealBlock.read(name, fields)
-        layer = Layer.of(accounts_of(fields["pre"]["accounts"]))
+        given = fields["pre"].get("accounts")
+        layer = Layer.of(accounts_of(given) if given else self.real.accounts_read())
         self.run = self.real.executor_on(layer)
         self.encoded = [one.raw for one in self.real.block.transactions]
         self.execution: list[float] = []
@@ -134,9 +137,12 @@ class Prepared:
         )
 
 
-def prepared(folder: Path, most: int | None, revm: Revm | None = None) -> Iterator[Prepared]:
+def prepared(
+    folder: Path, most: int | None, revm: Revm | None = None, archive: str = ARCHIVE
+) -> Iterator[Prepared]:
     """The blocks of a folder that used gas, handed to pyrevm as well if it is there."""
-    for name, content in islice(cases_of(folder, ARCHIVE), most):
+    whole = (case for case in cases_of(folder, archive) if case[0] not in INCOMPLETE)
+    for name, content in islice(whole, most):
         fields = msgspec.json.decode(content)
         one = Prepared(name, fields)
         if one.real.block.header.gas_used:
@@ -176,7 +182,8 @@ def beside(one: Timed) -> str:
 
 def measured(options: argparse.Namespace, revm: Revm | None) -> list[Prepared]:
     """The blocks of the folder by number, after all rounds."""
-    found = prepared(options.folder, options.most, revm)
+    archive = WITNESSES if options.witnesses else ARCHIVE
+    found = prepared(options.folder, options.most, revm, archive)
     blocks = sorted(found, key=lambda one: one.real.block.header.number)
     for _ in range(max(options.rounds, 1)):
         for one in blocks:
@@ -192,6 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=SHARED / "real-blocks")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--most", type=int, metavar="N", help="only the first N blocks")
+    parser.add_argument("--witnesses", action="store_true", help="the blocks with witnesses")
     parser.add_argument("--report", type=Path, metavar="DIR", help="write figures and plots there")
     parser.add_argument("--revm", action="store_true", help="run the blocks on pyrevm beside")
     options = parser.parse_args(arguments)

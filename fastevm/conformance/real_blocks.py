@@ -1,9 +1,10 @@
 """Real blocks on what is recorded of the state before them: every field of their headers."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from fastevm.chain.config import ChainConfig
 from fastevm.chains import find
@@ -18,9 +19,12 @@ from fastevm.execution.transaction import Transaction
 from fastevm.execution.validation import validate_result
 from fastevm.primitives import rlp
 from fastevm.state.layer import Layer
+from fastevm.state.source import Found, Wanted
 from fastevm.stateless.verification import check_header, executed, schedule_of
 from fastevm.stateless.witness_state import WitnessState
 from fastevm.types import ZERO_HASH, Block, Header
+
+State = TypeVar("State", bound=WitnessState)
 
 WINDOW: Final = 256  # hashes that BLOCKHASH reaches back
 INCOMPLETE: Final = {
@@ -32,6 +36,23 @@ RESULTS: Final = {
     "receiptsRoot": "receipts_root",
     "stateRoot": "state_root",
 }
+
+
+class NotedState(WitnessState):
+    """Notes what is read of it."""
+
+    def __init__(self, *nodes: Any, **place: Any) -> None:
+        super().__init__(*nodes, **place)
+        self.noted: defaultdict[bytes, dict[str, Any]] = defaultdict(dict)
+
+    def fetch(self, wanted: Wanted) -> Found:
+        """See `WitnessState.fetch`."""
+        found = super().fetch(wanted)
+        for address, one in found.accounts.items():
+            self.noted[address] |= {"balance": one.balance, "nonce": one.nonce, "code": one.code}
+        for (address, slot), value in found.slots.items():
+            self.noted[address].setdefault("storage", {})[slot] = value
+        return found
 
 
 class RealBlock(NamedTuple):
@@ -66,15 +87,27 @@ class RealBlock(NamedTuple):
 
     def on_witness(self) -> BlockResult:
         """What it gives on its trie nodes and codes."""
+        return self._executed_on(self._witness(WitnessState))
+
+    def accounts_read(self) -> dict[bytes, dict[str, Any]]:
+        """What it reads on its trie nodes and codes, in the form that Layer.of takes."""
+        state = self._witness(NotedState)
+        self._executed_on(state)
+        return {address: one for address, one in state.noted.items() if any(one.values())}
+
+    def _witness(self, kind: type[State]) -> State:
         pre, header = self.fields["pre"], self.block.header
-        state = WitnessState(
+        return kind(
             bytes_of(pre["stateRoot"]),
             map(bytes_of, pre["nodes"].values()),
             map(bytes_of, pre["codes"].values()),
             block_number=header.number - 1,
             block_hash=header.parent_hash,
         )
+
+    def _executed_on(self, state: WitnessState) -> BlockResult:
         # Only the time of the parent matters, where a fork begins between the two.
+        header = self.block.header
         parent = self.parent or replace(header, number=header.number - 1)
         return executed(self.block, parent, state, self.chain, self.ancestors)
 

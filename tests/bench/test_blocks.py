@@ -27,6 +27,15 @@ def test_blocks_are_timed_with_and_without_their_senders(
     assert all(f">{number}<" in drawn for number in found)
 
 
+def test_blocks_with_witnesses_are_timed_on_what_they_read(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert blocks.main(["--rounds", "1", "--witnesses", "--most", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {int(line.split()[0]) for line in lines[1:4]} == {1265656, 3990967, 20612842}
+    assert lines[-1].split()[0] == "all"
+
+
 def test_blocks_are_timed_beside_revm_where_their_messages_end_alike(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
