@@ -3,10 +3,10 @@
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from fastevm.primitives.bloom cimport BLOOM_SIZE, bloom_add_digest, bloom_merge
-from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free
+from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free, buffer_reserve
 from fastevm.primitives.hashes cimport Hash, address_eq
 from fastevm.primitives.intrinsics cimport atomic_increment
 from fastevm.primitives.keccak cimport KeccakJob, keccak256_many
@@ -27,6 +27,10 @@ from fastevm.types import Log, Receipt
 
 
 cdef enum:
+    STRING = 0x80
+    LIST = 0xc0
+    LIST_OF_ONE_BYTE_SIZE = 0xf8
+    RECEIPT_HEAD = 10        # its type and the header of its list
     ADDRESS_ITEM = 21        # sizes of encoded items
     HASH_ITEM = 33
     BATCH_LOGS = 32
@@ -109,17 +113,28 @@ cdef size_t logs_payload(const LogRecord* logs, size_t count) noexcept nogil:
 
 
 cdef bint append_log(Buffer* out, const LogRecord* log) noexcept nogil:
-    cdef uint8_t topic[32]
+    """Into memory that `append_receipt` reserved, but for the data."""
+    cdef uint8_t* at
     cdef uint32_t i
-    cdef bint ok = (
-        rlp_append_list_header(out, log_payload(log))
-        and rlp_append_bytes(out, log.address.b, 20)
-        and rlp_append_list_header(out, log.topic_count * <size_t>HASH_ITEM)
-    )
+    if not rlp_append_list_header(out, log_payload(log)):
+        return False
+    at = out.bytes + out.size
+    at[0] = STRING + 20
+    memcpy(at + 1, log.address.b, 20)
+    at += ADDRESS_ITEM
+    if log.topic_count < 2:
+        at[0] = <uint8_t>(LIST + log.topic_count * HASH_ITEM)
+        at += 1
+    else:
+        at[0] = LIST_OF_ONE_BYTE_SIZE
+        at[1] = <uint8_t>(log.topic_count * HASH_ITEM)
+        at += 2
     for i in range(log.topic_count):
-        word_store(topic, &log.topics[i])
-        ok = ok and rlp_append_bytes(out, topic, 32)
-    return ok and rlp_append_bytes(out, log.data, log.size)
+        at[0] = STRING + 32
+        word_store(at + 1, &log.topics[i])
+        at += HASH_ITEM
+    out.size = at - out.bytes
+    return rlp_append_bytes(out, log.data, log.size)
 
 
 cdef bint append_outcome(Buffer* out, const ReceiptRecord* record) noexcept nogil:
@@ -140,7 +155,8 @@ cdef bint append_receipt(
         size += rlp_uint64_size(record.deposit_nonce) + rlp_uint64_size(record.deposit_version)
     size += rlp_bytes_size(record.bloom, BLOOM_SIZE) + rlp_header_size(inner) + inner
     ok = (
-        (kind == 0 or buffer_append(out, &kind, 1))
+        buffer_reserve(out, out.size + size + RECEIPT_HEAD)
+        and (kind == 0 or buffer_append(out, &kind, 1))
         and rlp_append_list_header(out, size)
         and append_outcome(out, record)
         and rlp_append_uint64(out, record.cumulative_gas_used)

@@ -115,6 +115,20 @@ static void fe_keccak256(uint8_t* out, const uint8_t* data, size_t size) {
     fe_keccak_end(out, state, data, size);
 }
 
+/* Two pieces behind each other: a head shorter than a block, and data that fills the block. */
+static void fe_keccak256_joined(
+    uint8_t* out, const uint8_t* head, size_t head_size, const uint8_t* data, size_t size
+) {
+    uint64_t state[25] = {0};
+    uint8_t first[FE_KECCAK_RATE];
+    size_t rest = FE_KECCAK_RATE - head_size;
+    memcpy(first, head, head_size);
+    memcpy(first + head_size, data, rest);
+    fe_keccak_absorb(state, first, FE_KECCAK_RATE / 8);
+    fe_keccak_f(state);
+    fe_keccak_end(out, state, data + rest, size - rest);
+}
+
 /* Whole lanes, all in the first block: no copy of a tail. */
 static void fe_keccak256_lanes(uint8_t* out, const uint8_t* data, int lanes) {
     uint64_t state[25] = {0};

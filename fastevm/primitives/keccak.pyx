@@ -11,6 +11,9 @@ from fastevm.primitives.processor import IN_USE, SIMD_ALLOWED, replace
 cdef extern from "fastevm/primitives/keccak.h" nogil:
     bint fe_keccak_choose(bint allow)
     void fe_keccak256(uint8_t* out, const uint8_t* data, size_t size)
+    void fe_keccak256_joined(
+        uint8_t* out, const uint8_t* head, size_t head_size, const uint8_t* data, size_t size
+    )
     void fe_keccak256_lanes(uint8_t* out, const uint8_t* data, int lanes)
 
 
@@ -26,6 +29,12 @@ cdef enum:
 
 cdef void keccak256(uint8_t* out, const uint8_t* data, size_t size) noexcept nogil:
     fe_keccak256(out, data, size)
+
+
+cdef void keccak256_joined(
+    uint8_t* out, const uint8_t* head, size_t head_size, const uint8_t* data, size_t size
+) noexcept nogil:
+    fe_keccak256_joined(out, head, head_size, data, size)
 
 
 cdef void keccak256_32(uint8_t* out, const uint8_t* data) noexcept nogil:

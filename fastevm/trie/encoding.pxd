@@ -31,6 +31,10 @@ cdef inline uint32_t nibble_at(const uint8_t* key, uint32_t at) noexcept nogil:
 cdef bint append_leaf(
     Buffer* out, const Path* path, const uint8_t* value, size_t size
 ) noexcept nogil
+# The digest of a leaf whose value, of at least 136 bytes, is not copied.
+cdef void digest_of_long_leaf(
+    const Path* path, const uint8_t* value, size_t size, Digest* out
+) noexcept nogil
 cdef bint append_extension(Buffer* out, const Path* path, const Digest* child) noexcept nogil
 # RADIX children, NULL for none; the value is empty in most branches.
 cdef bint append_branch(

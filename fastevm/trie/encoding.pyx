@@ -3,7 +3,7 @@
 from libc.string cimport memcpy
 
 from fastevm.primitives.buffer cimport buffer_reserve
-from fastevm.primitives.keccak cimport keccak256
+from fastevm.primitives.keccak cimport keccak256, keccak256_joined
 
 
 cdef enum:
@@ -12,6 +12,7 @@ cdef enum:
     SHORT = 55                # the longest payload whose size fits into the first byte
     LEAF_FLAG = 0x20
     ODD_FLAG = 0x10
+    LEAF_HEAD = 64            # bytes before a value: two headers and a path of 32 bytes
 
 
 # ----------------------------------------------------------------------------------------------
@@ -126,6 +127,17 @@ cdef bint append_leaf(
     at = write_path(at, path, LEAF_FLAG)
     write_string(at, value, size)
     return True
+
+
+cdef void digest_of_long_leaf(
+    const Path* path, const uint8_t* value, size_t size, Digest* out
+) noexcept nogil:
+    cdef uint8_t head[LEAF_HEAD]
+    cdef uint8_t* at = write_header(head, LIST, path_string_size(path) + string_size(value, size))
+    at = write_path(at, path, LEAF_FLAG)
+    at = write_header(at, STRING, size)
+    keccak256_joined(out.bytes, head, at - head, value, size)
+    out.size = DIGEST_SIZE
 
 
 cdef bint append_extension(Buffer* out, const Path* path, const Digest* child) noexcept nogil:

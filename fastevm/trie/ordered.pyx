@@ -21,6 +21,7 @@ from fastevm.trie.encoding cimport (
     append_branch,
     append_extension,
     append_leaf,
+    digest_of_long_leaf,
     digest_of,
     nibble_at,
 )
@@ -32,6 +33,7 @@ cdef enum:
     STRING = 0x80
     LEAVES_ON_THREADS = 64    # fewer are hashed on one thread
     LEAVES_AT_ONCE = 32       # that a thread takes
+    LONG_ITEM = 64 * 1024     # bytes
 
 
 cdef struct OrderedKey:
@@ -48,6 +50,7 @@ cdef struct OrderedList:
     uint32_t* starts          # of the paths in the leaves: by position
     int64_t taken             # groups of leaves that threads took: atomic
     int failed                # atomic
+    size_t longest            # an item that no lane beside it would help; `count`: none
 
 
 cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
@@ -86,17 +89,20 @@ cdef uint32_t shared_nibbles(const OrderedKey* a, const OrderedKey* b) noexcept 
 cdef bint hash_leaf(
     OrderedList* list, Batch* batch, size_t position, uint32_t start
 ) noexcept nogil:
-    """Add the leaf to the batch."""
+    """Add the leaf to the batch, or hash it where it lies."""
     cdef OrderedKey key
     cdef Path path
     cdef size_t item = item_at(list, position)
-    if batch.count == BATCH:
-        batch_hash(batch)
-        batch_begin(batch)
     key_at(list, position, &key)
     path.key = key.bytes
     path.start = start
     path.end = key.nibbles
+    if item == list.longest:
+        digest_of_long_leaf(&path, list.items[item], list.sizes[item], &list.leaves[position])
+        return True
+    if batch.count == BATCH:
+        batch_hash(batch)
+        batch_begin(batch)
     if not append_leaf(&batch.encoded, &path, list.items[item], list.sizes[item]):
         return False
     batch_close(batch, &list.leaves[position])
@@ -236,6 +242,18 @@ cdef bint list_digest(OrderedList* list, int threads, Digest* out) noexcept nogi
     return done
 
 
+cdef size_t longest_item(const OrderedList* list) noexcept nogil:
+    """The item that is longer than all others together, if it is a long one."""
+    cdef size_t longest = 0, total = 0, i
+    for i in range(list.count):
+        total += list.sizes[i]
+        if list.sizes[i] > list.sizes[longest]:
+            longest = i
+    if list.sizes[longest] < LONG_ITEM or list.sizes[longest] < total - list.sizes[longest]:
+        return list.count
+    return longest
+
+
 cdef bint trie_ordered_root(
     const uint8_t** items, const size_t* sizes, size_t count, Hash* out
 ) noexcept nogil:
@@ -256,6 +274,7 @@ cdef bint trie_ordered_root_on_threads(
     list.items = items
     list.sizes = sizes
     list.count = count
+    list.longest = longest_item(&list)
     done = list_digest(&list, threads, &digest)
     if done and digest.size < DIGEST_SIZE:
         keccak256(out.b, digest.bytes, digest.size)

@@ -207,6 +207,18 @@ def test_an_ordered_root_is_that_of_the_trie_over_indices(count: int) -> None:
         assert ordered_root(items) == root_of({rlp.encode(i): v for i, v in enumerate(items)})
 
 
+@pytest.mark.parametrize("size", [64 * 1024 - 1, 64 * 1024, 2**24 + 3])
+@pytest.mark.parametrize("others", [[], [b"x"] * 3, [b"x" * 700] * 140, [b"x" * 70_000] * 2])
+@pytest.mark.parametrize("at", [0, 1, -1])
+def test_an_ordered_root_with_a_long_item(size: int, others: list[bytes], at: int) -> None:
+    items = list(others)
+    items.insert(at % (len(items) + 1), bytes(range(256)) * (size // 256) + b"y" * (size % 256))
+    trie = Trie()
+    for index, item in enumerate(items):
+        trie.put(rlp.encode(index), item)
+    assert ordered_root(items) == trie.root()
+
+
 def test_an_ordered_root_refuses_an_empty_item() -> None:
     with pytest.raises(ValueError, match="item 1 is empty"):
         ordered_root([b"a", b"", b"c"])
