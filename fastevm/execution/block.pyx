@@ -1,5 +1,7 @@
 """Executing and building blocks: one world for all transactions, system calls at both ends."""
 
+import os
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -11,11 +13,7 @@ from fastevm.execution.header_draft import sealed_header
 from fastevm.execution.post_exec import post_exec_refunds
 from fastevm.execution.predeploys import message_passer_root
 from fastevm.execution.requests import (
-    DEPOSIT_REQUEST,
-    QUEUES,
-    collected,
-    deposit_requests,
-    requests_hash,
+    DEPOSIT_REQUEST, QUEUES, collected, deposit_requests, requests_hash,
 )
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.rewards import block_rewards, withdrawal_credits
@@ -46,6 +44,7 @@ from fastevm.execution.receipts cimport (
 )
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.run_ahead cimport MOST_THREADS, run_ahead
+from fastevm.execution.run_beside cimport run_beside
 from fastevm.execution.system_calls cimport (
     SYSTEM_CANCELLED,
     SYSTEM_DONE,
@@ -357,11 +356,11 @@ cdef class BlockBuilder:
         cdef bint is_first
         self.expect(OPEN, "add transactions")
         transactions = list(transactions)
-        recover_senders(transactions)
         is_first = self.claim()
         try:
             self.expect(OPEN, "add transactions")
             if schedule.c.receipt_has_state_root:
+                recover_senders(transactions)
                 for index, transaction in enumerate(transactions):
                     try:
                         self.add(transaction)
@@ -375,34 +374,41 @@ cdef class BlockBuilder:
                 self.owner = 0
 
     cdef int run_all(self, list transactions) except -1:
-        """All transactions in one go without the GIL."""
+        """All transactions in one go without the GIL; their senders before or meanwhile."""
         cdef size_t count = len(transactions), first = self.c.receipts.count, ran = 0, i
-        cdef bint encoded = False
+        cdef bint by_list = self.given_list is not None, encoded
+        cdef int cores = os.cpu_count() or 1
         cdef TxResult result
         cdef Transaction transaction
-        cdef const Tx** pointers = <const Tx**>PyMem_RawMalloc((count + 1) * sizeof(Tx*))
+        cdef Tx** signed = <Tx**>PyMem_RawMalloc((count + 1) * sizeof(Tx*))
+        cdef const Tx** pointers = <const Tx**>signed
         cdef uint64_t* refunds = NULL
-        if pointers == NULL:
+        if signed == NULL:
             raise MemoryError
         try:
             refunds = self.refunds_of(transactions)
             for i in range(count):
-                transaction = transactions[i]
-                pointers[i] = &transaction.c
-            if self.given_list is not None:
-                ran = self.run_by_list(pointers, count)
-            elif refunds == NULL and self.is_parallel(pointers, count):
-                ran = self.run_on_threads(pointers, count)
-            with nogil:
-                ran = executor_transact_from(&self.c, pointers, ran, count, refunds, &result)
-                if ran == count:
-                    encoded = executor_encode_receipts(&self.c, first, self.threads)
-            if ran == count and not encoded:
-                raise MemoryError
+                transaction = <Transaction?>transactions[i]
+                signed[i] = &transaction.c
+            if refunds == NULL and not by_list and not self.is_parallel(pointers, count):
+                with nogil:
+                    ran = run_beside(&self.c, signed, count, cores, &result)
+            else:
+                recover_senders(transactions)
+                if by_list:
+                    ran = self.run_by_list(pointers, count)
+                elif refunds == NULL:
+                    ran = self.run_on_threads(pointers, count)
+                with nogil:
+                    ran = executor_transact_from(&self.c, pointers, ran, count, refunds, &result)
             if ran < count:
                 raise self.invalid(ran, refusal(result.error, pointers[ran], &result))
+            with nogil:
+                encoded = executor_encode_receipts(&self.c, first, self.threads)
+            if not encoded:
+                raise MemoryError
         finally:
-            PyMem_RawFree(pointers)
+            PyMem_RawFree(signed)
             PyMem_RawFree(refunds)
 
     cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept:

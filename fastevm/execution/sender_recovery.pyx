@@ -1,5 +1,5 @@
 """Recovers the signers of a transaction and its authorizations (EIP-155, EIP-2, EIP-7702)."""
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from fastevm.execution.envelope cimport HALF_ORDER, authorization_signing_hash, tx_signing_hash
@@ -7,10 +7,11 @@ from fastevm.execution.transaction_data cimport (
     SENDER_BAD_VALUES, SENDER_KNOWN, SENDER_NO_KEY, SENDER_UNKNOWN, SENDER_WRITING, Authorization,
     SenderState, Tx,
 )
-from fastevm.primitives.buffer cimport Buffer
+from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.intrinsics cimport (
-    atomic_claim_int, atomic_observe_int, atomic_publish_int, load64_big,
+    atomic_claim_int, atomic_increment, atomic_load, atomic_load_int, atomic_observe_int,
+    atomic_publish_int, atomic_store, atomic_store_int, load64_big,
 )
 from fastevm.crypto.secp256k1 cimport (
     RECOVERY_LANES, Recovery, recover_address, recover_eight, recovers_together,
@@ -164,3 +165,54 @@ cdef bint recover_authority(Authorization* a, Buffer* scratch) noexcept nogil:
     while atomic_observe_int(<int*>&a.has_authority) == AUTHORITY_WRITING:
         sched_yield()
     return True
+
+
+# ----------------------------------------------------------------------------------------------
+# on several threads
+
+cdef int64_t batch_signatures(const SenderBatch* batch) noexcept nogil:
+    cdef int64_t i, unknown = 0
+    cdef const Tx* tx
+    for i in range(batch.count):
+        tx = batch.transactions[i]
+        unknown += sender_state_of(tx) == SENDER_UNKNOWN
+        if not authorities_are_known(tx):
+            unknown += tx.authorization_count
+    return unknown
+
+
+cdef bint recover_next_group(SenderBatch* batch, Buffer* scratch) noexcept nogil:
+    """False: all groups are taken."""
+    cdef int64_t first = (atomic_increment(&batch.taken) - 1) * SENDERS_AT_ONCE
+    if first >= batch.count:
+        return False
+    if not tx_recover_many(
+        batch.transactions + first,
+        <size_t>min(batch.count - first, <int64_t>SENDERS_AT_ONCE),
+        scratch,
+    ):
+        atomic_store_int(&batch.no_memory, True)
+    atomic_increment(&batch.ended)
+    return True
+
+
+cdef void batch_recover(SenderBatch* batch) noexcept nogil:
+    cdef Buffer scratch
+    memset(&scratch, 0, sizeof(scratch))
+    while recover_next_group(batch, &scratch):
+        pass
+    buffer_free(&scratch)
+
+
+cdef bint batch_recover_until(SenderBatch* batch, Tx* tx, Buffer* scratch) noexcept nogil:
+    cdef int64_t groups = (batch.count + SENDERS_AT_ONCE - 1) // SENDERS_AT_ONCE
+    while not is_recovered(tx):
+        if atomic_load(&batch.ended) == groups:
+            return tx_recover(tx, scratch)
+        if not recover_next_group(batch, scratch):
+            sched_yield()
+    return not atomic_load_int(&batch.no_memory)
+
+
+cdef void batch_stop(SenderBatch* batch) noexcept nogil:
+    atomic_store(&batch.taken, batch.count)

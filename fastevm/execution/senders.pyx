@@ -3,16 +3,9 @@ import os
 from threading import Thread
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport int64_t
-from libc.string cimport memset
-
-from fastevm.execution.sender_recovery cimport (
-    authorities_are_known, sender_state_of, tx_recover_many,
-)
+from fastevm.execution.sender_recovery cimport SenderBatch, batch_recover, batch_signatures
 from fastevm.execution.transaction cimport Transaction
-from fastevm.execution.transaction_data cimport SENDER_UNKNOWN, Tx
-from fastevm.primitives.buffer cimport Buffer, buffer_free
-from fastevm.primitives.intrinsics cimport atomic_increment
+from fastevm.execution.transaction_data cimport Tx
 
 
 # A recovery takes about 10 us in vectors of eight and 30 us alone, the start of a thread about
@@ -21,30 +14,9 @@ cdef enum:
     SIGNATURES_PER_THREAD = 8
 
 
-cdef struct Batch:
-    Tx** transactions
-    int64_t count
-    int64_t taken             # groups taken by threads, changed atomically
-    bint no_memory
-
-
-cdef void recover_batch(Batch* batch) noexcept nogil:
-    cdef Buffer scratch
-    cdef int64_t first, size
-    memset(&scratch, 0, sizeof(scratch))
-    while True:
-        first = (atomic_increment(&batch.taken) - 1) * SIGNATURES_PER_THREAD
-        if first >= batch.count:
-            break
-        size = min(batch.count - first, <int64_t>SIGNATURES_PER_THREAD)
-        if not tx_recover_many(batch.transactions + first, size, &scratch):
-            batch.no_memory = True
-    buffer_free(&scratch)
-
-
 cdef class _Work:
     """A batch that threads share; keeps the transactions alive."""
-    cdef Batch batch
+    cdef SenderBatch batch
     cdef list transactions
 
     def __cinit__(self, transactions):
@@ -63,18 +35,11 @@ cdef class _Work:
         PyMem_RawFree(self.batch.transactions)
 
     def signatures(self):
-        cdef int64_t i, unknown = 0
-        cdef Tx* tx
-        for i in range(self.batch.count):
-            tx = self.batch.transactions[i]
-            unknown += sender_state_of(tx) == SENDER_UNKNOWN
-            if not authorities_are_known(tx):
-                unknown += tx.authorization_count
-        return unknown
+        return batch_signatures(&self.batch)
 
     def run(self):
         with nogil:
-            recover_batch(&self.batch)
+            batch_recover(&self.batch)
 
     def finish(self):
         if self.batch.no_memory:
