@@ -34,6 +34,7 @@ cdef enum:
     LEAVES_ON_THREADS = 64    # fewer are hashed on one thread
     LEAVES_AT_ONCE = 32       # that a thread takes
     LONG_ITEM = 64 * 1024     # bytes
+    WHOLE_BRANCH = 0x10000    # and the number of leaves, in place of a start: a branch's digest
 
 
 cdef struct OrderedKey:
@@ -186,6 +187,38 @@ cdef void hash_leaves(void* context, int _member) noexcept nogil:
     buffer_free(&batch.encoded)
 
 
+cdef bint hash_low_branches(
+    OrderedList* list, Batch* batch, size_t first, size_t end, uint32_t start
+) noexcept nogil:
+    """Hash the branches of a subtree that have leaves alone below them, many at once.
+
+    Their digests take the place of those of their first leaves.
+    """
+    cdef const Digest* children[RADIX]
+    cdef size_t at = first, until
+    cdef bint has_leaves_alone = True
+    cdef uint32_t fork = fork_of(list, first, end)
+    memset(children, 0, sizeof(children))
+    while at < end:
+        until = run_end(list, at, end, fork)
+        children[key_nibble(list, at, fork)] = &list.leaves[at]
+        if until - at > 1:
+            has_leaves_alone = False
+            if not hash_low_branches(list, batch, at, until, fork + 1):
+                return False
+        at = until
+    if not has_leaves_alone or fork != start:
+        return True
+    if batch.count == BATCH:
+        batch_hash(batch)
+        batch_begin(batch)
+    if not append_branch(&batch.encoded, children, NULL, 0):
+        return False
+    batch_close(batch, &list.leaves[first])
+    list.starts[first] = <uint32_t>(WHOLE_BRANCH + end - first)
+    return True
+
+
 cdef bint subtree_digest(
     OrderedList* list, size_t first, size_t end, uint32_t start, Digest* out
 ) noexcept nogil:
@@ -196,7 +229,7 @@ cdef bint subtree_digest(
     cdef uint32_t nibble, fork
     cdef size_t until
     cdef Path path
-    if end - first == 1:
+    if end - first == 1 or list.starts[first] == WHOLE_BRANCH + end - first:
         out[0] = list.leaves[first]
         return True
     key_at(list, first, &low)
@@ -226,8 +259,11 @@ cdef bint subtree_digest(
 
 
 cdef bint list_digest(OrderedList* list, int threads, Digest* out) noexcept nogil:
-    """Digest of the root: leaves first, many at once."""
+    """Digest of the root: leaves first, then the branches above them, many at once."""
+    cdef Batch batch
     cdef bint done
+    memset(&batch.encoded, 0, sizeof(Buffer))
+    batch_begin(&batch)
     list.leaves = <Digest*>PyMem_RawMalloc(list.count * sizeof(Digest))
     list.starts = <uint32_t*>PyMem_RawMalloc(list.count * sizeof(uint32_t))
     done = list.leaves != NULL and list.starts != NULL
@@ -235,7 +271,12 @@ cdef bint list_digest(OrderedList* list, int threads, Digest* out) noexcept nogi
         find_starts(list, 0, list.count, 0)
         if list.count < LEAVES_ON_THREADS or not team_run(hash_leaves, list, threads):
             hash_leaves(list, 0)
-        done = not list.failed and subtree_digest(list, 0, list.count, 0, out)
+        done = not list.failed and (
+            list.count == 1 or hash_low_branches(list, &batch, 0, list.count, 0)
+        )
+        batch_hash(&batch)
+        done = done and subtree_digest(list, 0, list.count, 0, out)
+    buffer_free(&batch.encoded)
     PyMem_RawFree(list.leaves)
     PyMem_RawFree(list.starts)
     buffer_free(&list.scratch)
