@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from fastevm.execution.sender_recovery cimport authority_is_valid
 from fastevm.execution.transaction_data cimport Authorization, Tx
 from fastevm.primitives.hashes cimport Address, address_eq
 from fastevm.primitives.word cimport word_fits64, word_is_zero
@@ -40,7 +41,7 @@ cdef bint apply_authorization(
     if not word_is_zero(&a.chain_id):
         if not word_fits64(&a.chain_id) or a.chain_id.d[0] != chain_id:
             return True
-    if a.nonce + 1 == 0 or not a.has_authority:
+    if a.nonce + 1 == 0 or not authority_is_valid(a):
         return True
     authority = world_account(w, &a.authority)
     if authority == NULL or not world_knows_code(w, authority):

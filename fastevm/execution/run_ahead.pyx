@@ -171,7 +171,10 @@ cdef bint commit(RunAhead* r, Runner* runner, size_t index) noexcept nogil:
         return False
     if b.gas_used > b.context.gas_limit or tx.gas_limit > b.context.gas_limit - b.gas_used:
         return False
-    if run.result.error != TX_VALID or not speculation_holds(&run.speculation):
+    # What ran in its turn saw what is final.
+    if run.result.error != TX_VALID or (
+        run.speculation.is_ahead and not speculation_holds(&run.speculation)
+    ):
         r.repeated += 1
         execute(r, runner, index, False)
         if run.result.error != TX_VALID:

@@ -1,7 +1,9 @@
 # Recovers the signers of a transaction and its authorizations (EIP-155, EIP-2, EIP-7702).
 from libc.stdint cimport int64_t
 
-from fastevm.execution.transaction_data cimport SENDER_UNKNOWN, SENDER_WRITING, SenderState, Tx
+from fastevm.execution.transaction_data cimport (
+    SENDER_UNKNOWN, SENDER_WRITING, Authorization, SenderState, Tx,
+)
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.intrinsics cimport atomic_observe_int
 
@@ -14,6 +16,12 @@ cdef inline SenderState sender_state_of(const Tx* tx) noexcept nogil:
 
 cdef inline bint authorities_are_known(const Tx* tx) noexcept nogil:
     return atomic_observe_int(<const int*>&tx.authorities_known)
+
+
+# Whether an authorization has an authority; `authorities_are_known` of its transaction. Another
+# thread that recovers the same may still try to store it.
+cdef inline bint authority_is_valid(const Authorization* a) noexcept nogil:
+    return atomic_observe_int(<const int*>&a.has_authority) > 0  # not being stored
 
 
 # Fill in sender_state, sender and the authorities, unless they are known. False: out of memory.

@@ -11,7 +11,9 @@ from fastevm.crypto.secp256k1 import sign as sign_hash
 from fastevm.execution.envelope cimport (
     DecodeFault, authorization_signing_hash, tx_decode, tx_release, tx_signing_hash,
 )
-from fastevm.execution.sender_recovery cimport authorities_are_known, sender_state_of, tx_recover
+from fastevm.execution.sender_recovery cimport (
+    authorities_are_known, authority_is_valid, sender_state_of, tx_recover,
+)
 from fastevm.execution.transaction_data cimport (
     ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, LEGACY_TX, POST_EXEC_TX, SENDER_BAD_VALUES, SENDER_KNOWN,
     SENDER_NO_KEY, SENDER_UNKNOWN, AccessEntry, Authorization, Tx,
@@ -188,7 +190,7 @@ cdef class Transaction:
         found = []
         for i in range(self.c.authorization_count):
             a = &self.c.authorizations[i]
-            found.append(take(a.authority.b, 20) if a.has_authority else None)
+            found.append(take(a.authority.b, 20) if authority_is_valid(a) else None)
         return tuple(found)
 
     @property
