@@ -132,11 +132,14 @@ ecosystem: $(VENV)/.test $(VENV)/.clients $(VENV)/.ecosystem build
 	$(BIN)/python -m tests.ecosystem.development.clients
 	$(BIN)/python -m tests.ecosystem.development.shapes
 
-# Clients in JavaScript are tried where npm is installed; nothing else here needs it.
+# Clients in JavaScript are tried where npm is installed; nothing else here needs it. Those of
+# development nodes have environments of their own, in build/development and build/suites.
+DEVELOPMENT := tests/ecosystem/development
 $(VENV)/.clients: $(JAVASCRIPT)/package.json $(PAYERS)/package.json $(CIRCLE)/package.json \
-		| $(BIN)/python
+		$(wildcard $(DEVELOPMENT)/*/package.json) $(DEVELOPMENT)/clients.py | build
 	if command -v npm >/dev/null; then for folder in $(JAVASCRIPT) $(PAYERS) $(CIRCLE); do \
-		npm install --prefix $$folder --no-audit --no-fund --no-package-lock --loglevel=error; done; fi
+		npm install --prefix $$folder --no-audit --no-fund --no-package-lock --loglevel=error; done; \
+		$(BIN)/python -m tests.ecosystem.development.clients --install; fi
 	@touch $@
 
 # Vectors for signatures, by Wycheproof and libsecp256k1, from a published package that holds both.

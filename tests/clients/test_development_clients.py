@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from fastevm.bench.node.compared import anvil_binary
+from fastevm.bench.node.load import LoadError
 from tests.ecosystem.development.clients import CLIENTS, environment, run
 from tests.ecosystem.development.nodes import OURS
 
@@ -36,7 +38,9 @@ def test_every_case_of_a_client(name: str) -> None:
     client = CLIENTS[name]
     try:
         environment(client)
-    except subprocess.CalledProcessError as error:
+        if client.upstream:
+            anvil_binary()
+    except (subprocess.CalledProcessError, LoadError) as error:
         pytest.skip(f"{name} could not be installed: {error}")
     found = run(client, OURS)
     failed = {case: error for case, error in found.items() if error is not None}

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tests.ecosystem.suites import OURS, PLACE, SUITES, environment, run
+from tests.ecosystem.suites import OURS, PLACE, SUITES, environment, run, sources
 
 NAME = "web3-modules"
 FEWEST = 400  # cases
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def test_every_case_but_the_name_passes() -> None:
     PLACE.mkdir(parents=True, exist_ok=True)
     try:
-        environment(SUITES[NAME])
+        sources(SUITES[NAME], environment(SUITES[NAME]), OURS)
     except subprocess.CalledProcessError as error:
         pytest.skip(f"web3.py could not be installed: {error}")
     counts, _ = run(NAME, OURS)

@@ -217,6 +217,16 @@ def run(name: str, engine: str) -> tuple[dict[str, int], float]:
     return counts, seconds
 
 
+def install(names: list[str]) -> None:
+    """Environments and archives of suites."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        try:
+            sources(SUITES[name], environment(SUITES[name]), OURS)
+        except subprocess.CalledProcessError as error:
+            print(f"{name} could not be installed: {error}", file=sys.stderr)
+
+
 def main() -> int:
     """Run the suites and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.suites", description=__doc__)

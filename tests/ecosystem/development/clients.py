@@ -2,7 +2,7 @@
 
 ``python -m tests.ecosystem.development.clients [NAME ...]`` prints a table of cases passed on each
 node and the cases that fail on ours. Exit status 1 where anvil passes a case that ours fails.
-Environments stay in ``build/development`` and beside the programs.
+Environments stay in ``build/development`` and beside the programs; ``--install`` only makes them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from fastevm.bench.node.compared import anvil_binary
 from fastevm.node.dev_accounts import dev_accounts
+from tests.ecosystem import suites
 
 from .nodes import BASELINE, NODES, OURS, running
 
@@ -29,6 +32,8 @@ ROOT: Final = HERE.parents[2]
 PLACE: Final = ROOT / "build" / "development"
 SAMPLES: Final = ROOT / "tests" / "clients" / "javascript"
 SECONDS: Final = 300.0  # for all cases of one client
+INSTALLS: Final = 4  # at once
+WEB3_SUITES: Final = ["web3-modules"]
 KEYS: Final = ["0x" + account.private_key.hex() for account in dev_accounts(2)]
 NODE_24: Final = "node@24.21.0"  # Hardhat 3 refuses what many systems have
 
@@ -162,6 +167,24 @@ def environment(client: Client) -> dict[str, str]:
     return found
 
 
+def install(names: list[str]) -> None:
+    """Environments of clients, anvil, and web3.py's tests. Tests skip what could not be had."""
+    tasks: dict[str, Callable[[], object]] = {"web3.py": partial(suites.install, WEB3_SUITES)}
+    places = set()
+    # Those that take longest first.
+    for name in sorted(names, key=lambda name: len(CLIENTS[name].pip), reverse=True):
+        client = CLIENTS[name]
+        if (place := (client.npm, client.pip)) not in places:
+            places.add(place)
+            tasks[name] = partial(environment, client)
+    tasks["anvil"] = anvil_binary
+    with ThreadPoolExecutor(INSTALLS) as pool:
+        begun = {name: pool.submit(task) for name, task in tasks.items()}
+    for name, task in begun.items():
+        if error := task.exception():
+            print(f"{name} could not be installed: {error}", file=sys.stderr)
+
+
 def outcomes(text: str) -> Outcomes:
     """What a program told."""
     lines = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
@@ -201,11 +224,15 @@ def main() -> int:
     """Run the clients and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.ecosystem.development.clients")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {'; '.join(CLIENTS)}")
+    parser.add_argument("--install", action="store_true", help="make environments, try nothing")
     parser.add_argument("--only", choices=NODES, help="one node instead of both")
     chosen = parser.parse_args()
     names = chosen.names or list(CLIENTS)
     if unknown := [name for name in names if name not in CLIENTS]:
         parser.error(f"no client {', '.join(unknown)}; there are {'; '.join(CLIENTS)}")
+    if chosen.install:
+        install(names)
+        return 0
     nodes = [chosen.only] if chosen.only else list(NODES)
     print(f"| client | cases | {' | '.join(nodes)} |\n|---|---|{'---|' * len(nodes)}")
     behind = False
