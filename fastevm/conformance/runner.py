@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from fastevm.conformance.skips import skips_of, unfinished_fork
+from fastevm.conformance.skips import DRAFTS, is_draft, skips_of, unfinished_fork
 from fastevm.conformance.sources import test_files
 from fastevm.errors import FastevmError, UnknownForkError
 from fastevm.spec.forks import fork_named
@@ -138,10 +138,11 @@ def run_file(suite: Suite, selection: Selection, name: str, content: bytes) -> T
     tally, skips = Tally(), skips_of(name)
     try:
         decoded = msgspec.json.decode(content)
+        draft = is_draft(decoded)
         for case, fork, run in every_skipped(decoded) if "" in skips else suite(name, decoded):
             label = f"{name}::{case}"
             if selection.takes(label, fork):
-                tally.add(label, excuse(skips, case, fork) or _guarded(run))
+                tally.add(label, excuse(skips, case, fork, draft) or _guarded(run))
     except Exception as error:
         tally.add(name, Mismatch("a readable test file", f"{type(error).__name__}: {error}"))
     return tally
@@ -153,11 +154,16 @@ def every_skipped(content: Any) -> Iterator[Case]:
         yield str(case), None, lambda: None
 
 
-def excuse(skips: Mapping[str, str], case: str, fork: str | None) -> Skip | Apart | None:
-    """Why a case is not run, if there is a reason."""
+def excuse(
+    skips: Mapping[str, str], case: str, fork: str | None, draft: bool = False
+) -> Skip | Apart | None:
+    """Why a case is not run, if there is a reason; ``draft``: its file is of EIPs in draft."""
     reason = skips.get(case) or skips.get("")
     if reason:
         return Skip(reason)
+    _, network, why = DRAFTS
+    if draft and fork is not None and network in fork:
+        return Apart(why)
     unfinished = unfinished_fork(fork) if fork is not None else None
     return Apart(unfinished) if unfinished else None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from fastevm.errors import UnknownForkError
 from fastevm.spec.activation import activations_named
@@ -18,6 +18,21 @@ UNFINISHED: Final[Mapping[str, str]] = {
     "Bogota": "of Bogota, a fork whose rules are not final",
 }
 """Part of a network's name -> why its cases do not count, as long as the fork is unknown here."""
+
+DRAFTS: Final = (
+    "src/EIPTestsFiller/",
+    "Prague",
+    "of EIPs in draft, filled before Prague was final",
+)
+"""Where the source of a case lies, part of its network's name, and why it does not count."""
+
+
+def is_draft(content: Any) -> bool:
+    """Whether a file of ethereum/tests was made of the sources of EIPs that were in draft."""
+    cases = content.values() if isinstance(content, Mapping) else ()
+    infos = (case.get("_info") for case in cases if isinstance(case, Mapping))
+    sources = (str(info.get("source")) for info in infos if isinstance(info, Mapping))
+    return any(source.startswith(DRAFTS[0]) for source in sources)
 
 
 @cache

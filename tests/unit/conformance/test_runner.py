@@ -94,6 +94,22 @@ def test_listed_cases_and_files_are_not_run(monkeypatch: pytest.MonkeyPatch) -> 
     assert run_file(suite, Selection(), "whole.json", b"[1, 2]").skipped == 2
 
 
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("src/EIPTestsFiller/StateTests/a.json", "0 passed, 1 failed, 0 skipped"),
+        ("src/GeneralStateTestsFiller/a.json", "0 passed, 2 failed, 0 skipped"),
+    ],
+)
+def test_cases_of_prague_in_a_draft_are_set_apart(source: str, line: str) -> None:
+    def of_two_forks(name: str, decoded: Any) -> Iterator[Case]:
+        for fork in ("Prague", "Cancun"):
+            yield fork, fork, lambda: Mismatch("4", "5")
+
+    content = json.dumps({"case": {"_info": {"source": source}}}).encode()
+    assert run_file(of_two_forks, Selection(), "file.json", content).line() == line
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_workers_give_the_same_tally(workers: int, tmp_path: Path) -> None:
     for number in range(8):
