@@ -4,7 +4,7 @@
 # compiler keeps the locals in registers and folds the tests. `Frame` itself stands in machine.pxd.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from fastevm.interpreter.cancellation cimport PAUSE_REQUEST
+from fastevm.interpreter.cancellation cimport CANCEL_REQUEST
 from fastevm.interpreter.machine cimport Frame
 from fastevm.interpreter.opcodes cimport ISZERO, JUMP, PUSH2
 from fastevm.interpreter.status cimport (
@@ -82,7 +82,7 @@ cdef inline void restore(Frame* f, Status status) noexcept nogil:
 # its beginning. `restore` gives back the static price of the op at pc, this what came on top.
 cdef inline Status pause_at_jump(Frame* f, int landing) noexcept nogil:
     cdef uint8_t op = f.pc[0]
-    if atomic_load_int(<const int*>f.cancel) != PAUSE_REQUEST:
+    if atomic_load_int(<const int*>f.cancel) == CANCEL_REQUEST:
         return CANCELLED
     if op == JUMP:
         f.gas += landing

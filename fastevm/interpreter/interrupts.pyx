@@ -2,13 +2,13 @@
 
 Python runs the handlers of signals on the main thread, between two of its own instructions, and a
 run without the GIL has none of these. A C handler in front of Python's own writes the request that
-the machine looks for. `signal.signal` replaces it, which the next long run notices; a short one, of
-a fraction of a second, does without the two system calls.
+the machine looks for. `signal.signal` replaces it, which the next long run notices once it goes back
+or calls: two system calls. A short one, of a fraction of a second, does without them.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
 
-from fastevm.interpreter.cancellation cimport NO_REQUEST
+from fastevm.interpreter.cancellation cimport LOOK_REQUEST, NO_REQUEST
 from fastevm.primitives.intrinsics cimport atomic_store_int
 
 import os
@@ -26,6 +26,7 @@ cdef extern from "fastevm/interpreter/interrupts.h" nogil:
     int run_was_stopped "fe_run_was_stopped"()
 
 
+cdef bint is_unwatched = False  # a long run has begun, and nobody looked for Python's own handlers
 cdef bint is_watching = False  # a run of the main thread that cannot pause
 cdef unsigned long main_ident = main_thread().ident
 
@@ -40,12 +41,13 @@ os.register_at_fork(after_in_child=find_main_thread)
 
 
 cdef int begin_interruptible(Machine* m, bint is_long) except -1:
+    global is_unwatched
     m.cancel = NULL
     if PyThread_get_thread_ident() == main_ident:
         m.cancel = <const bint*>&pause_request
         if is_long:
-            watch_signals()
-            PyErr_CheckSignals()  # one that came before anybody watched has made no request
+            is_unwatched = True
+            atomic_store_int(&pause_request, LOOK_REQUEST)
     return 0
 
 
@@ -82,6 +84,11 @@ cdef void drop_stoppable() noexcept:
     run_was_stopped()
 
 
+# One that came before anybody watched has made no request, and is served all the same.
 cdef int serve_signals() except -1:
+    global is_unwatched
     atomic_store_int(&pause_request, NO_REQUEST)
+    if is_unwatched and PyThread_get_thread_ident() == main_ident:
+        is_unwatched = False
+        watch_signals()
     return PyErr_CheckSignals()

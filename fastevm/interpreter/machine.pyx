@@ -4,7 +4,7 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from fastevm.interpreter.cancellation cimport CANCEL_REQUEST, PAUSE_REQUEST
+from fastevm.interpreter.cancellation cimport CANCEL_REQUEST, LOOK_REQUEST, PAUSE_REQUEST
 from fastevm.interpreter.loop cimport run_untraced, run_traced
 from fastevm.interpreter.ops.calls cimport is_occupied
 from fastevm.interpreter.recorder cimport record_enter, record_leave
@@ -450,13 +450,18 @@ cdef Status machine_start(Machine* m, const Message* message) noexcept nogil:
     return m.status
 
 
+cdef inline bint is_paused(const Machine* m) noexcept nogil:
+    cdef int request = atomic_load_int(<const int*>m.cancel)
+    return request == PAUSE_REQUEST or (request == LOOK_REQUEST and m.depth > 1)
+
+
 cdef Status machine_run(Machine* m) noexcept nogil:
     cdef Frame* f
     cdef Status status
     while m.depth != 0:
         if m.tracer != NULL and tracer_is_full(m.tracer):
             return TRACE_FULL
-        if m.cancel != NULL and unlikely(atomic_load_int(<const int*>m.cancel) == PAUSE_REQUEST):
+        if m.cancel != NULL and unlikely(is_paused(m)):
             return SUSPENDED
         f = &m.frames[m.depth - 1]
         if m.tracer != NULL and m.tracer.steps:

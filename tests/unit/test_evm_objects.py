@@ -316,6 +316,12 @@ def test_ctrl_c_ends_what_runs_after_its_handler_was_set_anew(endless: EVM) -> N
     assert interrupted_soon(lambda: fastevm.simulate(endless, [CALL], **UNBOUNDED)) < 5
 
 
+def test_ctrl_c_ends_calls_without_loops_after_its_handler_was_set_anew(endless: EVM) -> None:
+    endless.set_account(C, code="0x" + "5f5f5f5f5f305af1" * 3)  # calls itself three times
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert interrupted_soon(lambda: endless.call(C, gas=ENDLESS)) < 5
+
+
 def test_a_signal_that_raises_nothing_changes_no_result(endless: EVM) -> None:
     seen: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
