@@ -89,7 +89,7 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.node
-	$(INSTALL) ".[docs]"
+	$(INSTALL) ".[docs,notebooks]"
 	@touch $@
 
 docs: $(VENV)/.docs build

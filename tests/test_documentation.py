@@ -1,6 +1,7 @@
 """Programs of the documentation run and are typed; every page is in the site's list."""
 
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ PAGES = sorted(
     [DOCS / "index.md", *(p for folder in ("tutorials", "how-to", "concepts")
                           for p in (DOCS / folder).glob("*.md"))]
 )  # fmt: skip
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 BLOCK = re.compile(r'```python(?: title="([\w.]+)")?\n(.*?)```', re.S)
 SECONDS = 120
 
@@ -103,8 +105,17 @@ def test_every_page_is_in_the_list_of_the_site() -> None:
     found = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
     assert [name for name in found if name not in listed] == []
     generated = {"reference/json-rpc.md", "reference/command-line.md", "reference/metrics.md"}
+    generated |= {f"notebooks/{path.stem}.md" for path in NOTEBOOKS}
+    assert generated <= set(re.findall(r"([\w/-]+\.md)\n", listed))
     named = set(re.findall(r"([\w/-]+\.md)\n", listed)) - generated
     assert named == set(found)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_what_it_printed(path: Path) -> None:
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) > 2
+    assert [cell for cell in cells if cell["outputs"] or cell["execution_count"]] == []
 
 
 @pytest.fixture(scope="module")

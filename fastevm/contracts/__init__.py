@@ -10,6 +10,7 @@ from fastevm.contracts.contract import (
     contract,
 )
 from fastevm.contracts.interface import Event
+from fastevm.contracts.source_map import Place
 
 __all__ = [
     "Artifact",
@@ -19,6 +20,7 @@ __all__ = [
     "ContractReverted",
     "ContractType",
     "Event",
+    "Place",
     "contract",
     "load_artifact",
 ]

@@ -5,27 +5,38 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
+
+from fastevm.contracts.source_map import Place, places_of
 
 ARTIFACT_LIMIT: Final = 256 * 1024 * 1024  # bytes of a file
 SHOWN_NAMES: Final = 10
 
 
 class Artifact(NamedTuple):
-    """A contract as it was compiled; ``bytecode`` is None where there is an ABI only."""
+    """A contract as it was compiled; ``bytecode`` is None where there is an ABI only.
+
+    ``places``: where each pc of its code comes from; empty without a source map, and without the
+    sources that solc's source map speaks of.
+    """
 
     name: str
     abi: list[dict[str, Any]]
     bytecode: bytes | None
+    places: Mapping[int, Place] = MappingProxyType({})
 
 
-def load_artifact(source: Any, name: str | None = None) -> Artifact:
+def load_artifact(
+    source: Any, name: str | None = None, *, root: str | Path | None = None
+) -> Artifact:
     """Read an artifact.
 
     ``source``: an ABI, an artifact, or the output of ``solc --standard-json``, ``solc
     --combined-json``, ``vyper -f combined_json`` or ``vyper.compile_code``; as values, as JSON
-    text, or as the path of a file. ``name``: of the contract, where there are several. ValueError
-    for anything else, and for libraries that are not linked.
+    text, or as the path of a file. ``name``: of the contract, where there are several. ``root``:
+    where the sources of a source map are looked for, else the working directory. ValueError for
+    anything else, and for libraries that are not linked.
     """
     if isinstance(source, Artifact):
         return source
@@ -41,7 +52,10 @@ def load_artifact(source: Any, name: str | None = None) -> Artifact:
     if not found:
         raise ValueError("no contract: an artifact is an ABI, or an object that has one")
     chosen = _chosen(found, name)
-    return _artifact(chosen.rpartition(":")[2], found[chosen])
+    artifact = _artifact(chosen.rpartition(":")[2], found[chosen])
+    whole = source if isinstance(source, Mapping) else {}
+    file = chosen.rpartition(":")[0] or artifact.name
+    return artifact._replace(places=places_of(file, found[chosen], whole, Path(root or ".")))
 
 
 def _contracts_in(source: Any, name: str) -> Iterator[tuple[str, Any]]:

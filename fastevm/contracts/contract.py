@@ -98,7 +98,8 @@ class Contract:
         artifact = load_artifact(abi, name)
         place = address.address if isinstance(address, Contract) else address
         raw = bytes.fromhex(place[2:]) if isinstance(place, str) else bytes(place)
-        self.evm, self.contract_name, self.abi = evm, artifact.name, artifact.abi
+        self.evm, self.artifact = evm, artifact
+        self.contract_name, self.abi = artifact.name, artifact.abi
         self.address: str = checksum_address(raw)
         self.default_sender = sender
         self.interface = Interface(artifact.abi)
