@@ -99,6 +99,9 @@ class AsyncFastevmProvider(AsyncJSONBaseProvider):
         body = self.encode_batch_rpc_request(requests)
         return _many(await asyncio.wrap_future(self.node.begin_exchange(body)))
 
+    async def disconnect(self) -> None:
+        """Nothing to close: the node, which others may ask too, goes on."""
+
 
 class PersistentFastevmProvider(PersistentConnectionProvider):
     """A provider for `AsyncWeb3` with subscriptions, of the same options; see `connect`.

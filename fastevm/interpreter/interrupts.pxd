@@ -6,7 +6,7 @@ cdef enum:
     LONG_RUN_GAS = 300_000_000  # a run with more looks whether Python has put its own handler back
 
 
-# The machine gives SUSPENDED when a signal came, if this is the main thread, and once for a long run.
+# The machine gives SUSPENDED when a signal came, if this is the main thread; once in a long run.
 cdef int begin_interruptible(Machine* m, bint is_long) except -1
 # After SUSPENDED: run Python's signal handlers, whose exception ends the run.
 cdef int serve_signals() except -1

@@ -2,8 +2,8 @@
 
 Python runs the handlers of signals on the main thread, between two of its own instructions, and a
 run without the GIL has none of these. A C handler in front of Python's own writes the request that
-the machine looks for. `signal.signal` replaces it, which the next long run notices once it goes back
-or calls: two system calls. A short one, of a fraction of a second, does without them.
+the machine looks for. `signal.signal` replaces it, which the next long run notices once it goes
+back or calls: two system calls. A short one, of a fraction of a second, does without them.
 """
 
 from cpython.exc cimport PyErr_CheckSignals

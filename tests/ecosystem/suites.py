@@ -19,7 +19,8 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 PLACE = ROOT / "build" / "suites"
 OURS = "fastevm"
 HOURS = 4.0  # that one run may take
@@ -39,6 +40,9 @@ BOA_PACKAGES = (
     "pytest-cov",
     "hypothesis<6.140",
 )
+# Distributions of web3.py have the tests without the `conftest.py` of the repository.
+WEB3_ROOT = ("conftest.py", HERE / "web3_root_fixtures.py")
+IN_PROCESS = "test_in_process.py"
 OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed)")
 
 
@@ -48,7 +52,7 @@ class Suite:
 
     ``engines``: name -> what it adds to the environment; ``source``: the distribution that holds
     the tests; ``change``: a file there, a text and what stands in its place on fastevm;
-    ``addition``: a file there, and one of ours that stands at its end on every engine;
+    ``additions``: files there, and ours that stand at their ends on every engine;
     ``repository``: where distributions have no tests, an address and a tag to clone.
     """
 
@@ -57,7 +61,7 @@ class Suite:
     engines: dict[str, dict[str, str]] = field(default_factory=lambda: BACKENDS)
     source: str | None = None
     change: tuple[str, str, str] | None = None
-    addition: tuple[str, Path] | None = None
+    additions: tuple[tuple[str, Path], ...] = ()
     repository: tuple[str, str] | None = None
 
 
@@ -69,6 +73,20 @@ NOT_BEFORE_CANCUN = tuple(
     for name in (
         "test_custom_errors.py",
         "test_selfdestruct.py::test_selfdestruct_preserves_prior_storage_writes",
+    )
+)
+
+
+# They want an estimate that is thousands of gas too high, and a transaction of another chain.
+PY_EVM_ALONE = tuple(
+    f"--deselect=tests/core/{name}"
+    for name in (
+        "contracts/test_contract_estimate_gas.py::test_estimate_gas_accepts_latest_block",
+        "contracts/test_contract_estimate_gas.py::test_async_estimate_gas_accepts_latest_block",
+        "eth-module/test_transactions.py::test_eth_send_raw_blob_transaction",
+        "eth-module/test_transactions.py::test_async_send_raw_blob_transaction",
+        # Seconds of the clock.
+        "contracts/test_contract_init.py::test_async_init_multiple_contracts_performance",
     )
 )
 
@@ -95,31 +113,37 @@ def vyper(fork: str) -> Suite:
     )  # fmt: skip
 
 
-def web3_modules(file: str) -> Suite:
+def web3_modules(file: str, *nodes: str, own: tuple[tuple[str, Path], ...] = ()) -> Suite:
     """What web3.py wants of go-ethereum, but for its peers, on development nodes."""
+    folder = "tests/integration/go_ethereum"
     return Suite(
         (*TESTER_PACKAGES, "web3==7.16.0", "py-geth>=5"),
-        (f"tests/integration/go_ethereum/{file}", "-k", "not Admin"),
-        engines={"anvil": {"DEVELOPMENT_NODE": "anvil"}, OURS: {"DEVELOPMENT_NODE": "fastevm dev"}},
+        (f"{folder}/{file}", "-k", "not Admin"),
+        engines={node if node == "anvil" else OURS: {"DEVELOPMENT_NODE": node} for node in nodes},
         source="web3==7.16.0",
-        addition=(
-            "tests/integration/go_ethereum/conftest.py",
-            Path(__file__).parent / "development" / "web3_module_fixtures.py",
+        additions=(
+            WEB3_ROOT,
+            (f"{folder}/conftest.py", HERE / "development" / "web3_module_fixtures.py"),
+            *((f"{folder}/{name}", path) for name, path in own),
         ),
     )
 
 
 SUITES = {
-    "eth-tester": Suite(TESTER_PACKAGES, (str(Path(__file__).parent / "eth_tester_cases.py"),)),
+    "eth-tester": Suite(TESTER_PACKAGES, (str(HERE / "eth_tester_cases.py"),)),
     "web3-integration": Suite(
         (*TESTER_PACKAGES, "web3==7.16.0"), ("tests/integration/test_ethereum_tester.py",),
-        source="web3==7.16.0",
+        source="web3==7.16.0", additions=(WEB3_ROOT,),
     ),
     "web3-core": Suite(
-        (*TESTER_PACKAGES, "web3==7.16.0"), ("tests/core",), source="web3==7.16.0"
+        (*TESTER_PACKAGES, "web3==7.16.0"), ("tests/core", *PY_EVM_ALONE), source="web3==7.16.0",
+        additions=(WEB3_ROOT,),
     ),
-    "web3-modules": web3_modules("test_goethereum_http.py"),
-    "web3-modules-ws": web3_modules("test_goethereum_ws"),
+    "web3-modules": web3_modules("test_goethereum_http.py", "anvil", "fastevm dev"),
+    "web3-modules-ws": web3_modules("test_goethereum_ws", "anvil", "fastevm dev"),
+    "web3-in-process": web3_modules(
+        IN_PROCESS, "in process", own=((IN_PROCESS, HERE / "web3_in_process.py"),)
+    ),
     "titanoboa": Suite(
         BOA_PACKAGES,
         (
@@ -178,8 +202,7 @@ def sources(suite: Suite, python: Path, engine: str) -> Path:
         if before not in text:
             raise SystemExit(f"{file} of {suite.source} has no {before!r}")
         (folder / file).write_text(text.replace(before, after))
-    if suite.addition is not None:
-        file, ours = suite.addition
+    for file, ours in suite.additions:
         text = ours.read_text().replace("from __future__ import annotations\n", "")
         with (folder / file).open("a") as end:
             end.write(text)

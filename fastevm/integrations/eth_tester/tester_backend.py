@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from eth_keys.datatypes import PrivateKey
 from eth_tester.backends.base import BaseChainBackend
 from eth_tester.exceptions import (
     BlockNotFound,
@@ -13,9 +14,11 @@ from eth_tester.exceptions import (
     TransactionNotFound,
     ValidationError,
 )
+from eth_utils.exceptions import ValidationError as UtilsValidationError
 
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import FastevmError, InvalidTransaction
+from fastevm.execution.sidecar import decode_pooled
 from fastevm.execution.transaction import Transaction
 from fastevm.integrations.eth_tester.tester_chain import CHAIN_ID, Mined, TesterChain
 from fastevm.integrations.eth_tester.tester_values import (
@@ -34,6 +37,10 @@ MOST_FEE_BLOCKS = 1024
 FEES = ("max_fee_per_gas", "max_priority_fee_per_gas")
 ERROR_STRING = bytes.fromhex("08c379a0")  # the selector of Error(string)
 SETTLED = ("latest", "safe", "finalized")
+
+
+class RefusedTransactionError(ValidationError, UtilsValidationError):  # type: ignore[misc]
+    """A transaction that the chain refuses: what eth-tester raises, and what py-evm does."""
 
 
 class UnknownTypeError(ValidationError):  # type: ignore[misc]
@@ -122,6 +129,11 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
     def get_accounts(self) -> tuple[bytes, ...]:
         """The accounts whose keys are known."""
         return tuple(self.keys)
+
+    @property
+    def account_keys(self) -> tuple[PrivateKey, ...]:
+        """The private keys of the accounts, as eth-keys has them."""
+        return tuple(PrivateKey(key) for key in self.keys.values())
 
     def add_account(self, private_key: bytes) -> None:
         """One more account that transactions may come from."""
@@ -248,7 +260,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         try:
             return self.chain.add(transaction)
         except InvalidTransaction as error:
-            raise ValidationError(str(error)) from error
+            raise RefusedTransactionError(str(error)) from error
 
     def send_transaction(self, transaction: Mapping[str, Any]) -> bytes:
         """Sign a transaction of a known account and execute it; its hash. ValidationError."""
@@ -268,7 +280,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
         """Execute a signed transaction of its bytes; its hash. ValidationError."""
         raw = bytes(raw_transaction)
         try:
-            transaction = Transaction.decode(raw)
+            transaction, _ = decode_pooled(raw)
         except FastevmError as error:
             name, kind = "rlp.exceptions.DecodingError", "no transaction"
             if raw[:1] and raw[0] < 0xC0:
@@ -280,8 +292,15 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
 
     # --- calls ---
 
-    def _request(self, transaction: Mapping[str, Any]) -> CallRequest:
+    def _offered(self, transaction: Mapping[str, Any], block_number: Any) -> dict[str, Any]:
+        """The fees of a call, which need not pay for a block, as py-evm's need not."""
         fields = {name: transaction[name] for name in ("gas_price", *FEES) if name in transaction}
+        if FEES[1] in fields and FEES[0] not in fields:
+            return {}
+        price = fields.get("gas_price", fields.get(FEES[0], 0))
+        return fields if price >= (self.get_base_fee(block_number) or 0) else {}
+
+    def _request(self, transaction: Mapping[str, Any], block_number: Any) -> CallRequest:
         return CallRequest(
             sender=transaction["from"],
             to=transaction.get("to") or None,
@@ -289,7 +308,7 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
             value=transaction.get("value", 0),
             data=transaction.get("data", b""),
             access_list=transaction.get("access_list"),
-            **fields,
+            **self._offered(transaction, block_number),
         )
 
     def _view(self, block_number: Any) -> StateView:
@@ -297,14 +316,16 @@ class Backend(BaseChainBackend):  # type: ignore[misc]
 
     def call(self, transaction: Mapping[str, Any], block_number: Any = "latest") -> bytes:
         """What a call returns, after a block; TransactionFailed with the reason of a revert."""
-        result = simulated_call(self._view(block_number), self._request(transaction))
+        request = self._request(transaction, block_number)
+        result = simulated_call(self._view(block_number), request)
         if not result.success:
             raise failure_of(result)
         return result.output
 
     def estimate_gas(self, transaction: Mapping[str, Any], block_number: Any = "latest") -> int:
         """A gas limit that suffices, after a block; TransactionFailed."""
-        found = estimated_gas(self._view(block_number), self._request(transaction))
+        request = self._request(transaction, block_number)
+        found = estimated_gas(self._view(block_number), request)
         if isinstance(found, CallResult):
             raise failure_of(found)
         return found

@@ -1,7 +1,8 @@
 """What stands at the end of web3.py's `tests/integration/go_ethereum/conftest.py`.
 
 There these fixtures replace those that start go-ethereum from a packed data directory: the chain of
-the same contracts, which web3.py's own generator makes, on the node that DEVELOPMENT_NODE names.
+the same contracts, which web3.py's own generator makes, on the node that DEVELOPMENT_NODE names:
+``anvil``, ``fastevm dev``, or ``in process``, which no socket leads to.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from web3 import Web3
 
 from fastevm.bench.node.compared import anvil_binary
 from fastevm.bench.node.launch import NodeProcess, fastevm_node
+from fastevm.integrations.local_node import LocalNode
+from fastevm.integrations.web3 import FastevmProvider
 from fastevm.node.dev_accounts import dev_accounts
 
 CHAIN_ID = 131277322940537  # the tests have it in their transactions
@@ -35,8 +38,27 @@ def loaded(name: str) -> ModuleType:
     return module
 
 
+class InProcess:
+    """A node inside this process, with what fixtures ask of one in its own."""
+
+    port = None
+
+    def __init__(self, local: LocalNode) -> None:
+        self.local = local
+
+    def ask(self, method: str, *params: Any) -> Any:
+        return self.local.request(method, params)
+
+
+Node = NodeProcess | InProcess
+
+
 @pytest.fixture(scope="session")
-def development_node() -> Iterator[NodeProcess]:
+def development_node() -> Iterator[Node]:
+    if os.environ["DEVELOPMENT_NODE"] == "in process":
+        with LocalNode(chain_id=CHAIN_ID) as local:
+            yield InProcess(local)
+        return
     options = ("--chain-id", str(CHAIN_ID))
     if os.environ["DEVELOPMENT_NODE"] == "anvil":
         node = NodeProcess([str(anvil_binary()), "--silent", *options])
@@ -48,10 +70,13 @@ def development_node() -> Iterator[NodeProcess]:
 
 
 @pytest.fixture(scope="session")
-def geth_fixture_data(development_node: NodeProcess) -> dict[str, Any]:
+def geth_fixture_data(development_node: Node) -> dict[str, Any]:
     common = sys.modules["common"] = loaded("common")
     generator = loaded("go_ethereum")
-    w3 = Web3(Web3.HTTPProvider(development_node.url))
+    if isinstance(development_node, InProcess):
+        w3 = Web3(FastevmProvider(development_node.local))
+    else:
+        w3 = Web3(Web3.HTTPProvider(development_node.url))
     (keyfile,) = dev_accounts(1)
     common.COINBASE = common.KEYFILE_ACCOUNT_ADDRESS = w3.to_checksum_address(keyfile.address)
     common.KEYFILE_ACCOUNT_PKEY = "0x" + keyfile.private_key.hex()
@@ -63,8 +88,8 @@ def geth_fixture_data(development_node: NodeProcess) -> dict[str, Any]:
 
 @pytest.fixture
 def start_geth_process_and_yield_port(
-    development_node: NodeProcess, geth_fixture_data: dict[str, Any]
-) -> Iterator[int]:
+    development_node: Node, geth_fixture_data: dict[str, Any]
+) -> Iterator[int | None]:
     mark = development_node.ask("evm_snapshot")
     yield development_node.port
     development_node.ask("evm_revert", mark)

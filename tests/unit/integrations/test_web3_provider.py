@@ -125,6 +125,8 @@ async def test_asynchronous_requests_and_batches(node: LocalNode) -> None:
         batch.add(w3.eth.get_block("earliest"))
         chain_id, block = await batch.async_execute()
     assert (chain_id, block["number"]) == (31337, 0)
+    await w3.provider.disconnect()
+    assert await w3.eth.chain_id == 31337
 
 
 async def test_subscriptions_come_without_a_socket(persistent: Any) -> None:

@@ -8,7 +8,9 @@ from eth_tester import EthereumTester
 from eth_tester.backends import get_chain_backend
 from eth_tester.exceptions import TransactionFailed, ValidationError
 from eth_tester.utils.backend_testing import BaseTestBackendDirect
+from eth_utils.exceptions import ValidationError as UtilsValidationError
 
+from fastevm.execution.sidecar import BlobSidecar, encode_pooled
 from fastevm.execution.transaction import Transaction
 from fastevm.integrations.eth_tester import Backend
 from fastevm.integrations.eth_tester.tester_chain import CHAIN_ID
@@ -143,3 +145,34 @@ def test_a_failing_call_tells_its_reason(backend: Backend) -> None:
             Backend(genesis_state=state).call({"from": b"\1" * 20, "to": address, "gas": 50_000})
         reasons[name] = str(caught.value)
     assert reasons == {"nothing": "b''", "panic": "b'NH{q'", "halt": "invalid opcode: INVALID"}
+
+
+def test_the_keys_are_those_of_the_accounts(backend: Backend) -> None:
+    addresses = [key.public_key.to_canonical_address() for key in backend.account_keys]
+    assert tuple(addresses) == backend.get_accounts()
+
+
+def test_a_refusal_is_what_programs_of_both_libraries_expect(backend: Backend) -> None:
+    for kind in (ValidationError, UtilsValidationError):
+        with pytest.raises(kind, match="less than block base fee"):
+            sent(backend, to=b"\7" * 20, gas_price=0)
+
+
+def test_a_call_and_an_estimate_need_not_pay_for_a_block(backend: Backend) -> None:
+    first = backend.get_accounts()[0]
+    for fees in ({"gas_price": 10}, {"max_priority_fee_per_gas": 100}):
+        wanted = {"from": first, "to": b"\7" * 20, **fees}
+        assert backend.estimate_gas(wanted) == 21_000
+        assert backend.call(wanted) == b""
+
+
+def test_a_raw_transaction_may_come_with_its_blobs(backend: Backend) -> None:
+    key = backend.account_keys[0].to_bytes()
+    built = Transaction.build(
+        type=3, chain_id=CHAIN_ID, to=b"\7" * 20, gas_limit=21_000, max_fee_per_gas=10**10,
+        max_fee_per_blob_gas=10**10, blob_versioned_hashes=[b"\1" + bytes(31)],
+    )  # fmt: skip
+    sidecar = BlobSidecar(0, (bytes(131072),), (bytes(48),), (bytes(48),))
+    raw = encode_pooled(built.sign(key, chain_id=CHAIN_ID), sidecar)
+    sent_hash = backend.send_raw_transaction(raw)
+    assert backend.get_transaction_by_hash(sent_hash)["blob_versioned_hashes"]
