@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import PurePath
 from typing import Any, Final
 
 from fastevm.conformance.fields import number_of
@@ -13,14 +14,28 @@ from fastevm.types import EMPTY_LIST_HASH
 
 NO_OMMERS: Final = int.from_bytes(EMPTY_LIST_HASH, "big")
 
+OLD_NAMES: Final[Mapping[str, str]] = {"EIP2384": "MuirGlacier"}
+"""Forks by the names that files of before 2021 give them."""
+
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
-    """A case for each vector of each fork of the file."""
+    """A case for each vector of each fork of the file.
+
+    Files of before 2021 hold vectors alone; their name tells the fork (``difficultyHomestead``).
+    """
+    if is_vector(next(iter(content.values()), None)):
+        stem = PurePath(name).stem.removeprefix("difficulty").partition("_")[0]
+        content = {name: {OLD_NAMES.get(stem, stem): content}}
     for test in content.values():
         for fork, vectors in test.items():
             if fork != "_info":
                 for title, vector in vectors.items():
                     yield f"{fork}-{title}", fork, partial(run, schedule_named(fork), vector)
+
+
+def is_vector(test: Any) -> bool:
+    """Whether this is one parent with the difficulty of its child."""
+    return isinstance(test, Mapping) and "currentDifficulty" in test
 
 
 def schedule_named(fork: str) -> ForkSchedule:

@@ -66,7 +66,7 @@ def kind_of(name: str, content: Any) -> str | None:
         first = next(iter(content.values()), None)
         if isinstance(first, Mapping):
             found = (kind for kind, members in _MEMBERS if all(key in first for key in members))
-            return next(found, "difficulty" if has_vectors(first, "currentDifficulty") else None)
+            return next(found, "difficulty" if has_difficulties(first) else None)
     if isinstance(content, Sequence) and content and isinstance(content[0], Mapping):
         return "precompile" if "Input" in content[0] else None
     return None
@@ -77,11 +77,11 @@ def is_index(content: Mapping[str, Any]) -> bool:
     return "test_cases" in content or "testIds" in content
 
 
-def has_vectors(test: Mapping[str, Any], member: str) -> bool:
-    """Whether a test maps names to lists of vectors, each with this member."""
+def has_difficulties(test: Mapping[str, Any]) -> bool:
+    """Whether a test is a vector of a difficulty, or maps forks to such vectors by name."""
     groups = (group for key, group in test.items() if key != "_info" and isinstance(group, Mapping))
     first: Any = next((vector for group in groups for vector in group.values()), None)
-    return isinstance(first, Mapping) and member in first
+    return difficulty.is_vector(test) or difficulty.is_vector(first)
 
 
 def only(kind: str) -> Suite:

@@ -131,6 +131,23 @@ def test_difficulties_are_compared() -> None:
     assert outcome(difficulty.cases("f", content)) is not None
 
 
+@pytest.mark.parametrize(
+    ("file", "bomb"),
+    [("difficultyHomestead", 2**31), ("difficultyByzantium", 2), ("difficultyEIP2384_random", 0)],
+)
+def test_old_files_of_difficulties_name_their_fork(file: str, bomb: int) -> None:
+    vector = {
+        "currentBlockNumber": "3300001",
+        "currentTimestamp": "43",
+        "parentTimestamp": "42",
+        "parentDifficulty": "1000000",
+        "currentDifficulty": str(1_000_488 + bomb),
+    }
+    assert outcome(difficulty.cases(f"BasicTests/{file}.json", {"one": vector})) is None
+    vector["currentDifficulty"] = str(1_000_489 + bomb)
+    assert outcome(difficulty.cases(f"BasicTests/{file}.json", {"one": vector})) is not None
+
+
 def signed() -> tuple[Transaction, dict[str, str]]:
     made = Transaction.build(nonce=1, gas_price=1, gas_limit=21_000, to=bytes(20)).sign(KEY)
     sender = "0xcd2a3d9f938e13cd947ec05abc7fe734df8dd826"
@@ -268,6 +285,7 @@ def test_an_unknown_file_is_no_suite() -> None:
         ({"t": {"in": "a", "out": "0x"}}, "rlp"),
         ({"t": {"txbytes": "0x", "result": {}}}, "transaction"),
         ({"t": {"_info": {}, "Berlin": {"v": {"currentDifficulty": "1"}}}}, "difficulty"),
+        ({"t": {"currentDifficulty": "1"}}, "difficulty"),
         ({"t": {"post": {}, "transaction": {}, "env": {}}}, "state"),
         ({"t": {"blocks": [], "genesisBlockHeader": {}}}, "blockchain"),
         ({"t": {"engineNewPayloads": [], "genesisBlockHeader": {}}}, "engine"),
