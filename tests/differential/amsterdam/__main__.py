@@ -3,8 +3,8 @@
     python -m tests.differential.amsterdam [--programs N] [--seed S] [--rules S|F]
 
 S: the rules of April 2026; F: the frozen ones, which networks run. Without ``--rules``: both.
-Prints each difference with its seed, and the smallest case for the first of each kind. Ends with
-status 1 when there was one.
+Prints each difference with its seed, and the smallest case for the first of each kind; then how
+often each rule was reached. Ends with status 1 when there was a difference.
 """
 
 import argparse
@@ -61,6 +61,7 @@ def compare(peer: Peer, rules: str, seed: int, programs: int) -> int:
         print(f"\n{rules}, seed {place}: {words[:2000]}\nsmallest: {small_words[:2000]}")
         print(small.dumps())
     print(f"{rules}: {tally}; {len(found)} differences", flush=True)
+    print(tally.reach(rules), flush=True)
     return len(found)
 
 

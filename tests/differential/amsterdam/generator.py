@@ -8,8 +8,21 @@ from fastevm.execution.transaction import sign_authorization
 from fastevm.spec.schedule import schedule_for
 from fastevm.wire.text.hex import hex_bytes
 
-from ..cases import COINBASE, CONTRACTS, ETHER, FORKS, KEYS, NOBODY, PEOPLE, Case, CaseMaker, Fields
+from ..cases import (
+    COINBASE,
+    CONTRACTS,
+    ETHER,
+    FORKS,
+    KEYS,
+    NOBODY,
+    PEOPLE,
+    Case,
+    CaseMaker,
+    Fields,
+    made_by,
+)
 from ..programs import Scene, initcode
+from .scenarios import Scenario, Stage, any_scenario
 
 RULE_SETS: Final = {"S": "amsterdam-2026-04", "F": "amsterdam"}
 FRESH: Final = tuple(bytes([0xF0 + number]) * 20 for number in range(3))
@@ -22,6 +35,10 @@ SYSTEM_CONTRACTS: Final = (
     (system_contracts.BUILDER_EXITS, system_contracts.BUILDER_EXITS_CODE),
 )
 GAS_LIMITS: Final = (30_000_000, 36_000_000, 60_000_000, 100_000_000, 200_000_000, 1_000_000_000)
+SYSTEM_CALLS: Final = tuple(zip(
+    (address for address, _ in SYSTEM_CONTRACTS[2:]), (56, 96, 184, 48), strict=True
+))  # fmt: skip
+TOTAL_CAP: Final = 1 << 32
 # What bytes, list entries, authorizations and creations may cost at most before execution.
 PER_BYTE, PER_ENTRY, PER_AUTHORIZATION, PER_CREATION = 64, 4_180, 8_000, 15_000
 
@@ -46,10 +63,34 @@ class AmsterdamMaker(CaseMaker):
             if is_bare and not account["balance"]:
                 del case.pre[address]
         case.pre |= {
-            hex_bytes(address): {"balance": 0, "nonce": 1, "code": hex_bytes(code), "storage": {}}
+            hex_bytes(address): self.system_contract(address, code)
             for address, code in SYSTEM_CONTRACTS
         }
+        if self.random.random() < 0.1:
+            self.narrow_block(case)
         return case
+
+    def system_contract(self, address: bytes, code: bytes) -> Fields:
+        """One that stands where it should, mostly; some have requests that wait."""
+        random = self.random
+        if random.random() < 0.004:
+            code = random.choice((b"", b"\xfe", b"\x5f\x5f\xfd"))
+        storage: Fields = {}
+        if random.random() < 0.15 and address in dict(SYSTEM_CALLS):
+            head, count = random.choice((0, 0, 3)), random.randrange(1, 70)
+            storage = {"0x0": random.choice((0, 5, 2**256 - 1)), "0x1": random.randrange(1, 20)}
+            storage |= {"0x2": head, "0x3": head + count}
+            places = [4 + 6 * head + place for place in range(6 * count)]
+            storage |= {hex(place): random.getrandbits(256) for place in places}
+            storage = {key: value for key, value in storage.items() if value}
+        return {"balance": 0, "nonce": 1, "code": hex_bytes(code), "storage": storage}
+
+    def narrow_block(self, case: Case) -> None:
+        """A gas limit that leaves about as much room as the transactions or the list need."""
+        random = self.random
+        gas = [fields["gas_limit"] for fields in case.transactions]
+        room = random.choice((sum(gas), max(gas), min(sum(gas), 1 << 24), 60_000))
+        case.block["gas_limit"] = max(1, room + random.randrange(-9_000, 9_000))
 
     def make_block(self) -> Fields:
         random = self.random
@@ -78,9 +119,83 @@ class AmsterdamMaker(CaseMaker):
         fields = super().make_transaction()
         if fields["to"] in map(hex_bytes, (*PEOPLE, NOBODY)) and self.random.random() < 0.3:
             fields["to"] = hex_bytes(self.random.choice(FRESH))
-        if self.random.random() < 0.94:
+        chance = self.random.random()
+        if fields["type"] != 3 and self.random.random() < 0.35:
+            scenario = self.set_scene(fields)
+            fields["gas_limit"] = self.exact_gas(fields) + scenario.gas
+        elif chance < 0.94:
             fields["gas_limit"] = self.least_gas(fields) + self.more_gas()
+        elif chance < 0.95:
+            fields["gas_limit"] = TOTAL_CAP + self.random.choice((-1, 0))
+            self.block["gas_limit"] = 2 * TOTAL_CAP
+        if self.random.random() < 0.04:
+            self.make_floor(fields)
         return fields
+
+    def set_scene(self, fields: Fields) -> Scenario:
+        """Let a transaction run one of the scenarios; there is ether for it."""
+        owner = CONTRACTS[0]
+        sender = bytes.fromhex(fields["sender"][2:])
+        people = tuple(person for person in PEOPLE if person != sender)
+        stage = Stage(
+            self.random, schedule_for(self.fork), owner, self.nonces[owner], people,
+            self.contracts, (*FRESH, NOBODY),
+        )  # fmt: skip
+        scenario, is_creation = any_scenario(stage)
+        code = hex_bytes(scenario.code)
+        fields |= {"to": None if is_creation else hex_bytes(owner), "data": code}
+        if is_creation:
+            fields["value"] = min(fields["value"], 1)
+            return scenario
+        fields["data"] = "0x"
+        self.pre[owner] |= {"code": code, "balance": self.random.choice((0, 1, ETHER))}
+        for address in scenario.funded:
+            self.put(address, balance=5)
+        if self.random.random() < 0.15:
+            self.delegated(fields, owner)
+        return scenario
+
+    def delegated(self, fields: Fields, owner: bytes) -> None:
+        """Let the transaction run the owner's code at a person who delegates to it."""
+        person = self.random.choice(PEOPLE)
+        if person not in self.pre:
+            self.put(person, balance=1)
+        self.pre[person]["code"] = hex_bytes(b"\xef\x01\x00" + owner)
+        fields["to"] = hex_bytes(person)
+
+    def make_others(self) -> None:
+        """Those of other forks; and something where a transaction's contract will be."""
+        super().make_others()
+        sender = PEOPLE[0]
+        if self.random.random() < 0.1:
+            nonce = self.nonces[sender] + self.random.choice((0, 0, 1))
+            kinds = [{"balance": 5}, {"nonce": 1}, {"storage": {"0x1": 7}, "balance": 1}]
+            self.put(made_by(sender, nonce), **self.random.choice(kinds))
+
+    def exact_gas(self, fields: Fields) -> int:
+        """What the transaction needs before it runs."""
+        values = {**fields, "gas_limit": TOTAL_CAP - 1}
+        if self.is_april:
+            return self.least_gas(values)
+        data = bytes.fromhex(fields["data"][2:])
+        is_creation = fields["to"] is None
+        gas = 24_000 if is_creation else 15_000 + 6_000 * bool(fields["value"])
+        gas += sum(16 if byte else 4 for byte in data) + is_creation * 2 * -(-len(data) // 32)
+        for _, keys in fields.get("access_list", ()):
+            gas += PER_ENTRY + 4_048 * len(keys)
+        return gas + 7_816 * len(fields.get("authorization_list", ()))
+
+    def make_floor(self, fields: Fields) -> None:
+        """Long data, so that the floor is near the gas limit or decides."""
+        random = self.random
+        length = random.choice((300, 3_000, random.randrange(10_000)))
+        if random.random() < (0.2 if fields["to"] is None else 0.01):
+            length = random.choice((65_536, 65_537, 131_072, 131_073, 262_000))
+        fields["data"] = (
+            "0x" + (random.randbytes(1).hex() if random.random() < 0.3 else "00") * length
+        )
+        floor = 12_000 + PER_BYTE * length
+        fields["gas_limit"] = floor + random.choice((0, 3_000, 9_000, 12_000, 100_000, 10**6))
 
     def least_gas(self, fields: Fields) -> int:
         """Enough for the transaction to be valid, mostly a little more than needed."""
@@ -108,11 +223,25 @@ class AmsterdamMaker(CaseMaker):
         """That of other forks; authorizations come again, so that some are invalid or clear."""
         super().make_envelope(fields, kind)
         authorizations = fields.get("authorization_list")
+        if authorizations and self.random.random() < 0.15:
+            authorizations += self.set_and_cleared()
         while authorizations and self.random.random() < 0.5:
             authorizations.insert(
                 self.random.randrange(len(authorizations) + 1),
                 self.random.choice((self.authorization, self.any_authorization))(),
             )
+
+    def set_and_cleared(self) -> list[list[Any]]:
+        """A delegation that is set, cleared and set again, or cleared first."""
+        who = self.random.randrange(len(PEOPLE))
+        targets = [self.delegate(), bytes(20), self.delegate()][self.random.randrange(2) :]
+        found = []
+        for target in targets:
+            nonce = self.nonces[PEOPLE[who]]
+            self.nonces[PEOPLE[who]] += 1
+            signed = sign_authorization(KEYS[who], chain_id=1, address=target, nonce=nonce)
+            found.append([1, hex_bytes(target), nonce, signed.y_parity, signed.r, signed.s])
+        return found
 
     def any_authorization(self) -> list[Any]:
         """One whose nonce may be anything near the right one; the count of nonces stays."""

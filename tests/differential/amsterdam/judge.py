@@ -25,9 +25,11 @@ class Tally:
     programs: int = 0
     unsupported: int = 0
     transactions: Counter[str] = field(default_factory=Counter)
+    reached: Counter[str] = field(default_factory=Counter)
 
-    def count(self, case: Case, ours: Outcome) -> None:
+    def count(self, case: Case, ours: Outcome, reached: dict[str, int]) -> None:
         self.cases += 1
+        self.reached.update(reached)
         self.programs += case.programs
         self.transactions.update(done["status"] for done in ours["transactions"])
 
@@ -37,6 +39,12 @@ class Tally:
             f"{self.programs} programs in {self.cases} blocks, transactions: {kinds}; "
             f"{self.unsupported} blocks not comparable"
         )
+
+    def reach(self, rules: str) -> str:
+        """How often each rule of a set was reached, one a line, the rarest first."""
+        other = {"S": ": F ", "F": ": S "}[rules]
+        found = [(count, name) for name, count in self.reached.items() if other not in name]
+        return "\n".join(f"{count:9} {name}" for count, name in sorted(found))
 
 
 def differences(
@@ -56,7 +64,7 @@ def differences(
             tally.unsupported += 1
             continue
         ours = run(case)
-        tally.count(case, ours)
+        tally.count(case, ours, theirs["reached"])
         found = block_difference(ours, theirs)
         if found:
             yield seed, case, found
@@ -66,7 +74,7 @@ def block_difference(ours: Outcome, theirs: Outcome) -> str | None:
     """The first difference in words, or None."""
     if "failure" not in theirs and ("refusal" in ours) != ("refusal" in theirs):
         return f"refused is {ours.get('refusal')}, the peer's {theirs.get('refusal')}"
-    ours = {"state": {}, **ours}
+    ours = {"state": {}, "root": None, **ours}
     found = difference(ours, theirs)
     if found or "refusal" in ours:
         return found

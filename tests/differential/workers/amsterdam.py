@@ -7,6 +7,7 @@ from amsterdam_rules.blocks import BlockRun
 from amsterdam_rules.gas import Block, Unspecified
 from amsterdam_rules.numbers import RULE_SETS
 from amsterdam_rules.operations import install
+from amsterdam_rules.reach import taken
 from eels import dump, environment_of, rules_of, state_of, transaction_of
 from ethereum.exceptions import EthereumException
 from pipe import hexed, serve, unhexed
@@ -51,6 +52,12 @@ def run_transaction(run: BlockRun, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(case: dict[str, Any]) -> dict[str, Any]:
+    """What the block of a case did, and how often it reached each rule."""
+    outcome = outcome_of(case)
+    return {**outcome, "reached": taken()}
+
+
+def outcome_of(case: dict[str, Any]) -> dict[str, Any]:
     rules = rules_of(BASE)
     block = BlockRun(block_of(case))
     block.begin()

@@ -8,7 +8,10 @@ from ethereum_rlp import rlp
 from ethereum_types.bytes import Bytes
 from ethereum_types.numeric import Uint
 
+from .reach import reach
+
 NONCE, BALANCE, CODE = 0, 1, 2
+PART_NAMES = ("nonce", "balance", "code")
 ABSENT = (0, 0, b"", {})
 Snapshot = dict[bytes, tuple[int, int, bytes, dict[int, int]]]
 
@@ -36,6 +39,7 @@ class Recorder:
     before: Snapshot = field(default_factory=dict)
     accounts: set[bytes] = field(default_factory=set)
     slots: set[tuple[bytes, int]] = field(default_factory=set)
+    stored: set[tuple[bytes, int]] = field(default_factory=set)
     written: defaultdict[tuple[bytes, int], list[list[Any]]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -51,6 +55,10 @@ class Recorder:
         """A slot is read."""
         self.slots.add((bytes(address), int.from_bytes(key, "big")))
 
+    def write(self, address: bytes, key: bytes) -> None:
+        """A slot is written; what the write comes to is seen at the end."""
+        self.stored.add((bytes(address), int.from_bytes(key, "big")))
+
     def close(self, index: int, state: Any) -> None:
         """Note what differs from the state before the index."""
         after = snapshot_of(state)
@@ -61,12 +69,27 @@ class Recorder:
             assert address in self.accounts, f"{address.hex()} changed unseen"
             for part in (NONCE, BALANCE, CODE):
                 if old[part] != new[part]:
+                    reach(f"access lists: {PART_NAMES[part]}")
+                    reach("access lists: delegation cleared", part == CODE and not new[part])
                     self.parts[part][address].append([index, new[part]])
             for slot in sorted(old[3].keys() | new[3].keys()):
                 if old[3].get(slot, 0) != new[3].get(slot, 0):
                     assert (address, slot) in self.slots, f"slot {slot} changed unseen"
                     self.written[address, slot].append([index, new[3].get(slot, 0)])
+            reach("access lists: account gone", address not in after)
         self.before = after
+
+    def note(self) -> None:
+        """Which rules the whole list shows."""
+        changed = {address for part in self.parts for address in part if part[address]}
+        changed |= {address for address, _ in self.written}
+        for _ in self.accounts - changed:
+            reach("access lists: account without changes")
+        for place in self.slots:
+            values = [value for _, value in self.written.get(place, ())]
+            reach("access lists: slot changed" if values else "access lists: slot read")
+            reach("access lists: slot written and as before", place in self.stored and not values)
+            reach("access lists: slot changed by two indices", len(values) > 1)
 
     @property
     def items(self) -> int:

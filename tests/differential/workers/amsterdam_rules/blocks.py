@@ -11,10 +11,11 @@ from ethereum.forks.bpo2.vm import TransactionEnvironment
 from ethereum_types.bytes import Bytes
 from ethereum_types.numeric import U256, Uint
 
-from .access import snapshot_of
+from .access import BALANCE, snapshot_of
 from .frames import run_message
 from .gas import Block, Call, Frame
 from .numbers import ITEM_GAS, SYSTEM_GAS
+from .reach import reach
 from .transactions import Outcome, Sums, process_transaction
 
 REQUESTS = (
@@ -25,6 +26,10 @@ BUILDER_REQUESTS = (
     (Address(bytes.fromhex("0000bff46984e3725691fa540a8c7589300d8282")), 3),
     (Address(bytes.fromhex("000064d678505ad48f8ccb093bc65613800e8282")), 4),
 )
+NAMES = {
+    1: "withdrawal requests", 2: "consolidation requests", 3: "F builder deposits",
+    4: "F builder exits",
+}  # fmt: skip
 GWEI = 10**9
 
 
@@ -51,6 +56,9 @@ class BlockRun:
     def add(self, tx: Any, sender: Address) -> Outcome:
         """The next transaction; InvalidBlock where it may not stand there."""
         outcome = process_transaction(self.block, self.sums, tx, sender)
+        coinbase = bytes(self.block.coinbase)
+        earns = coinbase in self.block.recorder.parts[BALANCE]
+        reach("access lists: coinbase earns nothing", not earns)
         self.close()
         return outcome
 
@@ -59,17 +67,24 @@ class BlockRun:
         state = self.block.state
         for address, amount in withdrawals:
             self.block.recorder.touch(address)
+            reach("blocks: withdrawal" if amount else "blocks: withdrawal of nothing")
             balance = get_account(state, address).balance
             set_account_balance(state, address, balance + U256(amount * GWEI))
         builders = BUILDER_REQUESTS if self.block.numbers.frozen else ()
         for address, kind in REQUESTS + builders:
             frame = self.system_call(address, b"")
             if not frame.code or frame.error:
+                reach("blocks: system contract fails")
                 raise InvalidBlock(f"the system contract {address.hex()} failed")
             if frame.output:
+                reach(f"blocks: {NAMES[kind]}")
                 self.requests.append(bytes([kind]) + frame.output)
         self.close()
+        self.block.recorder.note()
+        reach("blocks: more state gas than gas", self.sums.state > self.sums.regular)
+        reach("blocks: more gas than state gas", self.sums.state < self.sums.regular)
         if self.block.recorder.items > int(self.block.block_gas_limit) // ITEM_GAS:
+            reach("blocks: access list too long")
             raise InvalidBlock("the access list is too long")
 
     def system_call(self, address: Address, data: bytes) -> Frame:

@@ -35,6 +35,7 @@ from .frames import (
 )
 from .gas import Call, Frame, charge, charge_state, give_back, merge, need
 from .numbers import HASH_WORD, INIT_CODE_WORD, SELFDESTRUCT, STIPEND, WARM
+from .reach import reach
 
 
 @dataclass
@@ -69,6 +70,11 @@ def access(frame: Frame, address: Address) -> Any:
     return get_account(frame.block.state, address)
 
 
+def can_pay(frame: Frame, state_gas: int) -> bool:
+    """Whether both pots together hold so much."""
+    return int(frame.gas_left) + frame.reservoir >= state_gas
+
+
 def hand_over(frame: Frame) -> int:
     """The reservoir for a child; in April the caller has none until the child ends."""
     reservoir = frame.reservoir
@@ -81,24 +87,31 @@ def call(frame: Frame, kind: str) -> None:
     """Any of the four calls."""
     given = pop_arguments(frame, kind in ("CALL", "CALLCODE"))
     if kind == "CALL" and frame.message.is_static and given.value:
+        reach("calls: value in a static call")
         raise WriteInStaticContext
     spans = [(given.input_at, given.input_size), (given.output_at, given.output_size)]
     extension = calculate_gas_extend_memory(frame.memory, spans)
     cost = access_cost(frame, given.address) + int(extension.cost)
     if given.value:
         cost += frame.block.numbers.call_value
+    reach("calls: gas ends before the target is read", int(frame.gas_left) < cost)
     need(frame, cost)
     code, code_address = access(frame, given.address).code, given.address
     delegate = delegate_of(code)
     if delegate is not None:
         cost += access_cost(frame, delegate)
+        reach("delegations: gas ends at the delegate", int(frame.gas_left) < cost)
         need(frame, cost)
+        reach("delegations: call of a delegation")
+        reach("delegations: delegate is warm", delegate in frame.accessed_addresses)
         code, code_address = access(frame, delegate).code, delegate
     charge(frame, cost)
     state_gas = 0
     if kind == "CALL" and given.value and not is_account_alive(frame.block.state, given.address):
         state_gas = frame.block.account_gas
+        reach("calls: account not to be paid", not can_pay(frame, state_gas))
         charge_state(frame, state_gas)
+        reach("calls: value to nobody")
     left = int(frame.gas_left)
     passed = min(given.gas, left - left // 64)
     frame.gas_left -= Uint(passed)
@@ -110,6 +123,7 @@ def call(frame: Frame, kind: str) -> None:
     if not run_call(frame, kind, given, passed, code, code_address, delegate is not None):
         push(frame.stack, U256(0))
         if state_gas and frame.block.numbers.frozen:
+            reach("calls: F account given back")
             give_back(frame, state_gas)
     frame.pc += Uint(1)
 
@@ -122,6 +136,7 @@ def run_call(
     message = frame.message
     balance = get_account(frame.block.state, message.current_target).balance
     if balance < given.value or int(message.depth) + 1 > DEPTH:
+        reach("calls: balance too low", balance < given.value)
         frame.gas_left += Uint(gas)
         return False
     is_delegatecall = kind == "DELEGATECALL"
@@ -162,10 +177,13 @@ def create(frame: Frame, is_salted: bool) -> None:
     per_word = INIT_CODE_WORD + (HASH_WORD if is_salted else 0)
     charge(frame, block.numbers.create + int(extension.cost) + per_word * words)
     if int(size) > 2 * block.numbers.code_limit:
+        reach("creations: init code too long")
         raise OutOfGasError
     frame.memory += b"\x00" * int(extension.expand_by)
     init_code = Bytes(memory_read_bytes(frame.memory, start, size))
+    reach("creations: init code above 48 KiB", int(size) > 0xC000)
     if not block.numbers.frozen:
+        reach("creations: account not to be paid", not can_pay(frame, block.account_gas))
         charge_state(frame, block.account_gas)
     frame.return_data = b""
     creator = get_account(block.state, message.current_target)
@@ -176,6 +194,8 @@ def create(frame: Frame, is_salted: bool) -> None:
             message.current_target, salt.to_be_bytes32(), init_code
         )
     too_poor = creator.balance < endowment
+    reach("creations: balance too low", too_poor)
+    reach("creations: nonce at its end", creator.nonce == Uint(2**64 - 1))
     if too_poor or creator.nonce == Uint(2**64 - 1) or int(message.depth) + 1 > DEPTH:
         if not block.numbers.frozen:
             give_back(frame, block.account_gas)
@@ -193,12 +213,17 @@ def create_at(frame: Frame, address: Address, endowment: U256, init_code: Bytes)
     if block.numbers.frozen:
         if is_account_alive(block.state, address):
             paid = 0
+            account = get_account(block.state, address)
+            reach("creations: F destination has ether", not account.nonce and not account.code)
+        reach("creations: account not to be paid", not can_pay(frame, paid))
         charge_state(frame, paid)
+    reach("creations: destination absent", not is_account_alive(block.state, address))
     left = int(frame.gas_left)
     passed = left - left // 64
     frame.gas_left -= Uint(passed)
     increment_nonce(block.state, message.current_target)
     if is_taken(block, address):
+        reach("creations: collision")
         frame.regular += passed
         give_back(frame, paid)
         push(frame.stack, U256(0))
@@ -216,6 +241,7 @@ def create_at(frame: Frame, address: Address, endowment: U256, init_code: Bytes)
     )  # fmt: skip
     merge(frame, child)
     if child.error:
+        reach("creations: failed")
         give_back(frame, paid)
         frame.return_data = child.output
         push(frame.stack, U256(0))
@@ -238,14 +264,18 @@ def selfdestruct(frame: Frame) -> None:
     is_birth = bool(balance) and not is_account_alive(block.state, beneficiary)
     charge(frame, cost + is_birth * block.numbers.dead_beneficiary)
     if is_birth:
+        reach("SELFDESTRUCT: account not to be paid", not can_pay(frame, block.account_gas))
         charge_state(frame, block.account_gas)
+        reach("SELFDESTRUCT: beneficiary is nobody")
     move_ether(block.state, owner, beneficiary, balance)
     if balance and owner != beneficiary:
+        reach("logs: of SELFDESTRUCT")
         frame.logs += (transfer_log(owner, beneficiary, balance),)
     if owner in block.state.created_accounts:
         frame.accounts_to_delete.add(owner)
         if not block.numbers.frozen:
             if balance and owner == beneficiary:
+                reach("logs: S burn by SELFDESTRUCT")
                 frame.logs += (burn_log(owner, balance),)
             set_account_balance(block.state, owner, U256(0))
     frame.running = False

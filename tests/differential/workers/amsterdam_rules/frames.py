@@ -27,11 +27,12 @@ from ethereum.forks.bpo2.vm.exceptions import (
 )
 from ethereum.forks.bpo2.vm.precompiled_contracts.mapping import PRE_COMPILED_CONTRACTS
 from ethereum.forks.bpo2.vm.runtime import get_valid_jump_destinations
-from ethereum_types.bytes import Bytes, Bytes32
+from ethereum_types.bytes import Bytes, Bytes0, Bytes32
 from ethereum_types.numeric import U256, Uint
 
 from .gas import Block, Call, Frame, burn, charge, charge_state
 from .numbers import CODE_WORD
+from .reach import reach
 
 DEPTH = 1024
 LOGGER = Address(bytes.fromhex("fffffffffffffffffffffffffffffffffffffffe"))
@@ -77,7 +78,9 @@ def run_message(message: Call) -> Frame:
     begin_transaction(state, transient)
     if message.should_transfer_value and message.value != 0:
         move_ether(state, message.caller, message.current_target, message.value)
+        reach("logs: value to itself", message.caller == message.current_target)
         if message.caller != message.current_target:
+            reach(f"logs: of {cause_of(message)}")
             frame.logs = (transfer_log(message.caller, message.current_target, message.value),)
     try:
         step_through(frame)
@@ -87,6 +90,13 @@ def run_message(message: Call) -> Frame:
         frame.error = error
     (rollback_transaction if frame.error else commit_transaction)(state, transient)
     return frame
+
+
+def cause_of(message: Call) -> str:
+    """What moves the value of a message."""
+    if message.depth:
+        return "CREATE" if message.target == Bytes0() else "CALL"
+    return "a creation transaction" if message.target == Bytes0() else "a transaction"
 
 
 def halt(frame: Frame, error: Exception) -> None:
@@ -99,6 +109,7 @@ def step_through(frame: Frame) -> None:
     """Run a precompile or code until it stops."""
     message = frame.message
     if message.code_address in PRE_COMPILED_CONTRACTS:
+        reach("delegations: delegate is a precompile", message.disable_precompiles)
         if not message.disable_precompiles:
             PRE_COMPILED_CONTRACTS[message.code_address](frame)
         return
@@ -133,11 +144,19 @@ def pay_deposit(frame: Frame) -> None:
     """Check the new code, and pay for its hash and its bytes."""
     code, block = frame.output, frame.block
     if code[:1] == b"\xef":
+        reach("creations: code begins with EF")
         raise InvalidContractPrefix
     if len(code) > block.numbers.code_limit:
+        reach("creations: code too long")
         raise OutOfGasError
-    charge(frame, CODE_WORD * (-(-len(code) // 32)))
-    charge_state(frame, block.state_gas(len(code)))
+    hash_cost, size_cost = CODE_WORD * (-(-len(code) // 32)), block.state_gas(len(code))
+    gas = int(frame.gas_left)
+    reach("creations: hash not to be paid", gas < hash_cost)
+    charge(frame, hash_cost)
+    reach("creations: bytes not to be paid", gas - hash_cost + frame.reservoir < size_cost)
+    charge_state(frame, size_cost)
+    reach("creations: code above 24 KiB", len(code) > 0x6000)
+    reach("creations: longest code", len(code) == block.numbers.code_limit)
 
 
 def is_taken(block: Block, address: Address) -> bool:
@@ -145,4 +164,8 @@ def is_taken(block: Block, address: Address) -> bool:
     account = get_account(block.state, address)
     if account.nonce or account.code:
         return True
-    return not block.numbers.frozen and address in block.state._storage_tries
+    has_storage = address in block.state._storage_tries
+    is_april = not block.numbers.frozen
+    name = "S collision by storage" if is_april else "F storage is no collision"
+    reach(f"creations: {name}", has_storage)
+    return is_april and has_storage

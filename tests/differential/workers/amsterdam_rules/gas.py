@@ -9,6 +9,7 @@ from ethereum_types.numeric import Uint
 
 from .access import Recorder
 from .numbers import FROZEN, Numbers
+from .reach import reach
 
 
 class Unspecified(Exception):
@@ -93,7 +94,11 @@ def charge(payer: Any, amount: Any) -> None:
 def charge_state(payer: Frame | Purse, amount: int) -> None:
     """Take state gas: the reservoir first, then regular gas."""
     from_gas = max(0, amount - payer.reservoir)
+    reach("state gas: not to be paid", from_gas > int(payer.gas_left))
     need(payer, from_gas)
+    reach("state gas: paid by the reservoir", amount and not from_gas)
+    reach("state gas: paid by both pots", 0 < from_gas < amount)
+    reach("state gas: paid by gas", amount and from_gas == amount)
     payer.reservoir -= amount - from_gas
     payer.gas_left -= Uint(from_gas)
     payer.state += amount
@@ -103,6 +108,8 @@ def charge_state(payer: Frame | Purse, amount: int) -> None:
 def credit(frame: Frame, amount: int) -> None:
     """April: give state gas back; what the frame did not pay waits for its caller."""
     applied = min(amount, frame.state)
+    reach("state gas: S credited", applied)
+    reach("state gas: S credit waits for the caller", applied < amount)
     frame.reservoir += applied
     frame.state -= applied
     frame.applied += applied
@@ -112,6 +119,9 @@ def credit(frame: Frame, amount: int) -> None:
 def refill(payer: Frame | Purse, amount: int) -> None:
     """Frozen: give state gas back, first to the regular gas that it came from."""
     to_gas = min(amount, payer.spilled)
+    reach("state gas: F given back to gas", amount and to_gas == amount)
+    reach("state gas: F given back to both pots", 0 < to_gas < amount)
+    reach("state gas: F given back to the reservoir", amount and not to_gas)
     payer.gas_left += Uint(to_gas)
     payer.spilled -= to_gas
     payer.reservoir += amount - to_gas
@@ -134,16 +144,23 @@ def is_halted(frame: Frame) -> bool:
 
 def return_gas(parent: Frame | Purse, child: Frame) -> None:
     """Frozen: what a caller, which kept its reservoir until now, has after the child's end."""
+    used = child.message.reservoir - child.reservoir + child.spilled
+    reach("state gas: F frame ends with less than nothing used", used < 0)
+    reach("state gas: failed child leaves a reservoir", child.error and parent.reservoir)
     if child.error is None:
         parent.gas_left += child.gas_left
         parent.reservoir = child.reservoir
         parent.spilled += child.spilled
         repaid = min(parent.spilled, parent.reservoir)
+        reach("state gas: F gas repaid after a child", repaid)
         parent.gas_left += Uint(repaid)
         parent.spilled -= repaid
         parent.reservoir -= repaid
     elif not is_halted(child):
+        reach("state gas: F reverted child gives gas back", child.spilled)
         parent.gas_left += child.gas_left + Uint(child.spilled)
+    else:
+        reach("state gas: F halted child burns what it took", child.spilled)
 
 
 def merge_gas_of_april(parent: Frame, child: Frame) -> None:
@@ -154,10 +171,13 @@ def merge_gas_of_april(parent: Frame, child: Frame) -> None:
         parent.state += child.state
         parent.applied += child.applied
         parent.reservoir += child.reservoir
+        reach("state gas: S waiting credit is applied", child.pending and parent.state)
         credit(parent, child.pending)
     else:
         # `applied` is already taken off `state`: the fault that archives of April expect.
         returned = child.state + child.reservoir - child.applied
+        reach("state gas: S fault: a credit is lost", child.applied)
+        reach("state gas: failed child leaves a reservoir", child.reservoir)
         if returned < 0:
             raise Unspecified("more was credited than is left: the rules of April fail here")
         parent.reservoir += returned

@@ -1,6 +1,7 @@
 """Opcodes that are new, that read accounts, and that read and write slots; the table of all."""
 
 import sys
+from functools import partial
 
 from ethereum.crypto.hash import keccak256
 from ethereum.forks.bpo2.fork_types import EMPTY_ACCOUNT
@@ -22,6 +23,7 @@ from . import calls, frames
 from .calls import access, access_cost
 from .gas import Frame, charge, charge_state, give_back, need
 from .numbers import COLD_SLOT, SENTRY, WARM
+from .reach import reach
 
 BASE, VERY_LOW, COPY = 2, 3, 3
 
@@ -90,6 +92,7 @@ def sstore(frame: Frame) -> None:
         raise WriteInStaticContext
     key, new = pop(frame.stack).to_be_bytes32(), pop(frame.stack)
     if int(frame.gas_left) <= SENTRY:
+        reach("slots: gas below the sentry")
         raise OutOfGasError
     block, owner = frame.block, frame.message.current_target
     numbers = block.numbers
@@ -108,9 +111,13 @@ def sstore(frame: Frame) -> None:
     if new != current:
         count_refund(frame, int(original), int(current), int(new))
     charge(frame, cost)
+    reach("slots: first change", is_first_change and original)
     if is_first_change and not original:
         charge_state(frame, block.slot_gas)
+        reach("slots: new")
+        reach("slots: new within a call", frame.message.depth)
     set_storage(block.state, owner, key, new)
+    block.recorder.write(owner, key)
     frame.pc += Uint(1)
 
 
@@ -118,10 +125,13 @@ def count_refund(frame: Frame, original: int, current: int, new: int) -> None:
     """What a change of a slot gives back, and takes again."""
     numbers = frame.block.numbers
     if original and current and not new:
+        reach("slots: cleared")
         frame.refund_counter += numbers.clear_refund
     if original and not current:
+        reach("slots: no longer cleared")
         frame.refund_counter -= numbers.clear_refund
     if new == original:
+        reach("slots: restored to a value" if original else "slots: restored to zero")
         frame.refund_counter += numbers.restore_refund
         if not original:
             give_back(frame, frame.block.slot_gas)
@@ -138,6 +148,7 @@ def tstore(frame: Frame) -> None:
 
 def slotnum(frame: Frame) -> None:
     charge(frame, BASE)
+    reach("opcodes: SLOTNUM")
     push(frame.stack, U256(frame.block.slot_number))
     frame.pc += Uint(1)
 
@@ -145,11 +156,13 @@ def slotnum(frame: Frame) -> None:
 def immediate(frame: Frame) -> int:
     """The byte behind the opcode; 0 behind the end."""
     at = int(frame.pc) + 1
+    reach("opcodes: immediate behind the end", at >= len(frame.code))
     return frame.code[at] if at < len(frame.code) else 0
 
 
 def depth_of(byte: int) -> int:
     """The position that DUPN and SWAPN mean."""
+    reach("opcodes: immediate refused", 90 < byte < 128)
     if 90 < byte < 128:
         raise InvalidOpcode(byte)
     return byte + 145 if byte <= 90 else byte - 111
@@ -157,6 +170,7 @@ def depth_of(byte: int) -> int:
 
 def pair_of(byte: int) -> tuple[int, int]:
     """The two positions below the top that EXCHANGE means."""
+    reach("opcodes: immediate refused", 81 < byte < 128)
     if 81 < byte < 128:
         raise InvalidOpcode(byte)
     q, t = divmod(byte ^ 0x8F, 16)
@@ -165,6 +179,7 @@ def pair_of(byte: int) -> tuple[int, int]:
 
 def require(frame: Frame, items: int) -> None:
     if len(frame.stack) < items:
+        reach("opcodes: stack too short for an immediate")
         raise StackUnderflowError
 
 
@@ -181,18 +196,29 @@ def dupn(frame: Frame) -> None:
     n = depth_of(immediate(frame))
     require(frame, n)
     push(frame.stack, frame.stack[-n])
+    reach("opcodes: DUPN")
     frame.pc += Uint(2)
 
 
 def swapn(frame: Frame) -> None:
     charge(frame, VERY_LOW)
     exchange_items(frame, 1, depth_of(immediate(frame)) + 1)
+    reach("opcodes: SWAPN")
 
 
 def exchange(frame: Frame) -> None:
     charge(frame, VERY_LOW)
     n, m = pair_of(immediate(frame))
     exchange_items(frame, n + 1, m + 1)
+    reach("opcodes: EXCHANGE")
+
+
+def jump(frame: Frame, mnemonic: str) -> None:
+    """The specification's own, which may go to the byte behind one of the three."""
+    op_implementation_of[mnemonic](frame)
+    at = int(frame.pc)
+    is_immediate = 0 < at < len(frame.code) and frame.code[at - 1] in (0xE6, 0xE7, 0xE8)
+    reach("opcodes: jump to the byte of an immediate", is_immediate)
 
 
 op_implementation_of = {op.name: run for op, run in op_implementation.items()}
@@ -200,7 +226,8 @@ OPERATIONS = {op.value: run for op, run in op_implementation.items()}
 OPERATIONS |= calls.OPERATIONS
 OPERATIONS |= {
     0x31: balance, 0x3B: extcodesize, 0x3C: extcodecopy, 0x3F: extcodehash, 0x4B: slotnum,
-    0x54: sload, 0x55: sstore, 0x5D: tstore, 0xE6: dupn, 0xE7: swapn, 0xE8: exchange,
+    0x54: sload, 0x55: sstore, 0x56: partial(jump, mnemonic="JUMP"),
+    0x57: partial(jump, mnemonic="JUMPI"), 0x5D: tstore, 0xE6: dupn, 0xE7: swapn, 0xE8: exchange,
 }  # fmt: skip
 
 

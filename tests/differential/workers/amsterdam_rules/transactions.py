@@ -38,6 +38,7 @@ from .numbers import (
     TRANSACTION_GAS_CAP,
     WARM,
 )
+from .reach import reach
 
 NOBODY = Address(bytes(20))
 
@@ -112,22 +113,26 @@ def costs_of(block: Block, tx: Any, sender: Address) -> Costs:
 def check(block: Block, sums: Sums, tx: Any, costs: Costs) -> None:
     """What must hold of the transaction and of its room in the block, or it is no part of it."""
     gas, numbers = int(tx.gas), block.numbers
-    if gas > numbers.most_gas:
-        raise InvalidBlock("gas limit exceeds the maximum")
-    if max(costs.regular + costs.state, costs.floor) > gas:
-        raise InvalidBlock("intrinsic gas too low")
-    if max(costs.regular, costs.floor) > TRANSACTION_GAS_CAP:
-        raise InvalidBlock("intrinsic gas exceeds the cap")
+    refuse("F gas limit above the total cap", gas > numbers.most_gas)
+    refuse("intrinsic gas too low", costs.regular + costs.state > gas)
+    refuse("floor too high", costs.floor > gas)
+    refuse("intrinsic gas above the cap", max(costs.regular, costs.floor) > TRANSACTION_GAS_CAP)
     if int(tx.nonce) >= 2**64 - 1:
         raise InvalidBlock("nonce")
-    if tx.to == Bytes0(b"") and len(tx.data) > 2 * numbers.code_limit:
-        raise InvalidBlock("init code too large")
+    is_creation = tx.to == Bytes0(b"")
+    refuse("init code too long", is_creation and len(tx.data) > 2 * numbers.code_limit)
     limit = int(block.block_gas_limit)
     own_state, own_regular = (0, 0) if numbers.frozen else (costs.state, costs.regular)
-    if min(TRANSACTION_GAS_CAP, gas - own_state) > limit - sums.regular:
-        raise InvalidBlock("no room for its regular gas")
-    if gas - own_regular > limit - sums.state:
-        raise InvalidBlock("no room for its state gas")
+    most = min(TRANSACTION_GAS_CAP, gas - own_state)
+    refuse("no room for gas", most > limit - sums.regular)
+    refuse("no room for state gas", gas - own_regular > limit - sums.state)
+
+
+def refuse(rule: str, when: bool) -> None:
+    """The transaction may not stand in the block."""
+    reach(f"transactions: {rule}", when)
+    if when:
+        raise InvalidBlock(rule)
 
 
 @dataclass
@@ -180,6 +185,7 @@ class Run:
         found = []
         for item in authorizations_of(self.tx):
             if item.chain_id not in (self.block.chain_id, U256(0)) or item.nonce >= U64.MAX_VALUE:
+                reach("delegations: authorization refused")
                 continue
             try:
                 found.append((item, recover_authority(item)))
@@ -196,29 +202,41 @@ class Run:
             self.warm.add(authority)
             self.block.recorder.touch(authority)
             account = get_account(state, authority)
-            if account.code and delegate_of(account.code) is None:
+            is_contract = account.code and delegate_of(account.code) is None
+            if is_contract or account.nonce != item.nonce:
+                reach("delegations: authorization refused")
                 continue
-            if account.nonce != item.nonce:
-                continue
+            reach("delegations: cleared", account.code and item.address == NOBODY)
             code = b"" if item.address == NOBODY else EOA_DELEGATION_MARKER + item.address
             if not self.block.numbers.frozen:
                 if account_exists(state, authority):
+                    reach("delegations: S account exists")
                     self.purse.reservoir += self.block.account_gas
             else:
                 if not is_account_alive(state, authority):
                     charge_state(self.purse, self.block.account_gas)
+                    reach("delegations: F pays for an account")
                 if authority not in written:
                     charge(self.purse, 9_000)
-                if code and not account.code and authority not in marked:
-                    charge_state(
-                        self.purse, self.block.state_gas(self.block.numbers.delegation_bytes)
-                    )
-                    marked.add(authority)
+                is_paid = (
+                    "F write paid before" if authority in written else "F pays for a first write"
+                )
+                reach(f"delegations: {is_paid}")
+                if code and not account.code:
+                    self.mark(authority, marked)
             written.add(authority)
             set_code(state, authority, Bytes(code))
             increment_nonce(state, authority)
 
-    def reach(self) -> tuple[int, Address | None]:
+    def mark(self, authority: Address, marked: set[Address]) -> None:
+        """Pay for the bytes of a delegation, once for each account."""
+        reach("delegations: F delegation paid before", authority in marked)
+        if authority not in marked:
+            charge_state(self.purse, self.block.state_gas(self.block.numbers.delegation_bytes))
+            reach("delegations: F pays for the delegation")
+            marked.add(authority)
+
+    def arrive(self) -> tuple[int, Address | None]:
         """Read the recipient and pay for it: state gas paid, and whom it delegates to."""
         block, target = self.block, self.target
         block.recorder.touch(target)
@@ -227,9 +245,16 @@ class Run:
         if frozen and is_birth and not is_account_alive(block.state, target):
             paid = block.account_gas
             charge_state(self.purse, paid)
+        if self.is_creation:
+            is_new = not is_account_alive(block.state, target)
+            reach("creations: transaction: new account", is_new)
+            reach("creations: F transaction: old account", frozen and not is_new)
         delegate = None if self.is_creation else delegate_of(get_account(block.state, target).code)
         if delegate is not None:
+            reach("delegations: recipient delegates")
+            reach("delegations: sender delegates and calls itself", target == self.sender)
             if frozen:
+                reach("delegations: F delegate of the recipient is warm", delegate in self.warm)
                 charge(self.purse, WARM if delegate in self.warm else block.numbers.cold_account)
             self.warm.add(delegate)
             block.recorder.touch(delegate)
@@ -241,10 +266,14 @@ class Run:
         """Authorizations, recipient, and the first frame."""
         state, start = self.block.state, self.purse.reservoir
         begin_transaction(state, self.transient)
+        is_authorized = False
         try:
             self.authorize()
-            paid, delegate = self.reach()
+            is_authorized = True
+            paid, delegate = self.arrive()
         except OutOfGasError as error:
+            where = "at the recipient" if is_authorized else "among authorizations"
+            reach(f"delegations: F gas ends {where}")
             rollback_transaction(state, self.transient)
             self.error = error
             self.purse = Purse(Uint(0), start)
@@ -255,6 +284,7 @@ class Run:
     def run_frame(self, paid: int, delegate: Address | None) -> None:
         frozen = self.block.numbers.frozen
         if self.is_creation and is_taken(self.block, self.target):
+            reach("creations: transaction: collision")
             self.error = AddressCollision()
             self.purse.gas_left = Uint(0)
             if not frozen:
@@ -269,6 +299,7 @@ class Run:
         return_gas(self.purse, frame)
         if frame.error:
             is_reverted = type(frame.error).__name__ == "Revert"
+            reach("creations: F transaction: account given back", paid and self.is_creation)
             refill(self.purse, paid)
             if not is_reverted:
                 self.purse.gas_left = Uint(0)
@@ -309,6 +340,7 @@ class Run:
         if not frame.error:
             sizes = sum(map(self.destroyed_size, frame.accounts_to_delete))
             returned = min(frame.state, self.block.state_gas(sizes))
+            reach("SELFDESTRUCT: S state gas given back", returned)
         left = int(frame.gas_left) + frame.reservoir + returned
         used_state = self.costs.state + frame.state - returned
         return left, self.costs.regular + frame.regular, used_state
@@ -329,6 +361,7 @@ class Run:
         used = int(self.tx.gas) - left
         refund = min(used // 5, counter)
         paid = max(used - refund, self.costs.floor)
+        self.note_costs(used, counter, regular)
         state, coinbase = self.block.state, self.block.coinbase
         back = (int(self.tx.gas) - paid) * int(self.price)
         tip = int(self.price) - int(self.block.base_fee_per_gas)
@@ -339,6 +372,7 @@ class Run:
         for address in doomed:
             balance = get_account(state, address).balance
             if not self.block.numbers.frozen and balance:
+                reach("logs: S burn at the end")
                 logs += (burn_log(address, balance),)
         for address in doomed:
             self.destroy(address)
@@ -347,6 +381,18 @@ class Run:
             self.error, output, paid, refund, max(regular, self.costs.floor), state_gas, logs
         )
 
+    def note_costs(self, used: int, counter: int, regular: int) -> None:
+        """Which rules decide what is paid and counted."""
+        refund, floor = min(used // 5, counter), self.costs.floor
+        reach("transactions: floor decides", used - refund < floor)
+        is_alone = regular < floor <= used - refund
+        reach("transactions: floor decides for the block alone", is_alone)
+        is_listed = used - refund < floor and access_list_of(self.tx)
+        reach("transactions: floor with an access list", is_listed)
+        reach("transactions: refund", refund)
+        reach("transactions: refund of a fifth", refund and refund < counter)
+        reach("transactions: block counts before refunds", refund and used > floor)
+
     def add_balance(self, address: Address, amount: int) -> None:
         balance = get_account(self.block.state, address).balance
         set_account_balance(self.block.state, address, balance + U256(amount))
@@ -354,8 +400,11 @@ class Run:
     def destroy(self, address: Address) -> None:
         state = self.block.state
         balance = get_account(state, address).balance
+        reach("SELFDESTRUCT: of a new contract")
+        reach("SELFDESTRUCT: of a new contract with slots", address in state._storage_tries)
         destroy_account(state, address)
         if self.block.numbers.frozen and balance:
+            reach("SELFDESTRUCT: F ether stays")
             destroy_storage(state, address)
             set_account(state, address, Account(nonce=Uint(0), balance=balance, code=Bytes(b"")))
 
@@ -371,6 +420,7 @@ def process_transaction(block: Block, sums: Sums, tx: Any, sender: Address) -> O
     rest = int(tx.gas) - costs.regular - costs.state
     gas = min(TRANSACTION_GAS_CAP - costs.regular, rest)
     purse = Purse(Uint(gas), rest - gas)
+    reach("state gas: transaction with a reservoir", rest - gas)
     run = Run(block, tx, sender, price, blob_hashes, costs, purse, state_at_start=rest - gas)
     run.begin()
     run.execute()
