@@ -1,7 +1,8 @@
 """Gas in two dimensions: what a transaction pays, and what its block counts.
 
-The figures under the devnet of April 2026 are those of its public tests; those under Amsterdam
-follow from the constants of EIP-2780, EIP-8037 and EIP-8038.
+The figures of blocks under the devnet of April 2026 are those of its public tests (those of
+transactions: `test_worked_examples.py`); the figures under Amsterdam follow from the constants of
+EIP-2780, EIP-8037 and EIP-8038.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from fastevm import Transaction
+from fastevm.chain import system_contracts
 from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import InvalidBlock
 from fastevm.execution.transaction import sign_authorization
@@ -34,6 +36,13 @@ DELEGATION = "ef0100"
 BYTE = 1_174  # state gas at a gas limit of 120 million
 ACCOUNT, SLOT = 112 * BYTE, 32 * BYTE
 NEW_ACCOUNT, NEW_SLOT, NEW_DELEGATION = 183_600, 97_920, 35_190
+
+SYSTEM_CONTRACTS = (
+    (system_contracts.BEACON_ROOTS, system_contracts.BEACON_ROOTS_CODE),
+    (system_contracts.HISTORY_STORAGE, system_contracts.HISTORY_STORAGE_CODE),
+    (system_contracts.WITHDRAWAL_REQUESTS, system_contracts.WITHDRAWAL_REQUESTS_CODE),
+    (system_contracts.CONSOLIDATION_REQUESTS, system_contracts.CONSOLIDATION_REQUESTS_CODE),
+)
 
 Accounts = Mapping[bytes, Mapping[str, Any]]
 
@@ -92,142 +101,6 @@ def authorities(count: int) -> Accounts:
 # --- the devnet of April 2026 ---------------------------------------------------------------------
 
 
-def test_a_payment_to_an_account_that_exists_leaves_a_log() -> None:
-    _, result = made(APRIL, [payment(0, to=OTHER)], {})
-    (receipt,) = result.receipts
-    assert (receipt.gas_used, result.gas_used) == (21_000, 21_000)
-    (log,) = receipt.logs
-    assert log.address.hex() == "f" * 39 + "e"
-    assert log.topics[1:] == (SENDER.rjust(32, b"\0"), OTHER.rjust(32, b"\0"))
-    assert log.data == (1).to_bytes(32, "big")
-
-
-@pytest.mark.parametrize(
-    ("limit", "paid", "state"),
-    [
-        (1_000_000, 26_038, 32),
-        (30_000_000, 30_806, 4_800),
-        (36_000_000, 30_806, 4_800),
-        (60_000_000, 47_190, 21_184),
-        (100_000_000, 63_574, 37_568),
-        (120_000_000, 63_574, 37_568),
-        (200_000_000, 96_342, 70_336),
-        (300_000_000, 129_110, 103_104),
-        (500_000_000, 211_030, 185_024),
-        (1_000_000_000, 407_638, 381_632),
-    ],
-)
-def test_the_gas_limit_of_the_block_makes_the_price_of_a_new_slot(
-    limit: int, paid: int, state: int
-) -> None:
-    gas = min(GAS, limit)
-    assert running(APRIL, SET, gas=gas, limit=limit) == (paid, max(26_006, state))
-
-
-def test_a_slot_that_is_zero_again_costs_no_state_gas() -> None:
-    assert running(APRIL, SET_AND_CLEAR) == (23_312, 26_112)
-
-
-def test_a_failed_transaction_pays_no_state_gas_that_its_gas_had_paid() -> None:
-    assert running(APRIL, SET + REVERT) == (26_012, 26_012)
-
-
-def test_a_creation_pays_for_account_and_slot() -> None:
-    create = "60006000526000600160006000f011600055"
-    assert running(APRIL, create) == (204_088, 169_056)
-
-
-def test_a_creation_transaction_needs_the_state_gas_of_its_account() -> None:
-    assert creating(APRIL, b"", gas=161_488) == (161_488, ACCOUNT)
-    with pytest.raises(InvalidBlock, match="want 161488"):
-        creating(APRIL, b"", gas=161_487)
-    assert creating(APRIL, b"\x00") == (161_494, ACCOUNT)
-
-
-@pytest.mark.parametrize(
-    ("initcode", "paid", "state"),
-    [
-        ("60016000f3", 162_747, 132_662),
-        ("60206000f3", 199_141, 169_056),
-        ("6180006000f3", 38_642_464, 38_601_120),
-    ],
-)
-def test_each_byte_of_code_is_paid(initcode: str, paid: int, state: int) -> None:
-    assert creating(APRIL, bytes.fromhex(initcode), gas=60_000_000) == (paid, state)
-
-
-def test_code_that_is_too_long_burns_the_gas_and_keeps_the_reservoir() -> None:
-    initcode = bytes.fromhex("6180016000f3")
-    assert creating(APRIL, initcode, gas=55_379_510) == (16_908_704, 16_777_216)
-
-
-def test_the_floor_decides_for_large_init_code() -> None:
-    initcode = bytes.fromhex("60016000f3").ljust(65_536, b"\0")
-    assert creating(APRIL, initcode) == (4_215_304, 4_215_304)
-
-
-def test_a_call_with_value_to_a_fresh_account_pays_for_it() -> None:
-    call = "6000600060006000600161dead6000f1600055"
-    paid, counted = running(APRIL, call, contract={"balance": "0x1"})
-    assert (paid, counted) == (204_380, 169_056)
-
-
-def test_a_selfdestruct_to_a_fresh_account_pays_for_it() -> None:
-    assert running(APRIL, "61deadff", contract={"balance": "0x1"}) == (160_091, ACCOUNT)
-
-
-@pytest.mark.parametrize(
-    ("tuples", "existing", "paid", "state"),
-    [
-        ([(SIGNERS[0], 0)], 1, 55_502, 158_490),
-        ([(SIGNERS[0], 7)], 1, 186_990, 158_490),
-        ([(key, 0) for key in SIGNERS], 10, 366_020, 1_584_900),
-        ([(key, 0) for key in SIGNERS[:2]], 2, 90_004, 316_980),
-    ],
-)
-def test_authorizations_of_accounts_that_exist_give_to_the_reservoir(
-    tuples: list[tuple[bytes, int]], existing: int, paid: int, state: int
-) -> None:
-    assert authorizing(APRIL, tuples, accounts=authorities(existing)) == (paid, state)
-
-
-@pytest.mark.parametrize(
-    ("keys", "paid"), [((0,), 24_680), ((1,), 28_628), ((3,), 36_524), ((1, 1), 36_256)]
-)
-def test_access_lists_pay_for_their_bytes(keys: tuple[int, ...], paid: int) -> None:
-    listed = [(bytes([at + 1]) * 20, list(range(count))) for at, count in enumerate(keys)]
-    found = Transaction.build(
-        type=1, chain_id=1, nonce=0, to=OTHER, gas_limit=GAS, gas_price=2 * 10**9,
-        access_list=listed,
-    )  # fmt: skip
-    assert spent(APRIL, found.sign(KEY)) == (paid, paid)
-
-
-def test_the_floor_counts_each_byte_of_data_and_list() -> None:
-    assert spent(APRIL, payment(0, to=OTHER, data=b"\0", gas_limit=GAS)) == (21_064, 21_064)
-    found = Transaction.build(
-        type=1, chain_id=1, nonce=0, to=OTHER, gas_limit=GAS, gas_price=2 * 10**9,
-        data=bytes(159), access_list=[(OTHER, [1])],
-    )  # fmt: skip
-    assert spent(APRIL, found.sign(KEY)) == (34_504, 34_504)
-    listed = [(OTHER, [1])]
-    paid = authorizing(
-        APRIL, [(SIGNERS[0], 0)], accounts=authorities(1), data=bytes(3_618), access_list=listed
-    )
-    assert paid == (255_880, 255_880)
-
-
-def test_credits_of_an_inner_frame_that_fails_are_lost() -> None:
-    """A fault of that devnet, which its tests want."""
-    child = {CALLEE: {"code": SET_AND_CLEAR + REVERT}}
-    call = f"600060006000600060007{'3'}{CALLEE.hex()}5af100"
-    calm = {CALLEE: {"code": REVERT}}
-    lost, _ = running(APRIL, call, accounts=child)
-    kept, _ = running(APRIL, call, accounts=calm)
-    # Two more stores to a slot: 2,100 and 2,900 for the first, 100 for the second, four pushes.
-    assert lost - kept == SLOT + 5_000 + 100 + 12
-
-
 def test_receipts_count_what_was_paid_and_the_header_the_larger_sum() -> None:
     contracts = [bytes([number]) * 20 for number in (0xA1, 0xA2, 0xA3)]
     calls = [payment(n, value=0, to=to, gas_limit=GAS) for n, to in enumerate(contracts)]
@@ -277,6 +150,23 @@ def test_a_transaction_needs_room_in_both_dimensions(limit: int, gas: tuple[int,
     calls = [payment(n, value=0, to=OTHER, gas_limit=one) for n, one in enumerate(gas)]
     with pytest.raises(InvalidBlock, match="gas limit reached"):
         made(APRIL, calls, {}, limit)
+
+
+def test_the_state_gas_of_a_creation_needs_no_room_for_regular_gas() -> None:
+    calls = [
+        payment(0, value=0, to=CONTRACT, gas_limit=1 << 24),
+        payment(1, value=0, to=None, gas_limit=30_000 + 112 * 150),
+    ]
+    limit = (1 << 24) + 30_001
+    _, result = made(APRIL, calls, {CONTRACT: {"code": "fe"}}, limit)
+    assert result.gas_used == limit - 1
+
+
+def test_a_block_without_transactions_needs_gas_for_its_access_list() -> None:
+    contracts = {address: {"code": code.hex()} for address, code in SYSTEM_CONTRACTS}
+    made(APRIL, [], contracts, 30_000)
+    with pytest.raises(InvalidBlock, match="block_access_list: expected at most 14"):
+        made(APRIL, [], contracts, 29_999)
 
 
 # --- Amsterdam ------------------------------------------------------------------------------------
