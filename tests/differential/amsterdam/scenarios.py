@@ -94,9 +94,9 @@ def returning(runtime: bytes, before: str, end: str) -> bytes:
 def birth(stage: Stage) -> Scenario:
     """A new contract writes slots, and destroys itself while it is made or when it is called."""
     random = stage.random
-    heir = random.choice(("ADDRESS", "CALLER", str(number(stage.target()))))
+    beneficiary = random.choice(("ADDRESS", "CALLER", str(number(stage.target()))))
     slots = " ".join(f"{random.randrange(3)} {slot} SSTORE" for slot in range(random.randrange(4)))
-    init_code = assemble(f"{slots} {heir} SELFDESTRUCT")
+    init_code = assemble(f"{slots} {beneficiary} SELFDESTRUCT")
     if random.random() < 0.6:
         kept = " ".join(f"1 {slot} SSTORE" for slot in range(random.randrange(3)))
         init_code = returning(init_code, kept, random.choice(("RETURN",) * 9 + ("REVERT",)))
