@@ -8,7 +8,8 @@ from fastevm.state.account cimport Account, Slot
 from fastevm.state.records cimport Accesses, World
 
 
-# Record from here on, until the world begins another run; False: out of memory.
+# Record from here on, without what was recorded before, until the world begins another run.
+# False: out of memory.
 cdef bint world_record_accesses(World* w) noexcept nogil
 cdef void accesses_free(Accesses* accesses) noexcept nogil
 # Drop what a transaction that did not end has recorded.

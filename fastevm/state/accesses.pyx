@@ -39,6 +39,9 @@ cdef enum:
 
 
 cdef bint world_record_accesses(World* w) noexcept nogil:
+    if w.accesses != NULL:
+        w.accesses.accounts_kept = w.accesses.slots_kept = 0
+        accesses_forget(w.accesses)
     accesses_free(w.accesses)
     w.accesses = <Accesses*>PyMem_RawCalloc(1, sizeof(Accesses))
     return w.accesses != NULL

@@ -139,6 +139,7 @@ cdef class Chain:
     cdef Halt ask(self, const Address* contract, size_t queue) noexcept nogil
     cdef bint has_requests(self) noexcept nogil
     cdef Halt hash_block(self, ChainBlock* block) noexcept nogil
+    cdef bint hash_accesses(self, Hash* out) noexcept nogil
     cdef Halt seal(self, ChainBlock* block) noexcept nogil
     cdef Halt refused_call(self, TxError error) noexcept nogil
     cdef Halt halt_of(self, SystemOutcome outcome) noexcept nogil

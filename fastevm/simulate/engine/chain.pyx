@@ -19,7 +19,6 @@ from fastevm.execution.block_executor cimport (
     executor_transact,
 )
 from fastevm.execution.header cimport (
-    EMPTY_LIST_HASH,
     EMPTY_ROOT,
     FEE_PARAMETERS_SIZE,
     NO_REQUESTS_HASH,
@@ -96,7 +95,12 @@ from fastevm.simulate.engine.refusals cimport (
     refuse,
 )
 from fastevm.spec.constants cimport BLOCK_HASH_WINDOW
-from fastevm.state.world cimport LogRecord, world_follow
+from fastevm.state.world cimport (
+    LogRecord,
+    accesses_encode,
+    world_follow,
+    world_record_accesses,
+)
 
 from fastevm.simulate.engine.limits import MAX_BLOCKS, MAX_CALLS, MAX_CALLS_PER_BLOCK
 
@@ -283,7 +287,6 @@ cdef class Chain:
             word_copy(&h.difficulty, &parent.difficulty)
         h.withdrawals_root = EMPTY_ROOT
         h.requests_hash = NO_REQUESTS_HASH
-        h.block_access_list_hash = EMPTY_LIST_HASH
         if plan == NULL:
             return
         if plan.has_fee_recipient:
@@ -347,6 +350,9 @@ cdef class Chain:
             if applied != APPLIED:
                 return CHAIN_REFUSED if applied == APPLY_REFUSED else CHAIN_OUT_OF_MEMORY
         moves_attach(self.b.machine, &self.moves)
+        # Overrides are no part of the list: it tells what the block does.
+        if rules.schedule.has_block_access_list and not world_record_accesses(self.b.world):
+            return CHAIN_OUT_OF_MEMORY
         if rules.schedule.has_beacon_root:
             outcome = system_call(
                 self.b.machine, &rules.beacon_contract,
@@ -479,6 +485,8 @@ cdef class Chain:
         cdef size_t i
         if not receipts_encode_from(&self.b.receipts, 0, self.b.world.logs):
             return CHAIN_OUT_OF_MEMORY
+        if rules.schedule.has_block_access_list:
+            self.b.world.accesses.index = <uint32_t>block.call_count + 1
         if not word_is_zero(&rules.reward):
             outcome = system_credit(self.b.world, &block.header.coinbase, &rules.reward)
         if block.plan != NULL and rules.schedule.has_withdrawals:
@@ -563,8 +571,18 @@ cdef class Chain:
         elif not (receipts_root(&self.b.receipts, 1, &h.receipts_root)
                   and body_hash(&self.body, &h.transactions_root)):
             return CHAIN_OUT_OF_MEMORY
+        if h.has_block_access_list and not self.hash_accesses(&h.block_access_list_hash):
+            return CHAIN_OUT_OF_MEMORY
         self.stage = SEALING
         return CHAIN_NEEDS_ROOT if self.needs_roots else CHAIN_DONE
+
+    cdef bint hash_accesses(self, Hash* out) noexcept nogil:
+        """The hash of the block's access list (EIP-7928). False: out of memory."""
+        self.scratch.size = 0
+        if not accesses_encode(self.b.world.accesses, &self.scratch):
+            return False
+        keccak256(out.b, self.scratch.bytes, self.scratch.size)
+        return True
 
     cdef Halt seal(self, ChainBlock* block) noexcept nogil:
         """Hash the header; the next block stands on this one."""
