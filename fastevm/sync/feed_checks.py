@@ -56,7 +56,7 @@ def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
         ),
         requests_hash=ZERO_HASH if rules["has_requests"] else None,
         block_access_list_hash=EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
-        slot_number=next_slot(parent) if rules["has_slot_number"] else None,
+        slot_number=next_slot(parent, base.slot_number) if rules["has_slot_number"] else None,
     )
 
 

@@ -43,7 +43,10 @@ class FeedError(FastevmError, ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedBase:
-    """The fields of the header that are fixed when a block begins; names as on the wire."""
+    """The fields of the header that are fixed when a block begins; names as on the wire.
+
+    ``slot_number``: where the header has one (Amsterdam) and the builder tells it.
+    """
 
     parent_beacon_block_root: bytes
     parent_hash: bytes
@@ -54,6 +57,7 @@ class FeedBase:
     timestamp: int
     extra_data: bytes
     base_fee_per_gas: int
+    slot_number: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +169,7 @@ def _base_of(header: Header) -> FeedBase:
         timestamp=header.timestamp,
         extra_data=header.extra_data,
         base_fee_per_gas=header.base_fee_per_gas or 0,
+        slot_number=header.slot_number,
     )
 
 
@@ -173,6 +178,7 @@ def _base_json(base: FeedBase) -> dict[str, str]:
         name: hex_bytes(value) if isinstance(value, bytes) else hex(value)
         for name in FeedBase.__dataclass_fields__
         for value in (getattr(base, name),)
+        if value is not None
     }
 
 
@@ -273,6 +279,9 @@ def _read_base(members: Mapping[str, Any]) -> FeedBase:
         timestamp=_quantity(members, "timestamp"),
         extra_data=_bytes(members, "extra_data"),
         base_fee_per_gas=_quantity(members, "base_fee_per_gas", 2**256),
+        slot_number=(
+            None if members.get("slot_number") is None else _quantity(members, "slot_number")
+        ),
     )
 
 

@@ -1,5 +1,7 @@
 """A node that makes slices step by step, and one that follows it, without clock and network."""
 
+from typing import Any
+
 from fastevm.builder.pending_block import PendingBlock
 from fastevm.execution.transaction import Transaction
 from fastevm.node.dev_chain import DEV_CHAIN_ID
@@ -18,8 +20,8 @@ LOGGER_INIT = bytes.fromhex("635f5fa0005f526004601cf3")
 class Source:
     """Makes blocks in slices on demand and gives the messages that a feed would carry."""
 
-    def __init__(self) -> None:
-        self.node = dev_node(accounts=3, mining=Mining.MANUAL, timestamp=GENESIS_TIME)
+    def __init__(self, **options: Any) -> None:
+        self.node = dev_node(accounts=3, mining=Mining.MANUAL, timestamp=GENESIS_TIME, **options)
         self.producer = self.node.producer
         self.last_id: str | None = None
         self.nonces = [0, 0, 0]

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from fastevm.execution.transaction import Transaction
+from fastevm.node.from_genesis import dev_node
+from fastevm.node.node import Mining
 from fastevm.types import Block
 
-from .feeding import BOB, LOGGER_INIT, Sink, Source
+from .feeding import BOB, GENESIS_TIME, LOGGER_INIT, Sink, Source
 
 # Stores BLOCKHASH(NUMBER - 1) in slot 0, behind a constructor that returns these seven bytes.
 PARENT_HASH_KEEPER = bytes.fromhex("6660014303405f55" + "5f5260076019f3")
@@ -211,3 +213,13 @@ def test_transactions_of_the_feed_leave_the_pool(source: Source, sink: Sink) -> 
     assert len(sink.node.pool) == 0
     sink.follower.withdraw("test")
     assert sink.pending is None
+
+
+def test_the_slot_is_the_one_that_the_feed_tells() -> None:
+    chain = {"accounts": 3, "timestamp": GENESIS_TIME, "hardfork": "amsterdam"}
+    source = Source(hardfork="amsterdam")
+    first = source.begin()
+    for told, slot in ((9, 9), (None, 1)):
+        sink = Sink(dev_node(**chain, mining=Mining.NEVER))
+        sink.receive(replace(first, base=replace(first.base, slot_number=told)))
+        assert sink.pending.header.slot_number == slot

@@ -148,6 +148,8 @@ def test_metadata_of_every_era_is_accepted(receipt: dict) -> None:
         ({"index": 3}, "base"),
         ({"base": None}, "base"),
         ({"payload_id": "0x12"}, "payload_id"),
+        ({"base": {**MESSAGES[0]["base"], "slot_number": 7}}, "slot_number"),
+        ({"base": {**MESSAGES[0]["base"], "slot_number": "0x10000000000000000"}}, "slot_number"),
         ({"diff": []}, "diff"),
     ],
 )
@@ -188,3 +190,14 @@ def test_a_published_slice_says_what_is_new_and_what_holds_so_far() -> None:
     assert decode(encode(message)) == message
     assert message.previous_id == "7-3"
     assert message.state_root == bytes(32)
+
+
+def test_the_base_tells_the_slot_where_the_header_has_one() -> None:
+    bases = []
+    for fork in ("osaka", "amsterdam"):
+        node = dev_node(accounts=1, mining=Mining.MANUAL, hardfork=fork)
+        message = slice_of(node.producer.begin(0))
+        assert decode(encode(message)) == message
+        bases.append(json.loads(encode(message))["base"])
+    assert "slot_number" not in bases[0]
+    assert bases[1]["slot_number"] == "0x1"
