@@ -94,8 +94,8 @@ def test_blocks_between_and_without_calls_have_lists_too() -> None:
 
 def test_overrides_are_no_part_of_the_list() -> None:
     chain = chain_of("Amsterdam")
-    view, plain = view_on(chain), payload(1)
-    before = lists_of(simulate(view, plain))
+    view = view_on(chain)
+    before = lists_of(simulate(view, payload(1)))
     elsewhere = {"0x" + "99" * 20: {"balance": "0x1", "code": "0x00"}}
     assert lists_of(simulate(view, payload(1, stateOverrides=elsewhere))) == before
     stored = {
