@@ -14,7 +14,7 @@ _VALUES = (
     "DEFAULT_GAS_CAP DEFAULT_OUTPUT_CAP DEFAULT_TIMEOUT NO_BLOCK_OVERRIDES AccountChange "
     "AccountOverride AssetChange BlockOverrides BlockStateCalls CallExtras CallFrame CallOutcome "
     "CallRequest CallResult ErrorForm SimulateOptions SimulatePayload SimulatedBlock SimulatedLog "
-    "SimulationError StateOverrides StateView is_transfer"
+    "SimulationError StateOverrides StateView has_one_transfer_price is_transfer"
 )
 # Where each name lives.
 _HOMES = {

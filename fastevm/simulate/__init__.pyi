@@ -86,6 +86,9 @@ from fastevm.simulate.values import (
     StateView as StateView,
 )
 from fastevm.simulate.values import (
+    has_one_transfer_price as has_one_transfer_price,
+)
+from fastevm.simulate.values import (
     is_transfer as is_transfer,
 )
 from fastevm.simulate.views import view_of as view_of

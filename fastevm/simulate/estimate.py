@@ -16,6 +16,7 @@ from fastevm.simulate.values import (
     CallRequest,
     CallResult,
     StateView,
+    has_one_transfer_price,
     is_transfer,
 )
 from fastevm.state.remote import RemoteState
@@ -57,7 +58,8 @@ def _estimate(
     attempt = attempt_of(view, request, state_overrides, block_overrides)
     high = upper_bound(attempt, gas_cap)
     pays_only = is_transfer(attempt.view, request, attempt.state_overrides)
-    if pays_only and succeeds(attempt, TRANSFER_GAS, timeout):
+    has_one_price = has_one_transfer_price(attempt.schedule)
+    if pays_only and has_one_price and succeeds(attempt, TRANSFER_GAS, timeout):
         return TRANSFER_GAS
     try:
         outcome = attempt.run(high, timeout)
@@ -75,6 +77,8 @@ def _estimate(
             error=outcome.error,
             reverted=outcome.reverted,
         )
+    if pays_only and not has_one_price and succeeds(attempt, outcome.max_used_gas, timeout):
+        return outcome.max_used_gas
     return narrowed(attempt, outcome, high, timeout)
 
 

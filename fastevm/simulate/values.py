@@ -323,3 +323,8 @@ def is_transfer(
     override = state_overrides.get(request.to)
     code = view.layer.code(request.to) if override is None else override.code
     return not code
+
+
+def has_one_transfer_price(schedule: Any) -> bool:
+    """Whether all transfers have one price: not where it follows from the recipient (EIP-2780)."""
+    return not schedule.parameters["tx_recipient_cost"]

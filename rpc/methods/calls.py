@@ -19,6 +19,7 @@ from fastevm.simulate import (
     CallResult,
     SimulationError,
     StateView,
+    has_one_transfer_price,
     is_transfer,
     revert_message,
 )
@@ -122,7 +123,11 @@ def estimated(
     block_overrides: BlockOverrides,
 ) -> int:
     """Return a gas limit with which the transaction succeeds on ``state``; RpcError if none is."""
-    if context.dialect.transfers_cost_the_same and is_transfer(state, request, state_overrides):
+    if (
+        context.dialect.transfers_cost_the_same
+        and has_one_transfer_price(state.schedule)
+        and is_transfer(state, request, state_overrides)
+    ):
         return TRANSFER_GAS
     try:
         result = context.simulator.estimate_gas(
