@@ -251,6 +251,12 @@ def _add_genesis(group: argparse._ArgumentGroup) -> None:
         help="genesis file in geth's format; with --chain only its state and header count",
     )
     group.add_argument(
+        "--override-amsterdam",
+        type=int,
+        metavar="SECONDS",
+        help="timestamp at which Amsterdam begins on the chain of --chain or --genesis",
+    )
+    group.add_argument(
         "--import",
         type=Path,
         metavar="FILE",
@@ -384,6 +390,8 @@ def run(arguments: argparse.Namespace) -> int:
         return watch(arguments)
     if arguments.import_file and not (arguments.genesis or arguments.chain):
         arguments.usage_error("--import needs --genesis or --chain")
+    if arguments.override_amsterdam is not None and not (arguments.genesis or arguments.chain):
+        arguments.usage_error("--override-amsterdam needs --genesis or --chain")
     if arguments.op and (arguments.genesis or arguments.chain):
         arguments.usage_error("--op makes a chain of its own: not with --genesis or --chain")
     for name, instead in NOT_FORKED.items() if arguments.fork_url else ():
@@ -496,7 +504,9 @@ def node_of(arguments: argparse.Namespace) -> Any:
     fork = nodes.fork_options(arguments)
     if fork is not None:
         return forked(arguments, fork)
-    chosen = chains.chosen_chain(arguments.chain, arguments.genesis)
+    chosen = chains.chosen_chain(
+        arguments.chain, arguments.genesis, amsterdam_time=arguments.override_amsterdam
+    )
     times: dict[str, Any] = {
         "slice_interval_ms": arguments.slice_interval,
         "parameters": {"tx_gas_cap": 0} if arguments.disable_tx_gas_limit else {},

@@ -25,17 +25,33 @@ class ChosenChain(NamedTuple):
     genesis_hash: bytes | None = None
 
 
-def chosen_chain(name: str | None, path: Path | None) -> ChosenChain | None:
+def chosen_chain(
+    name: str | None, path: Path | None, *, amsterdam_time: int | None = None
+) -> ChosenChain | None:
     """The chain called ``name`` with the genesis in the file, or in this package without one.
 
-    A file alone has its own ``config``. None without either. ValueError or OSError for an unknown
-    name, a genesis that is not here and a file that holds none.
+    A file alone has its own ``config``. ``amsterdam_time``: seconds at which Amsterdam begins,
+    whatever is known of the chain. None without name and file. ValueError or OSError for an unknown
+    name, a genesis that is not here, a file that holds none and a chain without Amsterdam.
     """
     if name is None:
-        return None if path is None else ChosenChain(read_genesis(path))
+        return None if path is None else ChosenChain(_amended(read_genesis(path), amsterdam_time))
     chain = find(name)
     genesis = chain.genesis() if path is None else chain.completed(read_genesis(path))
-    return ChosenChain(genesis, chain.block_time_ms, chain.fixed_block_time, chain.genesis_hash)
+    return ChosenChain(
+        _amended(genesis, amsterdam_time), chain.block_time_ms, chain.fixed_block_time,
+        chain.genesis_hash,
+    )  # fmt: skip
+
+
+def _amended(genesis: dict[str, Any], amsterdam_time: int | None) -> dict[str, Any]:
+    """The genesis with Amsterdam at this time, where one is given."""
+    if amsterdam_time is None:
+        return genesis
+    config = genesis.get("config") or {}
+    if config.get("optimism") is not None:
+        raise ValueError("a chain of the OP stack has no fork Amsterdam")
+    return {**genesis, "config": {**config, "amsterdamTime": amsterdam_time}}
 
 
 def read_genesis(path: Path) -> dict[str, Any]:

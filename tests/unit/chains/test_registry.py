@@ -4,6 +4,7 @@ import json
 import lzma
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -239,3 +240,31 @@ def test_sepolia_has_amsterdam_at_its_published_fork_id() -> None:
     assert [entry.checksum.hex() for entry in found] == ["268956b6", "6c1d9423"]
     assert activations.at(10**7, 1_791_294_816).name == "Amsterdam"
     assert chains.find("hoodi").config().activations.at(10**7, 2**40).name == "BPO2"
+
+
+def test_a_user_may_say_when_amsterdam_begins(tmp_path: Path) -> None:
+    amsterdam = 1_793_036_568
+    chosen = chains.chosen_chain("hoodi", None, amsterdam_time=amsterdam)
+    assert chosen is not None
+    activations = ChainConfig.from_genesis(chosen.genesis).activations
+    names = [
+        activations.at(9, time, after_merge=True).fork.name for time in (amsterdam - 1, amsterdam)
+    ]
+    assert names == ["BPO2", "Amsterdam"]
+    decided = chains.chosen_chain("hoodi", None)
+    assert decided is not None
+    assert "amsterdamTime" not in decided.genesis["config"]
+    file = tmp_path / "genesis.json"
+    file.write_text(json.dumps({"config": {"chainId": 7}}))
+    chosen = chains.chosen_chain(None, file, amsterdam_time=5)
+    assert chosen is not None
+    assert chosen.genesis["config"] == {"chainId": 7, "amsterdamTime": 5}
+
+
+def test_an_op_chain_and_a_time_before_an_older_fork_are_refused() -> None:
+    with pytest.raises(ValueError, match="OP stack has no fork Amsterdam"):
+        chains.chosen_chain("unichain", None, amsterdam_time=5)
+    chosen = chains.chosen_chain("hoodi", None, amsterdam_time=5)
+    assert chosen is not None
+    with pytest.raises(ValueError, match="amsterdamTime"):
+        ChainConfig.from_genesis(chosen.genesis)

@@ -226,6 +226,19 @@ def test_a_chain_by_name_takes_its_state_from_a_file_too(
     assert "genesis: expected the block 0xbbe31286" in capsys.readouterr().err
 
 
+def test_amsterdam_begins_when_the_user_says(capsys: pytest.CaptureFixture[str]) -> None:
+    option = ("--override-amsterdam", "1793036568")
+    node = node_of("--chain", "hoodi", *option)
+    assert node.chain.genesis.hash == chains.find("hoodi").genesis_hash
+    found = [node.config.activations.at(1, time).name for time in (1793036567, 1793036568)]
+    assert found == ["BPO2", "Amsterdam"]
+    assert command.run(parsed("--chain", "unichain", *option)) == 1
+    assert "a chain of the OP stack has no fork Amsterdam" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command.run(parsed(*option))
+    assert "--override-amsterdam needs --genesis or --chain" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
