@@ -103,6 +103,9 @@ class Contract:
         self.address: str = checksum_address(raw)
         self.default_sender = sender
         self.interface = Interface(artifact.abi)
+        hear = getattr(evm, "on_contract", None)  # of a subclass that wants to know its contracts
+        if hear is not None:
+            hear(self)
 
     def __getattr__(self, name: str) -> ContractFunction:
         if name == "interface" or name not in self.interface.functions:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from fastevm.contracts.artifacts import Artifact, load_artifact
 from fastevm.integrations.local_node import LocalNode, NodeAccount
 from fastevm.primitives.keccak import keccak256
 
@@ -45,6 +46,7 @@ class Chain:
     def __init__(self, node: LocalNode) -> None:
         self.node = node
         self.labels: dict[str, tuple[str, dict[str, str]]] = {}
+        self.artifacts: dict[str, Artifact] = {}
 
     @property
     def id(self) -> int:
@@ -128,6 +130,12 @@ class Chain:
         finally:
             self.node.request("evm_revert", [snapshot])
 
-    def label(self, address: str, name: str, abi: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Name a contract in reports; its ABI names its functions."""
-        self.labels[address.lower()] = name, selectors(abi)
+    def label(self, address: str, name: str, source: Any = ()) -> None:
+        """Name a contract in reports.
+
+        ``source``: its ABI, which names its functions, or an artifact of a compiler, whose source
+        map the coverage reads too; anything that ``fastevm.contract`` takes.
+        """
+        artifact = load_artifact(source)._replace(name=name)
+        self.labels[address.lower()] = name, selectors(artifact.abi)
+        self.artifacts[address.lower()] = artifact

@@ -8,7 +8,7 @@ import itertools
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from importlib import import_module
 from types import TracebackType
@@ -129,6 +129,7 @@ class LocalNode:
         self._thread = _NodeThread(arguments, command)
         self._ids = itertools.count(1)
         self._pid = os.getpid()
+        self.observer: Callable[[bytes], None] | None = None  # hears of every body that is asked
         self._finalizer = weakref.finalize(self, self._thread.stop)
         self._thread.begin()
 
@@ -184,13 +185,22 @@ class LocalNode:
 
         Bytes among ``params`` become hex text.
         """
+        return self._result(self.exchange(self._body(method, params)))
+
+    def unobserved(self, method: str, params: Sequence[Any] = ()) -> Any:
+        """The same without the ``observer``."""
+        return self._result(self._begin(self._body(method, params)).result())
+
+    def _body(self, method: str, params: Sequence[Any]) -> bytes:
         call = {"jsonrpc": "2.0", "id": next(self._ids), "method": method}
-        body = msgspec.json.encode(call | {"params": wire_value(params)})
-        answer = msgspec.json.decode(self.exchange(body))
-        error = answer.get("error")
+        return msgspec.json.encode(call | {"params": wire_value(params)})
+
+    def _result(self, answer: bytes) -> Any:
+        found = msgspec.json.decode(answer)
+        error = found.get("error")
         if error is not None:
             raise NodeError(error["code"], error["message"], error.get("data"))
-        return answer["result"]
+        return found["result"]
 
     def exchange(self, body: bytes) -> bytes:
         """Answer the body of a request, a batch too, as the node answers an HTTP POST."""
@@ -198,6 +208,11 @@ class LocalNode:
 
     def begin_exchange(self, body: bytes) -> Future[bytes]:
         """Begin to answer the body of a request; the future may be awaited on any loop."""
+        if self.observer is not None:
+            self.observer(body)
+        return self._begin(body)
+
+    def _begin(self, body: bytes) -> Future[bytes]:
         thread = self._reached()
         answer: Future[bytes] = Future()
         thread.call(thread.respond, body, answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
@@ -22,10 +22,10 @@ class Resettable(Protocol):
 
 
 class ResettableChain:
-    """The chain of a node; what is undone is counted for the gas report first."""
+    """The chain of a node; what is undone is counted for the reports first."""
 
-    def __init__(self, chain: Any, report: Any | None) -> None:
-        self.chain, self.report = chain, report
+    def __init__(self, chain: Any, reports: Sequence[Any]) -> None:
+        self.chain, self.reports = chain, reports
 
     def mark(self) -> object:
         """Its head, and how often states were changed by hand."""
@@ -38,8 +38,8 @@ class ResettableChain:
     def back(self, snapshot: Any) -> None:
         """Go back."""
         name, height = snapshot
-        if self.report is not None:
-            self.report.read(self.chain, height + 1)
+        for report in self.reports:
+            report.read(self.chain, height + 1)
         self.chain.node.request("evm_revert", [name])
 
 

@@ -27,14 +27,36 @@ class Plugin:
 
     def __init__(self, config: pytest.Config) -> None:
         self.isolation = Isolation()
-        self.wants_report = bool(config.getoption("fastevm_gas_report"))
-        self.report: Any = None
+        self.wants_gas = bool(config.getoption("fastevm_gas_report"))
+        self.wants_coverage = bool(config.getoption("fastevm_coverage"))
+        self.gas: Any = None
+        self.coverage: Any = None
 
     def add_chain(self, chain: Any) -> None:
-        """Isolate the chain of a node, and count its gas where that is asked for."""
-        if self.wants_report and self.report is None:
-            self.report = import_module(f"{PACKAGE}.gas_report").GasReport()
-        self.isolation.add(ResettableChain(chain, self.report))
+        """Isolate the chain of a node, and count its gas and coverage where that is asked for."""
+        reports = []
+        if self.wants_gas:
+            if self.gas is None:
+                self.gas = import_module(f"{PACKAGE}.gas_report").GasReport()
+            reports.append(self.gas)
+        if self.wants_coverage:
+            reports.append(self.parts_covered().ChainCoverage(chain, self.coverage))
+        self.isolation.add(ResettableChain(chain, reports))
+
+    def machine(self, fork: str) -> Any:
+        """A machine, which tells what it runs where coverage is asked for."""
+        if not self.wants_coverage:
+            return import_module("fastevm.evm").EVM(fork)
+        made = self.parts_covered().CoveredEVM(fork)
+        made.coverage = self.coverage
+        return made
+
+    def parts_covered(self) -> Any:
+        """The module of the coverage report, and one report for the session."""
+        module = import_module(f"{PACKAGE}.coverage")
+        if self.coverage is None:
+            self.coverage = module.Coverage()
+        return module
 
 
 KEY: Final = pytest.StashKey[Plugin]()
@@ -54,6 +76,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         dest="fastevm_gas_report",
         help="tell at the end how much gas transactions used, by contract and function",
     )
+    group.addoption(
+        "--fastevm-coverage",
+        action="store_true",
+        dest="fastevm_coverage",
+        help="tell at the end which functions and lines of contracts ran, and which did not",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,13 +91,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Write the gas report."""
-    report = config.stash[KEY].report
-    lines = report.lines() if report is not None else []
-    if lines:
-        terminalreporter.section("gas used")
-        for line in lines:
-            terminalreporter.write_line(line)
+    """Write the reports."""
+    plugin = config.stash[KEY]
+    for title, report in (("gas used", plugin.gas), ("contracts covered", plugin.coverage)):
+        lines = report.lines() if report is not None else []
+        if lines:
+            terminalreporter.section(title)
+            for line in lines:
+                terminalreporter.write_line(line)
 
 
 # --- isolation ---
@@ -192,10 +221,9 @@ def w3(chain: Any) -> Any:
 @pytest.fixture(scope="session")
 def evm(request: pytest.FixtureRequest) -> Any:
     """A machine, an `EVM`, whose first state comes back after each test."""
-    machine = import_module("fastevm.evm").EVM(
-        request.config.getoption("--fastevm-hardfork") or "osaka"
-    )
-    request.config.stash[KEY].isolation.add(ResettableMachine(machine))
+    plugin = request.config.stash[KEY]
+    machine = plugin.machine(request.config.getoption("--fastevm-hardfork") or "osaka")
+    plugin.isolation.add(ResettableMachine(machine))
     return machine
 
 

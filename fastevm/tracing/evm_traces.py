@@ -20,7 +20,7 @@ from fastevm.simulate.values import CallOutcome, SimulatedLog
 from fastevm.state.layer import Layer
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.observer import Observer, observer_of
-from fastevm.tracing.profile import Profile
+from fastevm.tracing.profile_tracers import COVERAGE_TRACER, GAS_TRACER
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished, Tracer, precompiles_of
 from fastevm.tracing.tracers import TRACER_NAMES, tracer_for
@@ -42,6 +42,8 @@ NAMES: Final[Mapping[str, tuple[str, Json]]] = {
     "prestate": ("prestateTracer", {}),
     "diff": ("prestateTracer", {"diffMode": True}),
     "selectors": ("4byteTracer", {}),
+    "gas": (GAS_TRACER, {}),
+    "coverage": (COVERAGE_TRACER, {}),
 }
 STEPS: Final = "steps"
 TRACES_LIMIT: Final = 16  # of one run
@@ -69,55 +71,8 @@ class AccessListTracer:
         ]
 
 
-class GasTracer:
-    """Gas by pc and by function; a call's pc costs what it does not hand on."""
-
-    needs_states = False
-
-    def __init__(self, budget: int, _: Spool | None) -> None:
-        self.observer: Profile = Profile()
-
-    def result(self, finished: Finished) -> Json:
-        functions = [
-            {
-                "address": hex_bytes(address),
-                "selector": None if selector is None else hex_bytes(selector),
-                "calls": calls,
-                "gas": gas,
-                "ownGas": own,
-            }
-            for (address, selector), (calls, gas, own) in self.observer.calls().items()
-        ]
-        return {"code": self._pcs(False), "initcode": self._pcs(True), "functions": functions}
-
-    def _pcs(self, creates: bool) -> Json:
-        return {
-            hex_bytes(address): {pc: {"count": n, "gas": gas} for pc, (n, gas) in pcs.items()}
-            for address, pcs in self.observer.pcs(creates).items()
-        }
-
-
-class CoverageTracer:
-    """The pcs that ran."""
-
-    needs_states = False
-
-    def __init__(self, budget: int, _: Spool | None) -> None:
-        self.observer: Profile = Profile()
-
-    def result(self, finished: Finished) -> Json:
-        return {
-            name: {
-                hex_bytes(address): list(pcs) for address, pcs in self.observer.pcs(creates).items()
-            }
-            for name, creates in (("code", False), ("initcode", True))
-        }
-
-
 OWN: Final[Mapping[str, Callable[[int, Spool | None], Tracer]]] = {
     "access_list": AccessListTracer,
-    "gas": GasTracer,
-    "coverage": CoverageTracer,
 }
 
 

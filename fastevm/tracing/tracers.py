@@ -12,6 +12,12 @@ from fastevm.tracing.erc7562 import Erc7562Tracer
 from fastevm.tracing.frame_tracers import FlatCallTracer, FourByteTracer
 from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.prestate import PrestateOptions, accessed_slots, prestate_json
+from fastevm.tracing.profile_tracers import (
+    COVERAGE_TRACER,
+    GAS_TRACER,
+    CoverageTracer,
+    GasTracer,
+)
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.step_loggers import StructLogger
 from fastevm.tracing.tracer import Finished, Tracer, always_accessed, flag
@@ -130,6 +136,8 @@ _TRACERS: Final[Mapping[str, Callable[[Mapping[str, Any], int, Spool | None], Tr
     MUX_TRACER: MuxTracer,
     "erc7562Tracer": Erc7562Tracer,
     "noopTracer": NoopTracer,
+    GAS_TRACER: GasTracer,
+    COVERAGE_TRACER: CoverageTracer,
 }
 
 TRACER_NAMES: Final = tuple(_TRACERS)

@@ -276,3 +276,74 @@ def test_nothing_heavy_is_loaded_for_tests_that_want_nothing() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True
     )
     assert done.stdout == "[]\n"
+
+
+# Two functions by the ABI; a() writes a slot, everything else reverts.
+RUNTIME = "5f3560e01c630dbe671f146011575f5ffd5b60015f5500"
+ARTIFACT = {
+    "contractName": "Pair",
+    "abi": [{"type": "function", "name": name, "inputs": [], "outputs": []} for name in "ab"],
+    "bytecode": "0x60178060095f395ff3" + RUNTIME,
+    "source_map_runtime": {
+        "pc_pos_map": {
+            "0": [1, 0, 1, 1],
+            "14": [9, 0, 9, 1],
+            "17": [3, 0, 3, 1],
+            "21": [4, 0, 4, 1],
+        }
+    },
+}
+
+
+def test_coverage_is_told_by_function_and_line(session: pytest.Pytester) -> None:
+    session.makepyfile(f"""
+        from fastevm import contract
+
+        ARTIFACT = {ARTIFACT!r}
+
+        def test_a_machine(evm):
+            pair = contract(ARTIFACT).deploy(evm)
+            assert pair.a() is None
+            assert pair.a.call(trace="calls").result.trace["type"] == "CALL"
+            evm.set_code("0x" + "c0" * 20, "0x{COUNTER}")
+            assert evm.call("0x" + "c0" * 20).trace is None
+            assert set(evm.call("0x" + "c0" * 20, trace=("gas",)).trace) == {{"gas"}}
+    """)
+    result = run(session, "--fastevm-coverage")
+    result.assert_outcomes(passed=1)
+    result.stdout.re_match_lines(
+        [
+            r".*contracts covered.*",
+            r"contract +functions +lines +not reached",
+            r"0xc0c0\w+ +12 of 12 \(100 %\) instructions",
+            r"Pair +1 of 2 +3 of 4 \(75 %\) +b; lines 9$",
+        ]
+    )
+
+
+def test_transactions_and_calls_of_a_chain_are_covered(session: pytest.Pytester) -> None:
+    session.makepyfile(f"""
+        import pytest
+
+        ARTIFACT = {ARTIFACT!r}
+
+        def deployed(w3, chain):
+            sent = w3.eth.send_transaction({{"data": ARTIFACT["bytecode"]}})
+            address = w3.eth.get_transaction_receipt(sent)["contractAddress"]
+            chain.label(address, "Pair", ARTIFACT)
+            return address
+
+        def test_a_transaction(w3, chain):
+            w3.eth.send_transaction({{"to": deployed(w3, chain), "data": "0x0dbe671f"}})
+
+        def test_a_call_that_reverts(w3, chain):
+            with pytest.raises(Exception, match="reverted"):
+                w3.eth.call({{"to": deployed(w3, chain), "data": "0x4df7e3d0"}})
+    """)
+    result = run(session, "--fastevm-coverage", "-k", "a_transaction")
+    result.stdout.re_match_lines([r"Pair +1 of 2 +3 of 4 \(75 %\) +b; lines 9$"])
+    result = run(session, "--fastevm-coverage", "-k", "reverts")
+    result.stdout.re_match_lines([r"Pair +1 of 2 +2 of 4 \(50 %\) +a; lines 3-4$"])
+    result = run(session, "--fastevm-coverage", "--fastevm-gas-report")
+    result.assert_outcomes(passed=2)
+    result.stdout.re_match_lines([r".*gas used.*", r"Pair +2 of 2 +4 of 4 \(100 %\)$"])

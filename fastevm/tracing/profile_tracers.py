@@ -1,0 +1,62 @@
+"""Tracers over a profile: gas by pc and by function, and the pcs that ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastevm.tracing.profile import Profile
+from fastevm.tracing.spool import Spool
+from fastevm.tracing.tracer import Finished
+from fastevm.tracing.values import TracingError
+from fastevm.wire.text.hex import hex_bytes
+
+Json = dict[str, Any]
+GAS_TRACER: Final = "gasTracer"
+COVERAGE_TRACER: Final = "coverageTracer"
+
+
+class ProfileTracer:
+    """What the tracers of a profile share. TracingError for an option: they have none."""
+
+    needs_states = False
+
+    def __init__(self, config: Mapping[str, Any], budget: int, _: Spool | None) -> None:
+        if config:
+            raise TracingError("the tracer has no options")
+        self.observer: Profile = Profile()
+
+
+class GasTracer(ProfileTracer):
+    """Gas by pc and by function; a call's pc costs what it does not hand on."""
+
+    def result(self, finished: Finished) -> Json:
+        functions = [
+            {
+                "address": hex_bytes(address),
+                "selector": None if selector is None else hex_bytes(selector),
+                "calls": calls,
+                "gas": gas,
+                "ownGas": own,
+            }
+            for (address, selector), (calls, gas, own) in self.observer.calls().items()
+        ]
+        return {"code": self._pcs(False), "initcode": self._pcs(True), "functions": functions}
+
+    def _pcs(self, creates: bool) -> Json:
+        return {
+            hex_bytes(address): {pc: {"count": n, "gas": gas} for pc, (n, gas) in pcs.items()}
+            for address, pcs in self.observer.pcs(creates).items()
+        }
+
+
+class CoverageTracer(ProfileTracer):
+    """The pcs that ran."""
+
+    def result(self, finished: Finished) -> Json:
+        return {
+            name: {
+                hex_bytes(address): list(pcs) for address, pcs in self.observer.pcs(creates).items()
+            }
+            for name, creates in (("code", False), ("initcode", True))
+        }
