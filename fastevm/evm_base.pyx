@@ -386,6 +386,16 @@ cdef class EvmBase:
         remote = "" if self.layer.remote_state is None else " here, above a remote state"
         return f"<{type(self).__name__} {self.schedule.name}, {place}, {accounts}{remote}>"
 
+    def _repr_html_(self) -> str:
+        """A table for notebooks: rules, block and accounts."""
+        table = import_module("fastevm.wire.text.html_table").html_table
+        rows = [("fork", self.schedule.name)]
+        names = [name for name in ENVIRONMENT if name != "block_hashes"]
+        rows += [(name, getattr(self.block, name)) for name in names]
+        rows.append(("accounts", self.layer.account_count))
+        rows.append(("snapshots", len(self.layers)))
+        return table(type(self).__name__, (), rows)
+
     @property
     def transient_storage(self) -> dict[tuple[bytes, int], int] | None:
         """What messages keep of transient storage: values by (address, slot). None: nothing."""

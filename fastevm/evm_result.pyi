@@ -21,6 +21,8 @@ class ExecutionResult:
     created_address: bytes | None
     trace: Any
 
+    def _repr_html_(self) -> str: ...
+
 def restore_result(
     success: bool,
     output: bytes | None,

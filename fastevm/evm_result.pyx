@@ -2,6 +2,8 @@
 
 from fastevm.execution.packed_logs cimport unpack_logs
 
+from importlib import import_module
+
 from fastevm.types import Log
 
 
@@ -29,6 +31,23 @@ cdef class ExecutionResult:
         if self.created_address is not None:
             outcome += f", created_address=0x{self.created_address.hex()}"
         return f"ExecutionResult({outcome}, gas_used={self.gas_used}, output={shown})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the outcome, then the logs."""
+        table = import_module("fastevm.wire.text.html_table").html_table
+        outcome = [
+            ("outcome", "success" if self.success else self.error),
+            ("gas used", self.gas_used), ("gas refunded", self.gas_refunded),
+            ("output", self.output or b""),
+        ]
+        if self.created_address is not None:
+            outcome.append(("created", self.created_address))
+        found = table("ExecutionResult", (), outcome)
+        if self.logs:
+            rows = [(log.address, *(log.topics + (b"",) * 4)[:4], log.data) for log in self.logs]
+            header = ("address", "topic 0", "topic 1", "topic 2", "topic 3", "data")
+            found += table("logs", header, rows)
+        return found
 
     cdef tuple values(self):
         return (

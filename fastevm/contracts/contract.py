@@ -22,6 +22,7 @@ from fastevm.evm import EVM
 from fastevm.evm_result import ExecutionResult
 from fastevm.types import Log
 from fastevm.wire.text.hex import checksum_address
+from fastevm.wire.text.html_table import html_table
 
 Item = Mapping[str, Any]
 READS = ("view", "pure")
@@ -128,6 +129,16 @@ class Contract:
         return (
             f"<{self.contract_name} at {self.address}, {len(self.interface.functions)} functions>"
         )
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: its functions."""
+        items = [item for found in self.interface.functions.values() for item in found]
+        rows = [
+            (selector(item), signature(item), item.get("stateMutability", "nonpayable"))
+            for item in items
+        ]
+        title = f"{self.contract_name} at {self.address}"
+        return html_table(title, ("selector", "function", ""), rows)
 
     def events_in(self, source: ExecutionResult | Called | Iterable[Log]) -> list[Event]:
         """The events of this contract in a result or in logs; those of others are left out."""

@@ -356,6 +356,7 @@ _BY_KEY: dict[str, Fork] = {
     for fork in (*FORKS, AMSTERDAM_2026_04, *OP_FORKS, AZUL, LAGOON)
     for name in (fork.name, *fork.aliases)
 }
+_BY_KEY["latest"] = BPO2  # the newest of mainnet's
 
 
 def fork_named(name: str) -> Fork:

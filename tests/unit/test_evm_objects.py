@@ -255,6 +255,24 @@ def test_reprs_are_short_and_say_what_there_is(evm: EVM) -> None:
     assert deployed.created_address.hex() in repr(deployed)
 
 
+def test_notebooks_show_tables(evm: EVM) -> None:
+    evm.set_account(A, balance=10**18)
+    evm.set_code(C, "0x602a5f5260205fa060205ff3")  # a log without topics, and its data
+    shown = evm.call(C)._repr_html_()
+    assert "<caption>ExecutionResult</caption>" in shown and "<caption>logs</caption>" in shown
+    assert "<td>success</td>" in shown and f"{42:064x}" in shown
+    assert "<td>invalid opcode</td>" in EVM().create("0xfe")._repr_html_()
+    assert "<td>chain_id</td><td>1,337</td>" in evm._repr_html_()
+    bundles = [[{"from": A, "to": C}] * 30]
+    (part,) = simulate_many(evm, bundles, columns=True, threads=1)
+    shown = part._repr_html_()
+    assert "<caption>1 bundles of 30 calls</caption>" in shown and "... 10 more" in shown
+
+
+def test_the_newest_rules_of_mainnet_have_a_name() -> None:
+    assert EVM("latest").schedule.name == EVM("bpo2").schedule.name
+
+
 def test_help_shows_how_a_machine_is_made() -> None:
     names = ["fork", "state", "unchecked", "code_size_limit", "environment"]
     assert list(inspect.signature(EVM).parameters) == names

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastevm.simulate.batch.arrow import ArrowTable
 from fastevm.simulate.batch.results import Results
+from fastevm.wire.text.html_table import html_table
 
 
 @cache
@@ -97,6 +98,12 @@ class Columns:
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """For `pyarrow.table`, `polars.DataFrame`, `pandas` from 3 and DuckDB."""
         return self.table().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks, one row for each call."""
+        rows = self.rows()
+        title = f"{len(self):,} bundles of {len(self.status):,} calls"
+        return html_table(title, tuple(rows), zip(*rows.values(), strict=True))
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` of the rows; ImportError where pandas is not installed."""

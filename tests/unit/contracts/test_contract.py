@@ -170,3 +170,8 @@ def test_without_eth_abi_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "eth_abi", None)
     with pytest.raises(ImportError, match=r"fastevm\[abi\]"):
         coin.balanceOf(ALICE)
+
+
+def test_notebooks_show_its_functions() -> None:
+    shown = token()._repr_html_()
+    assert "<td>0xa9059cbb</td><td>transfer(address,uint256)</td><td>nonpayable</td>" in shown
