@@ -214,7 +214,8 @@ def cloned(address: str, tag: str, engine: str) -> Path:
     folder = PLACE / f"{address.rpartition('/')[2]}-{tag}-{engine}"
     if not folder.exists():
         clone = ["git", "clone", "--quiet", "--depth=1", "--branch", tag, address, folder]
-        subprocess.run(clone, check=True)
+        if subprocess.run(clone).returncode != 0:
+            raise SystemExit(f"{address} at {tag} cannot be cloned; no distribution has its tests")
     return folder
 
 
@@ -246,7 +247,7 @@ def install(names: list[str]) -> None:
     for name in names:
         try:
             sources(SUITES[name], environment(SUITES[name]), OURS)
-        except subprocess.CalledProcessError as error:
+        except (subprocess.CalledProcessError, SystemExit) as error:
             print(f"{name} could not be installed: {error}", file=sys.stderr)
 
 
