@@ -8,6 +8,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, StateNotKnown
+from fastevm.execution.block_access_list import fetch_listed
 from fastevm.execution.fees import blob_base_fee
 from fastevm.execution.header_draft import sealed_header
 from fastevm.execution.post_exec import post_exec_refunds
@@ -769,7 +770,7 @@ def execute_block(
     transaction or a system call that makes the block invalid. ``root_of``: see `BlockBuilder`. The
     claims of the header are not compared: see `fastevm.execution.validation.validate_result`.
     ``threads``: how many may run transactions; the result is the same. With ``block.access_list``
-    they run by it, and once more in order where it is not what the block does.
+    they run by it, or in order where it is wrong; a remote state fetches what it names at once.
     """
     def run(access_list=None):
         builder = BlockBuilder(
@@ -789,6 +790,8 @@ def execute_block(
         builder.add_all(block.transactions)
         return builder.finish(state_root=state_root)
 
+    if layer.remote_state is not None:
+        fetch_listed(layer.remote_state, block, schedule.parameters["block_access_item_gas"])
     if threads > 1 and block.access_list is not None and layer.remote_state is None:
         try:
             return run(block.access_list)

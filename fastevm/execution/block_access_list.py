@@ -8,6 +8,9 @@ from typing import Any, Final, NamedTuple, NoReturn
 from fastevm.errors import InvalidBlock
 from fastevm.primitives import rlp
 from fastevm.primitives.keccak import keccak256
+from fastevm.state.remote import RemoteState
+from fastevm.state.source import Wanted
+from fastevm.types import Block
 
 FIELD: Final = "block_access_list"
 EMPTY_LIST: Final = b"\xc0"  # as RLP: that of a first block
@@ -71,6 +74,32 @@ def encode_access_list(accesses: Iterable[AccountAccess]) -> bytes:
 def decode_access_list(encoded: bytes, number: int | None = None) -> AccessList:
     """The list of its RLP. InvalidBlock names what has a wrong form or a wrong place."""
     return _Reader(number).accesses(encoded)
+
+
+def fetch_listed(state: RemoteState, block: Block, item_gas: int) -> None:
+    """Fetch what a block's list names from a remote state in one request, ahead of its run.
+
+    ``item_gas``: of the gas limit for each item, 0 in forks without lists. A list of another form
+    and one that is too long are left alone: the run says what is wrong.
+    """
+    if block.access_list is None or not item_gas or state.resolves:
+        return
+    try:
+        accesses = decode_access_list(block.access_list, block.number)
+    except InvalidBlock:
+        return
+    if item_count(accesses) > block.header.gas_limit // item_gas:
+        return
+    wanted = Wanted(accounts={one.address for one in accesses})
+    for one in accesses:
+        keys = (*(slot.key for slot in one.storage_changes), *one.storage_reads)
+        wanted.slots.update((one.address, key) for key in keys)
+    # What a transaction warms is loaded, too; unless it is read, the block's list leaves it out.
+    for transaction in block.transactions:
+        for entry in transaction.access_list:
+            wanted.accounts.add(entry.address)
+            wanted.slots.update((entry.address, key) for key in entry.storage_keys)
+    state.fetch(wanted)
 
 
 class _Reader:

@@ -2,6 +2,7 @@
 the right list and with any other.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ from fastevm.state.layer import Layer
 from fastevm.types import EMPTY_LIST_HASH, Block, Withdrawal
 from tests.differential.cases import Case, make_case
 from tests.differential.machine import dump, state_of, unhexed, with_signatures
+from tests.unit.state.remote_source import LayerSource
 
 from .relations import NOBODY, header_of
 
@@ -166,3 +168,31 @@ def test_any_bytes_are_read_as_by_the_plain_reader(seed: int, data: st.DataObjec
     else:
         slots = sum(len(one.storage_changes) + len(one.storage_reads) for one in found)
         assert list_run.listed_items(bytes(encoded)) == len(found) + slots
+
+
+def executed(layer: Layer, block: Block) -> Any:
+    return execute_block(
+        layer, block, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY, state_root=False
+    )
+
+
+def requests_of(layer: Layer, block: Block) -> int:
+    """How often a block on a remote state asks for some of it; what it does must stay the same."""
+    source = LayerSource(layer)
+    found = executed(Layer.remote(source), block)
+    assert found.access_list == executed(layer, block).access_list
+    return len(source.asked)
+
+
+def test_what_a_list_names_comes_from_a_remote_state_in_one_request() -> None:
+    counts: Counter[int] = Counter()
+    for seed in range(40, 70):
+        layer, block = prepared(seed)
+        with_list = requests_of(layer, block)
+        # Without a list it goes step by step, and so with one of another form.
+        without = requests_of(layer, block.with_access_list(None))
+        assert requests_of(layer, block.with_access_list(b"\xc1\x80")) == without > with_list
+        counts[with_list] += 1
+    # An account that a call looks up, and then has no gas to read, is in no list.
+    assert max(counts) <= 2
+    assert counts[1] > 2 * counts[2]
