@@ -1,4 +1,7 @@
-"""Block access lists (EIP-7928). An unknown block and the pending one are null, not an error."""
+"""Block access lists (EIP-7928). An unknown block and the pending one are null, not an error.
+
+Two names of a draft (execution-apis 726) are those that alloy before September 2026 asks for.
+"""
 
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK
@@ -10,6 +13,8 @@ from fastevm.wire.block_access_list import Json, access_list_json, kept_access_l
 from fastevm.wire.text.hex import hex_bytes
 
 
+@method("eth_getBlockAccessListByBlockHash", BLOCK, place=Place.WORKER)
+@method("eth_getBlockAccessListByBlockNumber", BLOCK, place=Place.WORKER)
 @method("eth_getBlockAccessList", BLOCK, place=Place.WORKER)
 @long_running
 def get_block_access_list(context: Context, block: Selector) -> list[Json] | None:

@@ -16,7 +16,8 @@ from .conftest import Caller, MakeCaller
 from .fakes import FakeNode, FakePending, chain_of, header
 
 ENCODED = encode_access_list([AccountAccess(b"\xaa" * 20)])
-METHODS = ("eth_getBlockAccessList", "debug_getRawBlockAccessList")
+DRAFTED = ("eth_getBlockAccessListByBlockNumber", "eth_getBlockAccessListByBlockHash")
+METHODS = ("eth_getBlockAccessList", "debug_getRawBlockAccessList", *DRAFTED)
 
 
 def listed(number: int, encoded: bytes, *, kept: bool = True) -> Block:
@@ -48,6 +49,8 @@ async def test_a_list_is_json_or_its_rlp(caller: Caller) -> None:
     assert [one["address"] for one in found["result"]] == ["0x" + "aa" * 20]
     block_hash = "0x" + caller.node.chain.blocks[3].hash.hex()
     assert (await caller.ask("eth_getBlockAccessList", block_hash))["result"] == found["result"]
+    for name, block in zip(DRAFTED, ("0x3", block_hash), strict=True):
+        assert (await caller.ask(name, block))["result"] == found["result"]
     raw = await caller.ask("debug_getRawBlockAccessList", "0x3")
     assert raw["result"] == "0x" + ENCODED.hex()
 
