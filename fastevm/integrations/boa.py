@@ -260,7 +260,7 @@ class Env(BoaEnv):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, fork: str = "prague") -> None:
         super().__init__()
-        self.nickname = "fastevm"
+        self.nickname = "pyevm"  # by which moccasin knows that nothing is at stake
         self.evm = Engine(self, fork)
 
     @property

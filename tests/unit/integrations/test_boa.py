@@ -120,3 +120,7 @@ def test_the_steps_of_a_run_agree_with_its_gas(contract: Any) -> None:
 def test_what_py_evm_alone_has_is_refused(env: Any, contract: Any) -> None:
     with pytest.raises(NotImplementedError):
         env.execute_code(contract.address, start_pc=5)
+
+
+def test_moccasin_takes_it_for_a_network_without_stakes() -> None:
+    assert Env().nickname == "pyevm"
