@@ -122,5 +122,5 @@ def test_what_py_evm_alone_has_is_refused(env: Any, contract: Any) -> None:
         env.execute_code(contract.address, start_pc=5)
 
 
-def test_moccasin_takes_it_for_a_network_without_stakes() -> None:
-    assert Env().nickname == "pyevm"
+def test_moccasin_takes_it_for_a_network_without_stakes(env: Any) -> None:
+    assert env.nickname == "pyevm"
