@@ -57,6 +57,7 @@ mkdir -p build
 $(1) $(BIN)/python setup.py --quiet build_ext --inplace >$(LOG) 2>&1 || { cat $(LOG); exit 1; }
 ! grep -A4 "performance hint" $(LOG) || { rm -rf build/cython; exit 1; }
 $(BIN)/python -m compileall -q fastevm rpc bench
+$(BIN)/python -m fastevm.tools.module_cache
 endef
 
 runtime: $(VENV)/.node

@@ -5,4 +5,5 @@ import sys
 from fastevm.__main__ import main
 
 if __name__ == "__main__":
-    sys.exit(main(("node", *sys.argv[1:])))
+    sys.argv.insert(1, "node")
+    sys.exit(main())
