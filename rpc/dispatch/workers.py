@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar
 
 from fastevm.primitives import dataclass
 from fastevm.rpc.errors import RpcError
-from fastevm.simulate import Cancellation
+from fastevm.simulate import Cancellation, LoopBudget
 
 T = TypeVar("T")
 
@@ -154,6 +154,7 @@ class Workers:
         self._closed = False
         self._lock = threading.Lock()
         self._started = False
+        self._budget = LoopBudget()
 
     async def run(
         self, call: Callable[..., T], *args: Any, long: bool = False, limited: bool = False
@@ -187,8 +188,22 @@ class Workers:
         finally:
             self.in_flight -= 1
 
+    def briefly(self, call: Callable[..., T], *args: Any) -> T:
+        """``call(*args)``; on the event loop for about a millisecond, then NeedsWorker.
+
+        The call may have no effect but its result.
+        """
+        if getattr(_thread, "is_worker", False):
+            return call(*args)
+        try:
+            return self._budget.run(call, *args)
+        finally:
+            if self._budget.is_spent:
+                require_worker(is_long=True)
+
     def close(self) -> None:
         """Stop the running jobs and drop the waiting ones."""
+        self._budget.close()
         with self._lock:
             self._closed = True
             self._short.clear()

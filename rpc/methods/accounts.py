@@ -14,15 +14,17 @@ from fastevm.rpc.backend import DevAccount
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, decode_text
 from fastevm.rpc.dispatch.registry import Param, Place, method
-from fastevm.rpc.dispatch.workers import long_running
+from fastevm.rpc.dispatch.workers import long_running, require_worker_above_limit
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.calls import CALL, estimated
+from fastevm.rpc.methods.development import at_once
 from fastevm.rpc.methods.fees import decided_base_fee, next_base_fee, suggested_tip
 from fastevm.rpc.methods.pool import (
+    BYTES_OF_AN_OBJECT,
     checked_wait,
     receipt_within,
     refusals,
-    send_raw_transaction,
+    require_worker_above_one_light,
 )
 from fastevm.rpc.selectors import PENDING_BLOCK, decode_count
 from fastevm.simulate import BlockOverrides, CallRequest, lists_of
@@ -59,7 +61,8 @@ def decode_transaction(value: Any) -> CallRequest:
 TRANSACTION: Final = Param(decode_transaction)
 
 
-@method("eth_sendTransaction", TRANSACTION, place=Place.WORKER)
+@method("eth_sendTransaction", TRANSACTION, place=Place.SMALL)
+@at_once
 @long_running
 def send_transaction(context: Context, request: CallRequest) -> str:
     """Submit a transaction of a development account, or of an impersonated one; return its hash.
@@ -69,10 +72,17 @@ def send_transaction(context: Context, request: CallRequest) -> str:
     first account sends where none is named, and what fails gets the gas of a block.
     """
     request = with_sender(context, request)
+    if not is_impersonated(context, request.sender):
+        key_of(context, request.sender)
+    refuse_unsigned_kinds(context, request)
+    gas = request.gas or context.workers.briefly(gas_for, context, request, True)
+    require_worker_above_limit(len(request.data) // BYTES_OF_AN_OBJECT)
+    require_worker_above_one_light(context, gas)
+    request = replace(request, gas=gas)
     if is_impersonated(context, request.sender):
         return submitted_for(context, request)
-    with _counting:
-        return send_raw_transaction(context, signed(context, request, sent=True).raw)
+    with _counting, refusals():
+        return hex_bytes(context.node.submit(signed(context, request, sent=True).raw))
 
 
 def with_sender(context: Context, request: CallRequest) -> CallRequest:
@@ -118,7 +128,8 @@ def lock_account(context: Context, address: bytes) -> bool:
 @long_running
 def personal_send_transaction(context: Context, request: CallRequest, _: Any) -> str:
     """Do what eth_sendTransaction does; the password is not looked at."""
-    return send_transaction(context, request)
+    told: str = send_transaction(context, request)
+    return told
 
 
 @method("eth_signTransaction", CALL, place=Place.WORKER)
@@ -171,11 +182,7 @@ def filled(context: Context, request: CallRequest, *, sent: bool = False) -> dic
 
     ``sent``: it is sent at once, and may fail where the dialect lets it.
     """
-    chain_id = context.node.config.chain_id
-    if request.chain_id not in (None, chain_id):
-        raise RpcError("wrong_chain_id", have=request.chain_id, want=chain_id)
-    if request.blob_versioned_hashes is not None or request.max_fee_per_blob_gas is not None:
-        raise RpcError("blobs_not_signed")  # a call object has no room for what proves them
+    refuse_unsigned_kinds(context, request)
     fields: dict[str, Any] = {
         "nonce": request.nonce,
         "to": request.to,
@@ -186,12 +193,21 @@ def filled(context: Context, request: CallRequest, *, sent: bool = False) -> dic
         **lists_of(request),
     }
     if "gas_price" not in fields or "access_list" in fields:
-        fields["chain_id"] = chain_id
+        fields["chain_id"] = context.node.config.chain_id
     if fields["nonce"] is None:
         fields["nonce"] = context.node.pool.next_nonce(request.sender)
     if sent:
         refuse_low_price(context, fields)
     return fields
+
+
+def refuse_unsigned_kinds(context: Context, request: CallRequest) -> None:
+    """RpcError for a transaction of another chain or with blobs."""
+    chain_id = context.node.config.chain_id
+    if request.chain_id not in (None, chain_id):
+        raise RpcError("wrong_chain_id", have=request.chain_id, want=chain_id)
+    if request.blob_versioned_hashes is not None or request.max_fee_per_blob_gas is not None:
+        raise RpcError("blobs_not_signed")  # a call object has no room for what proves them
 
 
 def refuse_low_price(context: Context, fields: dict[str, Any]) -> None:

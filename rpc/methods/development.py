@@ -72,7 +72,7 @@ def short_methods(names: Sequence[str], *params: Param) -> Callable[[Handler], H
 
     def register(handler: Handler) -> Handler:
         for name in names:
-            method(name, *params, place=Place.SMALL, controls=True)(_at_once(long_running(handler)))
+            method(name, *params, place=Place.SMALL, controls=True)(at_once(long_running(handler)))
         return handler
 
     return register
@@ -100,7 +100,7 @@ def short_setters(names: Sequence[str], *params: Param) -> Callable[[Handler], H
     return setters(names, *params, registers=short_methods)
 
 
-def _at_once(handler: Callable[..., Any]) -> Callable[..., Any]:
+def at_once(handler: Callable[..., Any]) -> Callable[..., Any]:
     """The handler, which on the loop waits neither for the lock nor for files or another node.
 
     It does not overtake what came before it: that may be a transaction.
@@ -108,8 +108,9 @@ def _at_once(handler: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(handler)
     def run(context: Context, *arguments: Any) -> Any:
-        lock, is_first = control(context).producer.lock, not context.workers.in_flight
-        if not (is_first and context.node.changes_at_once and lock.acquire(blocking=False)):
+        is_first = not context.workers.in_flight and context.node.changes_at_once
+        lock = control(context).producer.lock if is_first else None
+        if lock is None or not lock.acquire(blocking=False):
             require_worker(is_long=True)
             return handler(context, *arguments)
         try:

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain, repeat
 from typing import Any, Final
 
+import fastevm
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.rpc.backend import PoolContent
 from fastevm.rpc.context import Context
@@ -19,6 +20,7 @@ from fastevm.rpc.dispatch.workers import (
     require_worker_above_limit,
 )
 from fastevm.rpc.errors import RpcError, family_reason
+from fastevm.rpc.methods.development import at_once
 from fastevm.rpc.methods.transactions import gives_receipt, locate, receipt_of
 from fastevm.rpc.selectors import decode_count
 from fastevm.rpc.view import View
@@ -30,6 +32,7 @@ MILLISECONDS: Final = 1000
 
 
 BYTES_OF_AN_OBJECT: Final = 64  # of a transaction, that take as long to check as an object to make
+LOOP_GAS: Final = 500_000  # of a transaction whose block is built on the event loop
 BLOB_TYPE: Final = b"\x03"  # whose proofs take milliseconds
 
 
@@ -77,16 +80,32 @@ FORWARDING: Final = {
 }
 
 
+def require_worker_above_one_light(context: Context, gas: int) -> None:
+    """On the event loop, raise NeedsWorker where a transaction's blocks may take milliseconds.
+
+    Those are its own and, behind it, those of what waits in the pool.
+    """
+    pool = context.node.pool
+    if gas > LOOP_GAS or pool.executable_count or pool.queued_count:
+        require_worker(is_long=True)
+
+
+@at_once
 @long_running
 def mine_raw_transaction(context: Context, raw: bytes) -> str:
     """Submit a signed transaction and build its block, after the blocks that are under way."""
-    return send_raw_transaction(context, raw)
+    if raw[:1] == BLOB_TYPE:
+        require_worker(is_long=True)
+    require_worker_above_limit(len(raw) // BYTES_OF_AN_OBJECT)
+    with refusals():
+        require_worker_above_one_light(context, fastevm.Transaction.decode(raw).gas_limit)
+        return hex_bytes(context.node.submit(raw))
 
 
 # In place of the methods of these names on a node that builds a block for each transaction.
 MINING: Final = {
     "eth_sendRawTransaction": Method(
-        "eth_sendRawTransaction", mine_raw_transaction, (DATA,), Place.WORKER
+        "eth_sendRawTransaction", mine_raw_transaction, (DATA,), Place.SMALL
     )
 }
 

@@ -1,0 +1,108 @@
+"""Where a development node makes a transaction's block: light ones on the event loop."""
+
+import asyncio
+import json
+from typing import Any
+
+import fastevm.simulate as simulate
+from fastevm import Transaction
+from fastevm import node as nodes
+from fastevm.node.dev_accounts import dev_accounts
+from fastevm.primitives.keccak import keccak256
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.transport.server import Server
+
+ALICE, BOB = dev_accounts(2)
+TO = "0x" + BOB.address.hex()
+LOOP = bytes.fromhex("5b600056")  # JUMPDEST, and back to it
+SPINNER = "0x" + "5e" * 20
+
+
+def answered(*requests: tuple[str, Any, bool]) -> list[Any]:
+    """What requests are answered with, each on the loop or not, as its last member says."""
+
+    async def ask() -> list[Any]:
+        node = nodes.dev_node(mining=nodes.Mining.INSTANT, allows_unprotected=True)
+        server = Server(node, simulate, [])
+        dispatcher = server.dispatcher(DIALECTS["geth"])
+        found = []
+        try:
+            for method, params, is_at_once in requests:
+                request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+                answer = dispatcher.respond(json.dumps(request).encode())
+                assert isinstance(answer, bytes) == is_at_once, (method, params)
+                text = answer if isinstance(answer, bytes) else await answer
+                assert isinstance(text, bytes)
+                said = json.loads(text)
+                found.append(said.get("result", said.get("error", {}).get("message")))
+        finally:
+            dispatcher.close()
+            await server.stop()
+        return found
+
+    return asyncio.run(ask())
+
+
+def raw(nonce: int, gas: int) -> str:
+    fields = {"nonce": nonce, "to": BOB.address, "value": 1, "gas_limit": gas, "gas_price": 10**10}
+    return "0x" + Transaction.build(**fields).sign(ALICE.private_key, chain_id=31_337).raw.hex()
+
+
+def receipt_of(sent: str) -> list[str]:
+    return ["0x" + keccak256(bytes.fromhex(sent[2:])).hex()]
+
+
+def payment(**more: str) -> list[dict[str, str]]:
+    return [{"from": "0x" + ALICE.address.hex(), "to": TO, "value": "0x1", **more}]
+
+
+def test_a_payment_is_mined_before_its_answer_without_a_thread() -> None:
+    sent = raw(1, 21_000)
+    first, told, number, receipt = answered(
+        ("eth_sendTransaction", payment(gas="0x5208"), True),
+        ("eth_sendRawTransaction", [sent], True),
+        ("eth_blockNumber", [], True),
+        ("eth_getTransactionReceipt", receipt_of(sent), True),
+    )
+    assert (len(first), told, number) == (66, *receipt_of(sent), "0x2")
+    assert receipt["status"] == "0x1"
+
+
+def test_much_gas_goes_to_a_worker() -> None:
+    found = answered(
+        ("eth_sendTransaction", payment(gas="0x7a121"), False),
+        ("eth_sendRawTransaction", [raw(1, 500_001)], False),
+        ("eth_blockNumber", [], True),
+    )
+    assert found[-1] == "0x2"
+
+
+def test_an_estimate_that_lasts_goes_to_a_worker() -> None:
+    code = "0x" + LOOP.hex()
+    found = answered(
+        ("anvil_setCode", [SPINNER, code], True),
+        ("eth_sendTransaction", payment(to=SPINNER), False),
+        ("eth_blockNumber", [], True),
+    )
+    assert "gas" in found[1]  # no amount of it is enough
+    assert found[2] == "0x0"
+
+
+def test_what_frees_waiting_transactions_goes_to_a_worker() -> None:
+    found = answered(
+        ("eth_sendRawTransaction", [raw(1, 21_000)], True),  # waits: the nonce before it is due
+        ("eth_sendTransaction", payment(nonce="0x0"), False),
+        ("eth_blockNumber", [], True),
+    )
+    assert found[-1] == "0x2"
+
+
+def test_blobs_and_other_chains_are_refused_before_anything_runs() -> None:
+    found = answered(
+        ("eth_sendTransaction", payment(chainId="0x2"), True),
+        ("eth_sendTransaction", [{"from": "0x" + "77" * 20, "to": TO}], True),
+        ("eth_blockNumber", [], True),
+    )
+    assert "chain" in found[0]
+    assert "account" in found[1]
+    assert found[2] == "0x0"
