@@ -174,6 +174,7 @@ CHECKED_TESTS ?= tests/unit --ignore=tests/unit/payments tests/fuzz tests/metamo
 THREADED_TESTS ?= tests/metamorphic/test_threads.py tests/unit/execution/test_senders.py \
 	tests/unit/execution/test_parallel.py tests/unit/execution/test_run_beside.py \
 	tests/unit/state/test_root_threads.py tests/differential/parallel \
+	tests/metamorphic/test_blocks_by_lists.py \
 	tests/unit/simulate tests/unit/chain tests/unit/storage tests/unit/txpool tests/unit/builder \
 	tests/unit/sync tests/unit/logindex tests/unit/wire tests/unit/rpc/dispatch/test_workers.py
 # A test takes ten times as long there as it may elsewhere: no deadlines for examples.

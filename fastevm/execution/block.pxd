@@ -3,11 +3,13 @@ from libc.stdint cimport uint64_t
 
 from fastevm.execution.block_executor cimport BlockExecutor
 from fastevm.execution.list_run cimport ListRun
+from fastevm.execution.packed_receipts cimport PackedReceipts
 from fastevm.execution.system_calls cimport SystemOutcome
 from fastevm.execution.transaction cimport Transaction
 from fastevm.execution.transaction_data cimport Tx
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.layer cimport Layer
+from fastevm.state.records cimport LogRecord
 
 
 cdef class BlockBuilder:
@@ -31,10 +33,13 @@ cdef class BlockBuilder:
     cdef readonly int threads
     cdef bytes given_list     # the RLP of its access list, to run by; None: there is none
     cdef ListRun list_run     # where the transactions ran by it
+    cdef PackedReceipts packed  # their receipts, which the executor borrows
     cdef object root_of       # of a layer, for receipts with state roots; None: the layer's own
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
     cdef int expect(self, int stage, str action) except -1
+    cdef int expect_more(self, str action) except -1
+    cdef const LogRecord* logs(self) noexcept
     cdef int set_up_once(self) except -1
     cdef bint claim(self) except -1
     cdef int look(self) except -1
@@ -52,7 +57,7 @@ cdef class BlockBuilder:
     cdef bytes asked_root(self)
     cdef object finished_receipts(self)
     cdef list deposit_logs(self)
-    cdef int end_list_run(self) except -1
+    cdef Layer layer_after(self)
     cdef int enter_end(self) except -1
     cdef tuple requests(self)
     cdef bytes deposits(self)

@@ -24,6 +24,7 @@ from fastevm.execution.validation import withdrawals_root
 from fastevm.state.remote import settled
 from fastevm.types import ZERO_HASH, Block
 
+from fastevm.execution.block_context cimport fill_context
 from fastevm.execution.block_executor cimport (
     executor_encode_receipt,
     executor_encode_receipts,
@@ -33,7 +34,7 @@ from fastevm.execution.block_executor cimport (
     executor_transact,
     executor_transact_from,
 )
-from fastevm.execution.list_run cimport give_back_list_run, take_list_run
+from fastevm.execution.list_run cimport take_list_run
 from fastevm.execution.packed_receipts cimport packed_receipts
 from fastevm.execution.parallel cimport ParallelRun, give_back, take
 from fastevm.execution.receipts cimport (
@@ -46,6 +47,7 @@ from fastevm.execution.receipts cimport (
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.run_ahead cimport MOST_THREADS, run_ahead
 from fastevm.execution.run_beside cimport run_beside
+from fastevm.execution.sender_recovery cimport are_recovered
 from fastevm.execution.system_calls cimport (
     SYSTEM_CANCELLED,
     SYSTEM_DONE,
@@ -64,13 +66,13 @@ from fastevm.execution.transaction_result cimport (
     TxOptions,
     TxResult,
 )
-from fastevm.interpreter.machine cimport BlockContext, status_text
+from fastevm.interpreter.machine cimport status_text
 from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.bloom cimport BLOOM_SIZE
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.hashes cimport Address, Hash, address_eq
 from fastevm.primitives.intrinsics cimport atomic_store_int
-from fastevm.primitives.word cimport Word, word_from_int, word_load
+from fastevm.primitives.word cimport Word, word_from_int
 from fastevm.spec.constants cimport BLOCK_HASH_WINDOW
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.layer cimport Layer
@@ -100,21 +102,6 @@ cdef enum:
 
 class ListDiffers(Exception):
     """The access list of a block is not what the block does."""
-
-
-cdef int fill_context(BlockContext* context, header, object chain_id, object blob_price) except -1:
-    memset(context, 0, sizeof(BlockContext))
-    memcpy(context.coinbase.b, exactly(header.coinbase, 20, "coinbase"), 20)
-    context.number = header.number
-    context.timestamp = header.timestamp
-    context.gas_limit = header.gas_limit
-    word_from_int(&context.difficulty, header.difficulty)
-    word_load(&context.prev_randao, exactly(header.mix_hash, 32, "mix_hash"))
-    word_from_int(&context.base_fee, header.base_fee_per_gas or 0)
-    word_from_int(&context.blob_base_fee, blob_price)
-    context.chain_id = chain_id
-    context.slot_number = header.slot_number or 0
-    return 0
 
 
 cdef extern from "pythread.h" nogil:
@@ -229,6 +216,17 @@ cdef class BlockBuilder:
             raise FastevmError(f"cannot {action}: the block {states[self.stage]}")
         return 0
 
+    cdef int expect_more(self, str action) except -1:
+        """Refuse unless transactions may be added: by its list a block runs as a whole."""
+        self.expect(OPEN, action)
+        if self.list_run is not None:
+            raise FastevmError(f"cannot {action}: the block ran by its access list")
+        return 0
+
+    cdef const LogRecord* logs(self) noexcept:
+        """The logs of all receipts."""
+        return self.c.world.logs if self.packed is None else self.packed.logs
+
     # ------------------------------------------------------------------------------------------
     # start, requests and credits
 
@@ -326,7 +324,7 @@ cdef class BlockBuilder:
         cdef TxResult result
         cdef bint is_first = self.claim()
         try:
-            self.expect(OPEN, "add a transaction")
+            self.expect_more("add a transaction")
             recover_now(transaction)
             memset(&options, 0, sizeof(options))
             with nogil:
@@ -355,11 +353,11 @@ cdef class BlockBuilder:
         """
         cdef ForkSchedule schedule = self.schedule
         cdef bint is_first
-        self.expect(OPEN, "add transactions")
+        self.expect_more("add transactions")
         transactions = list(transactions)
         is_first = self.claim()
         try:
-            self.expect(OPEN, "add transactions")
+            self.expect_more("add transactions")
             if schedule.c.receipt_has_state_root:
                 recover_senders(transactions)
                 for index, transaction in enumerate(transactions):
@@ -395,7 +393,8 @@ cdef class BlockBuilder:
                 with nogil:
                     ran = run_beside(&self.c, signed, count, cores, &result)
             else:
-                recover_senders(transactions)
+                if not are_recovered(signed, count):
+                    recover_senders(transactions)
                 if by_list:
                     ran = self.run_by_list(pointers, count)
                 elif refunds == NULL:
@@ -404,10 +403,11 @@ cdef class BlockBuilder:
                     ran = executor_transact_from(&self.c, pointers, ran, count, refunds, &result)
             if ran < count:
                 raise self.invalid(ran, refusal(result.error, pointers[ran], &result))
-            with nogil:
-                encoded = executor_encode_receipts(&self.c, first, self.threads)
-            if not encoded:
-                raise MemoryError
+            if self.list_run is None:
+                with nogil:
+                    encoded = executor_encode_receipts(&self.c, first, self.threads)
+                if not encoded:
+                    raise MemoryError
         finally:
             PyMem_RawFree(signed)
             PyMem_RawFree(refunds)
@@ -430,15 +430,19 @@ cdef class BlockBuilder:
         """The number of transactions that ran by the given list: all of them, or none."""
         cdef ForkSchedule schedule = self.schedule
         cdef ListRun run
+        cdef Address deposits
         if (
             self.threads < 2 or count == 0 or self.c.world.accesses == NULL
-            or self.base.remote_state is not None or not schedule.c.counts_gas_before_refunds
+            or self.c.receipts.count != 0 or self.base.remote_state is not None
+            or not schedule.c.counts_gas_before_refunds
         ):
             return 0
-        run = take_list_run(self.given_list, min(self.threads, <int>MOST_THREADS))
-        if run is None or not run.run(&self.c, transactions, count):
+        run = take_list_run(self.base, self.given_list, min(self.threads, <int>MOST_THREADS))
+        memcpy(deposits.b, PyBytes_AS_STRING(self.deposit_contract), 20)
+        if run is None or not run.run(&self.c, transactions, count, &deposits):
             raise ListDiffers
         self.list_run = run
+        self.packed = run.packed(self.blob_gas_price)
         return count
 
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0:
@@ -493,7 +497,7 @@ cdef class BlockBuilder:
                 raise IndexError(f"the block has {self.c.receipts.count} transactions so far")
             for ready in range(len(self.made), index + 1):
                 self.made.append(receipt_value(
-                    &self.c.receipts.records[ready], self.c.world.logs, self.blob_gas_price
+                    &self.c.receipts.records[ready], self.logs(), self.blob_gas_price
                 ))
             return self.made[index]
         finally:
@@ -529,10 +533,13 @@ cdef class BlockBuilder:
     def receipts_root(self):
         """The root over the receipts so far."""
         cdef Hash root
-        cdef bint ok
+        cdef bint ok = True
         cdef bint is_first = self.claim()
-        with nogil:
-            ok = receipts_root(&self.c.receipts, self.threads, &root)
+        if self.list_run is not None:
+            root = self.list_run.receipts.root
+        else:
+            with nogil:
+                ok = receipts_root(&self.c.receipts, self.threads, &root)
         if is_first:
             self.owner = 0
         if not ok:
@@ -569,11 +576,13 @@ cdef class BlockBuilder:
         cdef const LogRecord* log
         cdef size_t i, j
         logs = []
+        if self.list_run is not None and not self.list_run.receipts.has_deposits:
+            return logs
         memcpy(contract.b, PyBytes_AS_STRING(self.deposit_contract), 20)
         for i in range(self.c.receipts.count):
             record = &self.c.receipts.records[i]
             for j in range(record.log_count):
-                log = &self.c.world.logs[record.first_log + j]
+                log = &self.logs()[record.first_log + j]
                 if not log.pseudo and address_eq(&log.address, &contract):
                     logs.append(log_value(log))
         return logs
@@ -588,6 +597,8 @@ cdef class BlockBuilder:
 
     cdef object finished_receipts(self):
         """All receipts: the values where ``add`` gave them to its callers, else packed."""
+        if self.packed is not None:
+            return self.packed
         if len(self.made) == <Py_ssize_t>self.c.receipts.count:
             return tuple(self.made)
         return packed_receipts(&self.c.receipts, self.c.world.logs, self.blob_gas_price)
@@ -625,9 +636,6 @@ cdef class BlockBuilder:
     cdef object ended(self, object state_root):
         """The result of a block that is open, which it is no longer."""
         cdef ForkSchedule schedule = self.schedule
-        cdef uint8_t bloom[BLOOM_SIZE]
-        cdef Hash root
-        cdef bint ok
         self.expect(OPEN, "end it")
         self.stage = CLOSED
         draft = Block(self.header, (), self.ommers, self.withdrawals)
@@ -635,22 +643,17 @@ cdef class BlockBuilder:
         for address, amount in (*self.rewards(draft), *withdrawal_credits(draft)):
             self.credit(address, amount)
         requests = self.requests()
-        with nogil:
-            ok = receipts_root(&self.c.receipts, self.threads, &root)
-            receipts_bloom(&self.c.receipts, bloom)
-        if not ok:
-            raise MemoryError
+        root, bloom = self.receipts_root, self.logs_bloom
         accesses = self.access_list()
-        self.end_list_run()
-        layer = self.snapshot()
+        layer = self.layer_after()
         return BlockResult(
             layer=layer,
             state_root=(
                 layer.state_root(min(self.threads, <int>MOST_THREADS)) if state_root else ZERO_HASH
             ),
             receipts=self.finished_receipts(),
-            receipts_root=root.b[:32],
-            logs_bloom=bloom[:BLOOM_SIZE],
+            receipts_root=root,
+            logs_bloom=bloom,
             gas_used=self.c.gas_used,
             blob_gas_used=self.c.blob_gas_used if schedule.c.has_blobs else None,
             requests=requests,
@@ -659,16 +662,13 @@ cdef class BlockBuilder:
             access_list=accesses,
         )
 
-    cdef int end_list_run(self) except -1:
-        """What the block's both ends did completes the list, or it is a wrong one."""
-        cdef ListRun run = self.list_run
-        if run is None:
-            return 0
-        if not run.is_complete(&self.c):
+    cdef Layer layer_after(self):
+        """The state; what the block's end did completes the list, or it is a wrong one."""
+        if self.list_run is None:
+            return self.snapshot()
+        if not self.list_run.is_complete(&self.c):
             raise ListDiffers
-        self.list_run = None
-        give_back_list_run(run)
-        return 0
+        return self.list_run.layer_after()
 
     cdef int enter_end(self) except -1:
         """What follows is recorded after the last transaction's accesses."""
@@ -699,7 +699,7 @@ cdef class BlockBuilder:
         most = self.header.gas_limit // schedule.c.block_access_item_gas
         found = accesses_count(accesses)
         if self.list_run is not None:
-            found = self.list_run.claims.items
+            found = self.list_run.claims.sums.items
         if found > most:
             raise InvalidBlock(
                 self.header.number, "block_access_list",
@@ -795,6 +795,6 @@ def execute_block(
     if threads > 1 and block.access_list is not None and layer.remote_state is None:
         try:
             return run(block.access_list)
-        except (ListDiffers, InvalidBlock):
+        except (ListDiffers, InvalidBlock, StateNotKnown):
             pass  # the run in order says what is wrong
     return settled(layer, run)

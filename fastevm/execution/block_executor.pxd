@@ -52,6 +52,15 @@ cdef TxError executor_transact(
 cdef void executor_record(
     BlockExecutor* b, ReceiptRecord* record, const Tx* tx, uint64_t footprint, TxResult* result
 ) noexcept nogil
+# Both in steps, for who records in another order: gas by its turn (`used`: after refunds; regular
+# and state gas in forks that have both), then the record, which is zero.
+cdef void executor_count_gas(
+    BlockExecutor* b, uint64_t used, uint64_t regular, uint64_t state, uint64_t blobs
+) noexcept nogil
+cdef void executor_fill_record(
+    const Schedule* schedule, ReceiptRecord* record, const Tx* tx, const TxResult* result,
+    uint64_t cumulative_gas_used
+) noexcept nogil
 # Encode the last receipt. False: out of memory.
 cdef bint executor_encode_receipt(BlockExecutor* b) noexcept nogil
 # Run the transactions from `first` on; the number that ran, those before included. Their receipts

@@ -156,24 +156,39 @@ cdef void executor_record(
 ) noexcept nogil:
     if b.schedule.has_da_footprint:
         result.blob_gas_used = footprint
-    b.gas_paid += result.gas_used
+    executor_count_gas(
+        b, result.gas_used, result.block_gas, result.block_state_gas, result.blob_gas_used
+    )
+    executor_fill_record(b.schedule, record, tx, result, b.gas_paid)
+
+
+cdef void executor_count_gas(
+    BlockExecutor* b, uint64_t used, uint64_t regular, uint64_t state, uint64_t blobs
+) noexcept nogil:
+    b.gas_paid += used
     if b.schedule.counts_gas_before_refunds:
-        b.regular_gas_used += result.block_gas
-        b.state_gas_used += result.block_state_gas
+        b.regular_gas_used += regular
+        b.state_gas_used += state
         b.gas_used = max(b.regular_gas_used, b.state_gas_used)
     else:
-        b.gas_used += result.gas_used
-    b.blob_gas_used += result.blob_gas_used
+        b.gas_used += used
+    b.blob_gas_used += blobs
+
+
+cdef void executor_fill_record(
+    const Schedule* schedule, ReceiptRecord* record, const Tx* tx, const TxResult* result,
+    uint64_t cumulative_gas_used
+) noexcept nogil:
     record.tx_type = tx.tx_type
     record.success = result.status == STOPPED
     record.gas_used = result.gas_used
-    record.cumulative_gas_used = b.gas_paid
+    record.cumulative_gas_used = cumulative_gas_used
     record.has_blobs = tx.tx_type == BLOB_TX
-    record.has_da_footprint = b.schedule.has_da_footprint
+    record.has_da_footprint = schedule.has_da_footprint
     if tx.tx_type == DEPOSIT_TX:
-        record.has_deposit_nonce = b.schedule.deposits_report_gas
+        record.has_deposit_nonce = schedule.deposits_report_gas
         record.deposit_nonce = result.deposit_nonce
-        record.deposit_version = <uint64_t>b.schedule.deposit_receipt_version
+        record.deposit_version = <uint64_t>schedule.deposit_receipt_version
     record.blob_gas_used = result.blob_gas_used
     word_copy(&record.effective_price, &result.effective_price)
     record.has_created = result.has_created

@@ -1,30 +1,46 @@
 # The transactions of a block whose access list came with it (EIP-7928), on several threads: none
-# waits for another, since the list says what each of them reads.
+# waits for another, since the list says what each of them reads. The receipts, their root and the
+# state after the block are made by the same threads.
 from libc.stdint cimport int64_t
 
 from fastevm.execution.block_executor cimport BlockExecutor
+from fastevm.execution.list_receipts cimport ListReceipts
+from fastevm.execution.packed_receipts cimport PackedReceipts
 from fastevm.execution.transaction_data cimport Tx
-from fastevm.state.claimed_state cimport Claims
+from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.persistent_map cimport MapNode
+from fastevm.state.claimed_state cimport ClaimedView
+from fastevm.state.claimed_list cimport Claims
+from fastevm.state.layer cimport Changes, Layer
 
 
 cdef struct ListThreads
 
 
 cdef class ListRun:
-    """A list, and threads' worlds and machines for one block."""
+    """A list, and threads' worlds and machines for one block. It outlives the block's world."""
     cdef ListThreads* c
     cdef Claims claims
-    cdef int64_t confirmed    # changes of the list, by the transactions
+    cdef ListReceipts receipts
+    cdef ClaimedView end      # what the block's world reads after the transactions
+    cdef Layer layer          # before the block
+    cdef Changes changes
+    cdef MapNode* accounts    # after the block, by the list
+    cdef int64_t confirmed    # changes of the list
 
-    # Run all transactions and append the records of their receipts, without encodings; the state
-    # after them is written to the block's world. False: the list does not fit, there was no memory
-    # or no thread; the block must begin again.
-    cdef bint run(self, BlockExecutor* b, const Tx** transactions, size_t count) noexcept
-    # Whether what the block's world recorded before and after them completes the list.
+    # Run all transactions and make their receipts; the block's world begins again, and reads the
+    # state after them. False: the list does not fit, there was no memory or no thread; the block
+    # must begin again.
+    cdef bint run(
+        self, BlockExecutor* b, const Tx** transactions, size_t count, const Address* deposits
+    )
+    # Whether what the block's world recorded after the transactions completes the list.
     cdef bint is_complete(self, BlockExecutor* b) noexcept
+    # The state after the block.
+    cdef Layer layer_after(self)
+    # The receipts, which the block's executor borrows.
+    cdef PackedReceipts packed(self, object blob_gas_price)
 
 
-# What is ready for a block on so many threads; None: the list has a wrong form.
-cdef ListRun take_list_run(bytes access_list, int threads)
-# The list is forgotten, the threads' memory stays for the next block.
-cdef int give_back_list_run(ListRun run) except -1
+# What is ready for a block above this layer, on so many threads; None: the list has a wrong form.
+cdef ListRun take_list_run(Layer layer, bytes access_list, int threads)

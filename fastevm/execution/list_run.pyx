@@ -5,64 +5,97 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fastevm.execution.block_executor cimport BlockExecutor, block_has_room, executor_record
-from fastevm.execution.receipts cimport ReceiptRecord, receipts_add
+from fastevm.execution.block_executor cimport BlockExecutor
+from fastevm.execution.list_receipts cimport (
+    Outcome,
+    list_receipts_close,
+    list_receipts_fill,
+    list_receipts_free,
+    list_receipts_gather,
+    list_receipts_open,
+    list_receipts_plan,
+    list_receipts_settle,
+    list_receipts_take_turn,
+)
+from fastevm.execution.packed_receipts cimport PackedReceipts, adopted_receipts
+from fastevm.execution.receipts cimport receipts_borrow
 from fastevm.execution.transact cimport transact
 from fastevm.execution.transaction_data cimport Tx
-from fastevm.execution.transaction_result cimport TX_VALID, TxOptions, TxResult
-from fastevm.execution.transaction_state_gas cimport check_room
+from fastevm.execution.transaction_result cimport TX_VALID, TxOptions
 from fastevm.interpreter.machine cimport Machine, machine_free, machine_new
 from fastevm.primitives.arena cimport Arena, arena_alloc, arena_free, arena_new, arena_reset
-from fastevm.primitives.intrinsics cimport (
-    atomic_increment,
-    atomic_observe_int,
-    atomic_publish_int,
-)
-from fastevm.primitives.team cimport TEAM_LIMIT, team_run
+from fastevm.primitives.hashes cimport Address
+from fastevm.primitives.intrinsics cimport atomic_observe_int, atomic_publish_int
+from fastevm.primitives.persistent_map cimport map_release, map_retain
+from fastevm.primitives.stages cimport Stage, stages_run
+from fastevm.primitives.team cimport TEAM_LIMIT
+from fastevm.state.changes cimport ChangeList
+from fastevm.state.claimed_commit cimport claimed_commit
 from fastevm.state.claimed_state cimport (
     ClaimedView,
-    Claims,
-    claims_apply,
-    claims_close,
-    claims_complete,
-    claims_confirm,
+    claimed_complete,
+    claimed_confirm,
+    claimed_reader,
+)
+from fastevm.state.claimed_list cimport (
+    ClaimSums,
     claims_free,
     claims_open,
     claims_read,
     claims_read_part,
-    claims_reader,
 )
+from fastevm.state.layer cimport Changes, Layer
+from fastevm.state.leaves cimport ACCOUNT_MAP
 from fastevm.state.reader cimport Reader
 from fastevm.state.world cimport (
     LogRecord,
     World,
     world_begin,
-    world_copy_logs,
+    world_follow,
     world_free,
     world_new,
     world_record_accesses,
+)
+from fastevm.trie.ordered cimport (
+    BRANCHES_AT_ONCE,
+    LEAVES_AT_ONCE,
+    ordered_hash_branches,
+    ordered_hash_leaves,
 )
 
 
 cdef enum:
     ARENA_CHUNK = 256 * 1024
     PARTS_AT_ONCE = 16        # accounts of a list that a thread reads
-    KEPT_THREADS = 1          # idle sets of them, for the next block
+    MOST_AT_ONCE = 4          # transactions that a thread takes
+    ITEMS_OF_EACH = 32        # threads take so many times, or more, if there are many of them
+
+
+# Items of the second stage that are no transactions; the longest ones come first.
+cdef enum:
+    COMMIT_ITEM = 0
+    PLAN_ITEM = 1
+    OTHER_ITEMS = 2
+
+
+# The stages of a block.
+cdef enum:
+    READ_LIST = 0
+    RUN = 1
+    FILL_RECEIPTS = 2
+    HASH_LEAVES = 3
+    HASH_BRANCHES = 4
+    STAGES = 5
 
 
 cdef struct Runner:
     Machine* machine
     World* world              # of one transaction at a time
     Arena* arena              # logs and values of before, until the block ends
+    ClaimSums sums            # of the parts of the list that it read
     int64_t confirmed         # changes of the list
     uint64_t gas              # regular gas so far
-
-
-# What a transaction left, until its turn comes.
-cdef struct Outcome:
-    TxResult result
-    LogRecord* logs
-    uint64_t log_indices
+    uint64_t padding[8]       # from the next one's counters
 
 
 cdef struct ListThreads:
@@ -71,11 +104,12 @@ cdef struct ListThreads:
     # --- one block ---
     BlockExecutor* block
     Claims* claims
-    const Tx** transactions
-    int64_t count
-    Outcome* outcomes
-    int64_t taken             # atomic
+    ListReceipts* receipts
+    size_t at_once            # transactions of an item
+    MapNode* accounts         # the layer's before the block, after it when it is committed
+    ChangeList* changes
     int failed                # atomic: nobody goes on
+    Stage stages[STAGES]
 
 
 cdef void threads_free(ListThreads* t) noexcept nogil:
@@ -109,35 +143,44 @@ cdef ListThreads* threads_new(int threads) noexcept nogil:
     return t
 
 
+cdef void give_up(ListThreads* t) noexcept nogil:
+    atomic_publish_int(&t.failed, True)
+
+
 # ----------------------------------------------------------------------------------------------
 # the list
 
-cdef void read_parts(void* context, int member) noexcept nogil:
+cdef void read_parts(void* context, int member, int64_t item) noexcept nogil:
     cdef ListThreads* t = <ListThreads*>context
-    cdef size_t at, end
-    while not atomic_observe_int(&t.failed):
-        at = <size_t>(atomic_increment(&t.taken) - 1) * PARTS_AT_ONCE
-        if at >= t.claims.account_count:
-            break
-        end = min(at + PARTS_AT_ONCE, t.claims.account_count)
-        while at < end:
-            if not claims_read_part(t.claims, t.runners[member].arena, at):
-                atomic_publish_int(&t.failed, True)
-                return
-            at += 1
+    cdef Runner* runner = &t.runners[member]
+    cdef size_t at = <size_t>item * PARTS_AT_ONCE
+    cdef size_t end = min(at + PARTS_AT_ONCE, t.claims.account_count)
+    while at < end and not atomic_observe_int(&t.failed):
+        if not claims_read_part(t.claims, runner.arena, at, &runner.sums):
+            give_up(t)
+        at += 1
 
 
-cdef bint read_list(ListThreads* t) noexcept nogil:
-    """Read the list that is open."""
-    t.taken = 0
-    t.failed = False
-    if not team_run(read_parts, t, t.threads):
-        read_parts(t, 0)
-    return not t.failed and claims_close(t.claims)
+cdef void end_of_list(void* context) noexcept nogil:
+    """The list is there: what the block did before its transactions must be in it."""
+    cdef ListThreads* t = <ListThreads*>context
+    cdef int i
+    for i in range(t.threads):
+        t.claims.sums.items += t.runners[i].sums.items
+        t.claims.sums.changes += t.runners[i].sums.changes
+    if not t.failed:
+        t.runners[0].confirmed = claimed_confirm(t.claims, t.block.world)
+        t.failed = t.runners[0].confirmed < 0
+    if not t.failed:
+        t.stages[RUN].count = OTHER_ITEMS + share_count(t.receipts.count, t.at_once)
+
+
+cdef inline int64_t share_count(size_t items, size_t of_each) noexcept nogil:
+    return <int64_t>((items + of_each - 1) // of_each)
 
 
 # ----------------------------------------------------------------------------------------------
-# one transaction
+# transactions
 
 cdef bint keep_logs(Runner* runner, Outcome* outcome) noexcept nogil:
     """Copy the logs, whose world goes on to the next transaction."""
@@ -145,7 +188,6 @@ cdef bint keep_logs(Runner* runner, Outcome* outcome) noexcept nogil:
     cdef LogRecord* log
     cdef uint8_t* data
     cdef size_t i
-    outcome.log_indices = w.log_index
     outcome.logs = NULL
     if w.log_count == 0:
         return True
@@ -165,7 +207,7 @@ cdef bint keep_logs(Runner* runner, Outcome* outcome) noexcept nogil:
 
 cdef bint execute(ListThreads* t, Runner* runner, size_t at) noexcept nogil:
     """Run a transaction on what the list says of those before it. False: it did otherwise."""
-    cdef Outcome* outcome = &t.outcomes[at]
+    cdef Outcome* outcome = &t.receipts.outcomes[at]
     cdef ClaimedView view
     cdef Reader reader
     cdef TxOptions options
@@ -173,95 +215,136 @@ cdef bint execute(ListThreads* t, Runner* runner, size_t at) noexcept nogil:
     view.claims = t.claims
     view.arena = runner.arena
     view.index = <uint32_t>at + 1
-    claims_reader(&view, &reader)
+    claimed_reader(&view, &reader)
     memset(&options, 0, sizeof(options))
     options.skip_block_gas = True  # looked at when its turn comes
     world_begin(runner.world, &reader)
     if not world_record_accesses(runner.world):
         return False
     runner.world.accesses.index = view.index
-    if transact(runner.machine, t.transactions[at], &options, 0, &outcome.result) != TX_VALID:
+    if TX_VALID != transact(
+        runner.machine, t.receipts.transactions[at], &options, 0, &outcome.result
+    ):
         return False
-    confirmed = claims_confirm(t.claims, runner.world)
+    confirmed = claimed_confirm(t.claims, runner.world)
     if confirmed < 0:
         return False
     runner.confirmed += confirmed
     runner.gas += outcome.result.block_gas
-    return runner.gas <= t.block.context.gas_limit and keep_logs(runner, outcome)
+    if runner.gas > t.block.context.gas_limit or not keep_logs(runner, outcome):
+        return False
+    list_receipts_take_turn(t.receipts, at, runner.world.log_index)
+    return True
 
 
-cdef void work(void* context, int member) noexcept nogil:
+cdef void commit(ListThreads* t) noexcept nogil:
+    cdef bint failed = False
+    t.accounts = claimed_commit(t.claims, t.accounts, t.changes, &failed)
+    if failed:
+        give_up(t)
+
+
+cdef void run_some(void* context, int member, int64_t item) noexcept nogil:
     cdef ListThreads* t = <ListThreads*>context
-    cdef int64_t at
-    while not atomic_observe_int(&t.failed):
-        at = atomic_increment(&t.taken) - 1
-        if at >= t.count:
-            break
-        if not execute(t, &t.runners[member], <size_t>at):
-            atomic_publish_int(&t.failed, True)
+    cdef size_t at, end
+    if item == COMMIT_ITEM:
+        commit(t)
+        return
+    if item == PLAN_ITEM:
+        list_receipts_plan(t.receipts)
+        return
+    at = <size_t>(item - OTHER_ITEMS) * t.at_once
+    end = min(at + t.at_once, t.receipts.count)
+    while at < end and not atomic_observe_int(&t.failed):
+        if not execute(t, &t.runners[member], at):
+            give_up(t)
+        at += 1
+
+
+cdef void end_of_run(void* context) noexcept nogil:
+    cdef ListThreads* t = <ListThreads*>context
+    if not t.failed and not list_receipts_settle(t.receipts, t.block):
+        t.failed = True
+    if not t.failed:
+        t.stages[FILL_RECEIPTS].count = t.receipts.share_count
+
+
+# ----------------------------------------------------------------------------------------------
+# receipts
+
+cdef void fill_receipts(void* context, int _member, int64_t item) noexcept nogil:
+    cdef ListThreads* t = <ListThreads*>context
+    list_receipts_fill(t.receipts, t.block, item)
+
+
+cdef void end_of_receipts(void* context) noexcept nogil:
+    cdef ListThreads* t = <ListThreads*>context
+    if t.failed or t.receipts.failed:
+        t.failed = True
+        return
+    list_receipts_gather(t.receipts)
+    t.stages[HASH_LEAVES].count = share_count(t.receipts.count, LEAVES_AT_ONCE)
+    t.stages[HASH_BRANCHES].count = share_count(t.receipts.trie.branch_count, BRANCHES_AT_ONCE)
+
+
+cdef void hash_leaves(void* context, int _member, int64_t item) noexcept nogil:
+    cdef ListReceipts* r = (<ListThreads*>context).receipts
+    cdef size_t first = <size_t>item * LEAVES_AT_ONCE
+    ordered_hash_leaves(&r.trie, first, min(first + LEAVES_AT_ONCE, r.count))
+
+
+cdef void hash_branches(void* context, int _member, int64_t item) noexcept nogil:
+    cdef ListReceipts* r = (<ListThreads*>context).receipts
+    cdef size_t first = <size_t>item * BRANCHES_AT_ONCE
+    ordered_hash_branches(&r.trie, first, min(first + BRANCHES_AT_ONCE, r.trie.branch_count))
 
 
 # ----------------------------------------------------------------------------------------------
 # the block
 
 cdef void begin(ListThreads* t, BlockExecutor* b) noexcept nogil:
+    cdef Runner* runner
     cdef int i
     for i in range(t.threads):
-        arena_reset(t.runners[i].arena)
-        t.runners[i].machine.schedule = b.schedule
-        t.runners[i].machine.block = &b.context
-        t.runners[i].machine.cancel = b.machine.cancel
-        t.runners[i].confirmed = 0
-        t.runners[i].gas = 0
+        runner = &t.runners[i]
+        runner.machine.schedule = b.schedule
+        runner.machine.block = &b.context
+        runner.machine.cancel = b.machine.cancel
+        memset(&runner.sums, 0, sizeof(ClaimSums))
+        runner.confirmed = 0
+        runner.gas = 0
     t.block = b
+    t.failed = False
+    t.at_once = t.receipts.count // (<size_t>t.threads * ITEMS_OF_EACH)
+    t.at_once = min(max(t.at_once, <size_t>1), <size_t>MOST_AT_ONCE)
+    memset(t.stages, 0, sizeof(t.stages))
+    t.stages[READ_LIST].item = read_parts
+    t.stages[READ_LIST].end = end_of_list
+    t.stages[READ_LIST].count = share_count(t.claims.account_count, PARTS_AT_ONCE)
+    t.stages[RUN].item = run_some
+    t.stages[RUN].end = end_of_run
+    t.stages[FILL_RECEIPTS].item = fill_receipts
+    t.stages[FILL_RECEIPTS].end = end_of_receipts
+    t.stages[HASH_LEAVES].item = hash_leaves
+    t.stages[HASH_BRANCHES].item = hash_branches
 
 
-cdef bint record(BlockExecutor* b, const Tx* tx, Outcome* outcome) noexcept nogil:
-    """The receipt of a transaction in its turn. False: the block has no room for it."""
-    cdef TxResult* result = &outcome.result
-    cdef ReceiptRecord* receipt
-    cdef TxOptions options
-    cdef TxResult room
-    cdef uint64_t footprint = 0, limit = b.context.gas_limit
-    memset(&options, 0, sizeof(options))
-    if block_has_room(b, tx, &options, &footprint, &room) != TX_VALID:
-        return False
-    if b.regular_gas_used > limit or TX_VALID != check_room(
-        limit, limit - b.regular_gas_used, b.state_gas_used, result
-    ):
-        return False
-    receipt = receipts_add(&b.receipts)
-    result.first_log = b.world.log_count
-    if receipt == NULL or not world_copy_logs(
-        b.world, outcome.logs, result.log_count, outcome.log_indices
-    ):
-        return False
-    executor_record(b, receipt, tx, footprint, result)
-    return True
-
-
-cdef bint run_block(
-    ListThreads* t, Claims* claims, BlockExecutor* b, int64_t* confirmed
-) noexcept nogil:
-    cdef int64_t i
-    cdef int j
+cdef bint run_block(ListThreads* t, BlockExecutor* b) noexcept nogil:
     begin(t, b)
-    if not read_list(t):
-        return False
-    t.taken = 0
-    if t.count == 1 or not team_run(work, t, t.threads):
-        work(t, 0)
-    if t.failed:
-        return False
-    for j in range(t.threads):
-        confirmed[0] += t.runners[j].confirmed
-    for i in range(t.count):
-        if not record(b, t.transactions[i], &t.outcomes[i]):
-            return False
-    return claims_apply(claims, <uint32_t>t.count)
+    stages_run(t.stages, STAGES, t, t.threads)
+    return not t.failed and list_receipts_close(t.receipts)
 
 
-cdef list kept = []
+cdef bint begin_the_end(ClaimedView* view, BlockExecutor* b) noexcept nogil:
+    """Let the block's world read the state after the transactions."""
+    cdef Reader reader
+    claimed_reader(view, &reader)
+    world_begin(b.world, &reader)
+    world_follow(b.world, b.schedule)
+    return world_record_accesses(b.world)
+
+
+cdef ListThreads* kept = NULL  # idle ones, for the next block
 cdef size_t blocks_by_list = 0
 
 
@@ -272,67 +355,95 @@ def counted() -> int:
 
 cdef class ListRun:
     def __dealloc__(self):
+        global kept
         claims_free(&self.claims)
-        threads_free(self.c)
+        list_receipts_free(&self.receipts)
+        map_release(self.accounts, &ACCOUNT_MAP)
+        threads_free(kept)
+        kept = self.c
 
-    cdef bint run(self, BlockExecutor* b, const Tx** transactions, size_t count) noexcept:
+    cdef bint run(
+        self, BlockExecutor* b, const Tx** transactions, size_t count, const Address* deposits
+    ):
         cdef ListThreads* t = self.c
-        cdef bint ok = False
-        self.claims.below = b.world
+        cdef bint ok
+        cdef int i
+        self.changes = Changes.__new__(Changes)
         t.claims = &self.claims
-        t.transactions = transactions
-        t.count = <int64_t>count
-        t.outcomes = <Outcome*>PyMem_RawCalloc(count, sizeof(Outcome))
-        if t.outcomes != NULL:
-            with nogil:
-                ok = run_block(t, &self.claims, b, &self.confirmed)
-            PyMem_RawFree(t.outcomes)
-        return ok
+        t.receipts = &self.receipts
+        t.changes = self.changes.list
+        t.accounts = map_retain(self.layer.accounts)
+        with nogil:
+            ok = list_receipts_open(&self.receipts, transactions, count)
+            self.receipts.deposit_contract = deposits[0]
+            ok = ok and run_block(t, b)
+        self.accounts = t.accounts
+        if not ok:
+            return False
+        for i in range(t.threads):
+            self.confirmed += t.runners[i].confirmed
+        self.end.claims = &self.claims
+        self.end.arena = t.runners[0].arena
+        self.end.index = <uint32_t>count + 1
+        receipts_borrow(&b.receipts, self.receipts.records, count, self.receipts.bloom)
+        return begin_the_end(&self.end, b)
 
     cdef bint is_complete(self, BlockExecutor* b) noexcept:
         global blocks_by_list
-        cdef int64_t confirmed = claims_confirm(&self.claims, b.world)
-        if confirmed < 0 or not claims_complete(&self.claims, self.confirmed + confirmed):
+        cdef int64_t confirmed = claimed_confirm(&self.claims, b.world)
+        if confirmed < 0 or not claimed_complete(&self.claims, self.confirmed + confirmed):
             return False
         blocks_by_list += 1
         return True
 
+    cdef Layer layer_after(self):
+        cdef MapNode* accounts = self.accounts
+        self.accounts = NULL
+        return self.layer.followed_by(accounts, self.changes)
 
-cdef ListRun take_list_run(bytes access_list, int threads):
-    cdef ListRun run
-    while kept:
-        run = kept.pop()
-        if run.c.threads == threads:
-            break
+    cdef PackedReceipts packed(self, object blob_gas_price):
+        cdef PackedReceipts packed = adopted_receipts(
+            self.receipts.records, self.receipts.count, self.receipts.logs, blob_gas_price
+        )
+        self.receipts.records = NULL
+        return packed
+
+
+cdef ListRun take_list_run(Layer layer, bytes access_list, int threads):
+    global kept
+    cdef ListRun run = ListRun.__new__(ListRun)
+    cdef int i
+    if kept != NULL and kept.threads == threads:
+        run.c = kept
+        kept = NULL
     else:
-        run = ListRun.__new__(ListRun)
         run.c = threads_new(threads)
         if run.c == NULL:
             raise MemoryError
-    run.confirmed = 0
+    for i in range(run.c.threads):
+        arena_reset(run.c.runners[i].arena)
+    run.layer = layer
     if claims_open(
-        &run.claims, <const uint8_t*>PyBytes_AS_STRING(access_list), PyBytes_GET_SIZE(access_list)
+        &run.claims, run.c.runners[0].arena,
+        <const uint8_t*>PyBytes_AS_STRING(access_list), PyBytes_GET_SIZE(access_list),
     ):
+        layer.attach(&run.claims.below)
         return run
-    give_back_list_run(run)
     return None
-
-
-cdef int give_back_list_run(ListRun run) except -1:
-    claims_free(&run.claims)
-    if len(kept) < KEPT_THREADS:
-        kept.append(run)
-    return 0
 
 
 def listed_items(bytes access_list not None) -> int | None:
     """Addresses and slots of each in the RLP of a list; None: its form is wrong."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(access_list)
     cdef size_t size = PyBytes_GET_SIZE(access_list)
+    cdef Arena* arena = arena_new(ARENA_CHUNK)
     cdef Claims claims
     cdef bint ok
+    if arena == NULL:
+        raise MemoryError
     with nogil:
-        ok = claims_read(&claims, data, size)
-    items = claims.items if ok else None
+        ok = claims_read(&claims, arena, data, size)
+    items = claims.sums.items if ok else None
     claims_free(&claims)
+    arena_free(arena)
     return items

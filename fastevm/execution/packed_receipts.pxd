@@ -13,3 +13,6 @@ cdef class PackedReceipts:
 cdef PackedReceipts packed_receipts(
     const ReceiptList* receipts, const LogRecord* logs, object blob_gas_price
 )
+cdef PackedReceipts adopted_receipts(
+    ReceiptRecord* records, size_t count, const LogRecord* logs, object blob_gas_price
+)

@@ -98,3 +98,15 @@ cdef PackedReceipts packed_receipts(
     packed.logs = copies
     packed.made = [None] * receipts.count
     return packed
+
+
+cdef PackedReceipts adopted_receipts(
+    ReceiptRecord* records, size_t count, const LogRecord* logs, object blob_gas_price
+):
+    """Finished receipts in one piece of memory with their logs, which it frees from now on."""
+    cdef PackedReceipts packed = PackedReceipts.__new__(PackedReceipts)
+    packed.blob_gas_price = blob_gas_price
+    packed.made = [None] * count
+    packed.records = records
+    packed.logs = logs
+    return packed

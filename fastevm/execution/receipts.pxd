@@ -35,6 +35,7 @@ cdef struct ReceiptList:
     ReceiptRecord* records
     size_t count
     size_t capacity
+    const uint8_t* bloom     # of borrowed records, to which nothing can be added; else NULL
     Buffer encoded           # one encoding after the other, type bytes included
 
 
@@ -42,6 +43,14 @@ cdef void receipts_clear(ReceiptList* list) noexcept nogil
 cdef void receipts_free(ReceiptList* list) noexcept nogil
 # Append a zeroed record; NULL without memory. Valid until the next one is added.
 cdef ReceiptRecord* receipts_add(ReceiptList* list) noexcept nogil
+# Let finished records of somebody else, without encodings, be those of the list; with their bloom.
+cdef void receipts_borrow(
+    ReceiptList* list, ReceiptRecord* records, size_t count, const uint8_t* bloom
+) noexcept nogil
+# Blooms and encodings of some records, appended to `out`, where their places are counted from.
+cdef bint receipts_encode_range(
+    ReceiptRecord* records, size_t first, size_t end, const LogRecord* logs, Buffer* out
+) noexcept nogil
 # Fill in blooms and encodings of the records from `first` on; none of them may be encoded before.
 # False: out of memory, the same as below.
 cdef bint receipts_encode_from(

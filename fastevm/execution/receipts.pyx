@@ -70,11 +70,26 @@ cdef struct Shares:
 
 
 cdef void receipts_clear(ReceiptList* list) noexcept nogil:
+    if list.bloom != NULL:
+        list.records = NULL
+        list.capacity = 0
+        list.bloom = NULL
     list.count = 0
     list.encoded.size = 0
 
 
+cdef void receipts_borrow(
+    ReceiptList* list, ReceiptRecord* records, size_t count, const uint8_t* bloom
+) noexcept nogil:
+    receipts_clear(list)
+    PyMem_RawFree(list.records)
+    list.records = records
+    list.count = list.capacity = count
+    list.bloom = bloom
+
+
 cdef void receipts_free(ReceiptList* list) noexcept nogil:
+    receipts_clear(list)
     PyMem_RawFree(list.records)
     buffer_free(&list.encoded)
     memset(list, 0, sizeof(ReceiptList))
@@ -182,10 +197,9 @@ cdef bint encode(Buffer* out, ReceiptRecord* record, const LogRecord* own) noexc
     return True
 
 
-cdef bint encode_range(
+cdef bint receipts_encode_range(
     ReceiptRecord* records, size_t first, size_t end, const LogRecord* logs, Buffer* out
 ) noexcept nogil:
-    """Blooms and encodings of some records."""
     cdef BloomBatch batch
     cdef size_t i, j
     batch.logs = batch.items = 0
@@ -203,7 +217,7 @@ cdef bint encode_range(
 cdef bint receipts_encode_from(
     ReceiptList* list, size_t first, const LogRecord* logs
 ) noexcept nogil:
-    return encode_range(list.records, first, list.count, logs, &list.encoded)
+    return receipts_encode_range(list.records, first, list.count, logs, &list.encoded)
 
 
 cdef void encode_shares(void* context, int member) noexcept nogil:
@@ -215,7 +229,7 @@ cdef void encode_shares(void* context, int member) noexcept nogil:
         if share >= s.count:
             return
         first = s.first + <size_t>share * s.size
-        s.ok[share] = encode_range(
+        s.ok[share] = receipts_encode_range(
             s.records, first, min(first + s.size, s.end), s.logs, &s.encoded[share]
         )
 
@@ -322,6 +336,9 @@ cdef bint receipts_root(const ReceiptList* list, int threads, Hash* out) noexcep
 
 cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil:
     cdef size_t i
+    if list.bloom != NULL:
+        memcpy(bloom, list.bloom, BLOOM_SIZE)
+        return
     memset(bloom, 0, BLOOM_SIZE)
     for i in range(list.count):
         if list.records[i].log_count != 0:

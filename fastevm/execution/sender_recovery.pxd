@@ -56,3 +56,5 @@ cdef void batch_recover(SenderBatch* batch) noexcept nogil
 cdef bint batch_recover_until(SenderBatch* batch, Tx* tx, Buffer* scratch) noexcept nogil
 # Leave what nobody has taken.
 cdef void batch_stop(SenderBatch* batch) noexcept nogil
+# Whether all senders and authorities are known.
+cdef bint are_recovered(Tx** transactions, size_t count) noexcept nogil

@@ -181,6 +181,14 @@ cdef int64_t batch_signatures(const SenderBatch* batch) noexcept nogil:
     return unknown
 
 
+cdef bint are_recovered(Tx** transactions, size_t count) noexcept nogil:
+    cdef SenderBatch batch
+    memset(&batch, 0, sizeof(SenderBatch))
+    batch.transactions = transactions
+    batch.count = <int64_t>count
+    return batch_signatures(&batch) == 0
+
+
 cdef bint recover_next_group(SenderBatch* batch, Buffer* scratch) noexcept nogil:
     """False: all groups are taken."""
     cdef int64_t first = (atomic_increment(&batch.taken) - 1) * SENDERS_AT_ONCE

@@ -36,15 +36,25 @@ from fastevm.state.records cimport (
 cdef enum:
     FIRST_RECORDS = 64            # of a block's accounts and slots
     FIRST_CHANGES = 2             # of one value
+    KEPT_RECORDS = 4096           # more are freed between runs
 
 
 cdef bint world_record_accesses(World* w) noexcept nogil:
+    cdef Accesses* idle = w.idle_accesses
     if w.accesses != NULL:
         w.accesses.accounts_kept = w.accesses.slots_kept = 0
         accesses_forget(w.accesses)
     accesses_free(w.accesses)
-    w.accesses = <Accesses*>PyMem_RawCalloc(1, sizeof(Accesses))
-    return w.accesses != NULL
+    w.accesses = idle
+    w.idle_accesses = NULL
+    if idle == NULL or max(idle.account_capacity, idle.slot_capacity) > KEPT_RECORDS:
+        accesses_free(idle)
+        w.accesses = <Accesses*>PyMem_RawCalloc(1, sizeof(Accesses))
+        return w.accesses != NULL
+    idle.failed = False
+    idle.index = 0
+    idle.account_count = idle.accounts_kept = idle.slot_count = idle.slots_kept = 0
+    return True
 
 
 cdef void accesses_free(Accesses* accesses) noexcept nogil:

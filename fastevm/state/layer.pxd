@@ -39,5 +39,7 @@ cdef class Layer:
     cdef const KnownAccount* remote_account(self, bytes address) except? NULL
     cdef void point(self, RemoteBase* base, bint suspends) noexcept
     cdef Layer commit(self, World* w)
+    # The layer with this map, whose reference it takes over, after this one and these changes.
+    cdef Layer followed_by(self, MapNode* accounts, Changes changes)
     cdef int settle(self, int threads=*) except -1
     cdef const AccountLeaf* leaf(self, bytes address) except? NULL

@@ -18,6 +18,7 @@ from fastevm.primitives.suggestion import nearest
 
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.persistent_map cimport (
+    MapNode,
     map_count,
     map_each,
     map_get,
@@ -260,22 +261,30 @@ cdef class Layer:
 
         The world commits its next changes on the layer returned here.
         """
-        cdef Layer layer = Layer.__new__(Layer)
-        cdef bint failed = False, has_remote
-        if self.unsettled_depth >= UNSETTLED_LIMIT:
-            self.settle()
-        cdef ChangeList* changes
-        layer.settled = False
-        layer.changes = Changes.__new__(Changes)
-        layer.remote_state = self.remote_state
-        changes = layer.changes.list
-        has_remote = self.remote_state is not None
+        cdef Layer layer
+        cdef Changes changes = Changes.__new__(Changes)
+        cdef ChangeList* list = changes.list
+        cdef MapNode* masks = NULL
+        cdef MapNode* accounts
+        cdef bint failed = False, has_remote = self.remote_state is not None
         with nogil:
             if has_remote:
-                layer.masks = mask_world(map_retain(self.masks), w, &failed)
-            layer.accounts = commit_world(map_retain(self.accounts), w, changes, &failed)
+                masks = mask_world(map_retain(self.masks), w, &failed)
+            accounts = commit_world(map_retain(self.accounts), w, list, &failed)
+        layer = self.followed_by(accounts, changes)
+        layer.remote_state = self.remote_state
+        layer.masks = masks
         if failed:
             raise MemoryError
+        return layer
+
+    cdef Layer followed_by(self, MapNode* accounts, Changes changes):
+        cdef Layer layer = Layer.__new__(Layer)
+        layer.accounts = accounts
+        layer.changes = changes
+        layer.settled = False
+        if self.unsettled_depth >= UNSETTLED_LIMIT:
+            self.settle()
         layer.parent = self
         layer.unsettled_depth = self.unsettled_depth + 1
         return layer

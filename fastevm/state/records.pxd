@@ -160,6 +160,7 @@ cdef struct World:
     size_t listed_mask       # a power of two less one
     size_t listed_count      # 0 = no table
     Accesses* accesses       # owned; NULL = nothing is recorded
+    Accesses* idle_accesses  # owned; of an earlier run, for its memory; or NULL
     # what a failed read needs
     WorldNeed need
     Address need_address

@@ -78,13 +78,6 @@ cdef bint world_open_code(World* w, const Address* address, Code* code) noexcept
 # What the world has loaded, or NULL: threads may look while nobody changes it.
 cdef Account* world_find_account(const World* w, const Address* address) noexcept nogil
 cdef Slot* world_find_slot(const World* w, const Account* a, const Word* key) noexcept nogil
-# What is there now, loaded or below; nothing is loaded by it. `known`: what the first has given.
-cdef ReadStatus world_peek_account(
-    const World* w, const Address* address, AccountData* out
-) noexcept nogil
-cdef ReadStatus world_peek_slot(
-    const World* w, const AccountData* known, const Address* address, const Word* key, Word* out
-) noexcept nogil
 # The access list of a transaction whose accounts and slots are not read before code reads them:
 # add an account, or a slot if `key` is not NULL (False: out of memory), and ask.
 cdef bint world_list(World* w, const Address* address, const Word* key) noexcept nogil
@@ -182,10 +175,6 @@ cdef Account* world_new_account(World* w, const Address* address) noexcept nogil
 cdef bint world_adopt_slot(World* w, Account* a, const Word* key, const Word* value) noexcept nogil
 # Copies of all logs of the other world.
 cdef bint world_adopt_logs(World* w, const World* other) noexcept nogil
-# The same of records, of a run with so many logs, reverted ones included.
-cdef bint world_copy_logs(
-    World* w, const LogRecord* logs, size_t count, uint64_t indices
-) noexcept nogil
 
 # --- state provided by the host after a need (remote state) ---
 cdef bint world_provide_account(

@@ -14,7 +14,6 @@ from fastevm.state.account cimport DIRTY_FIELDS, DIRTY_RESET, DIRTY_STORAGE, Acc
 from fastevm.state.code cimport EMPTY_CODE_HASH, Code, code_release
 from fastevm.state.journal cimport journal_forget, list_account, no_memory, put_code
 from fastevm.state.reader cimport (
-    READ_ABSENT,
     READ_FOUND,
     READ_MISSING,
     READ_RECORDED,
@@ -72,6 +71,7 @@ cdef void world_free(World* w) noexcept nogil:
     PyMem_RawFree(w.destroyed)
     PyMem_RawFree(w.transient)
     accesses_free(w.accesses)
+    accesses_free(w.idle_accesses)
     if w.arena != NULL:
         arena_free(w.arena)
     PyMem_RawFree(w)
@@ -109,8 +109,10 @@ cdef void world_begin(World* w, const Reader* reader) noexcept nogil:
         PyMem_RawFree(w.journal)
         w.journal = NULL
         w.journal_capacity = 0
-    accesses_free(w.accesses)
-    w.accesses = NULL
+    if w.accesses != NULL:
+        accesses_free(w.idle_accesses)
+        w.idle_accesses = w.accesses
+        w.accesses = NULL
     arena_reset(w.arena)
     if w.tx > STAMP_LIMIT:
         w.tx = 0
@@ -362,40 +364,6 @@ cdef Slot* world_find_slot(const World* w, const Account* a, const Word* key) no
     return a.slots[at]
 
 
-cdef ReadStatus world_peek_account(
-    const World* w, const Address* address, AccountData* out
-) noexcept nogil:
-    cdef const Account* a = world_find_account(w, address)
-    if a == NULL:
-        return w.reader.account(w.reader.base, address, out)
-    word_copy(&out.balance, &a.balance)
-    out.nonce = a.nonce
-    out.code = a.code
-    out.code_hash = a.code_hash
-    out.has_storage = account_has_storage(a)
-    out.storage = a.storage
-    return READ_FOUND if a.exists else READ_ABSENT
-
-
-cdef ReadStatus world_peek_slot(
-    const World* w, const AccountData* known, const Address* address, const Word* key, Word* out
-) noexcept nogil:
-    cdef const Account* a = world_find_account(w, address)
-    cdef const Slot* s = world_find_slot(w, a, key) if a != NULL else NULL
-    cdef bint is_below = known.has_storage
-    cdef ReadStatus status = READ_ABSENT
-    if s != NULL:
-        word_copy(out, &s.current)
-        return READ_FOUND
-    if a != NULL:
-        is_below = a.base_has_storage and not a.storage_reset
-    if is_below:
-        status = w.reader.slot(w.reader.base, known.storage, address, key, out)
-    if status != READ_FOUND:
-        word_zero(out)
-    return status
-
-
 cdef Account* world_new_account(World* w, const Address* address) noexcept nogil:
     return add_account(w, address)
 
@@ -414,26 +382,20 @@ cdef bint world_adopt_slot(World* w, Account* a, const Word* key, const Word* va
 
 
 cdef bint world_adopt_logs(World* w, const World* other) noexcept nogil:
-    return world_copy_logs(w, other.logs, other.log_count, other.log_index)
-
-
-cdef bint world_copy_logs(
-    World* w, const LogRecord* logs, size_t count, uint64_t indices
-) noexcept nogil:
     cdef LogRecord* log
     cdef size_t i
-    for i in range(count):
+    for i in range(other.log_count):
         log = world_next_log(w)
         if log == NULL:
             return False
-        log[0] = logs[i]
+        log[0] = other.logs[i]
         log.data = <uint8_t*>arena_alloc(w.arena, log.size + 1)
         if log.data == NULL:
             w.log_count -= 1
             return no_memory(w)
-        memcpy(log.data, logs[i].data, log.size)
+        memcpy(log.data, other.logs[i].data, log.size)
         log.index += w.log_index
-    w.log_index += indices
+    w.log_index += other.log_index
     return True
 
 

@@ -9,9 +9,9 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from fastevm.primitives.buffer cimport Buffer, buffer_free
-from fastevm.primitives.intrinsics cimport atomic_increment, atomic_publish_int
+from fastevm.primitives.intrinsics cimport atomic_observe_int, atomic_publish_int, clz64
 from fastevm.primitives.keccak cimport keccak256
-from fastevm.primitives.team cimport team_run
+from fastevm.primitives.stages cimport Stage, stages_run
 from fastevm.trie.batch cimport BATCH, Batch, batch_begin, batch_close, batch_hash
 from fastevm.trie.encoding cimport (
     DIGEST_SIZE,
@@ -32,7 +32,6 @@ cdef enum:
     ONE_BYTE_KEYS = 127       # rlp(1) to rlp(127) are these bytes themselves
     STRING = 0x80
     LEAVES_ON_THREADS = 64    # fewer are hashed on one thread
-    LEAVES_AT_ONCE = 32       # that a thread takes
     LONG_ITEM = 64 * 1024     # bytes
     WHOLE_BRANCH = 0x10000    # and the number of leaves, in place of a start: a branch's digest
 
@@ -40,18 +39,6 @@ cdef enum:
 cdef struct OrderedKey:
     uint8_t bytes[KEY_SIZE]
     uint32_t nibbles
-
-
-cdef struct OrderedList:
-    const uint8_t** items
-    const size_t* sizes
-    size_t count
-    Buffer scratch
-    Digest* leaves            # by position
-    uint32_t* starts          # of the paths in the leaves: by position
-    int64_t taken             # groups of leaves that threads took: atomic
-    int failed                # atomic
-    size_t longest            # an item that no lane beside it would help; `count`: none
 
 
 cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
@@ -62,18 +49,19 @@ cdef size_t item_at(const OrderedList* list, size_t position) noexcept nogil:
     return 0 if position == before_zero else position
 
 
+cdef inline uint32_t width_of(uint64_t index) noexcept nogil:
+    """Bytes of a number without its leading zeros."""
+    return (71 - <uint32_t>clz64(index)) // 8 if index else 0
+
+
 cdef void key_at(const OrderedList* list, size_t position, OrderedKey* out) noexcept nogil:
     cdef uint64_t index = item_at(list, position)
-    cdef uint64_t rest = index
-    cdef uint32_t width = 0
+    cdef uint32_t width = width_of(index)
     cdef uint32_t i
     if 0 < index <= ONE_BYTE_KEYS:
         out.bytes[0] = <uint8_t>index
         out.nibbles = 2
         return
-    while rest:
-        rest >>= 8
-        width += 1
     out.bytes[0] = <uint8_t>(STRING + width)
     for i in range(width):
         out.bytes[1 + i] = <uint8_t>(index >> (8 * (width - 1 - i)))
@@ -113,12 +101,14 @@ cdef bint hash_leaf(
 cdef inline uint32_t key_nibble(
     const OrderedList* list, size_t position, uint32_t at
 ) noexcept nogil:
-    cdef OrderedKey key
-    cdef size_t index = item_at(list, position)
+    cdef uint64_t index = item_at(list, position)
+    cdef uint32_t digits
     if 0 < index <= ONE_BYTE_KEYS:
         return <uint32_t>(index & 15 if at else index >> 4)
-    key_at(list, position, &key)
-    return nibble_at(key.bytes, at)
+    digits = 2 * width_of(index)
+    if at < 2:
+        return digits // 2 if at else STRING >> 4
+    return <uint32_t>(index >> 4 * (1 + digits - at)) & 15
 
 
 cdef size_t run_end(
@@ -153,70 +143,113 @@ cdef uint32_t fork_of(const OrderedList* list, size_t first, size_t end) noexcep
     return shared_nibbles(&low, &high)
 
 
-cdef void find_starts(OrderedList* list, size_t first, size_t end, uint32_t start) noexcept nogil:
-    """Where the path of each leaf of a subtree begins."""
-    cdef size_t until
+cdef void plan(OrderedList* list, size_t first, size_t end, uint32_t start) noexcept nogil:
+    """Where the path of each leaf of a subtree begins, and its branches with leaves alone below."""
+    cdef bint has_leaves_alone = True
+    cdef size_t at = first, until
+    cdef LowBranch* branch
     cdef uint32_t fork
     if end - first == 1:
         list.starts[first] = start
         return
     fork = fork_of(list, first, end)
-    while first < end:
-        until = run_end(list, first, end, fork)
-        find_starts(list, first, until, fork + 1)
-        first = until
+    while at < end:
+        until = run_end(list, at, end, fork)
+        plan(list, at, until, fork + 1)
+        has_leaves_alone = has_leaves_alone and until - at == 1
+        at = until
+    if has_leaves_alone and fork == start:
+        branch = &list.branches[list.branch_count]
+        list.branch_count += 1
+        branch.first = <uint32_t>first
+        branch.end = <uint32_t>end
+        branch.fork = fork
 
 
-cdef void hash_leaves(void* context, int _member) noexcept nogil:
-    """Hash groups of leaves that nobody has taken."""
-    cdef OrderedList* list = <OrderedList*>context
+cdef bint ordered_open(OrderedList* list, size_t count) noexcept nogil:
+    memset(list, 0, sizeof(OrderedList))
+    list.count = count
+    if count == 0:
+        return True
+    list.leaves = <Digest*>PyMem_RawMalloc(count * sizeof(Digest))
+    list.starts = <uint32_t*>PyMem_RawMalloc(count * sizeof(uint32_t))
+    list.branches = <LowBranch*>PyMem_RawMalloc((count // 2 + 1) * sizeof(LowBranch))
+    if list.leaves == NULL or list.starts == NULL or list.branches == NULL:
+        return False
+    plan(list, 0, count, 0)
+    return True
+
+
+cdef void ordered_free(OrderedList* list) noexcept nogil:
+    PyMem_RawFree(list.leaves)
+    PyMem_RawFree(list.starts)
+    PyMem_RawFree(list.branches)
+    buffer_free(&list.scratch)
+    memset(list, 0, sizeof(OrderedList))
+
+
+cdef void ordered_fill(
+    OrderedList* list, const uint8_t** items, const size_t* sizes
+) noexcept nogil:
+    list.items = items
+    list.sizes = sizes
+    list.longest = longest_item(list)
+
+
+cdef void ordered_hash_leaves(OrderedList* list, size_t first, size_t end) noexcept nogil:
     cdef Batch batch
-    cdef size_t at, end
+    cdef size_t at
     memset(&batch.encoded, 0, sizeof(Buffer))
     batch_begin(&batch)
-    while True:
-        at = <size_t>(atomic_increment(&list.taken) - 1) * LEAVES_AT_ONCE
-        if at >= list.count:
-            break
-        end = min(at + LEAVES_AT_ONCE, list.count)
-        while at < end:
-            if not hash_leaf(list, &batch, at, list.starts[at]):
-                atomic_publish_int(&list.failed, True)
-            at += 1
+    for at in range(first, end):
+        if not hash_leaf(list, &batch, at, list.starts[at]):
+            atomic_publish_int(&list.failed, True)
     batch_hash(&batch)
     buffer_free(&batch.encoded)
 
 
-cdef bint hash_low_branches(
-    OrderedList* list, Batch* batch, size_t first, size_t end, uint32_t start
-) noexcept nogil:
-    """Hash the branches of a subtree that have leaves alone below them, many at once.
-
-    Their digests take the place of those of their first leaves.
-    """
+cdef bint append_low_branch(OrderedList* list, Batch* batch, LowBranch* branch) noexcept nogil:
+    """Its digest takes the place of that of its first leaf."""
     cdef const Digest* children[RADIX]
-    cdef size_t at = first, until
-    cdef bint has_leaves_alone = True
-    cdef uint32_t fork = fork_of(list, first, end)
+    cdef size_t at
     memset(children, 0, sizeof(children))
-    while at < end:
-        until = run_end(list, at, end, fork)
-        children[key_nibble(list, at, fork)] = &list.leaves[at]
-        if until - at > 1:
-            has_leaves_alone = False
-            if not hash_low_branches(list, batch, at, until, fork + 1):
-                return False
-        at = until
-    if not has_leaves_alone or fork != start:
-        return True
+    for at in range(branch.first, branch.end):
+        children[key_nibble(list, at, branch.fork)] = &list.leaves[at]
     if batch.count == BATCH:
         batch_hash(batch)
         batch_begin(batch)
     if not append_branch(&batch.encoded, children, NULL, 0):
         return False
-    batch_close(batch, &list.leaves[first])
-    list.starts[first] = <uint32_t>(WHOLE_BRANCH + end - first)
+    batch_close(batch, &list.leaves[branch.first])
+    list.starts[branch.first] = WHOLE_BRANCH + branch.end - branch.first
     return True
+
+
+cdef void ordered_hash_branches(OrderedList* list, size_t first, size_t end) noexcept nogil:
+    cdef Batch batch
+    cdef size_t at
+    memset(&batch.encoded, 0, sizeof(Buffer))
+    batch_begin(&batch)
+    for at in range(first, end):
+        if not append_low_branch(list, &batch, &list.branches[at]):
+            atomic_publish_int(&list.failed, True)
+    batch_hash(&batch)
+    buffer_free(&batch.encoded)
+
+
+cdef bint ordered_close(OrderedList* list, Hash* out) noexcept nogil:
+    cdef Digest digest
+    cdef uint8_t nothing = STRING
+    cdef bint done
+    if list.count == 0:
+        keccak256(out.b, &nothing, 1)
+        return True
+    done = not atomic_observe_int(&list.failed) and subtree_digest(list, 0, list.count, 0, &digest)
+    if done and digest.size < DIGEST_SIZE:
+        keccak256(out.b, digest.bytes, digest.size)
+    elif done:
+        memcpy(out.b, digest.bytes, DIGEST_SIZE)
+    return done
 
 
 cdef bint subtree_digest(
@@ -258,31 +291,6 @@ cdef bint subtree_digest(
     return True
 
 
-cdef bint list_digest(OrderedList* list, int threads, Digest* out) noexcept nogil:
-    """Digest of the root: leaves first, then the branches above them, many at once."""
-    cdef Batch batch
-    cdef bint done
-    memset(&batch.encoded, 0, sizeof(Buffer))
-    batch_begin(&batch)
-    list.leaves = <Digest*>PyMem_RawMalloc(list.count * sizeof(Digest))
-    list.starts = <uint32_t*>PyMem_RawMalloc(list.count * sizeof(uint32_t))
-    done = list.leaves != NULL and list.starts != NULL
-    if done:
-        find_starts(list, 0, list.count, 0)
-        if list.count < LEAVES_ON_THREADS or not team_run(hash_leaves, list, threads):
-            hash_leaves(list, 0)
-        done = not list.failed and (
-            list.count == 1 or hash_low_branches(list, &batch, 0, list.count, 0)
-        )
-        batch_hash(&batch)
-        done = done and subtree_digest(list, 0, list.count, 0, out)
-    buffer_free(&batch.encoded)
-    PyMem_RawFree(list.leaves)
-    PyMem_RawFree(list.starts)
-    buffer_free(&list.scratch)
-    return done
-
-
 cdef size_t longest_item(const OrderedList* list) noexcept nogil:
     """The item that is longer than all others together, if it is a long one."""
     cdef size_t longest = 0, total = 0, i
@@ -295,6 +303,37 @@ cdef size_t longest_item(const OrderedList* list) noexcept nogil:
     return longest
 
 
+# ----------------------------------------------------------------------------------------------
+# all at once
+
+cdef void share_leaves(void* context, int _member, int64_t item) noexcept nogil:
+    cdef OrderedList* list = <OrderedList*>context
+    cdef size_t first = <size_t>item * LEAVES_AT_ONCE
+    ordered_hash_leaves(list, first, min(first + LEAVES_AT_ONCE, list.count))
+
+
+cdef void share_branches(void* context, int _member, int64_t item) noexcept nogil:
+    cdef OrderedList* list = <OrderedList*>context
+    cdef size_t first = <size_t>item * BRANCHES_AT_ONCE
+    ordered_hash_branches(list, first, min(first + BRANCHES_AT_ONCE, list.branch_count))
+
+
+cdef void hash_all(OrderedList* list, int threads) noexcept nogil:
+    cdef Stage stages[2]
+    if threads < 2 or list.count < LEAVES_ON_THREADS:
+        ordered_hash_leaves(list, 0, list.count)
+        ordered_hash_branches(list, 0, list.branch_count)
+        return
+    memset(stages, 0, sizeof(stages))
+    stages[0].item = share_leaves
+    stages[0].count = <int64_t>((list.count + LEAVES_AT_ONCE - 1) // LEAVES_AT_ONCE)
+    stages[1].item = share_branches
+    stages[1].count = <int64_t>(
+        (list.branch_count + BRANCHES_AT_ONCE - 1) // BRANCHES_AT_ONCE
+    )
+    stages_run(stages, 2, list, threads)
+
+
 cdef bint trie_ordered_root(
     const uint8_t** items, const size_t* sizes, size_t count, Hash* out
 ) noexcept nogil:
@@ -305,20 +344,10 @@ cdef bint trie_ordered_root_on_threads(
     const uint8_t** items, const size_t* sizes, size_t count, int threads, Hash* out
 ) noexcept nogil:
     cdef OrderedList list
-    cdef Digest digest
-    cdef uint8_t nothing = STRING
-    cdef bint done
-    if count == 0:
-        keccak256(out.b, &nothing, 1)
-        return True
-    memset(&list, 0, sizeof(OrderedList))
-    list.items = items
-    list.sizes = sizes
-    list.count = count
-    list.longest = longest_item(&list)
-    done = list_digest(&list, threads, &digest)
-    if done and digest.size < DIGEST_SIZE:
-        keccak256(out.b, digest.bytes, digest.size)
-    elif done:
-        memcpy(out.b, digest.bytes, DIGEST_SIZE)
+    cdef bint done = ordered_open(&list, count)
+    if done and count:
+        ordered_fill(&list, items, sizes)
+        hash_all(&list, threads)
+    done = done and ordered_close(&list, out)
+    ordered_free(&list)
     return done
