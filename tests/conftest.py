@@ -6,6 +6,8 @@ from hypothesis import settings
 settings.register_profile("unhurried", parent=settings(), deadline=None)
 settings.load_profile("unhurried")
 
+collect_ignore_glob = ["ecosystem/moccasin/*"]  # a project whose tests moccasin runs
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

@@ -43,6 +43,8 @@ BOA_PACKAGES = (
 # Distributions of web3.py have the tests without the `conftest.py` of the repository.
 WEB3_ROOT = ("conftest.py", HERE / "web3_root_fixtures.py")
 IN_PROCESS = "test_in_process.py"
+PYTEST = ("pytest", "-o", "addopts=", "-q", "-p", "no:cacheprovider", "--tb=line")
+ON_FASTEVM = {"PYTEST_ADDOPTS": "-p fastevm.integrations.boa_pytest"}
 OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed)")
 
 
@@ -53,7 +55,8 @@ class Suite:
     ``engines``: name -> what it adds to the environment; ``source``: the distribution that holds
     the tests; ``change``: a file there, a text and what stands in its place on fastevm;
     ``additions``: files there, and ours that stand at their ends on every engine;
-    ``repository``: where distributions have no tests, an address and a tag to clone.
+    ``repository``: where distributions have no tests, an address and a tag to clone;
+    ``project``: a folder of ours with a user's project, and ``program``, the module that tests it.
     """
 
     packages: tuple[str, ...]
@@ -63,6 +66,8 @@ class Suite:
     change: tuple[str, str, str] | None = None
     additions: tuple[tuple[str, Path], ...] = ()
     repository: tuple[str, str] | None = None
+    project: Path | None = None
+    program: tuple[str, ...] = PYTEST
 
 
 VYPER = ("builtins", "codegen", "examples", "venom")
@@ -150,7 +155,7 @@ SUITES = {
             "tests/unitary", "--ignore=tests/unitary/jupyter",
             "--ignore=tests/unitary/contracts/vvm", "--ignore=tests/unitary/test_ipython.py",
         ),
-        engines={"py-evm": {}, OURS: {"PYTEST_ADDOPTS": "-p fastevm.integrations.boa_pytest"}},
+        engines={"py-evm": {}, OURS: ON_FASTEVM},
         repository=("https://github.com/vyperlang/titanoboa", "v0.2.8"),
     ),
     "titanoboa-environment": Suite(
@@ -158,6 +163,11 @@ SUITES = {
         (str(ROOT / "tests/unit/integrations/test_boa.py"), "--noconftest",
          "--import-mode=importlib"),
         engines={OURS: {}},
+    ),
+    "moccasin": Suite(
+        ("moccasin==0.4.4", "snekmate==0.1.2", *BOA_PACKAGES), (),
+        engines={"py-evm": {}, OURS: ON_FASTEVM}, project=HERE / "moccasin",
+        program=("moccasin", "test", "--no-install"),
     ),
     **{f"vyper-{fork}": vyper(fork) for fork in ("prague", "cancun", "shanghai", "london")},
 }  # fmt: skip
@@ -184,6 +194,9 @@ def sources(suite: Suite, python: Path, engine: str) -> Path:
     """The folder to run in: the unpacked distribution, changed for fastevm."""
     if suite.repository is not None:
         return cloned(*suite.repository, engine)
+    if suite.project is not None:
+        folder = PLACE / f"{suite.project.name}-{engine}"
+        return Path(shutil.copytree(suite.project, folder, dirs_exist_ok=True))
     if suite.source is None:
         return ROOT
     name = suite.source.replace("==", "-")
@@ -226,8 +239,7 @@ def run(name: str, engine: str) -> tuple[dict[str, int], float]:
     folder = sources(suite, python, engine)
     environ = os.environ | suite.engines[engine] | {"PYTHONPATH": f"{ROOT}"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    options = ["-o", "addopts=", "-q", "-p", "no:cacheprovider", "--tb=line"]
-    command = [python, "-m", "pytest", *options]
+    command = [python, "-m", *suite.program]
     done = subprocess.run(
         [*command, *suite.tests], cwd=folder, env=environ, capture_output=True, text=True,
         timeout=HOURS * 3600,
