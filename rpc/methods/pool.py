@@ -95,7 +95,7 @@ def require_worker_above_one_light(context: Context, gas: int) -> None:
 def mine_raw_transaction(context: Context, raw: bytes) -> str:
     """Submit a signed transaction and build its block, after the blocks that are under way."""
     if raw[:1] == BLOB_TYPE:
-        require_worker(is_long=True)
+        return send_raw_transaction(context, raw)
     require_worker_above_limit(len(raw) // BYTES_OF_AN_OBJECT)
     with refusals():
         require_worker_above_one_light(context, fastevm.Transaction.decode(raw).gas_limit)

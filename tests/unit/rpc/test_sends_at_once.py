@@ -2,27 +2,35 @@
 
 import asyncio
 import json
+from hashlib import sha256
 from typing import Any
+
+import pytest
 
 import fastevm.simulate as simulate
 from fastevm import Transaction
 from fastevm import node as nodes
+from fastevm.execution.sidecar import BlobSidecar, encode_pooled
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.primitives.keccak import keccak256
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Server
+from fastevm.txpool.kzg import TrustedSetup, find_trusted_setup
 
 ALICE, BOB = dev_accounts(2)
 TO = "0x" + BOB.address.hex()
 LOOP = bytes.fromhex("5b600056")  # JUMPDEST, and back to it
 SPINNER = "0x" + "5e" * 20
+POINT_AT_INFINITY = b"\xc0" + bytes(47)  # commits to a blob of zeros, and proves it
 
 
-def answered(*requests: tuple[str, Any, bool]) -> list[Any]:
+def answered(*requests: tuple[str, Any, bool], setup: TrustedSetup | None = None) -> list[Any]:
     """What requests are answered with, each on the loop or not, as its last member says."""
 
     async def ask() -> list[Any]:
-        node = nodes.dev_node(mining=nodes.Mining.INSTANT, allows_unprotected=True)
+        node = nodes.dev_node(
+            mining=nodes.Mining.INSTANT, allows_unprotected=True, trusted_setup=setup
+        )
         server = Server(node, simulate, [])
         dispatcher = server.dispatcher(DIALECTS["geth"])
         found = []
@@ -106,3 +114,21 @@ def test_blobs_and_other_chains_are_refused_before_anything_runs() -> None:
     assert "chain" in found[0]
     assert "account" in found[1]
     assert found[2] == "0x0"
+
+
+def test_a_blob_comes_with_its_sidecar_and_goes_to_a_worker() -> None:
+    setup = find_trusted_setup()
+    if setup is None:
+        pytest.skip("no trusted setup is installed")
+    transaction = Transaction.build(
+        to=BOB.address, gas_limit=21_000, max_fee_per_gas=10**10, max_priority_fee_per_gas=1,
+        max_fee_per_blob_gas=10**9, chain_id=31_337,
+        blob_versioned_hashes=[b"\x01" + sha256(POINT_AT_INFINITY).digest()[1:]],
+    ).sign(ALICE.private_key)  # fmt: skip
+    proofs = (POINT_AT_INFINITY,) * 128
+    sidecar = BlobSidecar(1, (bytes(131_072),), (POINT_AT_INFINITY,), proofs)
+    sent = "0x" + encode_pooled(transaction, sidecar).hex()
+    told, number = answered(
+        ("eth_sendRawTransaction", [sent], False), ("eth_blockNumber", [], True), setup=setup
+    )
+    assert (told, number) == ("0x" + transaction.hash.hex(), "0x1")
