@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from fastevm.__main__ import COMMANDS, parser
+from fastevm.command_line import COMMANDS, parser
 from fastevm.integrations.local_node import LocalNode, NodeError
 from fastevm.rpc.dispatch.registry import METHODS, Method, Param, Place, namespace_of
 from fastevm.rpc.errors import REASONS, Wire
