@@ -104,8 +104,9 @@ program("snapshot, time, mine", async () => {
 program("logs over a socket", async () => {
   const socket = new Web3(socketUrl);
   const contract = new socket.eth.Contract(TOKEN.abi, token.options.address);
-  const seen = within((resolve) => contract.events.Transfer().on("data", resolve));
-  setTimeout(() => token.methods.mint(owner, 5).send({ from: owner }), 300);
+  const transfers = contract.events.Transfer();
+  transfers.on("connected", () => token.methods.mint(owner, 5).send({ from: owner }));
+  const seen = within((resolve) => transfers.on("data", resolve));
   assert.equal((await seen).returnValues.value, 5n);
 });
 program("heads over a socket", async () => {
