@@ -15,6 +15,18 @@ from fastevm.execution.transaction_result cimport (
 from fastevm.interpreter.machine cimport Machine, machine_free, machine_new
 from fastevm.primitives.arena cimport Arena, arena_free, arena_new, arena_reset
 from fastevm.primitives.intrinsics cimport atomic_load, atomic_store, spin_pause
+from fastevm.primitives.pthread cimport (
+    pthread_cond_broadcast,
+    pthread_cond_destroy,
+    pthread_cond_init,
+    pthread_cond_t,
+    pthread_cond_wait,
+    pthread_mutex_destroy,
+    pthread_mutex_init,
+    pthread_mutex_lock,
+    pthread_mutex_t,
+    pthread_mutex_unlock,
+)
 from fastevm.primitives.team cimport team_run
 from fastevm.state.speculation cimport (
     Speculation,
@@ -32,21 +44,6 @@ from fastevm.state.versions cimport (
     versions_free,
 )
 from fastevm.state.world cimport world_adopt_logs
-
-
-cdef extern from "<pthread.h>" nogil:
-    ctypedef struct pthread_mutex_t:
-        pass
-    ctypedef struct pthread_cond_t:
-        pass
-    int pthread_mutex_init(pthread_mutex_t* mutex, void* attributes)
-    int pthread_mutex_destroy(pthread_mutex_t* mutex)
-    int pthread_mutex_lock(pthread_mutex_t* mutex)
-    int pthread_mutex_unlock(pthread_mutex_t* mutex)
-    int pthread_cond_init(pthread_cond_t* condition, void* attributes)
-    int pthread_cond_destroy(pthread_cond_t* condition)
-    int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex)
-    int pthread_cond_broadcast(pthread_cond_t* condition)
 
 
 cdef enum:

@@ -4,14 +4,21 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from fastevm.primitives.intrinsics cimport atomic_claim_int, atomic_publish_int
+from fastevm.primitives.pthread cimport (
+    pthread_cond_broadcast,
+    pthread_cond_init,
+    pthread_cond_signal,
+    pthread_cond_t,
+    pthread_cond_wait,
+    pthread_mutex_init,
+    pthread_mutex_lock,
+    pthread_mutex_t,
+    pthread_mutex_unlock,
+)
 
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t
-    ctypedef struct pthread_mutex_t:
-        pass
-    ctypedef struct pthread_cond_t:
-        pass
     ctypedef struct pthread_attr_t:
         pass
     int PTHREAD_CREATE_DETACHED
@@ -22,13 +29,6 @@ cdef extern from "<pthread.h>" nogil:
         pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*) noexcept nogil,
         void* argument,
     )
-    int pthread_mutex_init(pthread_mutex_t* mutex, void* attributes)
-    int pthread_mutex_lock(pthread_mutex_t* mutex)
-    int pthread_mutex_unlock(pthread_mutex_t* mutex)
-    int pthread_cond_init(pthread_cond_t* condition, void* attributes)
-    int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex)
-    int pthread_cond_signal(pthread_cond_t* condition)
-    int pthread_cond_broadcast(pthread_cond_t* condition)
     int pthread_atfork(
         void (*prepare)() noexcept nogil, void (*parent)() noexcept nogil,
         void (*child)() noexcept nogil,
