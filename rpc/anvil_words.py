@@ -64,10 +64,10 @@ def _reason(data: bytes) -> str:
         code = int.from_bytes(rest[:WORD_SIZE], "big")
         return f"panic: {PANICS.get(code, 'unknown code')} ({code:#04x})"
     reason = revert_reason(data)
-    if reason is None:
-        reason = _text(data)
     if reason is not None:
         return reason
+    if data.isascii():
+        return data.decode("ascii")
     if len(data) < SELECTOR_SIZE:
         return f"custom error bytes 0x{data.hex()}"
     if not rest:

@@ -67,7 +67,7 @@ class DevChain:
     number: int = 0
     hardfork: str | None = None
     op_fork: str | None = None
-    create2_proxy: bool = False
+    create2_proxy: bool = True
     genesis_file: Mapping[str, Any] | None = None
 
     def genesis(self, accounts: Sequence[DevAccount]) -> dict[str, Any]:

@@ -23,6 +23,10 @@ WORD = bytes(31)
         (OWN + b"hello", "execution reverted: custom error 0xdeadbeef: hello"),
         (OWN + b"\xff\x80", "execution reverted: custom error 0xdeadbeef: ff80"),
         (ERROR, "execution reverted: custom error 0x08c379a0"),
+        (
+            bytes.fromhex("e0a89a3a") + WORD + b"\x65",  # all of it is UTF-8
+            "execution reverted: custom error 0xe0a89a3a: " + "\0" * 31 + "e",
+        ),
         (b"abc", "execution reverted: abc"),
         (b"\xff\xfe\xfd", "execution reverted: custom error bytes 0xfffefd"),
     ],
