@@ -100,6 +100,7 @@ CLIENTS: Final[dict[str, Client]] = {
         script(HERE / "openzeppelin", "helpers.cjs"), HERE / "openzeppelin"
     ),
     "cast": Client(cast, SAMPLES),
+    "forge": Client(script(HERE / "forge", "commands.mjs"), HERE / "forge"),
     "titanoboa": Client(python("titanoboa_network"), pip=("titanoboa==0.2.8",)),
     "wake": Client(python("wake_chain"), pip=("eth-wake==4.22.2",)),
     "ape-foundry": Client(

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.0;
+
+import "../script/Scripts.s.sol";
+
+// On the state of the node: what was deployed there is there.
+contract ForkTest {
+    bool public constant IS_TEST = true;
+    Vm private constant vm = Vm(address(uint160(uint256(keccak256("hevm cheat code")))));
+
+    function testCounterOfTheNode() public {
+        Counter counter = Counter(address(uint160(vm.envUint("COUNTER"))));
+        uint256 before = counter.number();
+        counter.increment();
+        require(counter.number() == before + 1);
+    }
+}
