@@ -75,8 +75,8 @@ cdef void pay_upfront(UpfrontGas* u, int64_t regular, int64_t state) noexcept no
     u.spilled += missing
 
 
-# An account that is new, its first write in the transaction, and a delegation where none was.
-# False: out of memory.
+# An account that is new, its first write in the transaction, and a delegation where none was when
+# the transaction began (EIP-2780). False: out of memory.
 cdef bint pay_authorization(
     World* w, const Schedule* schedule, const Tx* tx, const Authorization* a,
     Account* authority, UpfrontGas* upfront,
@@ -90,8 +90,9 @@ cdef bint pay_authorization(
     # Only the sender is touched before the authorizations.
     if not (is_sender or gets_value or authority.touched_tx == w.tx):
         regular = schedule.account_write_cost
-    if authority.code == NULL and not is_zero(&a.address) and authority.delegated_tx != w.tx:
-        bytes += schedule.delegation_state_bytes
+    if authority.delegated_tx != w.tx and (authority.code != NULL or not is_zero(&a.address)):
+        if authority.code == NULL:
+            bytes += schedule.delegation_state_bytes
         if not world_mark_delegated(w, authority):
             return False
     pay_upfront(upfront, regular, bytes * upfront.byte_price)

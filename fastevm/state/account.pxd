@@ -34,7 +34,7 @@ cdef struct Account:
     uint32_t created_tx   # created as a contract in this transaction
     uint32_t touched_tx   # listed among the touched of this transaction
     uint32_t destroyed_tx  # listed for destruction at the end of this transaction
-    uint32_t delegated_tx  # paid for a delegation in this transaction
+    uint32_t delegated_tx  # its delegation needs no state gas in this transaction
     bint exists
     bint owns_code        # `code` holds a reference of this record, not of the base
     uint32_t dirty        # Dirty marks: what the next diff must carry

@@ -295,9 +295,13 @@ def test_a_delegation_that_is_cleared_and_set_again_is_paid_once() -> None:
     paid = 9_000 + NEW_DELEGATION
     new = {public_key_address(SIGNERS[0]): {"balance": "0x1"}}
     assert delegating([(0, CALLEE), (1, bytes(20)), (2, OTHER)], accounts=new) == paid
+
+
+def test_a_delegation_that_stood_before_the_transaction_is_not_paid_when_it_is_set_again() -> None:
     old = {public_key_address(SIGNERS[0]): {"code": DELEGATION + CALLEE.hex(), "nonce": "0x1"}}
-    assert delegating([(1, bytes(20)), (2, OTHER)], accounts=old) == paid
-    assert delegating([(1, OTHER), (2, bytes(20)), (3, OTHER)], accounts=old) == paid
+    assert delegating([(1, OTHER)], accounts=old) == 9_000
+    assert delegating([(1, bytes(20)), (2, OTHER)], accounts=old) == 9_000
+    assert delegating([(1, OTHER), (2, bytes(20)), (3, OTHER)], accounts=old) == 9_000
 
 
 def test_authorizations_that_cannot_be_paid_are_taken_back_with_the_whole_message() -> None:

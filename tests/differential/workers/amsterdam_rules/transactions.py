@@ -222,7 +222,9 @@ class Run:
                     "F write paid before" if authority in written else "F pays for a first write"
                 )
                 reach(f"delegations: {is_paid}")
-                if code and not account.code:
+                if account.code:
+                    marked.add(authority)
+                elif code:
                     self.mark(authority, marked)
             written.add(authority)
             set_code(state, authority, Bytes(code))
