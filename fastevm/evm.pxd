@@ -34,6 +34,11 @@ cdef class EVM(EvmBase):
     cdef int finish_watch(self) except -1
 
     @cython.final
+    cdef ExecutionResult message(
+        self, const Message* message, const TransactionContext* terms, bytes data, bint commit
+    )
+
+    @cython.final
     cdef int keep(self) except -1
 
     @cython.final

@@ -364,11 +364,17 @@ An Ethereum machine over a state in memory.
         message.is_static = static
         read_message(&message, to, payload, sender, value, gas)
         read_terms(&terms, &message.sender, origin, gas_price, hashes)
+        return self.message(&message, &terms, payload, commit is not False and commit)
+
+    cdef ExecutionResult message(
+        self, const Message* message, const TransactionContext* terms, bytes data, bint commit
+    ):
+        """Run a message whose data are ``data``; keep what it changed with ``commit``."""
         if self.layer.remote_state is None:
-            result = self.run(&message, &terms)
+            result = self.run(message, terms)
         else:
-            result = self.run_settled(&message, &terms, payload)
-        if commit is not False and commit and result.success:
+            result = self.run_settled(message, terms, data)
+        if commit and result.success:
             self.keep()
         return result
 

@@ -71,12 +71,6 @@ cdef ExecutionResult run_creation(
     machine.check_idle()
     machine.setup = MessageSetup({}) if usual is None else usual
     try:
-        if machine.layer.remote_state is None:
-            result = machine.run(message, terms)
-        else:
-            result = machine.run_settled(message, terms, code)
-        if commit and result.success:
-            machine.keep()
-        return result
+        return machine.message(message, terms, code, commit)
     finally:
         machine.setup = usual

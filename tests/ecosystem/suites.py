@@ -16,8 +16,11 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.ecosystem.development.nodes import dev, running
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -56,6 +59,7 @@ class Suite:
     the tests; ``change``: a file there, a text and what stands in its place on fastevm;
     ``additions``: files there, and ours that stand at their ends on every engine;
     ``repository``: where distributions have no tests, an address and a tag to clone;
+    ``node``: the variable of the environment that names a development node of ours to ask;
     ``project``: a folder of ours with a user's project, and ``program``, the module that tests it.
     """
 
@@ -66,6 +70,7 @@ class Suite:
     change: tuple[str, str, str] | None = None
     additions: tuple[tuple[str, Path], ...] = ()
     repository: tuple[str, str] | None = None
+    node: str | None = None
     project: Path | None = None
     program: tuple[str, ...] = PYTEST
 
@@ -80,6 +85,18 @@ NOT_BEFORE_CANCUN = tuple(
         "test_selfdestruct.py::test_selfdestruct_preserves_prior_storage_writes",
     )
 )
+
+
+NAMES = ("from pyrevm import", "from fastevm.compat.pyrevm import")
+VYPER_PACKAGES = (
+    "vyper==0.5.0b1", "pytest==8.*", "pytest-xdist<3.4", "eth-abi==5.*", "lark==1.1.9",
+    "py-evm==0.12.1b1", "hypothesis[lark]==6.*", "pyrevm==0.3.7", "eth-account==0.12.2",
+    "eth-stdlib==0.2.7", "hexbytes>=1.2", "setuptools",
+)  # fmt: skip
+
+
+# They want what mainnet holds, of any endpoint.
+NOT_ON_MAINNET = ("-k", "not (revm_fork or fork_storage or balances_fork)")
 
 
 # They want an estimate that is thousands of gas too high, and a transaction of another chain.
@@ -99,11 +116,7 @@ PY_EVM_ALONE = tuple(
 def vyper(fork: str) -> Suite:
     """vyper's functional tests under the rules of a fork."""
     return Suite(
-        packages=(
-            "vyper==0.5.0b1", "pytest==8.*", "pytest-xdist<3.4", "eth-abi==5.*", "lark==1.1.9",
-            "py-evm==0.12.1b1", "hypothesis[lark]==6.*", "pyrevm==0.3.7", "eth-account==0.12.2",
-            "eth-stdlib==0.2.7", "hexbytes>=1.2", "setuptools",
-        ),
+        packages=VYPER_PACKAGES,
         tests=(
             "-m", "not fuzzing", "--evm-backend", "revm", "--evm-version", fork,
             *(f"tests/functional/{name}" for name in VYPER),
@@ -111,10 +124,7 @@ def vyper(fork: str) -> Suite:
         ),
         engines={"pyrevm": {}, OURS: {}},
         source="vyper==0.5.0b1",
-        change=(
-            "tests/evm_backends/revm_env.py", "from pyrevm import",
-            "from fastevm.compat.pyrevm import",
-        ),
+        change=("tests/evm_backends/revm_env.py", *NAMES),
     )  # fmt: skip
 
 
@@ -169,6 +179,11 @@ SUITES = {
         engines={"py-evm": {}, OURS: ON_FASTEVM}, project=HERE / "moccasin",
         program=("moccasin", "test", "--no-install"),
     ),
+    "pyrevm": Suite(
+        VYPER_PACKAGES, ("tests", *NOT_ON_MAINNET), engines={"pyrevm": {}, OURS: {}},
+        change=("tests/test_evm.py", *NAMES),
+        repository=("https://github.com/paradigmxyz/pyrevm", "v0.3.7"), node="FORK_URL",
+    ),
     **{f"vyper-{fork}": vyper(fork) for fork in ("prague", "cancun", "shanghai", "london")},
 }  # fmt: skip
 
@@ -193,7 +208,7 @@ def environment(suite: Suite) -> Path:
 def sources(suite: Suite, python: Path, engine: str) -> Path:
     """The folder to run in: the unpacked distribution, changed for fastevm."""
     if suite.repository is not None:
-        return cloned(*suite.repository, engine)
+        return changed(suite, cloned(*suite.repository, engine), engine)
     if suite.project is not None:
         folder = PLACE / f"{suite.project.name}-{engine}"
         return Path(shutil.copytree(suite.project, folder, dirs_exist_ok=True))
@@ -208,17 +223,22 @@ def sources(suite: Suite, python: Path, engine: str) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
-    folder /= name
-    if suite.change is not None and engine == OURS:
-        file, before, after = suite.change
-        text = (folder / file).read_text()
-        if before not in text:
-            raise SystemExit(f"{file} of {suite.source} has no {before!r}")
-        (folder / file).write_text(text.replace(before, after))
+    folder = changed(suite, folder / name, engine)
     for file, ours in suite.additions:
         text = ours.read_text().replace("from __future__ import annotations\n", "")
         with (folder / file).open("a") as end:
             end.write(text)
+    return folder
+
+
+def changed(suite: Suite, folder: Path, engine: str) -> Path:
+    """The folder with the suite's change for fastevm, made once."""
+    if suite.change is not None and engine == OURS:
+        file, before, after = suite.change
+        text = (folder / file).read_text()
+        if before not in text and after not in text:
+            raise SystemExit(f"{file} has no {before!r}")
+        (folder / file).write_text(text.replace(before, after))
     return folder
 
 
@@ -240,10 +260,13 @@ def run(name: str, engine: str) -> tuple[dict[str, int], float]:
     environ = os.environ | suite.engines[engine] | {"PYTHONPATH": f"{ROOT}"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     command = [python, "-m", *suite.program]
-    done = subprocess.run(
-        [*command, *suite.tests], cwd=folder, env=environ, capture_output=True, text=True,
-        timeout=HOURS * 3600,
-    )  # fmt: skip
+    with ExitStack() as stack:
+        if suite.node is not None:
+            environ[suite.node] = stack.enter_context(running(dev())).url
+        done = subprocess.run(
+            [*command, *suite.tests], cwd=folder, env=environ, capture_output=True, text=True,
+            timeout=HOURS * 3600,
+        )  # fmt: skip
     seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     (PLACE / f"{name}-{engine}.log").write_text(done.stdout + done.stderr)
     last = next((line for line in reversed(done.stdout.splitlines()) if " in " in line), "")

@@ -108,3 +108,81 @@ def test_a_deployment_may_be_traced(capsys: pytest.CaptureFixture[str]) -> None:
     evm = EVM(tracing=True)
     evm.deploy(A, ADD)
     assert len(capsys.readouterr().out.splitlines()) == 5
+
+
+class Text(str):
+    """As other libraries make addresses."""
+
+
+def test_addresses_may_be_a_subclass_of_str() -> None:
+    evm = EVM()
+    evm.insert_account_info(B, AccountInfo(code=bytes.fromhex("335f5260205ff3")))
+    assert evm.message_call(Text(A), Text(B))[12:] == bytes.fromhex(A[2:])
+
+
+def test_a_message_pays_for_its_data_and_is_refused_without_enough_gas() -> None:
+    evm = EVM()
+    evm.message_call(A, B, b"\x00\x01" * 3)
+    assert evm.result is not None and evm.result.gas_used == 21_000 + 3 * 4 + 3 * 16
+    with pytest.raises(RuntimeError, match="Initial gas spend is 21060 but gas limit is 21059"):
+        evm.message_call(A, B, b"\x00\x01" * 3, gas=21_059)
+    assert evm.result is None
+    with pytest.raises(RuntimeError, match="CallerGasLimitMoreThanBlock"):
+        EVM(gas_limit=50_000).message_call(A, B, gas=50_001)
+
+
+def test_a_sender_has_no_code_and_can_pay() -> None:
+    evm = EVM()
+    with pytest.raises(RuntimeError, match=r"LackOfFundForMaxFee \{ fee: 42001, balance: 5 \}"):
+        evm.set_balance(A, 5)
+        evm.message_call(A, B, value=1, gas=21_000, gas_price=2)
+    evm.set_balance(A, 42_001)
+    evm.message_call(A, B, value=1, gas=21_000, gas_price=2)
+    assert (evm.get_balance(A), evm.get_balance(B)) == (42_000, 1)  # gas is not taken
+    evm.insert_account_info(A, AccountInfo(code=ADD))
+    with pytest.raises(RuntimeError, match="RejectCallerWithCode"):
+        evm.message_call(A, B)
+
+
+def test_arguments_that_are_none_leave_the_last_result() -> None:
+    evm = EVM()
+    evm.message_call(A, B)
+    last = evm.result
+    for terms in ({"gas": -1}, {"gas": 2**64}, {"value": 2**256}, {"gas_price": -1}):
+        with pytest.raises(OverflowError, match="unsigned bits"):
+            evm.message_call(A, B, **terms)
+    for terms in ({"gas": 1.5}, {"value": "1"}, {"calldata": "0x"}):
+        with pytest.raises(TypeError):
+            evm.message_call(A, B, **terms)  # type: ignore[arg-type]
+    assert evm.result == last
+
+
+def test_a_static_message_changes_nothing_and_a_halt_has_its_reason() -> None:
+    evm = EVM()
+    evm.insert_account_info(B, AccountInfo(code=bytes.fromhex("60015f55")))
+    with pytest.raises(RuntimeError, match="StateChangeDuringStaticCall"):
+        evm.message_call(A, B, is_static=True)
+    evm.message_call(A, B)
+    assert evm.storage(B, 0) == 1
+    evm.insert_account_info(C, AccountInfo(code=bytes.fromhex("5f5ffd")))
+    with pytest.raises(RuntimeError, match=r"Revert \{ gas_used: 21004, output: 0x \}"):
+        evm.message_call(A, C)
+
+
+def test_a_message_shows_the_block_without_its_fee_until_another_is_set() -> None:
+    block = BlockEnv(number=7, basefee=9)
+    evm = EVM(Env(block=block), gas_limit=50_000)
+    assert evm.env.block.basefee == 9
+    evm.message_call(A, B, b"\1")
+    assert (evm.env.block.basefee, evm.env.block.gas_limit) == (0, 50_000)
+    assert (evm.env.tx.caller.lower(), evm.env.tx.data) == (A, b"\1")  # type: ignore[union-attr]
+    evm.set_block_env(block)
+    assert evm.env.block.basefee == 9
+
+
+def test_an_evm_without_its_constructor_raises() -> None:
+    evm = EVM.__new__(EVM)
+    with pytest.raises(TypeError):
+        evm.message_call(A, B)
+    with pytest.raises(TypeError):
+        evm.deploy(A, b"")
