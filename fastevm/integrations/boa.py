@@ -1,8 +1,9 @@
 """titanoboa on fastevm: ``boa.set_env(Env())``, with titanoboa 0.2.8.
 
-Contracts, events, anchors, pranks, stack traces, coverage and gas profiles are titanoboa's. Not
-there: opcodes and precompiles in Python, but for ``console.log``. Each message begins with cold
-accounts and slots, as a transaction does.
+Contracts, events, anchors, pranks, deals, stack traces, coverage and gas profiles are titanoboa's,
+and precompiles in Python run. A function for an opcode (``boa.patch_opcode``) may watch it once its
+message has ended, and not take its place. Each message begins with cold accounts and slots, as a
+transaction does.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, Final
 
 from boa import Env as BoaEnv
@@ -23,6 +25,7 @@ from eth._utils.address import generate_contract_address
 
 from fastevm.evm import EVM
 from fastevm.integrations.boa_computation import Computation, Run, computation_of
+from fastevm.integrations.boa_overrides import OwnOpcodes, registered, tell
 
 GAS_LIMIT: Final = 100_000_000
 PREIMAGE_RUNS: Final = 1024  # newest runs whose hashes are looked at when storage is shown
@@ -67,15 +70,17 @@ class Patch:
 
 
 class TouchedSlots:
-    """Account -> the slots that hold something."""
+    """Account -> the slots that code filled: titanoboa shows no others."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def get(self, address: Any, default: Any = ()) -> Any:
         """The slots of an account."""
-        items = self._engine.machine.state.storage_items(Address(address).canonical_address)
-        return set(items) or default
+        key = Address(address).canonical_address
+        items = self._engine.machine.state.storage_items(key)
+        placed = self._engine.placed
+        return {slot for slot in items if placed.get((key, slot)) != items[slot]} or default
 
     def setdefault(self, address: Any, default: set[int]) -> set[int]:
         """A set that counts nothing: py-evm's opcodes, which environments share, fill it."""
@@ -94,6 +99,11 @@ class Engine:
         self._meter: type = GasMeter
         self.runs: deque[Run] = deque(maxlen=PREIMAGE_RUNS)
         self.preimages: dict[bytes, bytes] = {}
+        self.placed: dict[tuple[bytes, int], int] = {}  # slots that were empty, set from outside
+        self._precompiles: dict[bytes, Any] = {}
+        # Where programs look for the opcodes that they wrap.
+        own = SimpleNamespace(opcodes=OwnOpcodes())
+        self.vm = SimpleNamespace(state=SimpleNamespace(computation_class=own))
 
     # --- state ---
 
@@ -117,7 +127,10 @@ class Engine:
         return self.machine.storage(address.canonical_address, slot)
 
     def set_storage(self, address: Any, slot: int, value: int) -> None:
-        self.machine.set_storage(address.canonical_address, slot, value)
+        key = address.canonical_address
+        if (key, slot) in self.placed or not self.machine.storage(key, slot):
+            self.placed[key, slot] = value
+        self.machine.set_storage(key, slot, value)
 
     def get_storage_slot(self, address: Any, slot: int) -> bytes:
         return self.get_storage(address, slot).to_bytes(32, "big")
@@ -166,7 +179,7 @@ class Engine:
         """Go on above the state of another node, fetched as it is read."""
         self.machine = EVM.fork(rpc._rpc_url, block_identifier)
         self.machine.transient_storage = {}
-        self._first, self.is_forked = self.machine.state, True
+        self._first, self.is_forked, self._precompiles = self.machine.state, True, {}
         block = self.machine.block
         self.patch = Patch(
             block_number=block.number,
@@ -226,10 +239,12 @@ class Engine:
 
     def _run(self, make: Callable[[EVM], Any]) -> Computation:
         self.machine.set_block(**self.patch.terms())
+        self._precompiles = registered(self._precompiles, self.machine)
         run = Run(self, self.machine, make)
         self.runs.append(run)
         root = computation_of(run, self)
         self._look_at(root)
+        tell(lambda: run.steps)
         return root
 
     def _look_at(self, one: Computation) -> None:

@@ -42,6 +42,19 @@ def proxy(target: address) -> address:
 """
 
 
+HALVER = """
+@external
+def half(x: uint256) -> uint256:
+    found: Bytes[32] = raw_call(PLACE, abi_encode(x), max_outsize=32)
+    return convert(found, uint256)
+"""
+
+TOKEN = """
+balanceOf: public(HashMap[address, uint256])
+totalSupply: public(uint256)
+"""
+
+
 @pytest.fixture
 def env() -> Any:
     from fastevm.integrations.boa import Env
@@ -124,3 +137,55 @@ def test_what_py_evm_alone_has_is_refused(env: Any, contract: Any) -> None:
 
 def test_moccasin_takes_it_for_a_network_without_stakes(env: Any) -> None:
     assert env.nickname == "pyevm"
+
+
+def test_a_deal_finds_the_balances_of_a_token(env: Any) -> None:
+    token = boa.loads(TOKEN)
+    boa.deal(token, env.eoa, 7)
+    assert (token.balanceOf(env.eoa), token.totalSupply()) == (7, 7)
+    assert "balanceOf={}" in repr(token)  # which shows what code filled
+    with pytest.raises(ValueError, match="Function balanceOf not found"):
+        boa.deal(boa.loads(SOURCE), env.eoa, 7)
+
+
+def test_a_function_may_watch_an_opcode_and_not_take_its_place(
+    contract: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from boa.vm import py_evm
+
+    own, seen = boa.env.evm.vm.state.computation_class.opcodes[0x55], []
+
+    def watch(computation: Any) -> None:
+        seen.append((computation._stack.values[-1], computation._stack.values[-2]))
+        own(computation)
+
+    monkeypatch.setitem(py_evm._opcode_overrides, 0x55, watch)
+    contract.store(5)
+    assert (0, 5) in seen
+    monkeypatch.setitem(py_evm._opcode_overrides, 0x55, lambda computation: None)
+    with pytest.raises(NotImplementedError, match="not take its place"):
+        contract.store(6)
+
+
+def test_precompiles_in_python_run(env: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from boa.vm import py_evm
+    from eth.exceptions import VMError
+
+    monkeypatch.setattr(py_evm, "_precompiles", dict(py_evm._precompiles))
+
+    def halved(computation: Any) -> Any:
+        number = int.from_bytes(computation.msg.data_as_bytes, "big")
+        computation.consume_gas(100, "halving")
+        if number % 2:
+            raise VMError("odd")
+        computation.output = (number // 2).to_bytes(32, "big")
+        return computation
+
+    place = boa.env.generate_address()
+    py_evm.register_raw_precompile(place, halved)
+    contract = boa.loads(HALVER.replace("PLACE", place))
+    assert contract.half(84) == 42
+    with pytest.raises(boa.BoaError):
+        contract.half(83)
+    del py_evm._precompiles[place.canonical_address]
+    assert contract.half(84) == 0  # nobody is there
