@@ -19,7 +19,7 @@ class Transaction:
     @staticmethod
     def build(
         *,
-        sender: bytes | None = None,
+        sender: bytes | str | None = None,
         type: int | None = None,
         chain_id: int | None = None,
         nonce: int = 0,
@@ -27,9 +27,9 @@ class Transaction:
         gas_price: int | None = None,
         max_fee_per_gas: int | None = None,
         max_priority_fee_per_gas: int | None = None,
-        to: bytes | None = None,
+        to: bytes | str | None = None,
         value: int = 0,
-        data: bytes = b"",
+        data: bytes | str = b"",
         access_list: Iterable[tuple[bytes, Iterable[int | bytes]]] | None = None,
         max_fee_per_blob_gas: int | None = None,
         blob_versioned_hashes: Iterable[bytes] | None = None,

@@ -18,7 +18,7 @@ from fastevm.execution.transaction_data cimport (
     ACCESS_LIST_TX, BLOB_TX, DEPOSIT_TX, LEGACY_TX, POST_EXEC_TX, SENDER_BAD_VALUES, SENDER_KNOWN,
     SENDER_NO_KEY, SENDER_UNKNOWN, AccessEntry, Authorization, Tx,
 )
-from fastevm.execution.transaction_encoding cimport encode_fields, encode_signed
+from fastevm.execution.transaction_encoding cimport bytes_named, encode_fields, encode_signed
 from fastevm.primitives.exact_bytes cimport exactly
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.hashes cimport Hash
@@ -117,7 +117,7 @@ cdef class Transaction:
             return transaction_from(encode_fields({**fields, "sender": sender}))
         transaction = transaction_from(encode_fields(fields))
         if sender is not None:
-            put_sender(transaction, bytes(memoryview(sender)))
+            put_sender(transaction, bytes_named("sender", sender))
         return transaction
 
     def sign(self, private_key, *, chain_id=None):

@@ -6,6 +6,8 @@ from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Hash
 
 
+# The bytes of a field, given as bytes or hex text; TypeError with its name for anything else.
+cdef bytes bytes_named(str name, object value)
 # The envelope of the fields that Transaction.build names; TransactionDecodeError, TypeError.
 cdef bytes encode_fields(dict fields)
 # The same transaction with another signature.

@@ -47,7 +47,8 @@ cdef int put_int(Buffer* out, str name, object value) except -1:
     return must(rlp_append_word(out, &word))
 
 
-cdef int put_bytes(Buffer* out, str name, object value) except -1:
+cdef bytes bytes_named(str name, object value):
+    """The bytes of a field, given as bytes or as hex text."""
     cdef bytes data
     if isinstance(value, str):
         try:
@@ -60,6 +61,11 @@ cdef int put_bytes(Buffer* out, str name, object value) except -1:
         raise TypeError(f"{name}: expected bytes, found an int")
     else:
         data = bytes(value)
+    return data
+
+
+cdef int put_bytes(Buffer* out, str name, object value) except -1:
+    cdef bytes data = bytes_named(name, value)
     return must(rlp_append_bytes(out, <const uint8_t*><const char*>data, PyBytes_GET_SIZE(data)))
 
 

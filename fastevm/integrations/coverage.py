@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from fastevm.contracts.artifacts import Artifact
@@ -13,8 +14,11 @@ from fastevm.evm_result import restore_result
 from fastevm.integrations.chain_control import Chain, selectors
 from fastevm.integrations.local_node import NodeError
 from fastevm.primitives.keccak import keccak256
+from fastevm.simulate import SimulatePayload, view_of
+from fastevm.tracing import TracedCall, TraceRequest, TracingError, trace_calls
 
 TRACER: Final = {"tracer": "gasTracer"}
+GAS_ONLY: Final = TraceRequest(tracer="gasTracer")
 GAS: Final = "gas"
 CALLS: Final = frozenset(("eth_call", "eth_estimateGas"))
 COLUMNS: Final = ("contract", "functions", "lines", "not reached")
@@ -88,8 +92,8 @@ def row_of(one: Reached) -> tuple[str, str, str, str]:
         reached = {places[pc] for pc in one.pcs if pc in places}
         missed += spans(place.line for place in whole - reached)
         return one.name, functions, share(len(reached), len(whole)), "; ".join(missed)
-    total = sum(1 for _ in instructions(one.code))
-    count = share(len(one.pcs), total) if total else str(len(one.pcs))
+    starts = set(instructions(one.code))  # a run may also end behind the last one
+    count = share(len(one.pcs & starts), len(starts)) if starts else str(len(one.pcs))
     return one.name, functions, f"{count} instructions", "; ".join(missed)
 
 
@@ -118,6 +122,19 @@ class CoveredEVM(EVM):
     def on_contract(self, contract: Any) -> None:
         """A `Contract` of this machine was made."""
         self.coverage.label(contract.address, contract.artifact)
+
+    def on_simulation(self, payload: SimulatePayload) -> None:
+        """A payload ran on this state: its calls count; what is refused counts nothing."""
+        calls = [
+            TracedCall(
+                call, GAS_ONLY, block.block_overrides, {} if later else block.state_overrides
+            )
+            for block in payload.blocks
+            for later, call in enumerate(block.calls)
+        ]
+        with suppress(TracingError):
+            for trace in trace_calls(view_of(self), calls):
+                self.coverage.read(trace, self.code)
 
 
 def covered(method: Callable[..., ExecutionResult]) -> Callable[..., ExecutionResult]:

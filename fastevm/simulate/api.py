@@ -47,7 +47,11 @@ def simulate(
         gas_cap=gas_cap,
         timeout=timeout,
     )
-    return simulate_v1(view, typed, options)
+    blocks = simulate_v1(view, typed, options)
+    hear = getattr(state, "on_simulation", None)  # of a subclass that wants to know what ran
+    if hear is not None:
+        hear(typed)
+    return blocks
 
 
 async def simulate_async(state: Any, payload: Any, **options: Any) -> list[SimulatedBlock]:

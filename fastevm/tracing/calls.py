@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from fastevm.evm import EVM
@@ -30,11 +31,15 @@ PRICED: Final = CallRequest(gas_price=1, max_fee_per_blob_gas=1)
 
 
 class TracedCall(NamedTuple):
-    """A call, or the bytes of a signed transaction; how it is traced; what its block has else."""
+    """A call, or the bytes of a signed transaction; how it is traced; what its block has else.
+
+    ``state_overrides``: made before it.
+    """
 
     call: CallRequest | bytes
     request: TraceRequest
     block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
+    state_overrides: StateOverrides = MappingProxyType({})
 
 
 def trace_call(
@@ -98,7 +103,7 @@ def trace_calls(
         runner = _base(view, before, budget)
         traces, overrides = [], state_overrides or {}
         for each, request in zip(calls, requests, strict=True):
-            opened = _Opened(view, runner, each, overrides)
+            opened = _Opened(view, runner, each, {**overrides, **each.state_overrides})
             runner, overrides = opened.runner, {}
             transaction = opened.transaction(gas_cap)
             as_call = isinstance(each.call, CallRequest)

@@ -321,6 +321,28 @@ def test_coverage_is_told_by_function_and_line(session: pytest.Pytester) -> None
     )
 
 
+def test_a_simulation_on_a_machine_is_covered(session: pytest.Pytester) -> None:
+    session.makepyfile("""
+        from fastevm import simulate
+
+        def test_a_simulation(evm):
+            evm.set_code("0x" + "c0" * 20, "0x5f35600657005b60015f55")
+            here, there = "0x" + "c0" * 20, "0x" + "d0" * 20
+            put = {there: {"code": "0x5f545f5260205ff3", "stateDiff": {}}}
+            word = "0x" + "00" * 31 + "01"
+            first, second = simulate(evm, {"blockStateCalls": [
+                {"calls": [{"to": here, "input": word}]},
+                {"stateOverrides": put, "calls": [{"to": there}]},
+            ]})
+            assert first.calls[0].success and second.calls[0].success
+    """)
+    result = run(session, "--fastevm-coverage")
+    result.assert_outcomes(passed=1)
+    result.stdout.re_match_lines(
+        [r"0xc0c0\w+ +8 of 9 \(88 %\) instructions", r"0xd0d0\w+ +7 instructions"]
+    )
+
+
 def test_transactions_and_calls_of_a_chain_are_covered(session: pytest.Pytester) -> None:
     session.makepyfile(f"""
         import pytest
