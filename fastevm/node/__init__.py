@@ -2,7 +2,7 @@
 
 from fastevm.execution.unsigned_sender import impersonated
 from fastevm.node.dev_accounts import DERIVATION_PATH, ETHER, TEST_MNEMONIC
-from fastevm.node.dev_chain import NO_WORK
+from fastevm.node.dev_chain import NO_WORK, STATE_GAS_LIMIT, usual_gas_limit
 from fastevm.node.forked.options import add_fork_arguments, fork_options
 from fastevm.node.from_genesis import dev_node, genesis_node
 from fastevm.node.node import Mining, Node
@@ -27,6 +27,7 @@ __all__ = [
     "ETHER",
     "NO_WORK",
     "START_OVER",
+    "STATE_GAS_LIMIT",
     "STOP",
     "TEST_MNEMONIC",
     "Mining",
@@ -48,6 +49,7 @@ __all__ = [
     "node_options",
     "open_directory",
     "packed_state",
+    "usual_gas_limit",
 ]
 
 # Not every node asks for them.

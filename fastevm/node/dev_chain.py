@@ -30,6 +30,8 @@ from fastevm.spec.forks import (
 DEV_CHAIN_ID: Final = 31_337
 DEV_BALANCE: Final = 10_000 * ETHER
 DEV_GAS_LIMIT: Final = 60_000_000
+STATE_GAS_LIMIT: Final = 200_000_000
+"""Of blocks where code costs state gas (EIP-8037): the longest contract takes half of it."""
 DEV_BASE_FEE: Final = 10**9
 DEFAULT_FORK: Final = OSAKA
 NEVER: Final = 2**63 - 1  # a block number
@@ -52,16 +54,17 @@ class DevChain:
     """The constants of a development chain with the newest rules.
 
     ``balance`` (wei) of each account, ``base_fee`` (wei) of the first block, ``timestamp`` of it in
-    seconds (None: now), ``number`` of it. ``hardfork``: a fork of mainnet by a name that
-    `fork_named` knows, or ``latest``; blocks of one before the merge have a difficulty, no reward.
-    ``op_fork``: the rules of that fork of the OP stack. ``create2_proxy``: the
-    deterministic deployment proxy is there. ``genesis_file``: a genesis in geth's format, whose
-    members, accounts and forks count before those above; not its chain id, if there is one above.
+    seconds (None: now), ``number`` of it, ``gas_limit`` of all (None: the usual one of the fork).
+    ``hardfork``: a fork of mainnet by a name that `fork_named` knows, or ``latest``; blocks of one
+    before the merge have a difficulty, no reward. ``op_fork``: the rules of that fork of the OP
+    stack. ``create2_proxy``: the deterministic deployment proxy is there. ``genesis_file``: a
+    genesis in geth's format, whose members, accounts and forks count before those above; not its
+    chain id, if there is one above.
     """
 
     chain_id: int | None = None
     balance: int = DEV_BALANCE
-    gas_limit: int = DEV_GAS_LIMIT
+    gas_limit: int | None = None
     base_fee: int = DEV_BASE_FEE
     timestamp: int | None = None
     number: int = 0
@@ -83,7 +86,7 @@ class DevChain:
             "config": {"chainId": DEV_CHAIN_ID, **self._forks()},
             "alloc": alloc,
             "difficulty": hex(0 if _is_merged(self.fork) else DEFAULT_DIFFICULTY),
-            "gasLimit": hex(self.gas_limit),
+            "gasLimit": hex(self.gas_limit or usual_gas_limit(self.hardfork, DEV_GAS_LIMIT)),
             "baseFeePerGas": hex(self.base_fee),
             "timestamp": hex(int(time.time()) if self.timestamp is None else self.timestamp),
             "number": hex(self.number),
@@ -143,3 +146,12 @@ def _merged(genesis: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
             members = {"0x" + key.removeprefix("0x").lower(): one for key, one in members.items()}
         merged[name] = {**genesis[name], **members}
     return merged
+
+
+def usual_gas_limit(hardfork: str | None, before: int) -> int:
+    """Of the blocks of a development chain: ``before`` up to the fork that brings state gas.
+
+    ValueError for a name that no fork of mainnet has.
+    """
+    fork = DevChain(hardfork=hardfork).fork
+    return before if FORKS.index(fork) < FORKS.index(AMSTERDAM) else STATE_GAS_LIMIT

@@ -15,7 +15,7 @@ from fastevm import chains
 from fastevm import node as nodes
 from fastevm.errors import ForkError
 from fastevm.rpc.command import access_of, serve_node
-from fastevm.rpc.dev.options import add_arguments
+from fastevm.rpc.dev.options import DEFAULT_GAS_LIMIT, add_arguments
 from fastevm.rpc.dev.settings import configured
 from fastevm.rpc.dev.state_file import StateFile
 from fastevm.rpc.transport.server import client_version
@@ -105,7 +105,7 @@ def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
         arguments.init,
         balance=arguments.balance * nodes.ETHER,
         chain_id=arguments.chain_id,
-        gas_limit=NO_GAS_LIMIT if arguments.disable_block_gas_limit else arguments.gas_limit,
+        gas_limit=gas_limit_of(arguments, hardfork),
         base_fee=arguments.block_base_fee_per_gas,
         timestamp=arguments.timestamp,
         number=arguments.number,
@@ -117,6 +117,15 @@ def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
     )
     node.producer.clock.set_now(node.chain.head.header.timestamp)
     return node
+
+
+def gas_limit_of(arguments: argparse.Namespace, hardfork: str | None) -> int:
+    """Of a block, as given or as the fork needs it; ValueError for a name that no fork has."""
+    if arguments.disable_block_gas_limit:
+        return NO_GAS_LIMIT
+    if arguments.gas_limit is not None:
+        return int(arguments.gas_limit)
+    return nodes.usual_gas_limit(hardfork, DEFAULT_GAS_LIMIT)
 
 
 def dev_node(init: Path | None, **options: Any) -> Any:

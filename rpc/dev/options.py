@@ -105,8 +105,8 @@ def _add_chain(group: argparse._ArgumentGroup) -> None:
         help="in decimal or as 0x and hex (31337, or that of the fork)",
     )  # fmt: skip
     group.add_argument(
-        "--gas-limit", type=command.count, default=DEFAULT_GAS_LIMIT, metavar="GAS",
-        help="of each block (%(default)s)",
+        "--gas-limit", type=command.count, metavar="GAS",
+        help=f"of each block ({DEFAULT_GAS_LIMIT}; with Amsterdam {nodes.STATE_GAS_LIMIT})",
     )  # fmt: skip
     group.add_argument(
         "--enable-tx-gas-limit", "--tx-gas-limit", action="store_true",

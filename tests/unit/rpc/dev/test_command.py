@@ -52,6 +52,17 @@ def test_without_options_it_is_the_chain_that_tools_expect() -> None:
     assert hex_bytes(layer.code(PROXY)).startswith("0x7fff")
 
 
+def test_the_longest_contract_of_amsterdam_fits_into_a_block() -> None:
+    node = node_of("--hardfork", "amsterdam")
+    assert node.chain.genesis.header.gas_limit == 200_000_000
+    data = bytes.fromhex("62010000805f5f395ff3") + bytes(65_536)  # CODECOPY and RETURN of 65,536
+    fields = {"nonce": 0, "gas_limit": 130_000_000, "chain_id": 31_337, "data": data}
+    creation = fastevm.Transaction.build(**fields, gas_price=2 * 10**9)
+    node.submit(creation.sign(node.accounts[0].private_key).raw)
+    (receipt,) = node.chain.receipts_of(node.chain.head.hash)
+    assert receipt.status == 1 and receipt.gas_used > 65_536 * 1_530
+
+
 def test_the_options_of_the_chain() -> None:
     options = "-a 2 --balance 7 --chain-id 0x9 --gas-limit 1000000 --base-fee 5 --timestamp 77"
     node = node_of(*options.split())
