@@ -11,10 +11,7 @@ from fastevm.interpreter.frame cimport written
 from fastevm.interpreter.machine cimport (
     CREATE2_MESSAGE, CREATE_MESSAGE, Frame, Machine, StateGas,
 )
-from fastevm.interpreter.status cimport (
-    CALL_TOO_DEEP, INSUFFICIENT_BALANCE, NONCE_OVERFLOW, OUT_OF_GAS, REVERTED, RUNNING, STOPPED,
-    Status,
-)
+from fastevm.interpreter.status cimport OUT_OF_GAS, RUNNING, STOPPED, Status
 from fastevm.primitives.intrinsics cimport clz64, u128
 from fastevm.primitives.word cimport Word
 from fastevm.spec.schedule cimport SSTORE_CREATE, SSTORE_NOOP, SSTORE_RESTORE_ZERO, Schedule
@@ -153,13 +150,6 @@ cdef Status store_slot(Frame* f, Slot* slot, int change, const Word* value) noex
 # ----------------------------------------------------------------------------------------------
 # leaving a frame
 
-cdef inline bint keeps_spilled(Status status) noexcept nogil:
-    return (
-        status == REVERTED or status == CALL_TOO_DEEP or status == INSUFFICIENT_BALANCE
-        or status == NONCE_OVERFLOW
-    )
-
-
 cdef void leave_state_gas(Machine* m, Frame* f, Status status) noexcept nogil:
     cdef StateGas* s = state_gas_of(f)
     if f.schedule.state_gas_version == DEVNET_OF_APRIL:
@@ -167,8 +157,7 @@ cdef void leave_state_gas(Machine* m, Frame* f, Status status) noexcept nogil:
         return
     if status != STOPPED:
         s.left = s.at_start
-        if keeps_spilled(status):
-            f.gas += s.spilled
+        f.gas += s.spilled   # a halt burns it with the rest
         s.spilled = 0
     if m.depth == 1:
         m.state_gas_left = s.left

@@ -224,6 +224,16 @@ def test_a_slot_that_is_zero_again_gives_its_state_gas_back() -> None:
     assert (paid, counted) == (regular - regular // 5, regular)
 
 
+def test_state_gas_that_a_callee_gives_back_is_regular_gas_of_its_caller_again() -> None:
+    """The caller paid the slot from its regular gas, and needs that gas for its memory."""
+    delegatecall = "5f5f5f5f73" + CALLEE.hex() + "5af4"
+    code = SET + delegatecall + "5f6202000052"  # MSTORE far away: 45,083 gas
+    clearing = {CALLEE: {"code": "5f5f55"}}
+    before = 15_000 + 6 + 2_100 + 10_000 + 13 + 3_000 + 104 + 45_083
+    paid = running(AMSTERDAM, code, gas=before + NEW_SLOT - 40_000, accounts=clearing)
+    assert paid == (before - 10_000, before)
+
+
 def test_a_failed_transaction_pays_no_state_gas() -> None:
     regular = 15_000 + 4 * 3 + 2_100 + 10_000
     assert running(AMSTERDAM, SET + REVERT) == (regular, regular)
