@@ -3,24 +3,28 @@
     python -m fastevm.bench.listed_blocks [DIR] [--threads N] [--rounds N] [--above N]
 
 The transactions of the real blocks of ``pevm`` with more than so many, under the rules of Amsterdam
-and with gas for them, in blocks with lists (EIP-7928). Senders are known, state roots are left
-out unless ``--roots``. For each block the wall time on one thread and on N in turn, the least of
-the rounds, and the processor time of all threads. Hashing of independent data is timed in the same
-rounds: the last column is the gain as a share of its gain.
+and with gas for them, in blocks with lists (EIP-7928), on one thread and on N in turn. Senders are
+known, state roots are left out unless ``--roots``. The columns are those of
+`fastevm.bench.engines.on_threads`, and two more: the share of the time on one thread that the
+caller of N spends alone before and after the transactions and receipts, and the bound of the gain
+by that share, by the processor time of all threads and by the longest transaction. The last line is
+the median of the blocks that take longer than ``LONG`` on one thread.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
+import time
 from collections.abc import Iterator, Mapping
-from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from fastevm.bench.block_threads import hash_on, row, timed
 from fastevm.bench.blocks import ARCHIVE
+from fastevm.bench.engines.on_threads import HEAD, Times, compared, row
 from fastevm.bench.options import SHARED
 from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
 from fastevm.conformance.fields import accounts_of
@@ -40,6 +44,10 @@ MORE_GAS: Final = 8  # than in the block of then: state gas, and prices of Berli
 GAS_LIMIT: Final = 1_000_000_000
 RICH: Final = 10**21  # wei, to each sender for each transaction
 NOBODY: Final = bytes(20)
+LONG: Final = 0.003  # seconds
+
+Case = tuple[Layer, Block, tuple[bytes, ...]]
+"""The state before a block, the block with its list, and hashes before it."""
 
 
 def header_of(real: RealBlock) -> Header:
@@ -66,8 +74,8 @@ def unsigned(transaction: Transaction) -> Transaction:
     return impersonated(transaction.sender, {**fields, "chain_id": 1}, chain_id=None)
 
 
-def listed_block(fields: Mapping[str, Any]) -> tuple[Layer, Block, tuple[bytes, ...]]:
-    """The state before a block of Amsterdam, the block with its list, and hashes before it."""
+def listed_block(fields: Mapping[str, Any]) -> Case:
+    """A block of Amsterdam with the transactions of a real one."""
     real = RealBlock.read("", fields)
     contracts = accounts_of({**SYSTEM_CONTRACTS, **BUILDER_CONTRACTS})
     accounts = {**accounts_of(fields["pre"]["accounts"]), **contracts}
@@ -89,27 +97,68 @@ def listed_block(fields: Mapping[str, Any]) -> tuple[Layer, Block, tuple[bytes, 
     return layer, builder.seal(state_root=False)[0], real.ancestors
 
 
-def compare(
-    layer: Layer, block: Block, ancestors: tuple[bytes, ...], options: argparse.Namespace
-) -> str:
-    """The row of a block."""
-    times: dict[int, list[tuple[float, float]]] = {1: [], options.threads: []}
-    hashing: dict[int, list[tuple[float, float]]] = {1: [], options.threads: []}
-    run = partial(
-        execute_block, layer, block, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY,
-        ancestors=ancestors, state_root=options.roots,
+def builder_of(case: Case, threads: int) -> BlockBuilder:
+    """A builder for the block, by its list where there are threads."""
+    layer, block, ancestors = case
+    return BlockBuilder(
+        layer, block.header, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY,
+        ancestors=ancestors, withdrawals=block.withdrawals, threads=threads,
+        access_list=block.access_list if threads > 1 else None,
     )  # fmt: skip
-    layer.state_root()
+
+
+def seconds_alone(case: Case, options: argparse.Namespace) -> float:
+    """What the caller does before and after `add_all`: the least of some runs."""
+    found: list[float] = []
     for _ in range(options.rounds):
-        for number in times:
-            times[number].append(timed(partial(run, threads=number)))
-            hashing[number].append(timed(partial(hash_on, number)))
-    gains = [min(found[1])[0] / min(found[options.threads])[0] for found in (times, hashing)]
-    name = f"{block.number} {len(block.transactions):>5} {block.header.gas_used / 1e6:>6.1f}"
-    return f"{row(name, times[1], times[options.threads])} {gains[0] / gains[1]:6.2f}"
+        start = time.perf_counter()
+        builder = builder_of(case, options.threads)
+        builder.begin()
+        middle = time.perf_counter()
+        builder.add_all(case[1].transactions)
+        end = time.perf_counter()
+        builder.finish(state_root=options.roots)
+        del builder
+        found.append(time.perf_counter() - end + middle - start)
+    return min(found)
 
 
-def blocks(folder: Path, above: int) -> Iterator[tuple[Layer, Block, tuple[bytes, ...]]]:
+def longest(case: Case, rounds: int) -> float:
+    """Seconds of the longest transaction."""
+    found: list[list[float]] = []
+    for _ in range(rounds):
+        builder = builder_of(case, 1)
+        builder.begin()
+        times = [time.perf_counter()]
+        for transaction in case[1].transactions:
+            builder.add(transaction)
+            times.append(time.perf_counter())
+        found.append([end - start for start, end in pairwise(times)])
+    least: list[float] = [min(one) for one in zip(*found, strict=True)]
+    return max(least)
+
+
+def compare(case: Case, options: argparse.Namespace) -> tuple[Times, str]:
+    """The times of a block, and its row."""
+    layer, block, ancestors = case
+
+    def run(threads: int) -> object:
+        return execute_block(
+            layer, block, schedule_for(FORK), chain_id=1, deposit_contract=NOBODY,
+            ancestors=ancestors, state_root=options.roots, threads=threads,
+        )  # fmt: skip
+
+    layer.state_root()
+    medians = compared(run, options.threads, options.rounds)
+    times = medians.times
+    alone = seconds_alone(case, options)
+    shared = (times.alone * times.processor - alone) / options.threads
+    bound = times.alone / (alone + max(shared, longest(case, options.rounds // 5 + 1)))
+    name = f"{block.number:>8} {len(block.transactions):>5} {block.header.gas_used / 1e6:>6.1f}"
+    return times, f"{name} {row(medians)} {alone / times.alone:6.1%} {bound:6.2f}"
+
+
+def blocks(folder: Path, above: int) -> Iterator[Case]:
     """Those of the folder with more than so many transactions."""
     for _, content in cases_of(folder, ARCHIVE):
         fields = msgspec.json.decode(content)
@@ -122,16 +171,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fastevm.bench.listed_blocks")
     parser.add_argument("folder", nargs="?", type=Path, default=SHARED / "real-blocks")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--above", type=int, default=200, metavar="TRANSACTIONS")
     parser.add_argument("--roots", action="store_true")
     options = parser.parse_args(arguments)
     if options.threads < 2:
         parser.error("--threads is at least 2")
-    head = f"{'block':>8} {'txs':>5} {'Mgas':>6} {'1: ms':>8} {f'{options.threads}: ms':>8}"
-    print(f"{head} {'gain':>6} {'cpu x':>6} {'share':>6}")
-    for layer, block, ancestors in blocks(options.folder, options.above):
-        print(compare(layer, block, ancestors, options), flush=True)
+    print(f"{'block':>8} {'txs':>5} {'Mgas':>6} {HEAD}  alone  bound")
+    shares: list[float] = []
+    for case in blocks(options.folder, options.above):
+        times, line = compare(case, options)
+        shares += [times.share] if times.alone > LONG else []
+        print(line, flush=True)
+    if shares:
+        print(f"median share of {len(shares)} long blocks: {statistics.median(shares):.2f}")
     return 0
 
 

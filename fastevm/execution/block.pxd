@@ -27,7 +27,7 @@ cdef class BlockBuilder:
     cdef readonly object schedule
     cdef readonly tuple ommers
     cdef readonly object withdrawals
-    cdef list added           # transactions
+    cdef object added         # transactions: a tuple where they came together, else a list
     cdef list made            # receipts made so far, from the first on
     cdef object blob_gas_price
     cdef readonly int threads
@@ -43,7 +43,7 @@ cdef class BlockBuilder:
     cdef int set_up_once(self) except -1
     cdef bint claim(self) except -1
     cdef int look(self) except -1
-    cdef int run_all(self, list transactions) except -1
+    cdef int run_all(self, tuple transactions) except -1
     cdef object ended(self, object state_root)
     cdef object listed(self)
     cdef SystemOutcome call(self, str contract, bytes data)
@@ -52,7 +52,7 @@ cdef class BlockBuilder:
     cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept
     cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0
-    cdef uint64_t* refunds_of(self, list transactions) except? NULL
+    cdef uint64_t* refunds_of(self, tuple transactions) except? NULL
     cdef int close_receipt(self) except -1
     cdef bytes asked_root(self)
     cdef object finished_receipts(self)

@@ -28,9 +28,9 @@ from fastevm.execution.block_context cimport fill_context
 from fastevm.execution.block_executor cimport (
     executor_encode_receipt,
     executor_encode_receipts,
-    executor_free,
-    executor_new,
+    executor_leave,
     executor_open,
+    executor_take,
     executor_transact,
     executor_transact_from,
 )
@@ -44,16 +44,13 @@ from fastevm.execution.receipts cimport (
     receipts_bloom,
     receipts_root,
 )
-from fastevm.execution.refusals cimport refusal
+from fastevm.execution.refusals cimport not_known, raise_host_failure, refusal
 from fastevm.execution.run_ahead cimport MOST_THREADS, run_ahead
 from fastevm.execution.run_beside cimport run_beside
 from fastevm.execution.sender_recovery cimport are_recovered
 from fastevm.execution.system_calls cimport (
-    SYSTEM_CANCELLED,
     SYSTEM_DONE,
     SYSTEM_FAILED,
-    SYSTEM_NEEDS_STATE,
-    SYSTEM_OUT_OF_MEMORY,
     SystemOutcome,
     system_call,
     system_credit,
@@ -80,12 +77,13 @@ from fastevm.state.reader cimport Reader
 from fastevm.state.records cimport Accesses
 from fastevm.state.world cimport (
     LogRecord,
-    World,
-    WORLD_NEEDS_CODE,
     accesses_count,
     accesses_encode,
     world_record_accesses,
 )
+
+
+cdef int CORES = os.cpu_count() or 1
 
 
 cdef enum:
@@ -110,6 +108,17 @@ cdef extern from "pythread.h" nogil:
 cdef unsigned long IN_PYTHON = ~<unsigned long>0  # owns a block while a function of the user runs
 
 
+cdef ForkSchedule kept_schedule = None
+
+
+cdef ForkSchedule some_schedule():
+    """For a builder that is not set up yet: no use of it may crash."""
+    global kept_schedule
+    if kept_schedule is None:
+        kept_schedule = schedule_for("osaka")
+    return kept_schedule
+
+
 cdef class BlockBuilder:
     """A block in the making on top of a layer.
 
@@ -120,7 +129,7 @@ cdef class BlockBuilder:
     """
 
     def __cinit__(self, *args, **options):
-        if not executor_new(&self.c):
+        if not executor_take(&self.c):
             raise MemoryError
         self.cancelled = False
         self.c.machine.cancel = &self.cancelled
@@ -128,7 +137,7 @@ cdef class BlockBuilder:
         self.made = []
         self.blob_gas_price = 0
         self.deposit_contract = bytes(20)
-        self.rest_on(Layer.empty(), schedule_for("osaka"), b"")
+        self.rest_on(Layer.empty(), some_schedule(), b"")
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1:
         """Point the block at a state, at rules and at the hashes of earlier blocks."""
@@ -148,7 +157,7 @@ cdef class BlockBuilder:
         return 0
 
     def __dealloc__(self):
-        executor_free(&self.c)
+        executor_leave(&self.c)
 
     def __init__(
         self, Layer layer not None, header, ForkSchedule schedule not None, *, chain_id,
@@ -332,6 +341,8 @@ cdef class BlockBuilder:
             if result.error != TX_VALID:
                 raise refusal(result.error, &transaction.c, &result)
             self.close_receipt()
+            if not isinstance(self.added, list):
+                self.added = list(self.added)
             self.added.append(transaction)
             return self.receipt(self.c.receipts.count - 1)
         finally:
@@ -354,7 +365,7 @@ cdef class BlockBuilder:
         cdef ForkSchedule schedule = self.schedule
         cdef bint is_first
         self.expect_more("add transactions")
-        transactions = list(transactions)
+        transactions = tuple(transactions)
         is_first = self.claim()
         try:
             self.expect_more("add transactions")
@@ -367,16 +378,16 @@ cdef class BlockBuilder:
                         raise self.invalid(index, error) from None
             else:
                 self.run_all(transactions)
-                self.added.extend(transactions)
+                self.added = (*self.added, *transactions) if self.added else transactions
         finally:
             if is_first:
                 self.owner = 0
 
-    cdef int run_all(self, list transactions) except -1:
+    cdef int run_all(self, tuple transactions) except -1:
         """All transactions in one go without the GIL; their senders before or meanwhile."""
         cdef size_t count = len(transactions), first = self.c.receipts.count, ran = 0, i
         cdef bint by_list = self.given_list is not None, encoded
-        cdef int cores = os.cpu_count() or 1
+        cdef int cores = CORES
         cdef TxResult result
         cdef Transaction transaction
         cdef Tx** signed = <Tx**>PyMem_RawMalloc((count + 1) * sizeof(Tx*))
@@ -457,7 +468,7 @@ cdef class BlockBuilder:
             raise MemoryError
         return ran
 
-    cdef uint64_t* refunds_of(self, list transactions) except? NULL:
+    cdef uint64_t* refunds_of(self, tuple transactions) except? NULL:
         """Gas that a post-exec transaction gives back to each; NULL: the block has none."""
         cdef ForkSchedule schedule = self.schedule
         cdef uint64_t* refunds
@@ -740,23 +751,6 @@ cdef class BlockBuilder:
         return Block(
             header, body.transactions, body.ommers, body.withdrawals, result.access_list
         ), result
-
-
-cdef object not_known(const World* w):
-    """The error for what a run needs and nobody knows here."""
-    if w.need == WORLD_NEEDS_CODE:
-        return StateNotKnown(f"the code of 0x{w.need_address.b[:20].hex()} is not known here")
-    return StateNotKnown("the state under the block is not known here yet")
-
-
-cdef int raise_host_failure(SystemOutcome outcome, const World* w) except -1:
-    if outcome == SYSTEM_OUT_OF_MEMORY:
-        raise MemoryError
-    if outcome == SYSTEM_NEEDS_STATE:
-        raise not_known(w)
-    if outcome == SYSTEM_CANCELLED:
-        raise FastevmError("execution aborted")
-    return 0
 
 
 def execute_block(

@@ -30,6 +30,9 @@ cdef struct BlockExecutor:
 # False: out of memory; executor_free is needed in any case.
 cdef bint executor_new(BlockExecutor* b) noexcept nogil
 cdef void executor_free(BlockExecutor* b) noexcept nogil
+# The same for who makes one for each block: what the block before left is used again. With the GIL.
+cdef bint executor_take(BlockExecutor* b) noexcept
+cdef void executor_leave(BlockExecutor* b) noexcept
 # Begin a block on the reader's state; `context` is filled in by the caller before the first run.
 cdef void executor_open(
     BlockExecutor* b, const Schedule* schedule, const Reader* reader

@@ -24,7 +24,7 @@ from fastevm.execution.transaction_result cimport (
     TxOptions,
     TxResult,
 )
-from fastevm.interpreter.machine cimport machine_free, machine_new
+from fastevm.interpreter.machine cimport Machine, machine_free, machine_new, machine_rest
 from fastevm.interpreter.status cimport STOPPED
 from fastevm.primitives.word cimport word_copy, word_set
 from fastevm.spec.schedule cimport Schedule
@@ -48,6 +48,32 @@ cdef void executor_free(BlockExecutor* b) noexcept nogil:
         world_free(b.world)
     receipts_free(&b.receipts)
     memset(b, 0, sizeof(BlockExecutor))
+
+
+cdef Machine* idle_machine = NULL
+cdef World* idle_world = NULL     # NULL where the machine is
+
+
+cdef bint executor_take(BlockExecutor* b) noexcept:
+    global idle_machine, idle_world
+    if idle_machine == NULL:
+        return executor_new(b)
+    memset(b, 0, sizeof(BlockExecutor))
+    b.machine, b.world = idle_machine, idle_world
+    idle_machine, idle_world = NULL, NULL
+    return True
+
+
+cdef void executor_leave(BlockExecutor* b) noexcept:
+    global idle_machine, idle_world
+    cdef Reader nothing
+    if idle_machine == NULL and b.machine != NULL and b.world != NULL:
+        memset(&nothing, 0, sizeof(nothing))
+        machine_rest(b.machine)
+        world_begin(b.world, &nothing)
+        idle_machine, idle_world = b.machine, b.world
+        b.machine, b.world = NULL, NULL
+    executor_free(b)
 
 
 cdef void executor_reset_gas(BlockExecutor* b) noexcept nogil:

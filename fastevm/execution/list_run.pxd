@@ -1,8 +1,6 @@
 # The transactions of a block whose access list came with it (EIP-7928), on several threads: none
 # waits for another, since the list says what each of them reads. The receipts, their root and the
 # state after the block are made by the same threads.
-from libc.stdint cimport int64_t
-
 from fastevm.execution.block_executor cimport BlockExecutor
 from fastevm.execution.list_receipts cimport ListReceipts
 from fastevm.execution.packed_receipts cimport PackedReceipts
@@ -10,7 +8,7 @@ from fastevm.execution.transaction_data cimport Tx
 from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.persistent_map cimport MapNode
 from fastevm.state.claimed_state cimport ClaimedView
-from fastevm.state.claimed_list cimport Claims
+from fastevm.state.claimed_list cimport ClaimSums, Claims
 from fastevm.state.layer cimport Changes, Layer
 
 
@@ -26,7 +24,7 @@ cdef class ListRun:
     cdef Layer layer          # before the block
     cdef Changes changes
     cdef MapNode* accounts    # after the block, by the list
-    cdef int64_t confirmed    # changes of the list
+    cdef ClaimSums confirmed  # of the list
 
     # Run all transactions and make their receipts; the block's world begins again, and reads the
     # state after them. False: the list does not fit, there was no memory or no thread; the block

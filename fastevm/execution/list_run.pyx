@@ -33,7 +33,6 @@ from fastevm.state.changes cimport ChangeList
 from fastevm.state.claimed_commit cimport claimed_commit
 from fastevm.state.claimed_state cimport (
     ClaimedView,
-    claimed_complete,
     claimed_confirm,
     claimed_reader,
 )
@@ -93,7 +92,7 @@ cdef struct Runner:
     World* world              # of one transaction at a time
     Arena* arena              # logs and values of before, until the block ends
     ClaimSums sums            # of the parts of the list that it read
-    int64_t confirmed         # changes of the list
+    ClaimSums confirmed       # by what it ran
     uint64_t gas              # regular gas so far
     uint64_t padding[8]       # from the next one's counters
 
@@ -161,16 +160,19 @@ cdef void read_parts(void* context, int member, int64_t item) noexcept nogil:
         at += 1
 
 
+cdef inline void add_up(ClaimSums* sums, const ClaimSums* more) noexcept nogil:
+    sums.items += more.items
+    sums.changes += more.changes
+
+
 cdef void end_of_list(void* context) noexcept nogil:
     """The list is there: what the block did before its transactions must be in it."""
     cdef ListThreads* t = <ListThreads*>context
     cdef int i
     for i in range(t.threads):
-        t.claims.sums.items += t.runners[i].sums.items
-        t.claims.sums.changes += t.runners[i].sums.changes
+        add_up(&t.claims.sums, &t.runners[i].sums)
     if not t.failed:
-        t.runners[0].confirmed = claimed_confirm(t.claims, t.block.world)
-        t.failed = t.runners[0].confirmed < 0
+        t.failed = not claimed_confirm(t.claims, t.block.world, &t.runners[0].confirmed)
     if not t.failed:
         t.stages[RUN].count = OTHER_ITEMS + share_count(t.receipts.count, t.at_once)
 
@@ -211,7 +213,6 @@ cdef bint execute(ListThreads* t, Runner* runner, size_t at) noexcept nogil:
     cdef ClaimedView view
     cdef Reader reader
     cdef TxOptions options
-    cdef int64_t confirmed
     view.claims = t.claims
     view.arena = runner.arena
     view.index = <uint32_t>at + 1
@@ -226,10 +227,8 @@ cdef bint execute(ListThreads* t, Runner* runner, size_t at) noexcept nogil:
         runner.machine, t.receipts.transactions[at], &options, 0, &outcome.result
     ):
         return False
-    confirmed = claimed_confirm(t.claims, runner.world)
-    if confirmed < 0:
+    if not claimed_confirm(t.claims, runner.world, &runner.confirmed):
         return False
-    runner.confirmed += confirmed
     runner.gas += outcome.result.block_gas
     if runner.gas > t.block.context.gas_limit or not keep_logs(runner, outcome):
         return False
@@ -311,7 +310,7 @@ cdef void begin(ListThreads* t, BlockExecutor* b) noexcept nogil:
         runner.machine.block = &b.context
         runner.machine.cancel = b.machine.cancel
         memset(&runner.sums, 0, sizeof(ClaimSums))
-        runner.confirmed = 0
+        memset(&runner.confirmed, 0, sizeof(ClaimSums))
         runner.gas = 0
     t.block = b
     t.failed = False
@@ -381,7 +380,7 @@ cdef class ListRun:
         if not ok:
             return False
         for i in range(t.threads):
-            self.confirmed += t.runners[i].confirmed
+            add_up(&self.confirmed, &t.runners[i].confirmed)
         self.end.claims = &self.claims
         self.end.arena = t.runners[0].arena
         self.end.index = <uint32_t>count + 1
@@ -390,8 +389,10 @@ cdef class ListRun:
 
     cdef bint is_complete(self, BlockExecutor* b) noexcept:
         global blocks_by_list
-        cdef int64_t confirmed = claimed_confirm(&self.claims, b.world)
-        if confirmed < 0 or not claimed_complete(&self.claims, self.confirmed + confirmed):
+        cdef const ClaimSums* sums = &self.claims.sums
+        if not claimed_confirm(&self.claims, b.world, &self.confirmed):
+            return False
+        if self.confirmed.items != sums.items or self.confirmed.changes != sums.changes:
             return False
         blocks_by_list += 1
         return True

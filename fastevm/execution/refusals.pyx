@@ -1,7 +1,10 @@
 """The exception for a refused transaction: a code, and the message that clients match on."""
 
-from fastevm.errors import InvalidTransaction
+from fastevm.errors import FastevmError, InvalidTransaction, StateNotKnown
 
+from fastevm.execution.system_calls cimport (
+    SYSTEM_CANCELLED, SYSTEM_NEEDS_STATE, SYSTEM_OUT_OF_MEMORY, SystemOutcome,
+)
 from fastevm.execution.transaction_data cimport Tx
 from fastevm.execution.transaction_result cimport (
     TX_BLOB_CREATE, TX_BLOB_FEE_CAP_TOO_LOW, TX_BLOB_HASH_VERSION, TX_BLOCK_GAS, TX_CANCELLED,
@@ -14,6 +17,7 @@ from fastevm.execution.transaction_result cimport (
     TX_WRONG_CHAIN_ID, TxError, TxResult,
 )
 from fastevm.primitives.word cimport word_to_int
+from fastevm.state.records cimport WORLD_NEEDS_CODE, World
 from fastevm.wire.text.hex cimport hex_checksum
 
 
@@ -114,3 +118,20 @@ cdef object refusal(TxError error, const Tx* tx, const TxResult* result):
     if error in COMPARING:
         return InvalidTransaction(code, message, have=have, want=want)
     return InvalidTransaction(code, message)
+
+
+cdef object not_known(const World* w):
+    """The error for what a run needs and nobody knows here."""
+    if w.need == WORLD_NEEDS_CODE:
+        return StateNotKnown(f"the code of 0x{w.need_address.b[:20].hex()} is not known here")
+    return StateNotKnown("the state under the block is not known here yet")
+
+
+cdef int raise_host_failure(SystemOutcome outcome, const World* w) except -1:
+    if outcome == SYSTEM_OUT_OF_MEMORY:
+        raise MemoryError
+    if outcome == SYSTEM_NEEDS_STATE:
+        raise not_known(w)
+    if outcome == SYSTEM_CANCELLED:
+        raise FastevmError("execution aborted")
+    return 0

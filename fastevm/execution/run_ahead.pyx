@@ -1,7 +1,7 @@
 """Runs the transactions of a block ahead of their turn, and commits them in order."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from fastevm.execution.block_executor cimport block_has_room, executor_record
@@ -14,13 +14,16 @@ from fastevm.execution.transaction_result cimport (
 )
 from fastevm.interpreter.machine cimport Machine, machine_free, machine_new
 from fastevm.primitives.arena cimport Arena, arena_free, arena_new, arena_reset
-from fastevm.primitives.intrinsics cimport atomic_load, atomic_store, spin_pause
+from fastevm.primitives.event_count cimport (
+    SPINS,
+    EventCount,
+    event_count_close,
+    event_count_open,
+    events_advance,
+    events_await,
+    events_seen,
+)
 from fastevm.primitives.pthread cimport (
-    pthread_cond_broadcast,
-    pthread_cond_destroy,
-    pthread_cond_init,
-    pthread_cond_t,
-    pthread_cond_wait,
     pthread_mutex_destroy,
     pthread_mutex_init,
     pthread_mutex_lock,
@@ -49,7 +52,6 @@ from fastevm.state.world cimport world_adopt_logs
 cdef enum:
     AHEAD_OF_EACH = 8         # transactions between the first that is not committed and the newest
     ARENA_CHUNK = 256 * 1024
-    SPINS = 2000              # before a thread sleeps that has nothing to do
 
 
 cdef struct Run:
@@ -73,12 +75,11 @@ cdef struct RunAhead:
     BlockExecutor* block
     const Tx** transactions
     size_t count
-    # --- below: under the guard; `committed` is read without it, too ---
+    EventCount moved          # a commit, or the end
+    # --- below: under the guard ---
     pthread_mutex_t guard
-    pthread_cond_t moved
     size_t taken
-    int64_t committed
-    int waiting
+    size_t committed
     bint is_committing
     bint stopped              # the next transaction is the caller's
     bint no_memory
@@ -93,7 +94,7 @@ cdef RunAhead* run_ahead_new(int threads) noexcept nogil:
     if r == NULL:
         return NULL
     pthread_mutex_init(&r.guard, NULL)
-    pthread_cond_init(&r.moved, NULL)
+    event_count_open(&r.moved)
     r.threads = threads if threads < MOST_THREADS else MOST_THREADS
     r.window = <size_t>r.threads * AHEAD_OF_EACH
     r.runs = <Run*>PyMem_RawCalloc(r.window, sizeof(Run))
@@ -124,7 +125,7 @@ cdef void run_ahead_free(RunAhead* r) noexcept nogil:
             speculation_free(&r.runs[j].speculation)
     versions_free(&r.versions)
     pthread_mutex_destroy(&r.guard)
-    pthread_cond_destroy(&r.moved)
+    event_count_close(&r.moved)
     PyMem_RawFree(r.runs)
     PyMem_RawFree(r)
 
@@ -192,12 +193,12 @@ cdef bint commit(RunAhead* r, Runner* runner, size_t index) noexcept nogil:
 # the threads
 
 cdef inline bint is_over(const RunAhead* r) noexcept nogil:
-    return r.stopped or <size_t>r.committed == r.count
+    return r.stopped or r.committed == r.count
 
 
 cdef void commit_done(RunAhead* r, Runner* runner) noexcept nogil:
     """Commit what is done from the first on. Called and left with the guard."""
-    cdef size_t index = <size_t>r.committed
+    cdef size_t index = r.committed
     cdef bint ok
     r.is_committing = True
     while not is_over(r) and r.runs[index % r.window].done:
@@ -207,18 +208,17 @@ cdef void commit_done(RunAhead* r, Runner* runner) noexcept nogil:
         if ok:
             r.runs[index % r.window].done = False
             index += 1
-            atomic_store(&r.committed, <int64_t>index)
+            r.committed = index
         else:
             r.stopped = True
-        if r.waiting:
-            pthread_cond_broadcast(&r.moved)
+        events_advance(&r.moved)
     r.is_committing = False
 
 
 cdef void run_next(RunAhead* r, Runner* runner) noexcept nogil:
     """Run the next transaction that nobody has taken. Called and left with the guard."""
     cdef size_t index = r.taken
-    cdef bint is_ahead = index != <size_t>r.committed
+    cdef bint is_ahead = index != r.committed
     r.taken += 1
     pthread_mutex_unlock(&r.guard)
     execute(r, runner, index, is_ahead)
@@ -227,18 +227,11 @@ cdef void run_next(RunAhead* r, Runner* runner) noexcept nogil:
 
 
 cdef void wait_for_a_commit(RunAhead* r) noexcept nogil:
-    cdef int64_t committed = r.committed
-    cdef int _spin
+    """Called and left with the guard."""
+    cdef int seen = events_seen(&r.moved)
     pthread_mutex_unlock(&r.guard)
-    for _spin in range(SPINS):
-        if atomic_load(&r.committed) != committed:
-            break
-        spin_pause()
+    events_await(&r.moved, seen, SPINS)
     pthread_mutex_lock(&r.guard)
-    r.waiting += 1
-    while r.committed == committed and not r.stopped:
-        pthread_cond_wait(&r.moved, &r.guard)
-    r.waiting -= 1
 
 
 cdef void work(void* context, int member) noexcept nogil:
@@ -247,7 +240,7 @@ cdef void work(void* context, int member) noexcept nogil:
     cdef size_t first
     pthread_mutex_lock(&r.guard)
     while not is_over(r):
-        first = <size_t>r.committed
+        first = r.committed
         if not r.is_committing and r.runs[first % r.window].done:
             commit_done(r, runner)
         elif r.taken < r.count and r.taken < first + r.window:
@@ -286,4 +279,4 @@ cdef size_t run_ahead(
     if team_run(work, r, r.threads) and (r.no_memory or not versions_apply(&r.versions)):
         result.error = TX_OUT_OF_MEMORY
     versions_end(&r.versions)
-    return <size_t>r.committed
+    return r.committed

@@ -165,6 +165,8 @@ cdef struct Machine:
 
 cdef Machine* machine_new() noexcept nogil
 cdef void machine_free(Machine* m) noexcept nogil
+# Drop a message that has not ended, and large memory, until the next run.
+cdef void machine_rest(Machine* m) noexcept nogil
 # Drop a message that has not ended; the world is left as it is.
 cdef void machine_abandon(Machine* m) noexcept nogil
 # Set up the first frame: transfer value, find code or precompile. A message to a precompile or to

@@ -78,6 +78,7 @@ cdef enum:
     FRAMES = CALL_DEPTH_LIMIT + 2
     STACK_WORDS = (CALL_DEPTH_LIMIT + 1) * STACK_LIMIT
     RIPEMD160 = 0x03
+    KEPT_MEMORY = 1 << 20     # bytes that a resting machine holds, of memory and of output
 
 
 cdef bint NEVER_CANCELLED = False
@@ -111,6 +112,15 @@ cdef void machine_free(Machine* m) noexcept nogil:
     buffer_free(&m.memory)
     buffer_free(&m.output)
     PyMem_RawFree(m)
+
+
+cdef void machine_rest(Machine* m) noexcept nogil:
+    machine_abandon(m)
+    if m.memory.capacity > KEPT_MEMORY:
+        buffer_free(&m.memory)
+    if m.output.capacity > KEPT_MEMORY:
+        buffer_free(&m.output)
+    m.output.size = 0
 
 
 cdef void release_code(Frame* f) noexcept nogil:

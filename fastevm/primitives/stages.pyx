@@ -1,42 +1,32 @@
-"""Work in stages: threads that find a stage taken spin for a while, then sleep, until it ends."""
+"""Work in stages: threads that find a stage taken wait until it ends."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
+from fastevm.primitives.event_count cimport (
+    SPINS,
+    EventCount,
+    event_count_close,
+    event_count_open,
+    events_advance,
+    events_await,
+    events_seen,
+)
 from fastevm.primitives.intrinsics cimport (
     atomic_decrement,
     atomic_increment,
     atomic_observe_int,
     atomic_publish_int,
-    spin_pause,
-)
-from fastevm.primitives.pthread cimport (
-    pthread_cond_broadcast,
-    pthread_cond_destroy,
-    pthread_cond_init,
-    pthread_cond_t,
-    pthread_cond_wait,
-    pthread_mutex_destroy,
-    pthread_mutex_init,
-    pthread_mutex_lock,
-    pthread_mutex_t,
-    pthread_mutex_unlock,
 )
 from fastevm.primitives.team cimport team_run
-
-
-cdef enum:
-    SPINS = 2000              # before a thread sleeps that has nothing to do
 
 
 cdef struct Course:
     Stage* stages
     int count
     void* context
-    int at                    # the stage that runs now: atomic, changed under the guard
-    pthread_mutex_t guard
-    pthread_cond_t moved
-    int waiting
+    int at                    # the stage that runs now: atomic
+    EventCount moved          # to another stage
 
 
 cdef void enter(Course* c, int at) noexcept nogil:
@@ -47,11 +37,8 @@ cdef void enter(Course* c, int at) noexcept nogil:
         at += 1
     if at < c.count:
         c.stages[at].left = c.stages[at].count
-    pthread_mutex_lock(&c.guard)
     atomic_publish_int(&c.at, at)
-    if c.waiting:
-        pthread_cond_broadcast(&c.moved)
-    pthread_mutex_unlock(&c.guard)
+    events_advance(&c.moved)
 
 
 cdef void leave(Course* c, int at) noexcept nogil:
@@ -62,17 +49,10 @@ cdef void leave(Course* c, int at) noexcept nogil:
 
 
 cdef void wait_for_the_end(Course* c, int at) noexcept nogil:
-    cdef int _spin
-    for _spin in range(SPINS):
-        if atomic_observe_int(&c.at) != at:
-            return
-        spin_pause()
-    pthread_mutex_lock(&c.guard)
-    c.waiting += 1
+    cdef int seen = events_seen(&c.moved)
     while atomic_observe_int(&c.at) == at:
-        pthread_cond_wait(&c.moved, &c.guard)
-    c.waiting -= 1
-    pthread_mutex_unlock(&c.guard)
+        events_await(&c.moved, seen, SPINS)
+        seen = events_seen(&c.moved)
 
 
 cdef void work(void* context, int member) noexcept nogil:
@@ -98,10 +78,8 @@ cdef void stages_run(Stage* stages, int count, void* context, int threads) noexc
     c.stages = stages
     c.count = count
     c.context = context
-    pthread_mutex_init(&c.guard, NULL)
-    pthread_cond_init(&c.moved, NULL)
+    event_count_open(&c.moved)
     enter(&c, 0)
     if not team_run(work, &c, threads):
         work(&c, 0)
-    pthread_mutex_destroy(&c.guard)
-    pthread_cond_destroy(&c.moved)
+    event_count_close(&c.moved)

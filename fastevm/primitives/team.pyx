@@ -3,13 +3,16 @@
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
+from fastevm.primitives.event_count cimport (
+    SPINS,
+    EventCount,
+    event_count_open,
+    events_advance,
+    events_await,
+    events_seen,
+)
 from fastevm.primitives.intrinsics cimport atomic_claim_int, atomic_publish_int
 from fastevm.primitives.pthread cimport (
-    pthread_cond_broadcast,
-    pthread_cond_init,
-    pthread_cond_signal,
-    pthread_cond_t,
-    pthread_cond_wait,
     pthread_mutex_init,
     pthread_mutex_lock,
     pthread_mutex_t,
@@ -44,9 +47,9 @@ cdef extern from "<signal.h>" nogil:
 
 cdef struct Team:
     int taken                 # by a caller: atomic
+    EventCount called
+    EventCount ended
     pthread_mutex_t guard     # of all below
-    pthread_cond_t called
-    pthread_cond_t ended
     int started               # members besides the caller
     TeamWork work
     void* context
@@ -58,27 +61,41 @@ cdef struct Team:
 cdef Team team
 
 
+cdef bint answer(
+    int member, uint64_t* answered, TeamWork* work, void** context
+) noexcept nogil:
+    """Whether a new call wants the member, which runs its work then."""
+    cdef bint wanted
+    pthread_mutex_lock(&team.guard)
+    wanted = team.call != answered[0] and team.wanted >= member
+    answered[0] = team.call
+    if wanted:
+        team.running += 1
+        work[0], context[0] = team.work, team.context
+    pthread_mutex_unlock(&team.guard)
+    return wanted
+
+
 cdef void* member_runs(void* argument) noexcept nogil:
     """Wait for calls for ever; the argument is the member's number."""
     cdef int member = <int><size_t>argument
     cdef uint64_t answered = 0
-    cdef TeamWork work
-    cdef void* context
-    pthread_mutex_lock(&team.guard)
+    cdef TeamWork work = NULL
+    cdef void* context = NULL
+    cdef bint is_last
+    cdef int seen
     while True:
-        while team.call == answered or team.wanted < member:
-            answered = team.call
-            pthread_cond_wait(&team.called, &team.guard)
-        answered = team.call
-        team.running += 1
-        work = team.work
-        context = team.context
-        pthread_mutex_unlock(&team.guard)
+        seen = events_seen(&team.called)
+        if not answer(member, &answered, &work, &context):
+            events_await(&team.called, seen, 0)
+            continue
         work(context, member)
         pthread_mutex_lock(&team.guard)
         team.running -= 1
-        if team.running == 0:
-            pthread_cond_signal(&team.ended)
+        is_last = team.running == 0
+        pthread_mutex_unlock(&team.guard)
+        if is_last:
+            events_advance(&team.ended)
     return NULL
 
 
@@ -119,25 +136,35 @@ cdef bint team_run(TeamWork work, void* context, int members) noexcept nogil:
         team.context = context
         team.wanted = members - 1
         team.call += 1
-        pthread_cond_broadcast(&team.called)
     pthread_mutex_unlock(&team.guard)
     if ready:
+        events_advance(&team.called)
         work(context, 0)
-        pthread_mutex_lock(&team.guard)
-        team.wanted = 0  # who has not come by now is not waited for
-        while team.running != 0:
-            pthread_cond_wait(&team.ended, &team.guard)
-        pthread_mutex_unlock(&team.guard)
+        wait_for_members()
     atomic_publish_int(&team.taken, False)
     return ready
+
+
+cdef void wait_for_members() noexcept nogil:
+    """Who has not come by now is not waited for."""
+    cdef bint all_ended = False
+    cdef int seen
+    while not all_ended:
+        seen = events_seen(&team.ended)
+        pthread_mutex_lock(&team.guard)
+        team.wanted = 0
+        all_ended = team.running == 0
+        pthread_mutex_unlock(&team.guard)
+        if not all_ended:
+            events_await(&team.ended, seen, SPINS)
 
 
 # A child process has none of the threads, and a lock that one of them held would stay closed.
 cdef void close_team() noexcept nogil:
     memset(&team, 0, sizeof(Team))
     pthread_mutex_init(&team.guard, NULL)
-    pthread_cond_init(&team.called, NULL)
-    pthread_cond_init(&team.ended, NULL)
+    event_count_open(&team.called)
+    event_count_open(&team.ended)
 
 
 close_team()

@@ -60,7 +60,7 @@ cdef struct ClaimedAccount:
     const ClaimedBase* base  # before the block; published by the first who reads it
 
 
-# What the parts of a list add up to.
+# What the parts of a list add up to, or what runs have confirmed of it.
 cdef struct ClaimSums:
     size_t items             # addresses, and slots of each
     int64_t changes          # of all values

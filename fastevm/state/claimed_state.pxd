@@ -1,10 +1,10 @@
 # A block access list taken at its word (EIP-7928): a transaction reads the state before the block
 # with the list's changes of earlier indices, and what it did is compared with the list. Where
 # everything agrees, the list is the one that the block has.
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport uint32_t
 
 from fastevm.primitives.arena cimport Arena
-from fastevm.state.claimed_list cimport Claims
+from fastevm.state.claimed_list cimport ClaimSums, Claims
 from fastevm.state.reader cimport Reader
 from fastevm.state.records cimport World
 
@@ -17,8 +17,7 @@ cdef struct ClaimedView:
 
 
 cdef void claimed_reader(ClaimedView* view, Reader* out) noexcept nogil
-# Compare what a world recorded with the list; the number of changes that it confirms, -1: there is
-# a difference, or something that the list cannot say.
-cdef int64_t claimed_confirm(const Claims* c, const World* w) noexcept nogil
-# Whether runs that confirmed so many changes have read all that the list names.
-cdef bint claimed_complete(const Claims* c, int64_t confirmed) noexcept nogil
+# Compare what a world recorded with the list, and add to the sums what it confirms: changes, and
+# items that no run before had read. False: there is a difference, or something that the list cannot
+# say.
+cdef bint claimed_confirm(const Claims* c, const World* w, ClaimSums* confirmed) noexcept nogil

@@ -1,15 +1,15 @@
 """A block access list as what transactions read before them, and what they must have done."""
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from fastevm.primitives.arena cimport arena_alloc
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.intrinsics cimport (
+    atomic_claim_int,
     atomic_claim_pointer,
     atomic_observe_int,
     atomic_observe_pointer,
-    atomic_publish_int,
 )
 from fastevm.primitives.word cimport Word, word_copy, word_eq, word_is_zero, word_zero
 from fastevm.state.account cimport Account
@@ -156,13 +156,13 @@ cdef void claimed_reader(ClaimedView* view, Reader* out) noexcept nogil:
 # ----------------------------------------------------------------------------------------------
 # what a run did, against the list
 
-cdef inline void see(int* seen) noexcept nogil:
-    if not atomic_observe_int(seen):
-        atomic_publish_int(seen, True)
+cdef inline size_t see(int* seen) noexcept nogil:
+    """One for the run that is the first to have read an item, else none."""
+    return not atomic_observe_int(seen) and atomic_claim_int(seen, False, True)
 
 
 cdef bint confirms(
-    const Claim* claims, uint32_t count, const ChangeLog* log, int64_t* confirmed
+    const Claim* claims, uint32_t count, const ChangeLog* log, ClaimSums* confirmed
 ) noexcept nogil:
     cdef uint32_t i, at
     for i in range(log.count):
@@ -171,12 +171,12 @@ cdef bint confirms(
             return False
         if not word_eq(&claims[at].value, &log.items[i].value):
             return False
-    confirmed[0] += log.count
+    confirmed.changes += log.count
     return True
 
 
 cdef bint confirms_codes(
-    const ClaimedAccount* a, const ChangeLog* log, int64_t* confirmed
+    const ClaimedAccount* a, const ChangeLog* log, ClaimSums* confirmed
 ) noexcept nogil:
     cdef const CodeClaim* claim
     cdef uint32_t i, at
@@ -189,17 +189,17 @@ cdef bint confirms_codes(
             return False
         if claim.code != NULL and memcmp(claim.code.bytes, log.items[i].code, claim.code.size) != 0:
             return False
-    confirmed[0] += log.count
+    confirmed.changes += log.count
     return True
 
 
 cdef bint confirms_account(
-    const Claims* c, const AccountAccess* access, int64_t* confirmed
+    const Claims* c, const AccountAccess* access, ClaimSums* confirmed
 ) noexcept nogil:
     cdef ClaimedAccount* a = claims_account(c, &access.account.address)
     if a == NULL:
         return False
-    see(&a.seen)
+    confirmed.items += see(&a.seen)
     return (
         confirms(a.balances, a.balance_count, &access.balance, confirmed)
         and confirms(a.nonces, a.nonce_count, &access.nonce, confirmed)
@@ -208,13 +208,13 @@ cdef bint confirms_account(
 
 
 cdef bint confirms_slot(
-    const Claims* c, const SlotAccess* access, int64_t* confirmed
+    const Claims* c, const SlotAccess* access, ClaimSums* confirmed
 ) noexcept nogil:
     cdef ClaimedAccount* a = claims_account(c, &access.account.address)
     cdef ClaimedSlot* slot = claims_slot(c, a, &access.slot.key) if a != NULL else NULL
     if slot == NULL:
         return False
-    see(&slot.seen)
+    confirmed.items += see(&slot.seen)
     return confirms(slot.changes, slot.count, &access.value, confirmed)
 
 
@@ -235,29 +235,14 @@ cdef bint says_all(const Claims* c, const World* w) noexcept nogil:
     return True
 
 
-cdef int64_t claimed_confirm(const Claims* c, const World* w) noexcept nogil:
-    cdef int64_t confirmed = 0
+cdef bint claimed_confirm(const Claims* c, const World* w, ClaimSums* confirmed) noexcept nogil:
     cdef size_t i
     if not says_all(c, w):
-        return -1
-    for i in range(w.accesses.accounts_kept):
-        if not confirms_account(c, &w.accesses.accounts[i], &confirmed):
-            return -1
-    for i in range(w.accesses.slots_kept):
-        if not confirms_slot(c, &w.accesses.slots[i], &confirmed):
-            return -1
-    return confirmed
-
-
-cdef bint claimed_complete(const Claims* c, int64_t confirmed) noexcept nogil:
-    cdef size_t i
-    cdef uint32_t j
-    if confirmed != c.sums.changes:
         return False
-    for i in range(c.account_count):
-        if not atomic_observe_int(&c.accounts[i].seen):
+    for i in range(w.accesses.accounts_kept):
+        if not confirms_account(c, &w.accesses.accounts[i], confirmed):
             return False
-        for j in range(c.accounts[i].slot_count):
-            if not atomic_observe_int(&c.accounts[i].slots[j].seen):
-                return False
+    for i in range(w.accesses.slots_kept):
+        if not confirms_slot(c, &w.accesses.slots[i], confirmed):
+            return False
     return True

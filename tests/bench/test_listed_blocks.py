@@ -12,9 +12,12 @@ def test_blocks_are_timed_on_one_thread_and_by_their_lists(
     before = list_run.counted()
     assert listed_blocks.main(["--rounds", "1", "--above", "1300", "--roots"]) == 0
     head, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert head[-1] == "share"
+    median = rows.pop()
+    assert head[-1] == "bound"
     assert {row[0] for row in rows} == {"13287210", "14396881"}
-    assert list_run.counted() == before + len(rows)
+    assert all(float(row[-1]) > 0 for row in rows)
+    assert median[:3] == ["median", "share", "of"]
+    assert list_run.counted() == before + 2 * len(rows)  # once to see what the caller does alone
 
 
 def test_one_thread_is_nothing_to_compare_with() -> None:

@@ -415,3 +415,29 @@ def test_a_runner_opens_no_block_while_another_thread_uses_it():
     runner.begin()
     runner.add(call(0))
     assert len(runner.seal()[0].transactions) == len(refused) == 1
+
+
+# MSTORE at two million, then LOG0 of four bytes there: some 10 million gas for the memory.
+FAR = bytes.fromhex("6001621e8480526004621e8480a0")
+
+
+def test_a_block_is_the_same_in_the_memory_of_one_that_was_dropped():
+    def made():
+        fresh = builder()
+        fresh.begin()
+        fresh.add_all([call(0)])
+        fresh.add(call(1))
+        return fresh
+
+    block, first = made().seal()
+    large = builder(state().with_accounts({RECIPIENT: {"code": FAR}}))
+    large.begin()
+    assert large.add(call(0, gas_limit=16_000_000)).status == 1
+    large.cancel()
+    with pytest.raises(InvalidTransaction, match="abort"):
+        large.add(call(1))
+    del large
+    again = made()
+    assert [one.nonce for one in again.transactions] == [0, 1]
+    same, second = again.seal()
+    assert (same, second.state_root) == (block, first.state_root)

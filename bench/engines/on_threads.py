@@ -1,0 +1,98 @@
+"""Work on several threads beside one, measured against hashing in the same moments.
+
+A machine that others share gives its processors away for moments, and two processors may be one
+core. So hashing of independent data is timed before and after each pair of runs, on one thread and
+on all, and only pairs count where it gained nearly as much as there are threads: their medians say
+what the machine did not take.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final, NamedTuple
+
+HASHED: Final = bytes(1 << 18)
+HASHES: Final = 2  # for each thread: a millisecond or two
+LEAST_GAIN: Final = 0.85  # of hashing, for each thread
+MOST_GAIN: Final = 1.1  # more says that the one thread was held up
+
+
+class Times(NamedTuple):
+    """Seconds of wall, and ratios: of wall, of processor time, of hashing, of gain to hashing's."""
+
+    alone: float
+    shared: float
+    gain: float
+    processor: float
+    hashing: float
+    share: float
+
+
+class Medians(NamedTuple):
+    """Medians of the pairs that count, and how many do; where none does, medians of all."""
+
+    times: Times
+    pairs: int
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of wall and of processor time."""
+    wall, processor = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - processor
+
+
+def _hash(times: int) -> None:
+    for _ in range(times):
+        hashlib.sha256(HASHED).digest()
+
+
+def _hash_on(pool: ThreadPoolExecutor, threads: int) -> None:
+    others = [pool.submit(_hash, HASHES) for _ in range(threads - 1)]
+    _hash(HASHES)
+    for one in others:
+        one.result()
+
+
+def hashing_gain(pool: ThreadPoolExecutor, threads: int) -> float:
+    """How much faster so many threads hash than one."""
+    alone, _ = timed(partial(_hash, HASHES * threads))
+    shared, _ = timed(partial(_hash_on, pool, threads))
+    return alone / shared
+
+
+def compared(run: Callable[[int], object], threads: int, rounds: int) -> Medians:
+    """Time ``run`` with one thread and with so many in turn."""
+    pairs: list[Times] = []
+    good: list[Times] = []
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(rounds):
+            before = hashing_gain(pool, threads)
+            alone, alone_cpu = timed(partial(run, 1))
+            shared, shared_cpu = timed(partial(run, threads))
+            gains = (before, hashing_gain(pool, threads))
+            gain, hashing = alone / shared, sum(gains) / 2
+            pairs.append(
+                Times(alone, shared, gain, shared_cpu / alone_cpu, hashing, gain / hashing)
+            )
+            if min(gains) >= LEAST_GAIN * threads and max(gains) <= MOST_GAIN * threads:
+                good.append(pairs[-1])
+    medians = [statistics.median(column) for column in zip(*(good or pairs), strict=True)]
+    return Medians(Times(*medians), len(good))
+
+
+HEAD: Final = "   ms, 1   ms, N   gain  cpu x  hash  share  pairs"
+
+
+def row(medians: Medians) -> str:
+    """The times under ``HEAD``."""
+    times = medians.times
+    return (
+        f"{times.alone * 1e3:8.2f} {times.shared * 1e3:7.2f} {times.gain:6.2f}"
+        f" {times.processor:6.2f} {times.hashing:5.2f} {times.share:6.2f} {medians.pairs:6}"
+    )
