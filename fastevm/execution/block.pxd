@@ -1,6 +1,7 @@
 # The Python class that builds or executes a block: it owns the executor and the layer it reads.
 from libc.stdint cimport uint64_t
 
+from fastevm.execution.block_end cimport BlockEnd
 from fastevm.execution.block_executor cimport BlockExecutor
 from fastevm.execution.list_run cimport ListRun
 from fastevm.execution.packed_receipts cimport PackedReceipts
@@ -33,7 +34,8 @@ cdef class BlockBuilder:
     cdef readonly int threads
     cdef bytes given_list     # the RLP of its access list, to run by; None: there is none
     cdef ListRun list_run     # where the transactions ran by it
-    cdef PackedReceipts packed  # their receipts, which the executor borrows
+    cdef PackedReceipts packed  # their receipts, which the executor borrows; or see `end`
+    cdef BlockEnd end         # where threads ended it together
     cdef object root_of       # of a layer, for receipts with state roots; None: the layer's own
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
@@ -58,6 +60,7 @@ cdef class BlockBuilder:
     cdef object finished_receipts(self)
     cdef list deposit_logs(self)
     cdef Layer layer_after(self)
+    cdef int end_on_threads(self) except -1
     cdef int enter_end(self) except -1
     cdef tuple requests(self)
     cdef bytes deposits(self)

@@ -25,6 +25,7 @@ from fastevm.state.remote import settled
 from fastevm.types import ZERO_HASH, Block
 
 from fastevm.execution.block_context cimport fill_context
+from fastevm.execution.block_end cimport RECEIPTS_OF_AN_END, block_end
 from fastevm.execution.block_executor cimport (
     executor_encode_receipt,
     executor_encode_receipts,
@@ -36,7 +37,7 @@ from fastevm.execution.block_executor cimport (
 )
 from fastevm.execution.list_run cimport take_list_run
 from fastevm.execution.packed_receipts cimport packed_receipts
-from fastevm.execution.parallel cimport ParallelRun, give_back, take
+from fastevm.execution.parallel cimport ParallelRun, give_back, pays, take
 from fastevm.execution.receipts cimport (
     ReceiptRecord,
     log_value,
@@ -84,11 +85,6 @@ from fastevm.state.world cimport (
 
 
 cdef int CORES = os.cpu_count() or 1
-
-
-cdef enum:
-    PARALLEL_TRANSACTIONS = 8     # a block of fewer runs on one thread
-    CALL_SHARE = 20               # one thread without a call among so many transactions
 
 
 # The stages of a builder, in order.
@@ -424,17 +420,11 @@ cdef class BlockBuilder:
             PyMem_RawFree(refunds)
 
     cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept:
-        """Whether these transactions run on several threads: a mere transfer costs less alone."""
+        """Whether these transactions run on several threads."""
         cdef ForkSchedule schedule = self.schedule
-        cdef size_t i, calls = 0
-        for i in range(count):
-            calls += transactions[i].size != 0
         return (
-            self.threads > 1 and count >= PARALLEL_TRANSACTIONS
-            and calls * CALL_SHARE >= count and self.c.world.accesses == NULL
-            and self.base.remote_state is None and not schedule.c.has_deposits
-            and not schedule.c.has_fee_vaults and not schedule.c.has_da_footprint
-            and not schedule.c.counts_gas_before_refunds
+            self.threads > 1 and self.base.remote_state is None
+            and pays(&schedule.c, self.c.world, transactions, count)
         )
 
     cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0:
@@ -548,6 +538,8 @@ cdef class BlockBuilder:
         cdef bint is_first = self.claim()
         if self.list_run is not None:
             root = self.list_run.receipts.root
+        elif self.end is not None:
+            root = self.end.root
         else:
             with nogil:
                 ok = receipts_root(&self.c.receipts, self.threads, &root)
@@ -654,6 +646,7 @@ cdef class BlockBuilder:
         for address, amount in (*self.rewards(draft), *withdrawal_credits(draft)):
             self.credit(address, amount)
         requests = self.requests()
+        self.end_on_threads()
         root, bloom = self.receipts_root, self.logs_bloom
         accesses = self.access_list()
         layer = self.layer_after()
@@ -673,10 +666,22 @@ cdef class BlockBuilder:
             access_list=accesses,
         )
 
+    cdef int end_on_threads(self) except -1:
+        """State, receipts and their root of a block that has many and ran without a list."""
+        if (
+            self.threads > 1 and self.list_run is None and not self.made
+            and self.c.receipts.count >= RECEIPTS_OF_AN_END and self.base.remote_state is None
+        ):
+            self.end = block_end(
+                self.layer, &self.c, min(self.threads, <int>MOST_THREADS), self.blob_gas_price
+            )
+            self.packed = self.end.packed
+        return 0
+
     cdef Layer layer_after(self):
         """The state; what the block's end did completes the list, or it is a wrong one."""
         if self.list_run is None:
-            return self.snapshot()
+            return self.snapshot() if self.end is None else self.end.layer
         if not self.list_run.is_complete(&self.c):
             raise ListDiffers
         return self.list_run.layer_after()

@@ -10,6 +10,16 @@ cdef class PackedReceipts:
     cdef object blob_gas_price
 
 
+# Receipts and logs in one piece of memory, which is that of the records.
+cdef struct Packed:
+    ReceiptRecord* records
+    const LogRecord* logs
+
+
+# A copy of finished receipts and of their logs, which no arena has to outlive. False: no memory.
+cdef bint pack_receipts(
+    const ReceiptList* receipts, const LogRecord* logs, Packed* out
+) noexcept nogil
 cdef PackedReceipts packed_receipts(
     const ReceiptList* receipts, const LogRecord* logs, object blob_gas_price
 )

@@ -69,25 +69,34 @@ Sequence.register(PackedReceipts)
 cdef PackedReceipts packed_receipts(
     const ReceiptList* receipts, const LogRecord* logs, object blob_gas_price
 ):
-    """A copy of finished receipts and of their logs, which no arena has to outlive."""
-    cdef PackedReceipts packed = PackedReceipts.__new__(PackedReceipts)
+    """See `pack_receipts`."""
+    cdef Packed packed
+    if not pack_receipts(receipts, logs, &packed):
+        raise MemoryError
+    return adopted_receipts(packed.records, receipts.count, packed.logs, blob_gas_price)
+
+
+cdef bint pack_receipts(
+    const ReceiptList* receipts, const LogRecord* logs, Packed* out
+) noexcept nogil:
     cdef const ReceiptRecord* last
     cdef LogRecord* copies
     cdef uint8_t* data
     cdef size_t log_count = 0, size, i
-    packed.blob_gas_price = blob_gas_price
+    out.records = NULL
+    out.logs = NULL
     if receipts.count == 0:
-        return packed
+        return True
     last = &receipts.records[receipts.count - 1]
     log_count = last.first_log + last.log_count
     size = receipts.count * sizeof(ReceiptRecord) + log_count * sizeof(LogRecord)
     for i in range(log_count):
         size += logs[i].size
-    packed.records = <ReceiptRecord*>PyMem_RawMalloc(size)
-    if packed.records == NULL:
-        raise MemoryError
-    memcpy(packed.records, receipts.records, receipts.count * sizeof(ReceiptRecord))
-    copies = <LogRecord*>(packed.records + receipts.count)
+    out.records = <ReceiptRecord*>PyMem_RawMalloc(size)
+    if out.records == NULL:
+        return False
+    memcpy(out.records, receipts.records, receipts.count * sizeof(ReceiptRecord))
+    copies = <LogRecord*>(out.records + receipts.count)
     data = <uint8_t*>(copies + log_count)
     for i in range(log_count):
         copies[i] = logs[i]
@@ -95,9 +104,8 @@ cdef PackedReceipts packed_receipts(
         if logs[i].size:
             memcpy(data, logs[i].data, logs[i].size)
         data += logs[i].size
-    packed.logs = copies
-    packed.made = [None] * receipts.count
-    return packed
+    out.logs = copies
+    return True
 
 
 cdef PackedReceipts adopted_receipts(

@@ -1,5 +1,8 @@
 # Which blocks run on several threads, and the memory for it, kept between blocks.
 from fastevm.execution.run_ahead cimport RunAhead
+from fastevm.execution.transaction_data cimport Tx
+from fastevm.spec.schedule cimport Schedule
+from fastevm.state.records cimport World
 
 
 cdef class ParallelRun:
@@ -7,6 +10,10 @@ cdef class ParallelRun:
     cdef RunAhead* c
 
 
+# Whether it pays to run these transactions ahead of their turn: a mere transfer costs less alone.
+cdef bint pays(
+    const Schedule* schedule, const World* w, const Tx** transactions, size_t count
+) noexcept nogil
 # Worlds and machines for so many threads; `give_back` them after the block, with the number of
 # transactions that were committed.
 cdef ParallelRun take(int threads)

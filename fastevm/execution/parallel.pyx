@@ -10,6 +10,21 @@ from fastevm.execution.run_ahead cimport (
 
 cdef enum:
     KEPT_RUNS = 1             # idle ones, for the next block
+    PARALLEL_TRANSACTIONS = 8     # a block of fewer runs on one thread
+    CALL_SHARE = 20               # one thread without a call among so many transactions
+
+
+cdef bint pays(
+    const Schedule* schedule, const World* w, const Tx** transactions, size_t count
+) noexcept nogil:
+    cdef size_t i, calls = 0
+    for i in range(count):
+        calls += transactions[i].size != 0
+    return (
+        count >= PARALLEL_TRANSACTIONS and calls * CALL_SHARE >= count and w.accesses == NULL
+        and not schedule.has_deposits and not schedule.has_fee_vaults
+        and not schedule.has_da_footprint and not schedule.counts_gas_before_refunds
+    )
 
 
 cdef list kept = []

@@ -22,6 +22,8 @@ FORKS: Final = (
     "Byzantium", "Istanbul", "Berlin", "London", "Shanghai", "Cancun", "Prague", "Osaka",
 )  # fmt: skip
 MOST_TRANSACTIONS: Final = 40
+LARGE_SHARE: Final = 0.02  # of blocks that threads end together, too
+LARGE: Final = (64, 90)
 FIELDS: Final = (
     "state_root", "receipts", "receipts_root", "logs_bloom", "gas_used", "blob_gas_used",
     "requests", "withdrawals_root",
@@ -148,7 +150,8 @@ class Maker:
 
     def block(self) -> RandomBlock:
         """The block of the seed."""
-        count = self.random.randint(8, MOST_TRANSACTIONS)
+        many = self.random.random() < LARGE_SHARE
+        count = self.random.randint(*(LARGE if many else (8, MOST_TRANSACTIONS)))
         layer, header = self.layer(), self.header()
         return RandomBlock(layer, header, self.schedule, [self.transaction() for _ in range(count)])
 

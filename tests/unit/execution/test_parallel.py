@@ -11,11 +11,11 @@ from fastevm.execution.parallel import counts
 from fastevm.execution.transaction import Transaction
 from fastevm.state.layer import Layer
 
-from .test_block_builder import COINBASE, REQUESTS, builder
+from .test_block_builder import COINBASE, LOGGER, REQUESTS, builder
 
 KEYS = [bytes([n]) * 32 for n in range(1, 21)]
 SENDERS = [public_key_address(key) for key in KEYS]
-COUNTER, OTHER, WATCHER, RICH = (bytes(19) + bytes([n]) for n in range(0x80, 0x84))
+COUNTER, OTHER, WATCHER, RICH, LOUD = (bytes(19) + bytes([n]) for n in range(0x80, 0x85))
 # SSTORE(0, SLOAD(0) + 1)
 COUNT = bytes.fromhex("6001600054016000 55".replace(" ", ""))
 # SSTORE(CALLER, BALANCE(COINBASE))
@@ -68,6 +68,15 @@ def test_transfers_without_data_run_on_one_thread():
     assert same_on_threads(transactions)[0] == 0
     transactions[1:3] = [sent(1), sent(2, to=COUNTER)]
     assert same_on_threads(transactions[:40])[0] == 40
+
+
+@pytest.mark.parametrize("to", [COUNTER, LOUD, OTHER])
+def test_threads_end_a_large_block_together(to):
+    # One commits the state while others copy and hash the receipts.
+    for count in (63, 64, 65, 200):
+        transactions = [sent(at % 20, at // 20, to=to, gas_limit=80_000) for at in range(count)]
+        for threads in (2, 5):
+            same_on_threads(transactions, threads, more={LOUD: {"code": LOGGER}})
 
 
 def test_fees_and_gifts_to_one_account_are_no_conflict():
