@@ -209,16 +209,29 @@ def test_a_called_account_is_in_the_list(mnemonic: str) -> None:
     assert running(calling(mnemonic, THIRD))[THIRD] == AccountAccess(THIRD)
 
 
-def test_a_call_that_cannot_pay_for_the_access_leaves_no_trace() -> None:
-    source = f"0x{THIRD.hex()} BALANCE"
-    plenty = running(source)
-    chain = chain_with({CONTRACT: {"code": source}})
+def gas_used(source: str, alloc: Mapping[bytes, Mapping[str, Any]] | None = None) -> int:
+    """Of a transaction that calls CONTRACT with this code."""
+    chain = chain_with({CONTRACT: {"code": source}, **(alloc or {})})
     block, _ = build(chain, transactions=[payment(0, value=0, to=CONTRACT, gas_limit=GAS)])
     chain.add(block)
-    used = chain.receipts_of(block.hash)[0].gas_used
-    assert THIRD in plenty
+    return chain.receipts_of(block.hash)[0].gas_used
+
+
+@pytest.mark.parametrize("after", ["BALANCE", "0 CALL", "0 STATICCALL", "SELFDESTRUCT"])
+def test_what_cannot_pay_for_the_access_leaves_no_trace(after: str) -> None:
+    source = f"0 0 0 0 0 0x{THIRD.hex()} {after}"
+    used = gas_used(source)
     assert THIRD in running(source, gas=used)
     assert THIRD not in running(source, gas=used - 1)
+
+
+def test_a_call_that_cannot_pay_for_the_delegate_reads_the_account_only() -> None:
+    delegated = {AUTHORITY: {"code": b"\xef\x01\x00" + THIRD}}
+    source = f"0 0 0 0 0 0x{AUTHORITY.hex()} 0 CALL"
+    used = gas_used(source, delegated)
+    assert THIRD in running(source, gas=used, alloc=delegated)
+    found = running(source, gas=used - 1, alloc=delegated)
+    assert AUTHORITY in found and THIRD not in found
 
 
 def test_a_precompile_that_is_called_is_in_the_list() -> None:

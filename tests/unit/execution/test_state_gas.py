@@ -16,6 +16,7 @@ from fastevm.crypto.secp256k1 import public_key_address
 from fastevm.errors import InvalidBlock
 from fastevm.execution.transaction import sign_authorization
 from fastevm.primitives import rlp
+from fastevm.primitives.keccak import keccak256
 from fastevm.types import Block
 
 from ..chain.blocks import ETHER, KEY, SENDER, build, new_chain, payment
@@ -268,6 +269,25 @@ def test_a_creation_pays_for_a_destination_that_is_absent() -> None:
     assert (paid, counted) == (15_000 + 9 + 12_000 + NEW_ACCOUNT, NEW_ACCOUNT)
     poor = running(AMSTERDAM, "600060006001f000")
     assert poor == (15_000 + 9 + 12_000,) * 2
+
+
+def test_a_creation_at_an_address_with_ether_pays_for_no_account() -> None:
+    destination = keccak256(rlp.encode([CONTRACT, b""]))[12:]
+    accounts = {destination: {"balance": "0x1"}}
+    paid = running(AMSTERDAM, "600060006000f000", accounts=accounts)
+    assert paid == (15_000 + 9 + 12_000,) * 2
+
+
+def test_only_a_call_of_the_account_itself_makes_an_account() -> None:
+    callcode = "5f5f5f5f600173" + FRESH.hex() + "5ff2"
+    paid = running(AMSTERDAM, callcode, contract={"balance": "0x1"})
+    assert paid == (15_000 + 16 + 3_000 + 11_300 - 2_300,) * 2
+
+
+def test_a_revert_gives_back_the_state_gas_of_callees_that_succeeded() -> None:
+    code = "5f5f5f5f5f73" + CALLEE.hex() + "5af1" + REVERT
+    paid = running(AMSTERDAM, code, accounts={CALLEE: {"code": SET}})
+    assert paid == (15_000 + 15 + 3_000 + 12_106 + 6,) * 2
 
 
 def test_an_authorization_pays_for_account_write_and_delegation() -> None:
