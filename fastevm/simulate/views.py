@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from fastevm.execution.fees import next_extra_data
 from fastevm.primitives.late_dataclass import dataclass
+from fastevm.primitives.suggestion import nearest
 from fastevm.simulate.values import (
     DEFAULT_GAS_CAP,
     BlockEnvironment,
@@ -18,6 +19,14 @@ from fastevm.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, 
 from fastevm.wire.native_values import address_of, bytes_of, quantity_of, uint64_of, word_of
 
 DEFAULT_FORK: Final = "osaka"
+BLOCK_OPTIONS: Final = (
+    "fork", "chain_id", "number", "timestamp", "gas_limit", "base_fee", "coinbase", "prev_randao",
+)  # fmt: skip
+# Of `simulate` and `simulate_many`; what is misspelt may have been one of them.
+SIMULATION_OPTIONS: Final = (
+    "state_root", "block_spacing", "gas_cap", "timeout", "threads", "executor", "ordered",
+    "columns", "balances", "progress", "chunk_size",
+)  # fmt: skip
 DEFAULT_BLOCK_TIME_MS: Final = 12_000
 # The block of a state alone. With this gas limit no call is cut short.
 BARE_BLOCK: Final = BlockEnvironment(
@@ -180,8 +189,14 @@ def era_fields(schedule: ForkSchedule) -> dict[str, Any]:
 def as_view(state: Any, **block: Any) -> StateView:
     """A StateView as it is; that before an EVM's block; or one of a state alone, see ``view_of``.
 
-    ``block`` must be empty for a StateView and an EVM, which know their block themselves.
+    ``block`` must be empty for a StateView and an EVM, which know their block themselves. TypeError
+    for a name that is no option.
     """
+    for name in block:
+        if name not in BLOCK_OPTIONS:
+            near = nearest(name, (*BLOCK_OPTIONS, *SIMULATION_OPTIONS))
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"a simulation has no option {name!r}{hint}")
     is_machine = isinstance(getattr(state, "block", None), BlockEnvironment)
     if not is_machine and not isinstance(state, StateView):
         return view_of(state, **block)

@@ -1,5 +1,6 @@
 """What simulations see of the EVM or the bare state that they run on."""
 
+import inspect
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import fastevm
 from fastevm import EVM, Layer, simulate_many
 from fastevm.simulate import SimulatedBlock, view_of
+from fastevm.simulate.views import BLOCK_OPTIONS
 
 A = "0x" + "a1" * 20
 READER = "0x" + "c0" * 20
@@ -124,3 +126,12 @@ def test_the_view_of_a_machine_is_its_block() -> None:
     header = view_of(machine()).header
     assert (header.number, header.timestamp, header.coinbase) == (500, 99_999, COINBASE)
     assert view_of(machine(), number=7).header.number == 7
+
+
+@pytest.mark.parametrize("state", [Layer.empty(), EVM()])
+def test_a_misspelt_option_is_named_with_the_one_that_was_meant(state: Layer | EVM) -> None:
+    with pytest.raises(TypeError, match="no option 'stat_root': did you mean 'state_root'"):
+        fastevm.simulate(state, [{"to": "0x" + "c0" * 20}], stat_root=False)
+    with pytest.raises(TypeError, match="no option 'numbr': did you mean 'number'"):
+        list(fastevm.simulate_many(state, [], numbr=7))
+    assert set(BLOCK_OPTIONS) == set(inspect.signature(view_of).parameters) - {"state"}
