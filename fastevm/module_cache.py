@@ -10,6 +10,7 @@ options only. Nothing depends on it: without it everything loads as ever.
 import marshal
 import os
 import sys
+from importlib import import_module
 from importlib.machinery import ExtensionFileLoader, ModuleSpec, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, spec_from_file_location
 from types import CodeType
@@ -114,3 +115,11 @@ def use() -> bool:
     finder: Any = Finder(table, descriptor, LENGTH_SIZE + length)
     sys.meta_path.insert(0, finder)
     return True
+
+
+def open_extensions() -> None:
+    """Open the extension modules of the file on a thread, for a command that loads them all."""
+    for finder in sys.meta_path:
+        if isinstance(finder, Finder):
+            open_ahead = import_module("fastevm.primitives.native.symbols").open_ahead
+            open_ahead([origin for origin, *_, length in finder.table.values() if not length])

@@ -1,4 +1,4 @@
-# Locks of POSIX threads, and conditions to wait for, as code without the GIL takes them.
+# POSIX threads, their locks and conditions to wait for, as code without the GIL takes them.
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_mutex_t:
         pass
@@ -13,3 +13,39 @@ cdef extern from "<pthread.h>" nogil:
     int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex)
     int pthread_cond_signal(pthread_cond_t* condition)
     int pthread_cond_broadcast(pthread_cond_t* condition)
+    ctypedef unsigned long pthread_t
+    ctypedef struct pthread_attr_t:
+        pass
+    int PTHREAD_CREATE_DETACHED
+    int pthread_attr_init(pthread_attr_t* attributes)
+    int pthread_attr_setdetachstate(pthread_attr_t* attributes, int state)
+    int pthread_attr_destroy(pthread_attr_t* attributes)
+    int pthread_create(
+        pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*) noexcept nogil,
+        void* argument,
+    )
+
+cdef extern from "<signal.h>" nogil:
+    ctypedef struct sigset_t:
+        pass
+    int SIG_SETMASK
+    int sigfillset(sigset_t* signals)
+    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
+
+
+# Start a thread that nobody joins; whether it began. It takes no signals: those of the process
+# belong to its other threads.
+cdef inline bint start_thread(void* (*run)(void*) noexcept nogil, void* argument) noexcept nogil:
+    cdef pthread_attr_t attributes
+    cdef pthread_t thread = 0
+    cdef sigset_t all_signals, before
+    cdef bint started
+    if pthread_attr_init(&attributes) != 0:
+        return False
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED)
+    sigfillset(&all_signals)
+    pthread_sigmask(SIG_SETMASK, &all_signals, &before)
+    started = pthread_create(&thread, &attributes, run, argument) == 0
+    pthread_sigmask(SIG_SETMASK, &before, NULL)
+    pthread_attr_destroy(&attributes)
+    return started

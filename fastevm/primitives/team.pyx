@@ -17,32 +17,15 @@ from fastevm.primitives.pthread cimport (
     pthread_mutex_lock,
     pthread_mutex_t,
     pthread_mutex_unlock,
+    start_thread,
 )
 
 
 cdef extern from "<pthread.h>" nogil:
-    ctypedef unsigned long pthread_t
-    ctypedef struct pthread_attr_t:
-        pass
-    int PTHREAD_CREATE_DETACHED
-    int pthread_attr_init(pthread_attr_t* attributes)
-    int pthread_attr_setdetachstate(pthread_attr_t* attributes, int state)
-    int pthread_attr_destroy(pthread_attr_t* attributes)
-    int pthread_create(
-        pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*) noexcept nogil,
-        void* argument,
-    )
     int pthread_atfork(
         void (*prepare)() noexcept nogil, void (*parent)() noexcept nogil,
         void (*child)() noexcept nogil,
     )
-
-cdef extern from "<signal.h>" nogil:
-    ctypedef struct sigset_t:
-        pass
-    int SIG_SETMASK
-    int sigfillset(sigset_t* signals)
-    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
 
 
 cdef struct Team:
@@ -99,27 +82,10 @@ cdef void* member_runs(void* argument) noexcept nogil:
     return NULL
 
 
-cdef bint start_member(int member) noexcept nogil:
-    """Start a thread. It takes no signals: those of the process belong to its other threads."""
-    cdef pthread_attr_t attributes
-    cdef pthread_t thread = 0
-    cdef sigset_t all_signals, before
-    cdef bint started
-    if pthread_attr_init(&attributes) != 0:
-        return False
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED)
-    sigfillset(&all_signals)
-    pthread_sigmask(SIG_SETMASK, &all_signals, &before)
-    started = pthread_create(&thread, &attributes, member_runs, <void*><size_t>member) == 0
-    pthread_sigmask(SIG_SETMASK, &before, NULL)
-    pthread_attr_destroy(&attributes)
-    return started
-
-
 cdef bint start_members(int members) noexcept nogil:
     """Called with the guard, between calls: a new member waits for the next one."""
     while team.started < members:
-        if not start_member(team.started + 1):
+        if not start_thread(member_runs, <void*><size_t>(team.started + 1)):
             return False
         team.started += 1
     return True

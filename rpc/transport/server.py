@@ -201,7 +201,7 @@ class Server:
             keepalive=KEEPALIVE,
         )
         server = await opened(http.connection, listener.host, listener.port)
-        app.load_soon()
+        app.load_soon(hurries=not self.node.mines_at_once)
         dispatchers = [dispatcher] if guarded is None else [dispatcher, guarded]
         self._open.append(OpenListener(server, http, app, dispatchers))
         host, port = server.sockets[-1].getsockname()[:2]

@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from fastevm import simulate
+from fastevm.node import Mining, dev_node
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport import aiohttp_app
 from fastevm.rpc.transport.server import Listener, Server
@@ -29,6 +31,8 @@ LIFE = """
 import asyncio, sys
 from fastevm import node, simulate
 from fastevm.rpc.transport import aiohttp_app
+from fastevm import simulate
+from fastevm.node import Mining, dev_node
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Listener, Server
 
@@ -223,6 +227,36 @@ async def test_it_is_loaded_before_anybody_needs_it(monkeypatch: pytest.MonkeyPa
     await server.start()
     await until(lambda: loading.count == len(listeners))
     await server.stop()
+
+
+async def test_a_node_that_mines_on_demand_does_not_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    loading, heard = Loading(), 0.0
+    loading.go.set()
+    monkeypatch.setattr(aiohttp_app, "LOAD_AFTER", 0.0)
+    monkeypatch.setattr(aiohttp_app, "LOAD_BY", 0.0)
+    monkeypatch.setattr(aiohttp_app, "LOAD_UNHURRIED", 0.05)
+    monkeypatch.setattr(aiohttp_app, "import_module", loading)
+    app = aiohttp_app.AiohttpApp(lambda _: FakeRunner(), lambda: heard)
+    began = heard = asyncio.get_running_loop().time()
+    app.load_soon(hurries=False)
+    await until(lambda: app.runner is not None)
+    assert asyncio.get_running_loop().time() >= began + 0.05
+    await app.close()
+
+
+@pytest.mark.parametrize("mines", [False, True])
+async def test_only_a_node_with_slices_hurries(
+    mines: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(
+        aiohttp_app.AiohttpApp, "load_soon", lambda _, *, hurries: asked.append(hurries)
+    )
+    node = dev_node(mining=Mining.INSTANT if mines else Mining.CADENCE)
+    server = Server(node, simulate, [Listener(DIALECTS["geth"], port=0)], threads=1)
+    await server.start()
+    await server.stop()
+    assert asked == [not mines]
 
 
 @pytest.mark.parametrize("ends", ["the requests", "the time that it may take"])
