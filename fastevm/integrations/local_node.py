@@ -347,7 +347,6 @@ class _NodeThread:
             for task in tuple(self._tasks):
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            self.dispatcher.close()
             try:
                 await self.server.stop()
             except RuntimeError:

@@ -49,10 +49,6 @@ class Dispatcher:
         self.reads = StateReads(reads, self.batch_items)
         self.coalescer = Coalescer(context, self._coalesced, methods)
 
-    def close(self) -> None:
-        """End what runs beside the loop."""
-        self.runner.close()
-
     async def answer(
         self, body: bytes, request: SocketRequest | None = None, client: str = ""
     ) -> Answer:

@@ -25,7 +25,6 @@ from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, released
 from fastevm.rpc.errors import RpcError, wire_error
 from fastevm.rpc.metrics import UNKNOWN_METHOD, Metrics
-from fastevm.simulate import LoopBudget
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -64,13 +63,9 @@ class CallRunner:
         self.context = context
         self.workers = workers
         self.metrics = metrics
-        self.loop_budget = LoopBudget()
+        self.loop_budget = workers.loop_budget
         self.batched_size = 0  # bytes of the answers of batches that are under way
         self._pauses: dict[str, tuple[float, float]] = {}  # method -> (its end, its length)
-
-    def close(self) -> None:
-        """End what runs beside the loop."""
-        self.loop_budget.close()
 
     # --- where calls are made ---
 

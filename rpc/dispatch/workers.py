@@ -154,7 +154,7 @@ class Workers:
         self._closed = False
         self._lock = threading.Lock()
         self._started = False
-        self._budget = LoopBudget()
+        self.loop_budget = LoopBudget()
 
     async def run(
         self, call: Callable[..., T], *args: Any, long: bool = False, limited: bool = False
@@ -196,14 +196,14 @@ class Workers:
         if getattr(_thread, "is_worker", False):
             return call(*args)
         try:
-            return self._budget.run(call, *args)
+            return self.loop_budget.run(call, *args)
         finally:
-            if self._budget.is_spent:
+            if self.loop_budget.is_spent:
                 require_worker(is_long=True)
 
     def close(self) -> None:
         """Stop the running jobs and drop the waiting ones."""
-        self._budget.close()
+        self.loop_budget.close()
         with self._lock:
             self._closed = True
             self._short.clear()

@@ -73,7 +73,6 @@ class IpcServer:
         with suppress(OSError):
             if self.path.stat().st_ino == self._inode:  # it is not another node's by now
                 self.path.unlink()
-        self.dispatcher.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         channel = IpcChannel(self, reader, writer)

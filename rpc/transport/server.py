@@ -215,7 +215,7 @@ class Server:
         self._open.append(opened)
 
     def dispatcher(self, dialect: Dialect) -> Dispatcher:
-        """What answers requests of this process, which come over no socket; close it."""
+        """What answers requests of this process, which come over no socket."""
         served = known_namespaces()
         return self._dispatcher(self._context(Listener(dialect), served), served)
 
@@ -270,8 +270,6 @@ class OpenListener:
         await self.http.close(SHUTDOWN_TIME)
         await self.app.close()
         self.http.abort()
-        for dispatcher in self.dispatchers:
-            dispatcher.close()
 
 
 def banner(server: Server) -> str:

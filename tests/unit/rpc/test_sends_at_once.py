@@ -44,7 +44,6 @@ def answered(*requests: tuple[str, Any, bool], setup: TrustedSetup | None = None
                 said = json.loads(text)
                 found.append(said.get("result", said.get("error", {}).get("message")))
         finally:
-            dispatcher.close()
             await server.stop()
         return found
 

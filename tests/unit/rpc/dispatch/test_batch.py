@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fastevm import Layer
-from fastevm.rpc.dispatch.dispatcher import METHODS, Dispatcher
+from fastevm.rpc.dispatch.dispatcher import METHODS
 from fastevm.rpc.dispatch.envelope import EAGER_SIZE
 from fastevm.rpc.dispatch.registry import Method, Place
-from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, require_worker_above_limit
+from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, Workers, require_worker_above_limit
 from fastevm.rpc.errors import RpcError
 from fastevm.simulate import LoopBudget, SimulationError, simulate
 
@@ -222,11 +222,12 @@ def test_budget_ends_for_one_call_only() -> None:
         budget.close()
 
 
-def test_a_dispatcher_that_is_closed_ends_its_watcher(caller: Caller) -> None:
-    dispatcher = Dispatcher(caller.context, caller.workers, caller.dispatcher.metrics)
-    dispatcher.runner.loop_budget.run(lambda: None)
-    before = {t for t in threading.enumerate() if t.name == "fastevm-loop-budget"}
-    dispatcher.close()
-    for thread in before:
-        thread.join(0.5)
-    assert sum(t.is_alive() for t in before) < len(before)
+def test_workers_that_are_closed_end_the_watcher_of_the_loop() -> None:
+    workers = Workers(threads=2, queue_limit=1)
+    others = set(threading.enumerate())
+    workers.loop_budget.run(lambda: None)
+    (watcher,) = set(threading.enumerate()) - others
+    assert watcher.name == "fastevm-loop-budget"
+    workers.close()
+    watcher.join(0.5)
+    assert not watcher.is_alive()
