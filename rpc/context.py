@@ -39,6 +39,7 @@ class Context:
     workers: Workers
     namespaces: frozenset[str] | None = None  # that are served; None: all
     trace_room: SpoolRoom = field(default_factory=lambda: SpoolRoom(Limits().traces_size))
+    least_tips: dict[bytes, list[int]] = field(default_factory=dict)  # of blocks, by hash, in wei
     _newest: dict[str, View] = field(default_factory=dict)  # of the tags latest and pending
     _recent: dict[bytes, View] = field(default_factory=dict)  # by hash
 

@@ -82,6 +82,7 @@ class BlockProducer:
         self.open_block: SlicedBlock | None = None
         self.missing_state: MissingState | None = None
         self._sealing = False
+        self._spare: tuple[object, SlicedBlock] | None = None
         chain.on_head(self._head_moved)
 
     # --- one block --------------------------------------------------------------------------------
@@ -97,16 +98,31 @@ class BlockProducer:
         self._open(timestamp)
         return self.close_slice()
 
-    def _open(self, timestamp: int) -> None:
+    def _open(self, timestamp: int, *, is_whole: bool = False) -> None:
         self.attempt += 1
         attributes = self.attributes(timestamp)
         self.clock.begun(timestamp)
         if self.missing_state is not None:
             self.missing_state.prepare_block(self.chain.head.header, attributes.timestamp)
+        spare, self._spare = self._spare, None
+        if is_whole and spare is not None and spare[0] == self.opens_with(attributes):
+            self.open_block = spare[1]
+            return
         self.open_block = settled(
             self.chain.layer_of(self.chain.head.hash),
             lambda: open_child_block(self.chain, attributes, attempt=self.attempt),
         )
+
+    def opens_with(self, attributes: BlockAttributes) -> tuple[object, ...]:
+        """What a child of the head with these attributes follows from."""
+        return self.chain.head.hash, self.chain.amendments, self.chain.config, attributes
+
+    def keep_spare(self, attributes: BlockAttributes, block: SlicedBlock) -> None:
+        """Keep a block that was opened to be looked at, for the next one that is sealed at once.
+
+        It has no transactions besides those that it begins with. Called with the lock.
+        """
+        self._spare = self.opens_with(attributes), block
 
     def attributes(self, system_time: int) -> BlockAttributes:
         """What a child of the head begins with, by the system's clock at ``system_time``."""
@@ -280,12 +296,13 @@ class BlockProducer:
 
     def _mine_one(self, system_time: int) -> Block:
         self._begin_whole(system_time)
-        self.fill(self._current_block().header.gas_limit)
+        if self.pool.executable_count:
+            self.fill(self._current_block().header.gas_limit)
         return self.seal()
 
     def _begin_whole(self, timestamp: int) -> None:
         """Begin a child of the head that is sealed at once: nobody reads its slices."""
-        self._open(timestamp)
+        self._open(timestamp, is_whole=True)
         if self._current_block().begins_with:
             self.close_slice()  # the pool has to know what they have changed
 

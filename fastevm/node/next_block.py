@@ -1,6 +1,7 @@
 """The block that a node which makes blocks on demand would make next: what ``pending`` means there.
 
-Nobody has promised it, and it is never sealed: it is built when it is asked for.
+Nobody has promised it: it is built when it is asked for. A block that is sealed at once begins with
+what was built, if nothing has changed and the pool was empty.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class NextBlock:
         head = chain.head
         attributes = producer.attributes(int(time.time()))
         waiting = frozenset(pool.hashes()) if pool.executable_count else None
-        known = (head.hash, chain.amendments, chain.config, attributes, waiting)
+        known = (producer.opens_with(attributes), waiting)
         if self._kept is not None and self._kept[0] == known:
             return self._kept[1]
         block = settled(
@@ -60,6 +61,8 @@ class NextBlock:
         if waiting is not None:
             self._fill(block)
         pending = block.close_slice()
+        if waiting is None:
+            producer.keep_spare(attributes, block)
         self._kept = (known, pending)
         return pending
 

@@ -38,7 +38,7 @@ from fastevm.execution.block_decoding import decode_block
 from fastevm.execution.block_result import BlockResult
 from fastevm.execution.predeploys import SEQUENCER_FEE_VAULT
 from fastevm.execution.sidecar import BlobSidecar
-from fastevm.execution.transaction import Transaction
+from fastevm.execution.transaction import Transaction, restore
 from fastevm.execution.transaction_fields import DEPOSIT_TX
 from fastevm.execution.unsigned_sender import impersonated, with_named_sender
 from fastevm.node import forked
@@ -339,6 +339,14 @@ class Node:
         if self.sync is not None:
             return self.begin_to_forward(raw).result()
         return self._submitted(raw, self._admit(raw))
+
+    def submit_signed(self, raw: bytes, sender: bytes) -> bytes:
+        """As ``submit``, for what this process has signed with the key of ``sender`` (20 bytes)."""
+        if self.sync is not None:
+            return self.submit(raw)
+        transaction = restore(raw, sender)
+        self._add(transaction, None)
+        return self._submitted(raw, transaction)
 
     def submit_impersonated(self, sender: bytes, fields: Mapping[str, Any]) -> bytes:
         """As ``submit``, for a transaction that ``sender`` (20 bytes) did not sign.

@@ -82,7 +82,8 @@ def send_transaction(context: Context, request: CallRequest) -> str:
     if is_impersonated(context, request.sender):
         return submitted_for(context, request)
     with _counting, refusals():
-        return hex_bytes(context.node.submit(signed(context, request, sent=True).raw))
+        made = signed(context, request, sent=True)
+        return hex_bytes(context.node.submit_signed(made.raw, request.sender))
 
 
 def with_sender(context: Context, request: CallRequest) -> CallRequest:

@@ -197,12 +197,23 @@ def suggested_tip(context: Context) -> int:
     for number in range(chain.head.number, max(chain.head.number - TIP_BLOCKS, -1), -1):
         block = chain.block_by_number(number)
         if block is not None and block.transactions:
-            fee = _base_fee_of(block)
-            paid = (t.effective_gas_price(fee) - fee for t in block.transactions)
-            tips += sorted(paid)[:TIPS_PER_BLOCK]
+            tips += _least_tips(context, block)
     if not tips:
         return DEFAULT_TIP
     return sorted(tips)[(len(tips) - 1) * TIP_PERCENTILE // 100]
+
+
+def _least_tips(context: Context, block: Block) -> list[int]:
+    """Return the lowest tips of a block's transactions; those of the last few blocks are kept."""
+    kept = context.least_tips
+    found = kept.get(block.hash)
+    if found is None:
+        if len(kept) >= 2 * TIP_BLOCKS:
+            kept.clear()
+        fee = _base_fee_of(block)
+        paid = (one.effective_gas_price(fee) - fee for one in block.transactions)
+        found = kept[block.hash] = sorted(paid)[:TIPS_PER_BLOCK]
+    return found
 
 
 def _tip_on_op_stack(view: View) -> int:

@@ -1,0 +1,88 @@
+"""The block that would be made next: it becomes the one that is made, or is forgotten."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from fastevm.builder import block_producer
+from fastevm.execution.transaction import Transaction
+from fastevm.node import Mining, Node, dev_node
+from fastevm.node.dev_chain import DEV_CHAIN_ID
+
+BOB = b"\xb0" * 20
+CHANGES: dict[str, Callable[[Node], object]] = {
+    "an account": lambda node: node.development.amend({"0x" + BOB.hex(): {"balance": "0x7"}}),
+    "the coinbase": lambda node: node.development.settings.set_coinbase(BOB),
+    "the time": lambda node: node.development.time.set_next(int(time.time()) + 5_000),
+}  # fmt: skip
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The attempts of the blocks that a producer opened itself."""
+    attempts: list[int] = []
+    usual = block_producer.open_child_block
+
+    def counted(*arguments: object, attempt: int, **options: object) -> object:
+        attempts.append(attempt)
+        return usual(*arguments, attempt=attempt, **options)
+
+    monkeypatch.setattr(block_producer, "open_child_block", counted)
+    return attempts
+
+
+def payment(node: Node, nonce: int = 0) -> bytes:
+    made = Transaction.build(
+        to=BOB, value=5, gas_limit=21_000, chain_id=DEV_CHAIN_ID, nonce=nonce,
+        max_fee_per_gas=10**10, max_priority_fee_per_gas=1,
+    )  # fmt: skip
+    return made.sign(node.accounts[0].private_key).raw
+
+
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> tuple[Node, Node]:
+    """Two nodes that are alike, for which time stands still."""
+    now = float(int(time.time()))
+    monkeypatch.setattr(time, "time", lambda: now)
+    made = [dev_node(accounts=1, mining=Mining.INSTANT, timestamp=int(now) - 9) for _ in range(2)]
+    return made[0], made[1]
+
+
+def test_what_was_looked_at_is_sealed(nodes: tuple[Node, Node], opened: list[int]) -> None:
+    looking, other = nodes
+    for nonce in range(3):
+        pending = looking.next_block()
+        assert pending is not None and not pending.transactions
+        looking.submit(payment(looking, nonce))
+    assert opened == []
+    for nonce in range(3):
+        other.submit(payment(other, nonce))
+    assert len(opened) == 3
+    assert looking.chain.head == other.chain.head
+    assert pending.layer.balance(BOB) == 10  # as it was before the third
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_after_a_change_it_is_forgotten(
+    nodes: tuple[Node, Node], opened: list[int], change: str
+) -> None:
+    looking, other = nodes
+    looking.next_block()
+    for node in nodes:
+        CHANGES[change](node)
+        node.submit(payment(node))
+    assert len(opened) == 2
+    assert looking.chain.head == other.chain.head
+    assert looking.chain.head.header.state_root == other.chain.head.header.state_root
+
+
+def test_one_with_transactions_of_the_pool_is_not_sealed() -> None:
+    manual = dev_node(accounts=1, mining=Mining.MANUAL)
+    for nonce in range(2):
+        manual.submit(payment(manual, nonce))
+    pending = manual.next_block()
+    assert pending is not None and len(pending.transactions) == 2
+    (block,) = manual.producer.mine()
+    assert len(block.transactions) == 2
+    assert manual.chain.layer_of(block.hash).balance(BOB) == 10
