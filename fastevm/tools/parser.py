@@ -14,6 +14,7 @@ from fastevm.primitives.suggestion import nearest
 
 CHOICE = r"invalid choice: '([^']*)' \(choose from (.*)\)"
 UNKNOWN = r"unrecognized arguments: (--[\w.-]+)"
+LONGEST_USAGE = 8  # lines, above an error
 
 
 COLUMNS = 80  # of output that is no terminal
@@ -70,9 +71,15 @@ class Parser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """Print usage and the message with a suggestion, and exit with 2."""
-        near = self._near(message)
-        super().error(f"{message}; did you mean {near!r}?" if near else message)
+        """Print usage and the message with a suggestion, and exit with 2.
+
+        Thirty lines of options above it would hide the message.
+        """
+        near, usage = self._near(message), self.format_usage()
+        if usage.count("\n") > LONGEST_USAGE:
+            usage = f"usage: {self.prog} [options]; {self.prog} --help lists them\n"
+        told = f"{message}; did you mean {near!r}?" if near else message
+        self.exit(2, f"{usage}{self.prog}: error: {told}\n")
 
     def _near(self, message: str) -> str | None:
         if found := re.search(CHOICE, message):

@@ -28,3 +28,14 @@ def test_a_word_like_no_other_gets_no_suggestion(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit):
         main(["xyzzy"])
     assert "did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["node", "dev"])
+def test_an_error_stands_below_one_line_where_there_are_many_options(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--port", "70000"])
+    usage, error = capsys.readouterr().err.splitlines()
+    assert f"fastevm {command} --help" in usage
+    assert error.endswith("'70000' is no port (0 to 65535)")
