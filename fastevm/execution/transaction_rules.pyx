@@ -5,7 +5,7 @@ from libc.string cimport memset
 from fastevm.execution.intrinsic cimport IntrinsicGas, intrinsic_gas
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.sender_recovery cimport authorities_are_known, sender_state_of
-from fastevm.execution.transaction cimport Transaction, transaction_from
+from fastevm.execution.transaction cimport Transaction, recover_now, transaction_from
 from fastevm.execution.transaction_data cimport (
     BLOB_TX, LEGACY_TX, SENDER_KNOWN, SENDER_UNKNOWN, SET_CODE_TX, Tx,
 )
@@ -240,7 +240,7 @@ def check_transaction(transaction, schedule, *, chain_id=1):
     cdef IntrinsicGas intrinsic
     cdef TxResult result
     cdef TxError error
-    transaction.sender  # recovers it, and the authorities
+    recover_now(t)  # the sender, unless it is known, and the authorities
     memset(&result, 0, sizeof(result))
     error = check_stateless(&rules.c, &t.c, chain_id, &intrinsic, &result)
     if error != TX_VALID:

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.execution.transaction import sign_authorization
 from fastevm.node import Mining, dev_node
+from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.precompiles.ecrecover import forget_impersonated_signatures
 
 from .test_dev_node import RECEIVER, Client
@@ -123,3 +125,22 @@ def test_a_signature_is_impersonated(client: Client) -> None:
         assert found == "0x" + WHALE[2:].zfill(64)
     finally:
         forget_impersonated_signatures()
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_what_nobody_has_to_recover_may_carry_authorizations(client: Client, is_own: bool) -> None:
+    sender = client.result("eth_accounts")[0] if is_own else WHALE
+    client.result("anvil_setBalance", WHALE, ETHER)
+    client.result("anvil_impersonateAccount", WHALE)
+    key = (7).to_bytes(32, "big")
+    target = bytes.fromhex(RECEIVER[2:])
+    signed = sign_authorization(key, chain_id=DEV_CHAIN_ID, address=target, nonce=0)
+    listed = {
+        "chainId": hex(signed.chain_id), "address": RECEIVER, "nonce": hex(signed.nonce),
+        "yParity": hex(signed.y_parity), "r": hex(signed.r), "s": hex(signed.s),
+    }  # fmt: skip
+    sent = {"from": sender, "to": RECEIVER, "authorizationList": [listed]}
+    tx_hash = client.result("eth_sendTransaction", sent)
+    assert client.result("eth_getTransactionReceipt", tx_hash)["status"] == "0x1"
+    signer = "0xd41c057fd1c78805aac12b0a94a405c0461a6fbb"
+    assert client.result("eth_getCode", signer, "latest") == "0xef0100" + RECEIVER[2:]
