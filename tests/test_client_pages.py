@@ -1,7 +1,7 @@
 """The programs of the pages for clients run as they stand, on a development node.
 
-Hardhat, forge, web3.js, titanoboa, ape and wake are not installed here: `make ecosystem` tries those
-clients by programs of its own, not by those of their pages.
+Hardhat, forge, web3.js, titanoboa, ape and wake are not installed here: `make ecosystem` tries
+those clients by programs of its own, not by those of their pages.
 """
 
 import os
