@@ -25,7 +25,7 @@ from fastevm.integrations.web3 import FastevmProvider
 from fastevm.node.dev_accounts import dev_accounts
 
 CHAIN_ID = 131277322940537  # the tests have it in their transactions
-BLOCK_SECONDS = 3  # as on their go-ethereum: a replacement must find the first one waiting
+BLOCK_SECONDS = 2  # from the beginning of each test: a replacement must find the first one waiting
 GENERATOR = Path(__file__).parents[1] / "generate_fixtures"
 
 
@@ -82,7 +82,6 @@ def geth_fixture_data(development_node: Node) -> dict[str, Any]:
     common.KEYFILE_ACCOUNT_PKEY = "0x" + keyfile.private_key.hex()
     generator.time = SimpleNamespace(sleep=lambda _: w3.provider.make_request("evm_mine", []))
     found: dict[str, Any] = generator.setup_chain_state(w3)
-    w3.provider.make_request("evm_setIntervalMining", [BLOCK_SECONDS])
     return found
 
 
@@ -91,5 +90,6 @@ def start_geth_process_and_yield_port(
     development_node: Node, geth_fixture_data: dict[str, Any]
 ) -> Iterator[int | None]:
     mark = development_node.ask("evm_snapshot")
+    development_node.ask("evm_setIntervalMining", BLOCK_SECONDS)
     yield development_node.port
     development_node.ask("evm_revert", mark)
