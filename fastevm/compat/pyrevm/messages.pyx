@@ -26,7 +26,11 @@ from fastevm.wire.text.hex import checksum_address
 cdef int64_t HIGHEST_FRAME_GAS = 0x7fffffffffffffff
 
 
+# What Cython would unpickle by itself, it takes unchecked from a state that somebody may have forged.
 cdef class Ended:
+    def __reduce__(self):
+        raise TypeError("a message that has ended cannot be copied or pickled")
+
     @property
     def tx(self) -> dict[str, object]:
         """The fields of a ``TxEnv``."""
@@ -101,6 +105,9 @@ cdef uint64_t gas_limit_of(object gas) except? 0:
 
 
 cdef class Messages:
+    def __reduce__(self):
+        raise TypeError("an EVM by pyrevm's names cannot be copied or pickled, as pyrevm's cannot")
+
     cdef bytes key_of(self, object address):
         cdef PyObject* found
         if self._keys is None:

@@ -1,6 +1,8 @@
 """pyrevm's names: what a comparison with pyrevm itself does not show."""
 
+import copy
 import json
+import pickle
 
 import pytest
 
@@ -186,3 +188,14 @@ def test_an_evm_without_its_constructor_raises() -> None:
         evm.message_call(A, B)
     with pytest.raises(TypeError):
         evm.deploy(A, b"")
+
+
+def test_nothing_is_copied_or_pickled() -> None:
+    evm = EVM()
+    evm.message_call(A, B)
+    for made in (evm, evm._rules, evm._last, evm._last.sent):  # type: ignore[union-attr]
+        with pytest.raises(TypeError, match="cannot be copied or pickled"):
+            copy.copy(made)
+        with pytest.raises(TypeError, match="cannot be copied or pickled"):
+            pickle.dumps(made)
+        assert not hasattr(type(made), "__setstate_cython__")
