@@ -53,7 +53,7 @@ cdef object cost_of(SentMessage sent):
     return sent.gas_limit * sent.gas_price + sent.value if sent.gas_price else sent.value
 
 
-# What Cython would unpickle by itself, it takes unchecked from a state that somebody may have forged.
+# Cython would unpickle it unchecked, from a state that somebody may have forged.
 cdef class SentMessage:
     def __reduce__(self):
         raise TypeError("a message cannot be copied or pickled")

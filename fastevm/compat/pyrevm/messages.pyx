@@ -26,7 +26,7 @@ from fastevm.wire.text.hex import checksum_address
 cdef int64_t HIGHEST_FRAME_GAS = 0x7fffffffffffffff
 
 
-# What Cython would unpickle by itself, it takes unchecked from a state that somebody may have forged.
+# Cython would unpickle it unchecked, from a state that somebody may have forged.
 cdef class Ended:
     def __reduce__(self):
         raise TypeError("a message that has ended cannot be copied or pickled")
