@@ -28,7 +28,7 @@ cdef class BlockBuilder:
     cdef readonly object schedule
     cdef readonly tuple ommers
     cdef readonly object withdrawals
-    cdef object added         # transactions: a tuple where they came together, else a list
+    cdef list added           # transactions
     cdef list made            # receipts made so far, from the first on
     cdef object blob_gas_price
     cdef readonly int threads

@@ -104,17 +104,6 @@ cdef extern from "pythread.h" nogil:
 cdef unsigned long IN_PYTHON = ~<unsigned long>0  # owns a block while a function of the user runs
 
 
-cdef ForkSchedule kept_schedule = None
-
-
-cdef ForkSchedule some_schedule():
-    """For a builder that is not set up yet: no use of it may crash."""
-    global kept_schedule
-    if kept_schedule is None:
-        kept_schedule = schedule_for("osaka")
-    return kept_schedule
-
-
 cdef class BlockBuilder:
     """A block in the making on top of a layer.
 
@@ -133,7 +122,7 @@ cdef class BlockBuilder:
         self.made = []
         self.blob_gas_price = 0
         self.deposit_contract = bytes(20)
-        self.rest_on(Layer.empty(), some_schedule(), b"")
+        self.rest_on(Layer.empty(), schedule_for("osaka"), b"")
 
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1:
         """Point the block at a state, at rules and at the hashes of earlier blocks."""
@@ -337,8 +326,6 @@ cdef class BlockBuilder:
             if result.error != TX_VALID:
                 raise refusal(result.error, &transaction.c, &result)
             self.close_receipt()
-            if not isinstance(self.added, list):
-                self.added = list(self.added)
             self.added.append(transaction)
             return self.receipt(self.c.receipts.count - 1)
         finally:
@@ -374,7 +361,7 @@ cdef class BlockBuilder:
                         raise self.invalid(index, error) from None
             else:
                 self.run_all(transactions)
-                self.added = (*self.added, *transactions) if self.added else transactions
+                self.added.extend(transactions)
         finally:
             if is_first:
                 self.owner = 0

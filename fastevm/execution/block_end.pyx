@@ -6,7 +6,7 @@ from libc.string cimport memset
 
 from fastevm.execution.block_executor cimport BlockExecutor
 from fastevm.execution.packed_receipts cimport Packed, adopted_receipts, pack_receipts
-from fastevm.execution.receipts cimport ReceiptList
+from fastevm.execution.receipts cimport ReceiptList, receipts_items
 from fastevm.primitives.persistent_map cimport MapNode, map_release, map_retain
 from fastevm.primitives.stages cimport Stage, stages_run
 from fastevm.state.changes cimport ChangeList
@@ -14,14 +14,14 @@ from fastevm.state.layer cimport Changes, Layer
 from fastevm.state.leaves cimport ACCOUNT_MAP, commit_world
 from fastevm.state.records cimport World
 from fastevm.trie.ordered cimport (
-    BRANCHES_AT_ONCE,
-    LEAVES_AT_ONCE,
     OrderedList,
+    ordered_branch_shares,
     ordered_close,
     ordered_fill,
     ordered_free,
-    ordered_hash_branches,
-    ordered_hash_leaves,
+    ordered_hash_branch_share,
+    ordered_hash_leaf_share,
+    ordered_leaf_shares,
     ordered_open,
 )
 
@@ -49,46 +49,38 @@ cdef struct Shared:
 
 cdef void commit_pack_or_hash(void* context, int _member, int64_t item) noexcept nogil:
     cdef Shared* s = <Shared*>context
-    cdef size_t first = <size_t>(item - OTHER_ITEMS) * LEAVES_AT_ONCE
     if item == COMMIT_ITEM:
         s.accounts = commit_world(s.accounts, s.world, s.changes, &s.commit_failed)
     elif item == PACK_ITEM:
         s.is_packed = pack_receipts(s.receipts, s.world.logs, &s.packed)
     else:
-        ordered_hash_leaves(&s.trie, first, min(first + LEAVES_AT_ONCE, s.trie.count))
+        ordered_hash_leaf_share(&s.trie, item - OTHER_ITEMS)
 
 
 cdef void hash_branches(void* context, int _member, int64_t item) noexcept nogil:
-    cdef OrderedList* trie = &(<Shared*>context).trie
-    cdef size_t first = <size_t>item * BRANCHES_AT_ONCE
-    ordered_hash_branches(trie, first, min(first + BRANCHES_AT_ONCE, trie.branch_count))
+    ordered_hash_branch_share(&(<Shared*>context).trie, item)
 
 
 cdef bint open_trie(Shared* s) noexcept nogil:
     cdef const ReceiptList* list = s.receipts
-    cdef size_t i
     s.items = <const uint8_t**>PyMem_RawMalloc((list.count + 1) * sizeof(uint8_t*))
     s.sizes = <size_t*>PyMem_RawMalloc((list.count + 1) * sizeof(size_t))
     if s.items == NULL or s.sizes == NULL or not ordered_open(&s.trie, list.count):
         return False
-    for i in range(list.count):
-        s.items[i] = list.encoded.bytes + list.records[i].encoded_at
-        s.sizes[i] = list.records[i].encoded_size
+    receipts_items(list, s.items, s.sizes)
     ordered_fill(&s.trie, s.items, s.sizes)
     return True
 
 
 cdef bint run(Shared* s, int threads, Hash* root) noexcept nogil:
     cdef Stage stages[2]
-    cdef size_t leaves = s.receipts.count, branches
     if not open_trie(s):
         return False
-    branches = s.trie.branch_count
     memset(stages, 0, sizeof(stages))
     stages[0].item = commit_pack_or_hash
-    stages[0].count = OTHER_ITEMS + <int64_t>((leaves + LEAVES_AT_ONCE - 1) // LEAVES_AT_ONCE)
+    stages[0].count = OTHER_ITEMS + ordered_leaf_shares(&s.trie)
     stages[1].item = hash_branches
-    stages[1].count = <int64_t>((branches + BRANCHES_AT_ONCE - 1) // BRANCHES_AT_ONCE)
+    stages[1].count = ordered_branch_shares(&s.trie)
     stages_run(stages, 2, s, threads)
     return ordered_close(&s.trie, root) and s.is_packed and not s.commit_failed
 

@@ -17,6 +17,7 @@ from fastevm.primitives.bloom cimport bloom_merge
 from fastevm.primitives.buffer cimport buffer_free
 from fastevm.primitives.hashes cimport address_eq
 from fastevm.primitives.intrinsics cimport atomic_observe_int, atomic_publish_int
+from fastevm.primitives.stages cimport shares_of
 from fastevm.state.records cimport LogRecord
 from fastevm.trie.ordered cimport ordered_close, ordered_fill, ordered_free, ordered_open
 
@@ -27,7 +28,7 @@ cdef bint list_receipts_open(
     memset(r, 0, sizeof(ListReceipts))
     r.transactions = transactions
     r.count = count
-    r.share_count = <int64_t>((count + RECEIPTS_AT_ONCE - 1) // RECEIPTS_AT_ONCE)
+    r.share_count = shares_of(count, RECEIPTS_AT_ONCE)
     r.turns = <Turn*>PyMem_RawMalloc(count * sizeof(Turn))
     r.outcomes = <Outcome*>PyMem_RawMalloc(count * sizeof(Outcome))
     r.shares = <ReceiptShare*>PyMem_RawCalloc(<size_t>r.share_count, sizeof(ReceiptShare))

@@ -27,7 +27,7 @@ from fastevm.primitives.arena cimport Arena, arena_alloc, arena_free, arena_new,
 from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.intrinsics cimport atomic_observe_int, atomic_publish_int
 from fastevm.primitives.persistent_map cimport map_release, map_retain
-from fastevm.primitives.stages cimport Stage, stages_run
+from fastevm.primitives.stages cimport Stage, shares_of, stages_run
 from fastevm.primitives.team cimport TEAM_LIMIT
 from fastevm.state.changes cimport ChangeList
 from fastevm.state.claimed_commit cimport claimed_commit
@@ -56,10 +56,10 @@ from fastevm.state.world cimport (
     world_record_accesses,
 )
 from fastevm.trie.ordered cimport (
-    BRANCHES_AT_ONCE,
-    LEAVES_AT_ONCE,
-    ordered_hash_branches,
-    ordered_hash_leaves,
+    ordered_branch_shares,
+    ordered_hash_branch_share,
+    ordered_hash_leaf_share,
+    ordered_leaf_shares,
 )
 
 
@@ -174,11 +174,7 @@ cdef void end_of_list(void* context) noexcept nogil:
     if not t.failed:
         t.failed = not claimed_confirm(t.claims, t.block.world, &t.runners[0].confirmed)
     if not t.failed:
-        t.stages[RUN].count = OTHER_ITEMS + share_count(t.receipts.count, t.at_once)
-
-
-cdef inline int64_t share_count(size_t items, size_t of_each) noexcept nogil:
-    return <int64_t>((items + of_each - 1) // of_each)
+        t.stages[RUN].count = OTHER_ITEMS + shares_of(t.receipts.count, t.at_once)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -282,20 +278,16 @@ cdef void end_of_receipts(void* context) noexcept nogil:
         t.failed = True
         return
     list_receipts_gather(t.receipts)
-    t.stages[HASH_LEAVES].count = share_count(t.receipts.count, LEAVES_AT_ONCE)
-    t.stages[HASH_BRANCHES].count = share_count(t.receipts.trie.branch_count, BRANCHES_AT_ONCE)
+    t.stages[HASH_LEAVES].count = ordered_leaf_shares(&t.receipts.trie)
+    t.stages[HASH_BRANCHES].count = ordered_branch_shares(&t.receipts.trie)
 
 
 cdef void hash_leaves(void* context, int _member, int64_t item) noexcept nogil:
-    cdef ListReceipts* r = (<ListThreads*>context).receipts
-    cdef size_t first = <size_t>item * LEAVES_AT_ONCE
-    ordered_hash_leaves(&r.trie, first, min(first + LEAVES_AT_ONCE, r.count))
+    ordered_hash_leaf_share(&(<ListThreads*>context).receipts.trie, item)
 
 
 cdef void hash_branches(void* context, int _member, int64_t item) noexcept nogil:
-    cdef ListReceipts* r = (<ListThreads*>context).receipts
-    cdef size_t first = <size_t>item * BRANCHES_AT_ONCE
-    ordered_hash_branches(&r.trie, first, min(first + BRANCHES_AT_ONCE, r.trie.branch_count))
+    ordered_hash_branch_share(&(<ListThreads*>context).receipts.trie, item)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -319,7 +311,7 @@ cdef void begin(ListThreads* t, BlockExecutor* b) noexcept nogil:
     memset(t.stages, 0, sizeof(t.stages))
     t.stages[READ_LIST].item = read_parts
     t.stages[READ_LIST].end = end_of_list
-    t.stages[READ_LIST].count = share_count(t.claims.account_count, PARTS_AT_ONCE)
+    t.stages[READ_LIST].count = shares_of(t.claims.account_count, PARTS_AT_ONCE)
     t.stages[RUN].item = run_some
     t.stages[RUN].end = end_of_run
     t.stages[FILL_RECEIPTS].item = fill_receipts

@@ -60,6 +60,10 @@ cdef bint receipts_encode_from(
 cdef bint receipts_encode_on_threads(
     ReceiptList* list, size_t first, const LogRecord* logs, int threads
 ) noexcept nogil
+# The encodings, one for each receipt: the items of their trie.
+cdef void receipts_items(
+    const ReceiptList* list, const uint8_t** items, size_t* sizes
+) noexcept nogil
 cdef bint receipts_root(const ReceiptList* list, int threads, Hash* out) noexcept nogil
 cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil
 

@@ -319,15 +319,22 @@ cdef void batch_log(BloomBatch* b, const LogRecord* log, uint8_t* bloom) noexcep
     b.logs += 1
 
 
+cdef void receipts_items(
+    const ReceiptList* list, const uint8_t** items, size_t* sizes
+) noexcept nogil:
+    cdef size_t i
+    for i in range(list.count):
+        items[i] = list.encoded.bytes + list.records[i].encoded_at
+        sizes[i] = list.records[i].encoded_size
+
+
 cdef bint receipts_root(const ReceiptList* list, int threads, Hash* out) noexcept nogil:
-    cdef size_t room = list.count + 1, i
+    cdef size_t room = list.count + 1
     cdef const uint8_t** items = <const uint8_t**>PyMem_RawMalloc(room * sizeof(uint8_t*))
     cdef size_t* sizes = <size_t*>PyMem_RawMalloc(room * sizeof(size_t))
     cdef bint ok = items != NULL and sizes != NULL
     if ok:
-        for i in range(list.count):
-            items[i] = list.encoded.bytes + list.records[i].encoded_at
-            sizes[i] = list.records[i].encoded_size
+        receipts_items(list, items, sizes)
         ok = trie_ordered_root_on_threads(items, sizes, list.count, threads, out)
     PyMem_RawFree(items)
     PyMem_RawFree(sizes)

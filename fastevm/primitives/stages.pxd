@@ -24,3 +24,8 @@ cdef struct Stage:
 # Run the stages on at most so many threads, or on the caller's alone where the team is not free.
 # `stages` have their functions and the first one its count; all else is zero.
 cdef void stages_run(Stage* stages, int count, void* context, int threads) noexcept nogil
+
+
+# Shares of the items of a stage, of so many items each; the last may have fewer.
+cdef inline int64_t shares_of(size_t items, size_t of_each) noexcept nogil:
+    return <int64_t>((items + of_each - 1) // of_each)

@@ -1,14 +1,9 @@
 # Roots over lists: the trie that maps rlp(i) to the i-th item, hashed without being built.
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from fastevm.primitives.buffer cimport Buffer
 from fastevm.primitives.hashes cimport Hash
 from fastevm.trie.encoding cimport Digest
-
-
-cdef enum:
-    LEAVES_AT_ONCE = 32       # that a thread takes
-    BRANCHES_AT_ONCE = 16
 
 
 # A branch with leaves alone below it: those of the positions [first, end), which differ at `fork`.
@@ -32,14 +27,16 @@ cdef struct OrderedList:
 
 
 # A root in steps, which threads may share: the shape of the trie follows from the number of items;
-# then fill, hash all leaves, then all branches, both in any order; close. False: no memory.
-# `ordered_free` is needed in any case.
+# then fill, hash all shares of leaves, then all of branches, both in any order; close. False: no
+# memory. `ordered_free` is needed in any case.
 cdef bint ordered_open(OrderedList* list, size_t count) noexcept nogil
 cdef void ordered_fill(
     OrderedList* list, const uint8_t** items, const size_t* sizes
 ) noexcept nogil
-cdef void ordered_hash_leaves(OrderedList* list, size_t first, size_t end) noexcept nogil
-cdef void ordered_hash_branches(OrderedList* list, size_t first, size_t end) noexcept nogil
+cdef int64_t ordered_leaf_shares(const OrderedList* list) noexcept nogil
+cdef int64_t ordered_branch_shares(const OrderedList* list) noexcept nogil
+cdef void ordered_hash_leaf_share(OrderedList* list, int64_t share) noexcept nogil
+cdef void ordered_hash_branch_share(OrderedList* list, int64_t share) noexcept nogil
 cdef bint ordered_close(OrderedList* list, Hash* out) noexcept nogil
 cdef void ordered_free(OrderedList* list) noexcept nogil
 

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 from fastevm.primitives.buffer cimport Buffer, buffer_free
 from fastevm.primitives.intrinsics cimport atomic_observe_int, atomic_publish_int, clz64
 from fastevm.primitives.keccak cimport keccak256
-from fastevm.primitives.stages cimport Stage, stages_run
+from fastevm.primitives.stages cimport Stage, shares_of, stages_run
 from fastevm.trie.batch cimport BATCH, Batch, batch_begin, batch_close, batch_hash
 from fastevm.trie.encoding cimport (
     DIGEST_SIZE,
@@ -32,6 +32,8 @@ cdef enum:
     ONE_BYTE_KEYS = 127       # rlp(1) to rlp(127) are these bytes themselves
     STRING = 0x80
     LEAVES_ON_THREADS = 64    # fewer are hashed on one thread
+    LEAVES_AT_ONCE = 32       # that a thread takes
+    BRANCHES_AT_ONCE = 16
     LONG_ITEM = 64 * 1024     # bytes
     WHOLE_BRANCH = 0x10000    # and the number of leaves, in place of a start: a branch's digest
 
@@ -196,7 +198,7 @@ cdef void ordered_fill(
     list.longest = longest_item(list)
 
 
-cdef void ordered_hash_leaves(OrderedList* list, size_t first, size_t end) noexcept nogil:
+cdef void hash_leaves(OrderedList* list, size_t first, size_t end) noexcept nogil:
     cdef Batch batch
     cdef size_t at
     memset(&batch.encoded, 0, sizeof(Buffer))
@@ -225,7 +227,7 @@ cdef bint append_low_branch(OrderedList* list, Batch* batch, LowBranch* branch) 
     return True
 
 
-cdef void ordered_hash_branches(OrderedList* list, size_t first, size_t end) noexcept nogil:
+cdef void hash_branches(OrderedList* list, size_t first, size_t end) noexcept nogil:
     cdef Batch batch
     cdef size_t at
     memset(&batch.encoded, 0, sizeof(Buffer))
@@ -235,6 +237,24 @@ cdef void ordered_hash_branches(OrderedList* list, size_t first, size_t end) noe
             atomic_publish_int(&list.failed, True)
     batch_hash(&batch)
     buffer_free(&batch.encoded)
+
+
+cdef int64_t ordered_leaf_shares(const OrderedList* list) noexcept nogil:
+    return shares_of(list.count, LEAVES_AT_ONCE)
+
+
+cdef int64_t ordered_branch_shares(const OrderedList* list) noexcept nogil:
+    return shares_of(list.branch_count, BRANCHES_AT_ONCE)
+
+
+cdef void ordered_hash_leaf_share(OrderedList* list, int64_t share) noexcept nogil:
+    cdef size_t first = <size_t>share * LEAVES_AT_ONCE
+    hash_leaves(list, first, min(first + LEAVES_AT_ONCE, list.count))
+
+
+cdef void ordered_hash_branch_share(OrderedList* list, int64_t share) noexcept nogil:
+    cdef size_t first = <size_t>share * BRANCHES_AT_ONCE
+    hash_branches(list, first, min(first + BRANCHES_AT_ONCE, list.branch_count))
 
 
 cdef bint ordered_close(OrderedList* list, Hash* out) noexcept nogil:
@@ -306,31 +326,25 @@ cdef size_t longest_item(const OrderedList* list) noexcept nogil:
 # ----------------------------------------------------------------------------------------------
 # all at once
 
-cdef void share_leaves(void* context, int _member, int64_t item) noexcept nogil:
-    cdef OrderedList* list = <OrderedList*>context
-    cdef size_t first = <size_t>item * LEAVES_AT_ONCE
-    ordered_hash_leaves(list, first, min(first + LEAVES_AT_ONCE, list.count))
+cdef void hash_leaf_share(void* list, int _member, int64_t share) noexcept nogil:
+    ordered_hash_leaf_share(<OrderedList*>list, share)
 
 
-cdef void share_branches(void* context, int _member, int64_t item) noexcept nogil:
-    cdef OrderedList* list = <OrderedList*>context
-    cdef size_t first = <size_t>item * BRANCHES_AT_ONCE
-    ordered_hash_branches(list, first, min(first + BRANCHES_AT_ONCE, list.branch_count))
+cdef void hash_branch_share(void* list, int _member, int64_t share) noexcept nogil:
+    ordered_hash_branch_share(<OrderedList*>list, share)
 
 
 cdef void hash_all(OrderedList* list, int threads) noexcept nogil:
     cdef Stage stages[2]
     if threads < 2 or list.count < LEAVES_ON_THREADS:
-        ordered_hash_leaves(list, 0, list.count)
-        ordered_hash_branches(list, 0, list.branch_count)
+        hash_leaves(list, 0, list.count)
+        hash_branches(list, 0, list.branch_count)
         return
     memset(stages, 0, sizeof(stages))
-    stages[0].item = share_leaves
-    stages[0].count = <int64_t>((list.count + LEAVES_AT_ONCE - 1) // LEAVES_AT_ONCE)
-    stages[1].item = share_branches
-    stages[1].count = <int64_t>(
-        (list.branch_count + BRANCHES_AT_ONCE - 1) // BRANCHES_AT_ONCE
-    )
+    stages[0].item = hash_leaf_share
+    stages[0].count = ordered_leaf_shares(list)
+    stages[1].item = hash_branch_share
+    stages[1].count = ordered_branch_shares(list)
     stages_run(stages, 2, list, threads)
 
 
