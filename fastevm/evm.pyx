@@ -7,7 +7,7 @@ from libc.string cimport memset
 from fastevm.evm_base cimport EvmBase
 from fastevm.evm_result cimport ExecutionResult
 from fastevm.execution.arguments cimport (
-    as_bytes, gas_of, hash_run, integer, parse_address,
+    as_bytes, gas_of, hash_run, integer, parse_address, word_argument,
 )
 from fastevm.execution.message_setup cimport MessageSetup
 from fastevm.execution.refusals cimport refusal
@@ -35,7 +35,7 @@ from fastevm.interpreter.status cimport (
 from fastevm.execution.packed_logs cimport pack_logs
 from fastevm.primitives.hashes cimport Address, Hash
 from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
-from fastevm.primitives.word cimport word_from_int, word_lt, word_to_int, word_zero
+from fastevm.primitives.word cimport word_lt, word_to_int, word_zero
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.known cimport misses_of_thread
 from fastevm.state.layer cimport Layer
@@ -96,7 +96,7 @@ cdef inline int read_message(
     parse_address(to, &out.recipient)
     parse_address(sender, &out.sender)
     if value is not FREE:
-        word_from_int(&out.value, integer(value, "value"))
+        word_argument(&out.value, value, "value")
     out.data = <const uint8_t*>PyBytes_AS_STRING(data)
     out.size = PyBytes_GET_SIZE(data)
     out.gas = gas_of(gas)
@@ -113,7 +113,7 @@ cdef inline int read_terms(
     if price is FREE:
         word_zero(&out.gas_price)
     else:
-        word_from_int(&out.gas_price, integer(price, "gas_price"))
+        word_argument(&out.gas_price, price, "gas_price")
     out.blob_hashes = <const Hash*>PyBytes_AS_STRING(hashes)
     out.blob_hash_count = <uint32_t>(PyBytes_GET_SIZE(hashes) // 32)
     return 0

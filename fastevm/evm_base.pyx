@@ -7,12 +7,13 @@ from libc.string cimport memcpy
 
 from fastevm.evm_hooks cimport HostPrecompiles, Watch
 from fastevm.execution.arguments cimport (
-    ancestor_hashes, as_bytes, integer, parse_address, unknown_name,
+    ancestor_hashes, as_bytes, integer, parse_address, uint64_argument, unknown_name,
+    word_argument,
 )
 from fastevm.execution.message_setup cimport MessageSetup
 from fastevm.interpreter.machine cimport BlockContext, machine_free, machine_new
 from fastevm.primitives.hashes cimport Address, Hash
-from fastevm.primitives.word cimport word_from_int, word_to_int
+from fastevm.primitives.word cimport word_to_int
 from fastevm.spec.schedule cimport ForkSchedule
 from fastevm.state.layer cimport Layer
 from fastevm.state.world cimport world_free, world_new
@@ -201,25 +202,25 @@ cdef class EvmBase:
         cdef list hashes = ancestor_hashes(fields.get("block_hashes", ()))
         for name, value in fields.items():
             if name == "number":
-                block.number = integer(value, name)
+                block.number = uint64_argument(value, name)
             elif name == "timestamp":
-                block.timestamp = integer(value, name)
+                block.timestamp = uint64_argument(value, name)
             elif name == "gas_limit":
-                block.gas_limit = integer(value, name)
+                block.gas_limit = uint64_argument(value, name)
             elif name == "chain_id":
-                block.chain_id = integer(value, name)
+                block.chain_id = uint64_argument(value, name)
             elif name == "coinbase":
                 parse_address(value, &block.coinbase)
             elif name == "base_fee":
-                word_from_int(&block.base_fee, integer(value, name))
+                word_argument(&block.base_fee, value, name)
             elif name == "blob_base_fee":
-                word_from_int(&block.blob_base_fee, integer(value, name))
+                word_argument(&block.blob_base_fee, value, name)
             elif name == "difficulty":
-                word_from_int(&block.difficulty, integer(value, name))
+                word_argument(&block.difficulty, value, name)
             elif name == "prev_randao":
-                word_from_int(&block.prev_randao, integer(value, name))
+                word_argument(&block.prev_randao, value, name)
             elif name == "slot_number":
-                block.slot_number = integer(value, name)
+                block.slot_number = uint64_argument(value, name)
             elif name != "block_hashes":
                 raise unknown_name("the block environment", name, ENVIRONMENT)
         self.check_idle()

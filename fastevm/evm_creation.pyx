@@ -5,12 +5,13 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memset
 
 from fastevm.evm cimport EVM, ExecutionResult
-from fastevm.execution.arguments cimport as_bytes, gas_of, hash_run, integer, parse_address
+from fastevm.execution.arguments cimport (
+    as_bytes, gas_of, hash_run, parse_address, word_argument,
+)
 from fastevm.execution.message_setup cimport MessageSetup
 from fastevm.interpreter.addresses cimport create_address
 from fastevm.interpreter.machine cimport CREATE_MESSAGE, Message, TransactionContext
 from fastevm.primitives.hashes cimport Hash
-from fastevm.primitives.word cimport word_from_int
 from fastevm.state.layer cimport Layer
 
 
@@ -38,7 +39,7 @@ def create(
     memset(&message, 0, sizeof(Message))
     message.kind = CREATE_MESSAGE
     parse_address(sender, &message.sender)
-    word_from_int(&message.value, integer(value, "value"))
+    word_argument(&message.value, value, "value")
     message.data = <const uint8_t*>PyBytes_AS_STRING(code)
     message.size = PyBytes_GET_SIZE(code)
     message.gas = gas_of(gas)
@@ -46,7 +47,7 @@ def create(
     terms.origin = message.sender
     if origin is not None:
         parse_address(origin, &terms.origin)
-    word_from_int(&terms.gas_price, integer(gas_price, "gas_price"))
+    word_argument(&terms.gas_price, gas_price, "gas_price")
     terms.blob_hashes = <const Hash*>PyBytes_AS_STRING(hashes)
     terms.blob_hash_count = <uint32_t>(PyBytes_GET_SIZE(hashes) // 32)
     result = run_creation(machine, &message, &terms, code, commit)

@@ -1,7 +1,7 @@
 """Reads what Python programs pass to a machine: addresses, data, numbers, hashes."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
-from cpython.long cimport PyLong_Check
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.number cimport PyNumber_Index
 from libc.stdint cimport int64_t
 
@@ -51,9 +51,12 @@ cdef object integer(object value, str name):
 
 
 cdef int64_t gas_of(object value) except? -1:
-    cdef int64_t gas = value if PyLong_Check(value) else integer(value, "gas")
-    if gas < 0:
-        raise ValueError(f"gas cannot be negative: {gas}")
+    cdef int beyond = 0
+    cdef int64_t gas = PyLong_AsLongLongAndOverflow(integer(value, "gas"), &beyond)
+    if gas < 0 and beyond <= 0:
+        raise ValueError("gas cannot be negative")
+    if beyond:
+        raise OverflowError("gas does not fit 63 bits")
     return gas
 
 

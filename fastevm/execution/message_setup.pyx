@@ -1,6 +1,6 @@
 """What a message finds besides the state: transient storage of the messages before it."""
 
-from fastevm.execution.arguments cimport integer, parse_address
+from fastevm.execution.arguments cimport integer, parse_address, word_argument
 from fastevm.interpreter.machine cimport CREATE_MESSAGE, Message
 from fastevm.primitives.hashes cimport Address
 from fastevm.primitives.word cimport Word, word_from_int, word_is_zero, word_to_int
@@ -48,7 +48,7 @@ cdef tuple listed(object access_list):
             for slot in slots
         ]
         for number in numbers:
-            word_from_int(&word, number)
+            word_argument(&word, number, "slot")
         found.append((key.b[:20], tuple(numbers)))
     return tuple(found)
 
@@ -61,8 +61,8 @@ cdef class MessageSetup:
         self.warm = listed(access_list) if access_list else ()
         for (address, number), value in dict(values).items():
             parse_address(address, &key)
-            word_from_int(&slot, integer(number, "slot"))
-            word_from_int(&word, integer(value, "value"))
+            word_argument(&slot, number, "slot")
+            word_argument(&word, value, "value")
             if not word_is_zero(&word):
                 self.transient[key.b[:20], word_to_int(&slot)] = word_to_int(&word)
 

@@ -299,6 +299,9 @@ cdef inline void word_to_address(Address* r, const Word* a) noexcept nogil:
 
 # --- Python ints (word.pyx) ---
 
-# OverflowError when negative or over 256 bits, TypeError when not an int.
+# OverflowError when negative or over 256 bits (64), TypeError when not an int; `name` stands in
+# their texts.
 cdef int word_from_int(Word* r, object n) except -1
+cdef int word_from_named(Word* r, object n, str name) except -1
+cdef uint64_t uint64_from_named(object n, str name) except? 0
 cdef object word_to_int(const Word* a)

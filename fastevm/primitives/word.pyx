@@ -1,14 +1,32 @@
-"""Conversions between 256-bit words and Python ints."""
+"""Conversions between 256-bit words, or 64-bit integers, and Python ints."""
+
+from cpython.long cimport PyLong_Check
 
 
 cdef int word_from_int(Word* r, object n) except -1:
+    return word_from_named(r, n, "the number")
+
+
+cdef int word_from_named(Word* r, object n, str name) except -1:
     cdef bytes raw
-    if not isinstance(n, int):
-        raise TypeError(f"expected an int, not {type(n).__name__}")
-    if n < 0 or n.bit_length() > 256:
-        raise OverflowError("the number does not fit 256 bits without a sign")
+    check_fits(n, 256, name)
     raw = n.to_bytes(32, "big")
     word_load(r, raw)
+    return 0
+
+
+cdef uint64_t uint64_from_named(object n, str name) except? 0:
+    check_fits(n, 64, name)
+    return n
+
+
+cdef int check_fits(object n, int bits, str name) except -1:
+    if not PyLong_Check(n):
+        raise TypeError(f"{name} is an int, not {type(n).__name__}")
+    if n < 0:
+        raise OverflowError(f"{name} cannot be negative")
+    if n.bit_length() > bits:
+        raise OverflowError(f"{name} does not fit {bits} bits")
     return 0
 
 

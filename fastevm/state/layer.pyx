@@ -26,7 +26,9 @@ from fastevm.primitives.persistent_map cimport (
     map_retain,
 )
 from fastevm.primitives.team cimport TEAM_LIMIT
-from fastevm.primitives.word cimport Word, word_copy, word_from_int, word_to_int
+from fastevm.primitives.word cimport (
+    Word, uint64_from_named, word_copy, word_from_named, word_to_int,
+)
 from fastevm.primitives.word_map cimport WordEntry, word_map_each, word_map_get
 from fastevm.state.account cimport Account
 from fastevm.state.changes cimport ChangeList, changes_free, changes_new
@@ -393,7 +395,7 @@ cdef class Layer:
         cdef const Word* found
         cdef Address account
         cdef Word key, value
-        word_from_int(&key, slot)
+        word_from_named(&key, slot, "slot")
         if leaf != NULL:
             found = word_map_get(leaf.storage, &key)
             if found != NULL:
@@ -528,8 +530,8 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
             raise TypeError(f"an account has no {name!r}: {hint}")
     word_copy(&balance, &a.balance)
     if "balance" in fields:
-        word_from_int(&balance, fields["balance"])
-    nonce = PyNumber_Index(fields.get("nonce", a.nonce))
+        word_from_named(&balance, fields["balance"], "balance")
+    nonce = uint64_from_named(PyNumber_Index(fields.get("nonce", a.nonce)), "nonce")
     code = a.code
     if "code" in fields:
         data = unhexed(fields["code"])
@@ -544,8 +546,8 @@ cdef int put_fields(World* w, bytes address, fields) except -1:
     if fields.get("reset"):
         world_reset_storage(w, a)
     for slot, value in fields.get("storage", {}).items():
-        word_from_int(&slot_key, slot)
-        word_from_int(&slot_value, value)
+        word_from_named(&slot_key, slot, "slot")
+        word_from_named(&slot_value, value, "value")
         if not world_put_slot(w, a, &slot_key, &slot_value):
             raise MemoryError
     return 0

@@ -71,6 +71,34 @@ def test_floats_are_refused(evm: EVM, use: Callable[[EVM], Any]) -> None:
 @pytest.mark.parametrize(
     "use, message",
     [
+        (lambda evm: evm.call(C, value=-1), "value cannot be negative"),
+        (lambda evm: evm.call(C, value=2**256), "value does not fit 256 bits"),
+        (lambda evm: evm.call(C, gas_price=2**100_000), "gas_price does not fit 256 bits"),
+        (lambda evm: evm.call(C, gas=2**63), "gas does not fit 63 bits"),
+        (lambda evm: evm.create(b"", value=-1), "value cannot be negative"),
+        (lambda evm: evm.set_balance(A, -1), "balance cannot be negative"),
+        (lambda evm: evm.set_account(A, nonce=2**64), "nonce does not fit 64 bits"),
+        (lambda evm: evm.set_storage(A, -1, 1), "slot cannot be negative"),
+        (lambda evm: evm.set_storage(A, 1, 2**256), "value does not fit 256 bits"),
+        (lambda evm: evm.storage(A, 2**256), "slot does not fit 256 bits"),
+        (lambda evm: evm.set_block(number=-1), "number cannot be negative"),
+        (lambda evm: evm.set_block(base_fee=2**256), "base_fee does not fit 256 bits"),
+        (lambda evm: evm.state.with_accounts({bytes(20): {"nonce": -1}}), "nonce cannot be neg"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_named(
+    evm: EVM, use: Callable[[EVM], Any], message: str
+) -> None:
+    before, block = evm.state, evm.block
+    with pytest.raises(OverflowError, match=message):
+        use(evm)
+    assert evm.state is before
+    assert evm.block == block
+
+
+@pytest.mark.parametrize(
+    "use, message",
+    [
         (lambda evm: EVM(None), "a fork is a name or a ForkSchedule, not NoneType"),
         (lambda evm: EVM(basefee=3), "no 'basefee': did you mean 'base_fee'"),
         (lambda evm: evm.set_block(numbr=3), "no 'numbr': did you mean 'number'"),
