@@ -63,6 +63,7 @@ DIRECTIVES = {
     "language_level": 3,
     "binding": True,
     "embedsignature": False,
+    "auto_pickle": False,  # it restores members of any type and length from forged bytes
     "cdivision": True,
     "wraparound": False,
     "boundscheck": DEBUG,

@@ -53,16 +53,11 @@ cdef object cost_of(SentMessage sent):
     return sent.gas_limit * sent.gas_price + sent.value if sent.gas_price else sent.value
 
 
-# Cython would unpickle it unchecked, from a state that somebody may have forged.
 cdef class SentMessage:
-    def __reduce__(self):
-        raise TypeError("a message cannot be copied or pickled")
+    pass
 
 
 cdef class Rules:
-    def __reduce__(self):
-        raise TypeError("rules by pyrevm's names cannot be copied or pickled")
-
     def __init__(self, name: str, limit: int | None) -> None:
         fork = BPO2 if name.upper() == LATEST else fork_named(name)
         self.shown_name = "Latest" if name.upper() == LATEST else fork.name

@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 from fastevm.compat.pyrevm.message_rules cimport SentMessage
 from fastevm.evm_result cimport ExecutionResult
-from fastevm.execution.arguments cimport integer
+from fastevm.execution.arguments cimport integer, uint64_argument
 from fastevm.interpreter.machine cimport CALL_MESSAGE, Message, TransactionContext
 from fastevm.primitives.word cimport word_from_int
 
@@ -26,11 +26,7 @@ from fastevm.wire.text.hex import checksum_address
 cdef int64_t HIGHEST_FRAME_GAS = 0x7fffffffffffffff
 
 
-# Cython would unpickle it unchecked, from a state that somebody may have forged.
 cdef class Ended:
-    def __reduce__(self):
-        raise TypeError("a message that has ended cannot be copied or pickled")
-
     @property
     def tx(self) -> dict[str, object]:
         """The fields of a ``TxEnv``."""
@@ -97,13 +93,6 @@ cdef bytes payload(object data):
     return bytes(data)
 
 
-cdef uint64_t gas_limit_of(object gas) except? 0:
-    try:
-        return integer(gas, "gas")
-    except OverflowError:
-        raise OverflowError(f"{gas} does not fit 64 unsigned bits") from None
-
-
 cdef class Messages:
     def __reduce__(self):
         raise TypeError("an EVM by pyrevm's names cannot be copied or pickled, as pyrevm's cannot")
@@ -164,7 +153,7 @@ cdef class Messages:
         sent.data = payload(data)
         sent.value = 0 if value is None else unsigned(integer(value, "value"))
         sent.gas_price = 0 if price is None else unsigned(integer(price, "gas_price"))
-        sent.gas_limit = self._gas_limit if gas is None else gas_limit_of(gas)
+        sent.gas_limit = self._gas_limit if gas is None else uint64_argument(gas, "gas")
         return sent
 
     cdef Ended send(self, SentMessage sent, bytes sender, bytes to, bint static):
