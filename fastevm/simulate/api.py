@@ -1,6 +1,6 @@
 """One payload of eth_simulateV1 on any state, from Python."""
 
-from typing import Any
+from typing import Any, Unpack
 
 from fastevm.simulate.engine.simulated_blocks import simulate_v1
 from fastevm.simulate.values import (
@@ -10,7 +10,7 @@ from fastevm.simulate.values import (
     SimulateOptions,
     SimulationError,
 )
-from fastevm.simulate.views import as_view, spacing_of
+from fastevm.simulate.views import BlockOptions, as_view, spacing_of
 from fastevm.wire.simulate_values import payload_from
 
 
@@ -22,7 +22,7 @@ def simulate(
     block_spacing: int | None = None,
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
-    **block: Any,
+    **block: Unpack[BlockOptions],
 ) -> list[SimulatedBlock]:
     """Run a payload of eth_simulateV1 on ``state``, which stays as it is; one result per block.
 
@@ -54,7 +54,18 @@ def simulate(
     return blocks
 
 
-async def simulate_async(state: Any, payload: Any, **options: Any) -> list[SimulatedBlock]:
+class SimulationOptions(BlockOptions, total=False):
+    """The keywords of `simulate`."""
+
+    state_root: bool
+    block_spacing: int | None
+    gas_cap: int
+    timeout: float
+
+
+async def simulate_async(
+    state: Any, payload: Any, **options: Unpack[SimulationOptions]
+) -> list[SimulatedBlock]:
     """`simulate` in a thread, so that the event loop goes on; the same options and errors."""
     from asyncio import to_thread  # slow to load, and who calls this has done so
 

@@ -1,7 +1,7 @@
 """From whatever a caller holds to the view that is simulated on: a layer, an EVM or a view."""
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from fastevm.execution.fees import next_extra_data
 from fastevm.primitives.late_dataclass import dataclass
@@ -19,9 +19,22 @@ from fastevm.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, 
 from fastevm.wire.native_values import address_of, bytes_of, quantity_of, uint64_of, word_of
 
 DEFAULT_FORK: Final = "osaka"
-BLOCK_OPTIONS: Final = (
-    "fork", "chain_id", "number", "timestamp", "gas_limit", "base_fee", "coinbase", "prev_randao",
-)  # fmt: skip
+
+
+class BlockOptions(TypedDict, total=False):
+    """The block that a state alone stands for; see `view_of`."""
+
+    fork: str | ForkSchedule | None
+    chain_id: int | None
+    number: int | None
+    timestamp: int | None
+    gas_limit: int | None
+    base_fee: int | None
+    coinbase: bytes | str | None
+    prev_randao: int | None
+
+
+BLOCK_OPTIONS: Final = tuple(BlockOptions.__annotations__)
 # Of `simulate` and `simulate_many`; what is misspelt may have been one of them.
 SIMULATION_OPTIONS: Final = (
     "state_root", "block_spacing", "gas_cap", "timeout", "threads", "executor", "ordered",

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Final, Generic, Literal, TypeVar, overload
+from typing import Any, Final, Generic, Literal, TypeVar, Unpack, overload
 
 from fastevm.errors import FastevmError
 from fastevm.simulate.batch.base_block import BaseBlock
@@ -15,7 +15,7 @@ from fastevm.simulate.batch.columns import Columns, columns_of
 from fastevm.simulate.batch.results import BundleResult, Results
 from fastevm.simulate.batch.shipping import Shipment, run_shipped
 from fastevm.simulate.values import DEFAULT_GAS_CAP, DEFAULT_TIMEOUT, SimulateOptions
-from fastevm.simulate.views import as_view, spacing_of
+from fastevm.simulate.views import BlockOptions, as_view, spacing_of
 from fastevm.state.source import Wanted, call_object
 from fastevm.wire.simulate_values import payload_from
 
@@ -282,7 +282,7 @@ def simulate_many(
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
     chunk_size: int | None = None,
-    **block: Any,
+    **block: Unpack[BlockOptions],
 ) -> Simulations[BundleResult]: ...
 
 
@@ -300,7 +300,7 @@ def simulate_many(
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
     chunk_size: int | None = None,
-    **block: Any,
+    **block: Unpack[BlockOptions],
 ) -> Simulations[Columns]: ...
 
 
@@ -318,7 +318,7 @@ def simulate_many(
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
     chunk_size: int | None = None,
-    **block: Any,
+    **block: Unpack[BlockOptions],
 ) -> Simulations[BundleResult] | Simulations[Columns]: ...
 
 
@@ -335,7 +335,7 @@ def simulate_many(
     gas_cap: int = DEFAULT_GAS_CAP,
     timeout: float = DEFAULT_TIMEOUT,
     chunk_size: int | None = None,
-    **block: Any,
+    **block: Unpack[BlockOptions],
 ) -> Simulations[Any]:
     """Simulate independent bundles on one immutable state; an iterator over their results.
 
