@@ -100,8 +100,9 @@ def with_sender(context: Context, request: CallRequest) -> CallRequest:
 async def send_transaction_sync(context: Context, request: CallRequest, wait: int | None) -> bytes:
     """Do the same and return the receipt, as eth_sendRawTransactionSync does."""
     wait = checked_wait(context, wait)
-    told = await context.workers.run(send_transaction, context, request, long=True)
-    return await receipt_within(context, told, wait)
+    with context.hub.place_to_wait():
+        told = await context.workers.run(send_transaction, context, request, long=True)
+        return await receipt_within(context, told, wait)
 
 
 @method("personal_listAccounts")

@@ -131,20 +131,20 @@ async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | No
     time stays in the pool; the error's data is its hash.
     """
     wait = checked_wait(context, wait)
-    if context.node.forwards:
-        told = await forward_raw_transaction(context, raw)
-    else:
-        is_long = context.node.mines_at_once
-        told = await context.workers.run(send_raw_transaction, context, raw, long=is_long)
-    return await receipt_within(context, told, wait)
+    with context.hub.place_to_wait():
+        if context.node.forwards:
+            told = await forward_raw_transaction(context, raw)
+        else:
+            is_long = context.node.mines_at_once
+            told = await context.workers.run(send_raw_transaction, context, raw, long=is_long)
+        return await receipt_within(context, told, wait)
 
 
 def checked_wait(context: Context, wait: int | None) -> int:
-    """Return the milliseconds that a caller waits; call it before anything is sent."""
+    """Return the milliseconds that a caller waits."""
     limit = int(context.limits.sync_time * MILLISECONDS)
     if wait is not None and wait > limit:
         raise RpcError("wait_too_long", asked=wait, limit=limit)
-    context.hub.check_room()
     return limit if wait is None else wait
 
 

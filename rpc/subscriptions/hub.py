@@ -3,9 +3,9 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, Final, Protocol
 
@@ -57,7 +57,7 @@ class Hub:
         self._topics: dict[Topic, dict[Subscriber, None]] = {}
         self._tells_transactions = False  # somebody wants to hear what enters the pool
         self._waiters: dict[bytes, set[asyncio.Event]] = {}
-        self._waiting = 0
+        self._waiting = 0  # places that are held
         self._inbox: deque[Callable[[], Event]] = deque()
         self._events: deque[Event] = deque()
         self._lost = False
@@ -107,20 +107,25 @@ class Hub:
         """How many subscriptions there are."""
         return sum(map(len, self._topics.values()))
 
-    def check_room(self) -> None:
-        """Refuse one more that waits for a transaction when there are too many."""
+    @contextmanager
+    def place_to_wait(self) -> Iterator[None]:
+        """Hold a place for who will wait for a transaction; RpcError when all are taken."""
         if self._waiting >= self.limits.sync_waiters:
             raise RpcError("overloaded", limit=self.limits.sync_waiters)
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
 
     async def confirmed(self, tx_hash: bytes, seen: Callable[[], bool], timeout: float) -> bool:
         """Wait until a transaction is where ``seen`` wants it; whether that came in time.
 
-        ``seen`` is asked once listening has begun, and after every slice and block that has it.
+        ``seen`` is asked once listening has begun, and after every slice and block that has it. The
+        caller holds a `place_to_wait`.
         """
-        self.check_room()
         arrived = asyncio.Event()
         self._waiters.setdefault(tx_hash, set()).add(arrived)
-        self._waiting += 1
         try:
             async with asyncio.timeout(timeout):
                 while not seen():
@@ -130,7 +135,6 @@ class Hub:
         except TimeoutError:
             return False
         finally:
-            self._waiting -= 1
             waiters = self._waiters[tx_hash]
             waiters.discard(arrived)
             if not waiters:
