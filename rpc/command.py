@@ -377,6 +377,23 @@ def listener(text: str) -> Listener:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def refuse_together(arguments: argparse.Namespace) -> None:
+    """A usage error for options that need another one, or exclude it."""
+    if arguments.import_file and not (arguments.genesis or arguments.chain):
+        arguments.usage_error("--import needs --genesis or --chain")
+    if arguments.override_amsterdam is not None and not (arguments.genesis or arguments.chain):
+        arguments.usage_error("--override-amsterdam needs --genesis or --chain")
+    if arguments.hardfork is not None and (arguments.genesis or arguments.chain):
+        arguments.usage_error("--hardfork: the chain of --genesis or --chain has its own forks")
+    if arguments.hardfork is not None and arguments.op:
+        arguments.usage_error("--hardfork is not with --op: --op-fork names its rules")
+    if arguments.op and (arguments.genesis or arguments.chain):
+        arguments.usage_error("--op makes a chain of its own: not with --genesis or --chain")
+    for name, instead in NOT_FORKED.items() if arguments.fork_url else ():
+        if getattr(arguments, name):
+            arguments.usage_error(f"not with --fork-url: --{name.replace('_', '-')}: {instead}")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Serve the node that the options describe until it is told to stop; 1 on bad input.
 
@@ -388,15 +405,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.explorer_for is not None:
         return watch(arguments)
-    if arguments.import_file and not (arguments.genesis or arguments.chain):
-        arguments.usage_error("--import needs --genesis or --chain")
-    if arguments.override_amsterdam is not None and not (arguments.genesis or arguments.chain):
-        arguments.usage_error("--override-amsterdam needs --genesis or --chain")
-    if arguments.op and (arguments.genesis or arguments.chain):
-        arguments.usage_error("--op makes a chain of its own: not with --genesis or --chain")
-    for name, instead in NOT_FORKED.items() if arguments.fork_url else ():
-        if getattr(arguments, name):
-            arguments.usage_error(f"not with --fork-url: --{name.replace('_', '-')}: {instead}")
+    refuse_together(arguments)
     left: bytes | None = None
     try:
         access = access_of(arguments)
@@ -577,6 +586,7 @@ def chain_of(
         options["chain_id"] = arguments.chain_id
     return nodes.dev_node(
         accounts=arguments.accounts,
+        hardfork=arguments.hardfork,
         op_fork=arguments.op_fork if arguments.op else None,
         timestamp=nodes.genesis_time(arguments, options["directory"]),
         **options,

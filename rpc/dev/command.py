@@ -99,17 +99,16 @@ def node_of(arguments: argparse.Namespace) -> Any:
 
 def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
     """The node on a chain of its own; its clock goes on from the first block."""
-    hardfork, arguments.hardfork = arguments.hardfork, None
     nodes.fork_options(arguments)  # refuses what means nothing without a fork
     node = dev_node(
         arguments.init,
         balance=arguments.balance * nodes.ETHER,
         chain_id=arguments.chain_id,
-        gas_limit=gas_limit_of(arguments, hardfork),
+        gas_limit=gas_limit_of(arguments),
         base_fee=arguments.block_base_fee_per_gas,
         timestamp=arguments.timestamp,
         number=arguments.number,
-        hardfork=hardfork,
+        hardfork=arguments.hardfork,
         create2_proxy=not arguments.disable_default_create2_deployer,
         parameters=changed_rules(arguments),
         shares_seconds=True,
@@ -119,13 +118,13 @@ def unforked(arguments: argparse.Namespace, options: dict[str, Any]) -> Any:
     return node
 
 
-def gas_limit_of(arguments: argparse.Namespace, hardfork: str | None) -> int:
+def gas_limit_of(arguments: argparse.Namespace) -> int:
     """Of a block, as given or as the fork needs it; ValueError for a name that no fork has."""
     if arguments.disable_block_gas_limit:
         return NO_GAS_LIMIT
     if arguments.gas_limit is not None:
         return int(arguments.gas_limit)
-    return nodes.usual_gas_limit(hardfork, DEFAULT_GAS_LIMIT)
+    return nodes.usual_gas_limit(arguments.hardfork, DEFAULT_GAS_LIMIT)
 
 
 def dev_node(init: Path | None, **options: Any) -> Any:

@@ -82,7 +82,7 @@ def _add_place(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--hardfork", metavar="NAME",
-        help="rules of every block (those of the chain as far as they are known)",
+        help="rules of every block (the newest; on a fork those of its chain, where it is known)",
     )  # fmt: skip
 
 
@@ -171,8 +171,6 @@ def _refuse_alone(arguments: argparse.Namespace) -> None:
     for name in ("block_number", "transaction_hash", "chain_id", "header", "offline"):
         if getattr(arguments, f"fork_{name}") not in (None, [], False):
             raise ValueError(f"--fork-{name.replace('_', '-')} needs --fork-url")
-    if arguments.hardfork is not None:
-        raise ValueError("--hardfork needs --fork-url")
 
 
 def _hash(text: str) -> bytes:

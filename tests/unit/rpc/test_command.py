@@ -139,9 +139,30 @@ def test_what_a_fork_does_not_take_is_refused_with_what_to_do(
     assert words in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_hardfork_needs_a_fork(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.run(parsed("--hardfork", "london")) == 1
-    assert "--hardfork needs --fork-url" in capsys.readouterr().err
+def test_the_development_chain_has_the_rules_of_a_hardfork() -> None:
+    for name in ("london", "amsterdam"):
+        chain = command.node_of(parsed("--hardfork", name)).chain
+        assert chain.schedule_of(chain.head.hash).fork.name.lower() == name
+
+
+def test_an_unknown_hardfork_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.run(parsed("--hardfork", "amsterdm")) == 1
+    assert "hardfork: unknown fork 'amsterdm'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--chain", "sepolia"), "the chain of --genesis or --chain has its own forks"),
+        (("--op",), "--op-fork names its rules"),
+    ],
+)
+def test_a_chain_with_forks_of_its_own_takes_no_hardfork(
+    capsys: pytest.CaptureFixture[str], option: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(SystemExit):
+        command.run(parsed("--hardfork", "london", *option))
+    assert words in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_bad_time_of_the_disk_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
