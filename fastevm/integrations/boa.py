@@ -97,7 +97,7 @@ class Engine:
         self.is_forked = False
         self._first = self.machine.state
         self._meter: type = GasMeter
-        self.runs: deque[Run] = deque(maxlen=PREIMAGE_RUNS)
+        self.runs: deque[Run] = deque(maxlen=PREIMAGE_RUNS)  # that changed the state
         self.preimages: dict[bytes, bytes] = {}
         self.placed: dict[tuple[bytes, int], int] = {}  # slots that were empty, set from outside
         self._precompiles: dict[bytes, Any] = {}
@@ -241,7 +241,8 @@ class Engine:
         self.machine.set_block(**self.patch.terms())
         self._precompiles = registered(self._precompiles, self.machine)
         run = Run(self, self.machine, make)
-        self.runs.append(run)
+        if self.machine.state is not run.before.state:  # else it filled no slot
+            self.runs.append(run)
         root = computation_of(run, self)
         self._look_at(root)
         tell(lambda: run.steps)

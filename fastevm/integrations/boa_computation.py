@@ -6,7 +6,6 @@ import io
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -15,19 +14,22 @@ from boa.contracts.call_trace import TraceFrame
 from eth.exceptions import OutOfGas, Revert, VMError
 
 from fastevm.evm import EVM, ExecutionResult
+from fastevm.primitives.keccak import keccak256
 from fastevm.tracing import CallFrame
+from fastevm.tracing.access_observer import Erc7562Observer
 from fastevm.tracing.call_tree import CallTree
-from fastevm.tracing.observer import PairObserver
+from fastevm.tracing.observer import Observer, PairObserver
 from fastevm.tracing.runner import message_traced
 from fastevm.tracing.step_loggers import Eip3155Logger
 
 DESTRUCTION: Final = "SELFDESTRUCT"
-KECCAK, CALLS = 0x20, frozenset((0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA))
+CALLS: Final = frozenset((0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA))
 CREATIONS: Final = frozenset((0xF0, 0xF5))
 SSTORE: Final = 0x55
 SAME_STORAGE: Final = frozenset(("CALLCODE", "DELEGATECALL"))
 ADDRESS_MASK: Final = (1 << 160) - 1
 PREIMAGE: Final = 64  # bytes of what a mapping's slot is the hash of
+HASHED_BYTES: Final = 256 * 1024 * 1024  # after which no more of a run is looked at
 
 
 class Memory:
@@ -66,28 +68,27 @@ class Run:
         self.frames: list[CallFrame] = tree.frames()
         self.owners: list[tuple[int, int]] = list(tree.log_owners)
 
+    def repeat(self, observer: Observer) -> None:
+        """Run the message again on the state of before, under an observer."""
+        machine = copy(self.before)
+        method, values, terms = self._make(machine)
+        message_traced(machine, observer, method, *values, **terms)
+
     @cached_property
     def steps(self) -> list[dict[str, Any]]:
-        """Every step of the run, which is repeated for that on the state of before."""
+        """Every step of the run, which is repeated for that."""
         lines = io.StringIO()
         logger = Eip3155Logger(lines, memory=True)
-        method, values, terms = self._make(self.before)
-        message_traced(self.before, PairObserver(logger, CallTree()), method, *values, **terms)
+        self.repeat(PairObserver(logger, CallTree()))
         logger.flush()
         found = [msgspec.json.decode(line) for line in lines.getvalue().splitlines()]
         return [step for step in found if "pc" in step]
 
     def preimages(self) -> dict[bytes, bytes]:
         """Hash -> the 64 bytes that it is of: the keys of mappings."""
-        found = {}
-        steps = self.steps
-        for step, after in pairwise(steps):
-            if step["op"] == KECCAK and int(step["stack"][-2], 16) == PREIMAGE:
-                start = int(step["stack"][-1], 16)
-                memory = bytes.fromhex(after.get("memory", "0x")[2:])
-                image = int(after["stack"][-1], 16).to_bytes(32, "big")
-                found[image] = memory[start : start + PREIMAGE].ljust(PREIMAGE, b"\0")
-        return found
+        seen = Erc7562Observer(budget=HASHED_BYTES)
+        self.repeat(seen)
+        return {keccak256(data): data for data in seen.preimages if len(data) == PREIMAGE}
 
 
 def error_of(frame: CallFrame) -> Exception | None:

@@ -15,7 +15,7 @@ BASELINE: Final = "anvil"
 
 def anvil(*options: str) -> NodeProcess:
     """An anvil that is not started. LoadError where npm cannot bring it."""
-    return NodeProcess([str(anvil_binary()), "--silent", *options])
+    return NodeProcess([str(anvil_binary()), *options])
 
 
 def dev(*options: str) -> NodeProcess:
