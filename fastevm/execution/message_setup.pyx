@@ -3,7 +3,9 @@
 from fastevm.execution.arguments cimport integer, parse_address, word_argument
 from fastevm.interpreter.machine cimport CREATE_MESSAGE, Message
 from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.word cimport Word, word_from_int, word_is_zero, word_to_int
+from fastevm.primitives.word cimport (
+    Word, word_from_int, word_from_named, word_is_zero, word_to_int,
+)
 from fastevm.state.account cimport Account, Slot
 from fastevm.state.world cimport (
     TransientSlot, World, world_account, world_set_nonce, world_slot, world_transient_set,
@@ -48,7 +50,7 @@ cdef tuple listed(object access_list):
             for slot in slots
         ]
         for number in numbers:
-            word_argument(&word, number, "slot")
+            word_from_named(&word, number, "slot")
         found.append((key.b[:20], tuple(numbers)))
     return tuple(found)
 

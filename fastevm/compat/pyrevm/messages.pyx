@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 from fastevm.compat.pyrevm.message_rules cimport SentMessage
 from fastevm.evm_result cimport ExecutionResult
-from fastevm.execution.arguments cimport integer, uint64_argument
+from fastevm.execution.arguments cimport integer
 from fastevm.interpreter.machine cimport CALL_MESSAGE, Message, TransactionContext
 from fastevm.primitives.word cimport word_from_int
 
@@ -153,7 +153,7 @@ cdef class Messages:
         sent.data = payload(data)
         sent.value = 0 if value is None else unsigned(integer(value, "value"))
         sent.gas_price = 0 if price is None else unsigned(integer(price, "gas_price"))
-        sent.gas_limit = self._gas_limit if gas is None else uint64_argument(gas, "gas")
+        sent.gas_limit = self._gas_limit if gas is None else unsigned(integer(gas, "gas"), 64)
         return sent
 
     cdef Ended send(self, SentMessage sent, bytes sender, bytes to, bint static):

@@ -122,20 +122,28 @@ def test_what_cannot_be_is_said(
     assert words in capsys.readouterr().err
 
 
+FORKED = ("--fork-url", "http://127.0.0.1:1")
+
+
 @pytest.mark.parametrize(
-    ("option", "words"),
+    ("options", "words"),
     [
-        (("--datadir", "somewhere"), "--datadir: blocks that are built on a fork end with the"),
-        (("--op",), "--hardfork names others"),
-        (("--chain", "sepolia"), "--chain: the upstream's chain is taken"),
-        (("--upstream-url", "http://127.0.0.1:1"), "--follow goes on with the blocks"),
+        ((*FORKED, "--datadir", "x"), "--datadir: blocks that are built on a fork end with the"),
+        ((*FORKED, "--op"), "--hardfork names others"),
+        ((*FORKED, "--chain", "sepolia"), "--chain: the upstream's chain is taken"),
+        ((*FORKED, "--upstream-url", "http://127.0.0.1:1"), "--follow goes on with the blocks"),
+        (
+            ("--hardfork", "london", "--chain", "sepolia"),
+            "the chain of --genesis or --chain has its own forks",
+        ),
+        (("--hardfork", "london", "--op"), "--op-fork names its rules"),
     ],
 )
-def test_what_a_fork_does_not_take_is_refused_with_what_to_do(
-    capsys: pytest.CaptureFixture[str], option: tuple[str, ...], words: str
+def test_options_that_exclude_each_other_are_refused_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], words: str
 ) -> None:
     with pytest.raises(SystemExit):
-        command.run(parsed("--fork-url", "http://127.0.0.1:1", *option))
+        command.run(parsed(*options))
     assert words in " ".join(capsys.readouterr().err.split())
 
 
@@ -148,21 +156,6 @@ def test_the_development_chain_has_the_rules_of_a_hardfork() -> None:
 def test_an_unknown_hardfork_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.run(parsed("--hardfork", "amsterdm")) == 1
     assert "hardfork: unknown fork 'amsterdm'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("option", "words"),
-    [
-        (("--chain", "sepolia"), "the chain of --genesis or --chain has its own forks"),
-        (("--op",), "--op-fork names its rules"),
-    ],
-)
-def test_a_chain_with_forks_of_its_own_takes_no_hardfork(
-    capsys: pytest.CaptureFixture[str], option: tuple[str, ...], words: str
-) -> None:
-    with pytest.raises(SystemExit):
-        command.run(parsed("--hardfork", "london", *option))
-    assert words in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_bad_time_of_the_disk_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -151,7 +151,7 @@ def test_arguments_that_are_none_leave_the_last_result() -> None:
     evm.message_call(A, B)
     last = evm.result
     for terms in ({"gas": -1}, {"gas": 2**64}, {"value": 2**256}, {"gas_price": -1}):
-        with pytest.raises(OverflowError, match=r"unsigned bits|^gas "):
+        with pytest.raises(OverflowError, match="unsigned bits"):
             evm.message_call(A, B, **terms)
     for terms in ({"gas": 1.5}, {"value": "1"}, {"calldata": "0x"}):
         with pytest.raises(TypeError):
@@ -193,8 +193,13 @@ def test_an_evm_without_its_constructor_raises() -> None:
 def test_nothing_is_copied_or_pickled() -> None:
     evm = EVM()
     evm.message_call(A, B)
-    for made in (evm, evm._rules, evm._last, evm._last.sent):  # type: ignore[union-attr]
-        with pytest.raises(TypeError, match=r"cannot (be copied or )?pickle"):
+    parts = (evm._rules, evm._last, evm._last.sent)  # type: ignore[union-attr]
+    for made, words in (
+        (evm, "cannot be copied or pickled"),
+        *((one, "^cannot pickle '") for one in parts),
+    ):
+        with pytest.raises(TypeError, match=words):
             copy.copy(made)
-        with pytest.raises(TypeError, match=r"cannot (be copied or )?pickle"):
+        with pytest.raises(TypeError, match=words):
             pickle.dumps(made)
+        assert not hasattr(type(made), "__setstate_cython__")
