@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ import msgspec
 from boa.contracts.call_trace import TraceFrame
 from eth.exceptions import OutOfGas, Revert, VMError
 
+from fastevm.errors import ResourceLimitError
 from fastevm.evm import EVM, ExecutionResult
 from fastevm.primitives.keccak import keccak256
 from fastevm.tracing import CallFrame
@@ -29,7 +31,7 @@ SSTORE: Final = 0x55
 SAME_STORAGE: Final = frozenset(("CALLCODE", "DELEGATECALL"))
 ADDRESS_MASK: Final = (1 << 160) - 1
 PREIMAGE: Final = 64  # bytes of what a mapping's slot is the hash of
-HASHED_BYTES: Final = 256 * 1024 * 1024  # after which no more of a run is looked at
+HASHED_BYTES: Final = 256 * 1024 * 1024  # of what a run accesses; no more of it is looked at then
 
 
 class Memory:
@@ -87,7 +89,8 @@ class Run:
     def preimages(self) -> dict[bytes, bytes]:
         """Hash -> the 64 bytes that it is of: the keys of mappings."""
         seen = Erc7562Observer(budget=HASHED_BYTES)
-        self.repeat(seen)
+        with suppress(ResourceLimitError):
+            self.repeat(seen)
         return {keccak256(data): data for data in seen.preimages if len(data) == PREIMAGE}
 
 
