@@ -49,10 +49,12 @@ __all__ = [
     "node_options",
     "open_directory",
     "packed_state",
+    "rehearse",
     "usual_gas_limit",
 ]
 
 # Not every node asks for them.
 __getattr__ = late_names(
-    __name__, {"forked_node": "forked.from_fork", "packed_state": "saved_state"}
+    __name__,
+    {"forked_node": "forked.from_fork", "packed_state": "saved_state", "rehearse": "rehearsal"},
 )

@@ -18,6 +18,7 @@ from fastevm.node.options import (
     node_options,
     open_directory,
 )
+from fastevm.node.rehearsal import rehearse
 from fastevm.node.saved_state import packed_state
 from fastevm.state.remote import never_wait
 from fastevm.txpool.kzg import find_trusted_setup
@@ -50,5 +51,6 @@ __all__ = [
     "node_options",
     "open_directory",
     "packed_state",
+    "rehearse",
     "usual_gas_limit",
 ]

@@ -178,11 +178,13 @@ class Development:
             if found is None:
                 return False
             self._snapshots = {one: kept for one, kept in self._snapshots.items() if one < number}
-            if self.chain.head.hash != found.head:
-                self.chain.set_head(found.head, found.layer)
+            if self.chain.head.hash == found.head:
+                self.producer.abandon()
+            else:
+                with self.pool.readmitting(found.pooled):
+                    self.chain.set_head(found.head, found.layer)
             if found.amended:
                 self.chain.amend(found.head, found.accounts())
-            self.producer.abandon()
             for tx_hash in self.pool.hashes() - found.pooled:
                 self.pool.drop(tx_hash)
             self.dropped()

@@ -6,7 +6,8 @@ takes the best executable one, includes it and confirms it, or drops it. A confi
 stays known until its block is canonical; it is executable again if the block is given up.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from threading import RLock
 from typing import Protocol
 
@@ -88,6 +89,7 @@ class TransactionPool:
         self._sidecars: dict[bytes, PooledTransaction] = {}
         self._authorities: dict[bytes, int] = {}
         self._changed: set[bytes] = set()  # accounts whose nonces the next state may change
+        self._readmitted: Container[bytes] | None = None  # None: all
         self._arrivals = 0
         self._blob_count = 0
         self._ordered = OrderedByPrice()
@@ -296,7 +298,19 @@ class TransactionPool:
             back += (pooled.transaction for pooled in given_up.values())
             self._changed.update(one.sender for one in back if one.sender is not None)
             self.settle(accounts)
+            known = self._readmitted
+            if known is not None:
+                back = [one for one in back if one.hash in known]
             self._reenter(one for one in back if one.hash not in here)
+
+    @contextmanager
+    def readmitting(self, hashes: Container[bytes]) -> Iterator[None]:
+        """Within it, `reset` adds no other transactions again than these."""
+        self._readmitted = hashes
+        try:
+            yield
+        finally:
+            self._readmitted = None
 
     # --- inside: rules ----------------------------------------------------------------------------
 

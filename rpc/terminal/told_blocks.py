@@ -36,6 +36,7 @@ class Teller:
 
     def __init__(self, names: Names, *, traces: bool = False) -> None:
         self.names, self.traces = names, traces
+        self._trace = tracing.trace_transaction  # loaded with the teller
         self.logs_are_there = False  # code that writes to the console was seen
 
     def block(self, view: View) -> Iterator[Json]:
@@ -93,7 +94,7 @@ class Teller:
 
     def _add_what_ran(self, told: Json, view: View, index: int) -> None:
         try:
-            text = tracing.trace_transaction(base_of(view), view.block.transactions, index, CALLS)
+            text = self._trace(base_of(view), view.block.transactions, index, CALLS)
         except (FastevmError, ValueError) as error:
             told["trace"] = f"not available: {error}"
             return

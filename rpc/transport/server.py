@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, Final
 
 import fastevm
@@ -40,6 +41,8 @@ DEFAULT_PORT: Final = 8545
 HIGHEST_PORT: Final = 65_535
 KEEPALIVE: Final = 120.0  # seconds
 SHUTDOWN_TIME: Final = 5.0  # seconds that open requests get
+WARM_UP: Final = "fastevm.rpc.warm_up"
+WARM_UP_AFTER: Final = 0.15  # seconds from the open listeners: the first answer does not wait
 
 ETHER: Final = 10**18
 
@@ -95,6 +98,7 @@ class Server:
     """What the banner says first."""
     ipc: IpcListener | None = None
     """A Unix socket to listen on as well; set before the start."""
+    _warming: asyncio.Task[None] | None = None
 
     def __init__(
         self,
@@ -158,9 +162,23 @@ class Server:
         except BaseException:
             await self.stop()
             raise
+        on_demand = self.node.mines_at_once and self.node.history is None
+        if on_demand and self.node.accounts and self.listeners:
+            self._warming = asyncio.create_task(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        """Load what requests need later; its own requests are not counted."""
+        context = self._context(self.listeners[0], known_namespaces())
+        await asyncio.sleep(WARM_UP_AFTER)
+        if self.terminal is not None:
+            self.terminal.warm_up()
+        dispatcher = Dispatcher(context, self.workers, Metrics(), METHODS)
+        await import_module(WARM_UP).warm_up(self.node, dispatcher)
 
     async def stop(self) -> None:
         """Close the listeners, let open requests end, stop the node."""
+        if self._warming is not None:
+            self._warming.cancel()
         for opened in self._open:
             await opened.close()
         self._open.clear()

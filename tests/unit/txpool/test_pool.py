@@ -303,6 +303,16 @@ def test_a_block_given_up_brings_its_transactions_back() -> None:
     assert taken(pool) == offers
 
 
+def test_only_those_readmitted_return_from_removed_blocks() -> None:
+    pool = pool_on(state(nonce=2))
+    first, second = signed(0), signed(1)
+    with pool.readmitting({first.hash}):
+        pool.reset(state(), returned=[first, second])
+    assert taken(pool) == [first]
+    pool.reset(state(), returned=[second])
+    assert taken(pool) == [first, second]
+
+
 def test_transactions_of_removed_blocks_return_and_those_included_leave() -> None:
     pool = pool_on(state(nonce=2))
     pool.add(signed(2))

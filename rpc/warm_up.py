@@ -1,0 +1,53 @@
+"""Loads and compiles what the first requests need, while a node that was just started has none.
+
+Most modules of calls, blocks and traces are loaded by whoever needs them first, so that a node
+answers soon after its start; without this the first transaction would wait for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Final
+
+import msgspec
+
+from fastevm import node as nodes
+from fastevm.rpc.backend import Node
+from fastevm.rpc.dispatch.dispatcher import Dispatcher
+from fastevm.wire.text.hex import hex_bytes
+
+log: Final = logging.getLogger("fastevm.rpc")
+
+PAUSE: Final = 0.002  # seconds between two requests, for those of clients
+NO_HASH: Final = "0x" + "00" * 32
+
+
+def requests_of(sender: bytes) -> list[tuple[str, list[Any]]]:
+    """Requests that change nothing: methods and parameters of what clients ask for first."""
+    address = hex_bytes(sender)
+    call = {"from": address, "to": address, "data": "0x00"}
+    return [
+        ("eth_estimateGas", [call]),
+        ("eth_call", [call, "latest"]),
+        ("eth_getTransactionReceipt", [NO_HASH]),
+        ("eth_getBlockByNumber", ["latest", False]),
+        ("eth_getTransactionCount", [address, "pending"]),
+        ("eth_getLogs", [{"fromBlock": "latest"}]),
+        ("eth_feeHistory", ["0x1", "latest", []]),
+    ]
+
+
+async def warm_up(node: Node, dispatcher: Dispatcher) -> None:
+    """Ask ``dispatcher`` those requests, and rehearse a block; what fails is only logged."""
+    account = node.accounts[0]
+    try:
+        for number, (method, params) in enumerate(requests_of(account.address)):
+            request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            await dispatcher.answer(msgspec.json.encode(request))
+            await asyncio.sleep(PAUSE)
+        if node.development is not None:
+            producer = node.development.producer
+            nodes.rehearse(producer, account.address, account.private_key)
+    except Exception:
+        log.exception("the warm-up of the node failed")
