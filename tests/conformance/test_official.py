@@ -46,6 +46,13 @@ WHOLE = {
 }
 """Archive -> cases."""
 
+FILLED = {"eip1559_tx_validity": 4}
+"""Folder of `filled` -> cases: those that no archive holds.
+
+They come from the official tests of github.com/ethereum/execution-specs at 5cdb055e, filled there by
+``fill tests/london/eip1559_fee_market_change/test_tx_type.py --from Frontier --until Homestead``.
+"""
+
 
 def run(suite: Suite, paths: list[Path], selection: Selection | None = None) -> Tally:
     """Run the files; every failure is in the message of the assertion."""
@@ -68,6 +75,12 @@ def test_every_case_of_a_small_suite_holds(name: str) -> None:
     tally = run(EVERY, [archive(name)])
     assert tally.passed + tally.skipped == WHOLE[name]
     assert tally.skipped == 0 or name == "basic_tests"
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_cases_that_no_archive_holds(name: str) -> None:
+    tally = run(EVERY, [Path(__file__).parent / "filled" / name])
+    assert (tally.passed, tally.skipped) == (FILLED[name], 0)
 
 
 @pytest.mark.slow

@@ -93,9 +93,28 @@ def test_base_ends_where_its_tokens_become_precompiles() -> None:
     chains.find("unichain").config().check_rules_known(1, 2**40)
 
 
-# op-reth, crates/optimism/chainspec/src/lib.rs: tests op_mainnet_forkids, op_sepolia_forkids and
-# base_sepolia_forkids; at the last fork of each the next one was not planned yet.
+# Those of Ethereum from go-ethereum, core/forkid/forkid_test.go, and for Amsterdam from ethrex, pull
+# request 7287; of the OP stack from op-reth, crates/optimism/chainspec/src/lib.rs: tests
+# op_mainnet_forkids, op_sepolia_forkids and base_sepolia_forkids; at the last fork of each the next
+# one was not planned yet.
 FORK_IDS = {
+    "sepolia": (
+        PUBLISHED["sepolia"],
+        [
+            (1_735_372, 1_791_294_815, "268956b6", 1_791_294_816),
+            (1_735_372, 1_791_294_816, "6c1d9423", 0),
+        ],
+    ),
+    "hoodi": (
+        PUBLISHED["hoodi"],
+        [
+            (0, 0, "bef71d30", 1_742_999_832),
+            (0, 1_742_999_832, "0929e24e", 1_761_677_592),
+            (0, 1_761_677_592, "e7e0e7ff", 1_762_365_720),
+            (0, 1_762_365_720, "3893353e", 1_762_955_544),
+            (0, 1_762_955_544, "23aa1351", None),
+        ],
+    ),
     "optimism": (
         "7ca38a1916c42007829c55e69d3e9a73265554b586a499015373241b8a3fa48b",
         [
