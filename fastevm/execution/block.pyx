@@ -29,6 +29,7 @@ from fastevm.execution.block_end cimport RECEIPTS_OF_AN_END, block_end
 from fastevm.execution.block_executor cimport (
     executor_encode_receipt,
     executor_encode_receipts,
+    executor_has_gas,
     executor_leave,
     executor_open,
     executor_take,
@@ -102,10 +103,6 @@ cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
 
 cdef unsigned long IN_PYTHON = ~<unsigned long>0  # owns a block while a function of the user runs
-
-
-cdef inline bint fits(uint64_t used, uint64_t gas, uint64_t budget) noexcept nogil:
-    return used <= budget and gas <= budget - used
 
 
 cdef class BlockBuilder:
@@ -523,14 +520,8 @@ cdef class BlockBuilder:
 
     def has_room(self, Transaction transaction not None, uint64_t gas_budget):
         """Whether a transaction fits with all its gas, in each dimension that the fork has."""
-        cdef uint64_t cap = <uint64_t>self.c.schedule.tx_gas_cap
-        cdef uint64_t gas = transaction.c.gas_limit
         self.look()
-        if not self.c.schedule.counts_gas_before_refunds:
-            return fits(self.c.gas_used, gas, gas_budget)
-        if not fits(self.c.state_gas_used, gas, gas_budget):
-            return False
-        return fits(self.c.regular_gas_used, min(gas, cap) if cap != 0 else gas, gas_budget)
+        return executor_has_gas(&self.c, &transaction.c, gas_budget)
 
     @property
     def receipts_root(self):

@@ -46,6 +46,8 @@ cdef void executor_reset_gas(BlockExecutor* b) noexcept nogil
 cdef TxError block_has_room(
     BlockExecutor* b, const Tx* tx, const TxOptions* options, uint64_t* footprint, TxResult* result
 ) noexcept nogil
+# Whether the transaction fits in so much gas of the block, in each dimension that the fork has.
+cdef bint executor_has_gas(const BlockExecutor* b, const Tx* tx, uint64_t budget) noexcept nogil
 # Run one transaction and append the record of its receipt, without its encoding. An error changes
 # nothing.
 cdef TxError executor_transact(

@@ -134,6 +134,19 @@ cdef TxError measure_footprint(
     return TX_VALID if out[0] <= left else over(TX_DA_FOOTPRINT, left, out[0], result)
 
 
+cdef inline bint fits(uint64_t used, uint64_t gas, uint64_t budget) noexcept nogil:
+    return used <= budget and gas <= budget - used
+
+
+cdef bint executor_has_gas(const BlockExecutor* b, const Tx* tx, uint64_t budget) noexcept nogil:
+    cdef uint64_t cap = <uint64_t>b.schedule.tx_gas_cap, gas = tx.gas_limit
+    if not b.schedule.counts_gas_before_refunds:
+        return fits(b.gas_used, gas, budget)
+    if cap != 0 and cap < gas:
+        gas = cap
+    return fits(b.regular_gas_used, gas, budget) and fits(b.state_gas_used, tx.gas_limit, budget)
+
+
 cdef TxError executor_transact(
     BlockExecutor* b, const Tx* tx, const TxOptions* options, TxResult* result
 ) noexcept nogil:

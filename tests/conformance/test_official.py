@@ -49,7 +49,7 @@ WHOLE = {
 FILLED = {"eip1559_tx_validity": 4}
 """Folder of `filled` -> cases: those that no archive holds.
 
-They come from the official tests of github.com/ethereum/execution-specs at 5cdb055e, filled there by
+From the official tests, github.com/ethereum/execution-specs at 5cdb055e, filled there by
 ``fill tests/london/eip1559_fee_market_change/test_tx_type.py --from Frontier --until Homestead``.
 """
 

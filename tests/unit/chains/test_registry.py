@@ -93,7 +93,7 @@ def test_base_ends_where_its_tokens_become_precompiles() -> None:
     chains.find("unichain").config().check_rules_known(1, 2**40)
 
 
-# Those of Ethereum from go-ethereum, core/forkid/forkid_test.go, and for Amsterdam from ethrex, pull
+# Those of Ethereum from go-ethereum, core/forkid/forkid_test.go, Amsterdam's from ethrex, pull
 # request 7287; of the OP stack from op-reth, crates/optimism/chainspec/src/lib.rs: tests
 # op_mainnet_forkids, op_sepolia_forkids and base_sepolia_forkids; at the last fork of each the next
 # one was not planned yet.
