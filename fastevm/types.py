@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field, replace
+from operator import attrgetter
 from typing import Any
 
 from fastevm.errors import InvalidBlock
@@ -153,14 +154,17 @@ class Header:
         assert self._encoded is not None
         return self._encoded
 
-    def _items(self) -> list[bytes]:
-        values = [getattr(self, name) for name, _, _ in HEADER_LAYOUT]
+    def _items(self) -> list[bytes | int]:
+        values = list(_header_values(self))
         while values[-1] is None:
             values.pop()
         if None in values:
             missing = HEADER_LAYOUT[values.index(None)][0]
             raise ValueError(f"header field {missing} is missing although a later field is present")
-        return [_integer(value) if isinstance(value, int) else value for value in values]
+        return values
+
+
+_header_values = attrgetter(*(name for name, _, _ in HEADER_LAYOUT))
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,6 +168,10 @@ class Development:
             block_hash = block.header.parent_hash
         return min(weight, limit)
 
+    def has_snapshot(self, number: int) -> bool:
+        """Whether one may go back to a snapshot."""
+        return number in self._snapshots
+
     def revert(self, number: int) -> bool:
         """Go back to a snapshot; False when there is none. It and all later ones are deleted.
 

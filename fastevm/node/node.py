@@ -95,6 +95,8 @@ class Node:
     _preload: asyncio.TimerHandle | None
     min_tip = MIN_TIP  # wei for each gas that a submitted transaction must offer above the base fee
     max_transaction_bytes = MAX_BYTES  # of one without blobs
+    afterwards: Callable[[Callable[[], object]], bool] | None = None
+    """Takes work to be done when the answer to the request under way was sent; set by a server."""
 
     def __init__(
         self,
@@ -325,6 +327,19 @@ class Node:
             and (self.builder is None or self.builder.paused)
         )
 
+    def put_off(self, work: Callable[[], object]) -> bool:
+        """Leave a small change to be made when the answer to the request under way was sent.
+
+        False where the caller must make it: nobody takes it, or blocks at an interval interfere.
+        """
+        return (
+            self.afterwards is not None
+            and self.changes_at_once
+            and self.development is not None
+            and self.development.miner.interval is None
+            and self.afterwards(work)
+        )
+
     def predecode(self, raws: Sequence[bytes]) -> None:
         """Decode transactions that are submitted next; several at once take less time."""
         self._predecoded.predecode(raws)
@@ -366,7 +381,7 @@ class Node:
         self._tell(transaction)
         if self.state_of is not None:
             self._fetch_state(self.state_of, transaction)
-        if self.mines_at_once:
+        if self.mines_at_once and not self.put_off(self.producer.mine_each):
             self.producer.mine_each()
         return transaction.hash
 

@@ -26,6 +26,9 @@ cdef enum:
     MAX_HEADER = 9
 
 
+cdef object LARGEST_UINT64 = 2**64 - 1
+
+
 # --- decoding ---
 
 # The payload of an item whose size comes in `width` bytes at `p`.
@@ -288,7 +291,13 @@ cdef int append_value(Buffer* buffer, object value, int depth) except -1:
     cdef Py_buffer view
     cdef size_t mark
     cdef bint done
-    if isinstance(value, (bytes, bytearray, memoryview)):
+    if type(value) is bytes:
+        done = rlp_append_bytes(
+            buffer, <const uint8_t*>PyBytes_AS_STRING(value), <size_t>PyBytes_GET_SIZE(value)
+        )
+    elif type(value) is int and 0 <= value <= LARGEST_UINT64:
+        done = rlp_append_uint64(buffer, value)
+    elif isinstance(value, (bytes, bytearray, memoryview)):
         PyObject_GetBuffer(value, &view, PyBUF_SIMPLE)
         done = rlp_append_bytes(buffer, <const uint8_t*>view.buf, <size_t>view.len)
         PyBuffer_Release(&view)

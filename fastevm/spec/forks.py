@@ -364,7 +364,7 @@ def fork_named(name: str) -> Fork:
 
     Raises ``UnknownForkError`` with the nearest names for any other.
     """
-    fork = _BY_KEY.get(_key(name))
+    fork = _BY_KEY.get(name) or _BY_KEY.get(_key(name))
     if fork is not None:
         return fork
     near = nearest(_key(name), _BY_KEY, count=3, cutoff=0.7)

@@ -156,8 +156,11 @@ def snapshot(context: Context) -> str:
 @short_methods(["evm_revert", "anvil_revert"], NUMBER)
 def revert(context: Context, number: int) -> bool:
     """Go back to a snapshot, which is gone then as are all later ones; false if there is none."""
-    require_worker_above_limit(control(context).weight_since(number, LOOP_OBJECTS + 1))
-    found: bool = control(context).revert(number)
+    chosen = control(context)
+    require_worker_above_limit(chosen.weight_since(number, LOOP_OBJECTS + 1))
+    if chosen.has_snapshot(number) and context.node.put_off(lambda: chosen.revert(number)):
+        return True
+    found: bool = chosen.revert(number)
     return found
 
 

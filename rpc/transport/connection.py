@@ -73,6 +73,7 @@ class HttpListener:
     """What the connections of one listener share.
 
     ``respond``: from a body and its client's address to the answer, or to what is awaited for it.
+    ``afterwards`` is called once that was sent, or is awaited.
     ``delegate`` gives a connection that leaves the fast path, with the bytes that came, to aiohttp.
     ``access``: who may use it. ``types``: content types of the fast path, lower
     case. ``headers``: lines that every answer has. ``keepalive`` in seconds.
@@ -89,8 +90,9 @@ class HttpListener:
         limits: Limits,
         metrics: Metrics,
         keepalive: float,
+        afterwards: Callable[[], None] = lambda: None,
     ) -> None:
-        self.respond = respond
+        self.respond, self.afterwards = respond, afterwards
         self.delegate = delegate
         self.allows_host, self.client, self.proxies = (
             access.allows_host, access.client, access.proxies,
@@ -411,6 +413,7 @@ class Connection(asyncio.Protocol):
                 self.wait_for(answer, request)
                 return
             self.send(answer)
+            listener.afterwards()
             if self.position < len(self.data) and self.loop.time() > until:
                 if until:
                     self.is_due = True
@@ -431,6 +434,7 @@ class Connection(asyncio.Protocol):
             self.data, self.position = b"", 0  # the worker has what it needs
         self.working = memory_of(request)
         self.hold()
+        self.listener.afterwards()
 
     def answered(self, task: "asyncio.Future[bytes]") -> None:
         """Send the answer of a request that took longer, and turn to the next one."""

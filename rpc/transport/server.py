@@ -17,6 +17,7 @@ from fastevm.primitives import dataclass
 from fastevm.rpc.backend import Node, Simulator
 from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
+from fastevm.rpc.dispatch.afterwards import Afterwards
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.registry import METHODS, Method, namespace_of
 from fastevm.rpc.dispatch.workers import NICENESS, Workers
@@ -135,7 +136,7 @@ class Server:
             client_limit=self.limits.client_filters,
             room=self.hub.room,
         )
-        self.trace_room = SpoolRoom(self.limits.traces_size)
+        self.trace_room, self.afterwards = SpoolRoom(self.limits.traces_size), Afterwards()
         self.metrics_listener = metrics_listener
         self.urls: list[str] = []
         self.metrics_url: str | None = None
@@ -146,6 +147,7 @@ class Server:
         self.node.on_head(self.log_index.update)
         self.log_index.update()
         self.hub.start()
+        self.node.afterwards = self.afterwards.put_off
         if self.terminal is not None:
             self.terminal.start(self.node)
         await self.node.start()
@@ -209,7 +211,7 @@ class Server:
             lambda: http.heard(),
         )
         http = HttpListener(
-            dispatcher.respond,
+            self.afterwards.answering(dispatcher.respond),
             app.adopt,
             access=access,
             types=ACCEPTED_TYPES if routes.rpc else frozenset(),
@@ -217,6 +219,7 @@ class Server:
             limits=self.limits,
             metrics=self.metrics,
             keepalive=KEEPALIVE,
+            afterwards=self.afterwards.run,
         )
         server = await opened(http.connection, listener.host, listener.port)
         app.load_soon(hurries=not self.node.mines_at_once)
