@@ -4,6 +4,9 @@ A machine that others share gives its processors away for moments, and two proce
 core. So hashing of independent data is timed before and after each pair of runs, on one thread and
 on all, and only pairs count where it gained nearly as much as there are threads: their medians say
 what the machine did not take.
+
+To wake a thread takes the same time for short work and for long. So a gain is compared with that of
+hashing that takes as long as the work does on one thread.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, NamedTuple
 
-HASHED: Final = bytes(1 << 18)
-HASHES: Final = 2  # for each thread: a millisecond or two
+HASHED: Final = bytes(1 << 19)  # for each thread: a millisecond or two
+LEAST_HASHED: Final = 1 << 12  # bytes for each thread, beside the shortest work
+TRIALS: Final = 9  # of the work and of hashing, to find their lengths
 LEAST_GAIN: Final = 0.85  # of hashing, for each thread
 MOST_GAIN: Final = 1.1  # more says that the one thread was held up
 
@@ -47,36 +51,51 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - processor
 
 
-def _hash(times: int) -> None:
-    for _ in range(times):
-        hashlib.sha256(HASHED).digest()
+def _hash(data: bytes) -> None:
+    hashlib.sha256(data).digest()
 
 
-def _hash_on(pool: ThreadPoolExecutor, threads: int) -> None:
-    others = [pool.submit(_hash, HASHES) for _ in range(threads - 1)]
-    _hash(HASHES)
+def _hash_on(pool: ThreadPoolExecutor, threads: int, data: bytes) -> None:
+    others = [pool.submit(_hash, data) for _ in range(threads - 1)]
+    _hash(data)
     for one in others:
         one.result()
 
 
-def hashing_gain(pool: ThreadPoolExecutor, threads: int) -> float:
-    """How much faster so many threads hash than one."""
-    alone, _ = timed(partial(_hash, HASHES * threads))
-    shared, _ = timed(partial(_hash_on, pool, threads))
+def _hash_in_turn(threads: int, data: bytes) -> None:
+    for _ in range(threads):
+        _hash(data)
+
+
+def hashing_gain(pool: ThreadPoolExecutor, threads: int, data: bytes = HASHED) -> float:
+    """How much faster so many threads hash ``data``, each once, than one as many times."""
+    alone, _ = timed(partial(_hash_in_turn, threads, data))
+    shared, _ = timed(partial(_hash_on, pool, threads, data))
     return alone / shared
+
+
+def as_long_as(work: Callable[[], object], threads: int) -> bytes:
+    """Data of which so many hashes in turn take as long as the work, within the bounds."""
+    wanted, hashing = (
+        statistics.median(timed(one)[0] for _ in range(TRIALS))
+        for one in (work, partial(_hash_in_turn, threads, HASHED))
+    )
+    return HASHED[: max(LEAST_HASHED, int(len(HASHED) * min(1.0, wanted / hashing)))]
 
 
 def compared(run: Callable[[int], object], threads: int, rounds: int) -> Medians:
     """Time ``run`` with one thread and with so many in turn."""
     pairs: list[Times] = []
     good: list[Times] = []
+    data = as_long_as(partial(run, 1), threads)
     with ThreadPoolExecutor(threads) as pool:
         for _ in range(rounds):
-            before = hashing_gain(pool, threads)
+            before, beside = hashing_gain(pool, threads), hashing_gain(pool, threads, data)
             alone, alone_cpu = timed(partial(run, 1))
             shared, shared_cpu = timed(partial(run, threads))
+            hashing = (beside + hashing_gain(pool, threads, data)) / 2
             gains = (before, hashing_gain(pool, threads))
-            gain, hashing = alone / shared, sum(gains) / 2
+            gain = alone / shared
             pairs.append(
                 Times(alone, shared, gain, shared_cpu / alone_cpu, hashing, gain / hashing)
             )

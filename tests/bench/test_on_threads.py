@@ -12,3 +12,12 @@ def test_a_run_that_needs_half_the_time_gains_two() -> None:
     assert times.alone > times.shared > 0.009
     assert 0 <= medians.pairs <= 3
     assert len(on_threads.row(medians)) == len(on_threads.HEAD)
+
+
+def test_hashing_takes_as_long_as_the_work_where_that_is_short() -> None:
+    def work() -> None:
+        time.sleep(0.0005)
+
+    short = on_threads.as_long_as(work, 2)
+    assert on_threads.LEAST_HASHED <= len(short) < len(on_threads.HASHED)
+    assert on_threads.as_long_as(lambda: time.sleep(0.05), 2) == on_threads.HASHED
