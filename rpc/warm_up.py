@@ -42,8 +42,8 @@ async def warm_up(node: Node, dispatcher: Dispatcher) -> None:
     """Ask ``dispatcher`` those requests, and rehearse a block; what fails is only logged."""
     account = node.accounts[0]
     try:
-        for number, (method, params) in enumerate(requests_of(account.address)):
-            request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        for method, params in requests_of(account.address):
+            request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
             await dispatcher.answer(msgspec.json.encode(request))
             await asyncio.sleep(PAUSE)
         if node.development is not None:

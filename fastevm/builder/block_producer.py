@@ -161,7 +161,7 @@ class BlockProducer:
                 pooled = pool.best() if added < limit else None
                 if pooled is None:
                     return added
-                if not block.has_room(pooled.transaction, gas_budget):
+                if not block.has_gas_for(pooled.transaction, gas_budget):
                     pool.set_aside(pooled)
                     continue
                 if self._is_awaited(pooled, deadline):

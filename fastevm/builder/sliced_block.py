@@ -92,9 +92,9 @@ class SlicedBlock:
         """Whether there are transactions besides those that the block begins with."""
         return self.count > self.begins_with
 
-    def has_room(self, transaction: Transaction, gas_budget: int) -> bool:
+    def has_gas_for(self, transaction: Transaction, gas_budget: int) -> bool:
         """Whether a transaction fits with all its gas in what the whole block may use so far."""
-        return self._builder.has_room(transaction, gas_budget)
+        return self._builder.has_gas_for(transaction, gas_budget)
 
     def add(self, transaction: Transaction) -> Receipt:
         """Execute a transaction; InvalidTransaction changes nothing."""

@@ -518,7 +518,7 @@ cdef class BlockBuilder:
         self.look()
         return self.c.blob_gas_used
 
-    def has_room(self, Transaction transaction not None, uint64_t gas_budget):
+    def has_gas_for(self, Transaction transaction not None, uint64_t gas_budget):
         """Whether a transaction fits with all its gas, in each dimension that the fork has."""
         self.look()
         return executor_has_gas(&self.c, &transaction.c, gas_budget)

@@ -24,6 +24,7 @@ from fastevm.execution.transaction_result cimport (
     TxOptions,
     TxResult,
 )
+from fastevm.execution.transaction_state_gas cimport check_room
 from fastevm.interpreter.machine cimport Machine, machine_free, machine_new, machine_rest
 from fastevm.interpreter.status cimport STOPPED
 from fastevm.primitives.word cimport word_copy, word_set
@@ -134,17 +135,18 @@ cdef TxError measure_footprint(
     return TX_VALID if out[0] <= left else over(TX_DA_FOOTPRINT, left, out[0], result)
 
 
-cdef inline bint fits(uint64_t used, uint64_t gas, uint64_t budget) noexcept nogil:
-    return used <= budget and gas <= budget - used
-
-
 cdef bint executor_has_gas(const BlockExecutor* b, const Tx* tx, uint64_t budget) noexcept nogil:
-    cdef uint64_t cap = <uint64_t>b.schedule.tx_gas_cap, gas = tx.gas_limit
-    if not b.schedule.counts_gas_before_refunds:
-        return fits(b.gas_used, gas, budget)
-    if cap != 0 and cap < gas:
-        gas = cap
-    return fits(b.regular_gas_used, gas, budget) and fits(b.state_gas_used, tx.gas_limit, budget)
+    cdef bint has_both = b.schedule.counts_gas_before_refunds
+    cdef uint64_t cap = <uint64_t>b.schedule.tx_gas_cap
+    cdef uint64_t used = b.regular_gas_used if has_both else b.gas_used
+    cdef TxResult room
+    if used > budget:
+        return False
+    if not has_both:
+        return tx.gas_limit <= budget - used
+    room.needs_regular_gas = cap if cap != 0 and cap < tx.gas_limit else tx.gas_limit
+    room.needs_state_gas = tx.gas_limit
+    return TX_VALID == check_room(budget, budget - used, b.state_gas_used, &room)
 
 
 cdef TxError executor_transact(

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from queue import Empty, Full, Queue
+from queue import Full, Queue
 from threading import Thread
 from typing import Any, Final, TextIO
 
@@ -108,13 +108,11 @@ class Terminal:
 
     def _next(self) -> Work | None:
         """The next thing to tell; after a silence it waits a little: clients are served first."""
-        try:
-            return self._queue.get_nowait()
-        except Empty:
-            work = self._queue.get()
-            if work is not None:
-                time.sleep(TELL_AFTER)
-            return work
+        was_silent = self._queue.empty()
+        work = self._queue.get()
+        if was_silent and work is not None:
+            time.sleep(TELL_AFTER)
+        return work
 
     def _run(self) -> None:
         while (work := self._next()) is not None:

@@ -18,7 +18,7 @@ from fastevm.rpc.backend import Node, Simulator
 from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
 from fastevm.rpc.dispatch.afterwards import Afterwards
-from fastevm.rpc.dispatch.dispatcher import Dispatcher
+from fastevm.rpc.dispatch.dispatcher import Answering, Dispatcher
 from fastevm.rpc.dispatch.registry import METHODS, Method, namespace_of
 from fastevm.rpc.dispatch.workers import NICENESS, Workers
 from fastevm.rpc.freshness import Freshness
@@ -211,7 +211,7 @@ class Server:
             lambda: http.heard(),
         )
         http = HttpListener(
-            self.afterwards.answering(dispatcher.respond),
+            self._responding(dispatcher),
             app.adopt,
             access=access,
             types=ACCEPTED_TYPES if routes.rpc else frozenset(),
@@ -227,6 +227,12 @@ class Server:
         self._open.append(OpenListener(server, http, app, dispatchers))
         host, port = server.sockets[-1].getsockname()[:2]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def _responding(self, dispatcher: Dispatcher) -> Callable[[bytes, str], bytes | Answering]:
+        """How a dispatcher answers over HTTP: where the node makes blocks, some come afterwards."""
+        if self.node.development is None:
+            return dispatcher.respond
+        return self.afterwards.answering(dispatcher.respond)
 
     async def _listen_on_socket(self, listener: IpcListener) -> None:
         """Open a Unix socket; it serves what a listener on loopback serves."""
