@@ -182,6 +182,7 @@ An Ethereum machine over a state in memory.
         ``end`` must follow whatever happens. The state stays: nothing replaces it meanwhile.
         """
         cdef Reader reader
+        memset(&reader, 0, sizeof(reader))
         if self.running:
             self.check_idle()
         self.running = True
@@ -355,6 +356,7 @@ An Ethereum machine over a state in memory.
         cdef TransactionContext terms
         cdef bytes payload = as_bytes(data)
         cdef bytes hashes = b"" if blob_hashes is NO_HASHES else hash_run(blob_hashes)
+        memset(&terms, 0, sizeof(terms))
         if timeout is not None or trace is not None or access_list is not None:
             return self.special((timeout, trace, access_list), EVM.call, (to, data), {
                 "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
@@ -520,6 +522,8 @@ An Ethereum machine over a state in memory.
         cdef TxResult outcome
         cdef TxRun run
         cdef TxError error
+        memset(&outcome, 0, sizeof(outcome))
+        memset(&run, 0, sizeof(run))
         self.begin(HIGHEST_GAS if source.c.gas_limit >> 63 else <int64_t>source.c.gas_limit)
         try:
             with nogil:

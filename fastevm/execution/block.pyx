@@ -128,6 +128,7 @@ cdef class BlockBuilder:
     cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1:
         """Point the block at a state, at rules and at the hashes of earlier blocks."""
         cdef Reader reader
+        memset(&reader, 0, sizeof(reader))
         self.base = self.layer = layer
         self.schedule = schedule
         self.ancestors = ancestors
@@ -318,6 +319,7 @@ cdef class BlockBuilder:
         cdef TxOptions options
         cdef TxResult result
         cdef bint is_first = self.claim()
+        memset(&result, 0, sizeof(result))
         try:
             self.expect_more("add a transaction")
             recover_now(transaction)
@@ -377,6 +379,7 @@ cdef class BlockBuilder:
         cdef Tx** signed = <Tx**>PyMem_RawMalloc((count + 1) * sizeof(Tx*))
         cdef const Tx** pointers = <const Tx**>signed
         cdef uint64_t* refunds = NULL
+        memset(&result, 0, sizeof(result))
         if signed == NULL:
             raise MemoryError
         try:
@@ -439,6 +442,7 @@ cdef class BlockBuilder:
         cdef ParallelRun run = take(min(self.threads, <int>MOST_THREADS))
         cdef TxResult result
         cdef size_t ran
+        memset(&result, 0, sizeof(result))
         with nogil:
             ran = run_ahead(run.c, &self.c, transactions, count, &result)
         give_back(run, ran)

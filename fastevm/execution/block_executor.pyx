@@ -126,6 +126,7 @@ cdef TxError measure_footprint(
     cdef L1Fees fees
     cdef uint64_t limit = b.context.gas_limit
     cdef uint64_t left = limit - b.blob_gas_used if b.blob_gas_used < limit else 0
+    memset(&fees, 0, sizeof(fees))
     if not l1_fees_read(b.schedule, b.world, &fees):
         result.error = TX_NEEDS_STATE
         if b.world.need == WORLD_OUT_OF_MEMORY:
@@ -140,6 +141,7 @@ cdef bint executor_has_gas(const BlockExecutor* b, const Tx* tx, uint64_t budget
     cdef uint64_t cap = <uint64_t>b.schedule.tx_gas_cap
     cdef uint64_t used = b.regular_gas_used if has_both else b.gas_used
     cdef TxResult room
+    memset(&room, 0, sizeof(room))
     if used > budget:
         return False
     if not has_both:

@@ -82,6 +82,7 @@ cdef bint decode_unsigned(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept no
 cdef bint decode_envelope(Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef RlpCursor at
     cdef size_t type_size = 0
+    memset(&at, 0, sizeof(at))
     if tx.raw_size == 0:
         return refuse(fault, b"envelope", b"at least one byte")
     if tx.raw[0] < 0x80:
@@ -159,6 +160,8 @@ cdef bint decode_deposit(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nog
 cdef bint decode_post_exec(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef RlpCursor entries, entry
     cdef uint64_t number = 0
+    memset(&entries, 0, sizeof(entries))
+    memset(&entry, 0, sizeof(entry))
     tx.data = tx.raw + 1
     tx.size = tx.raw_size - 1
     if not read_uint64(at, &number, b"version", fault):
@@ -199,6 +202,7 @@ cdef bint decode_to(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
 
 cdef bint decode_lists(RlpCursor* at, Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef RlpItem access, extra
+    memset(&access, 0, sizeof(access))
     if not rlp_next(at, &access) or not count_access_list(&access, tx):
         return refuse(fault, b"access_list", b"a list of [address, [32-byte slots]]")
     memset(&extra, 0, sizeof(extra))
@@ -234,6 +238,10 @@ cdef bint count_access_list(const RlpItem* access, Tx* tx) noexcept nogil:
     cdef RlpItem part
     cdef uint64_t entry_count = 0, slot_count = 0
     cdef uint8_t scratch[32]
+    memset(&entries, 0, sizeof(entries))
+    memset(&parts, 0, sizeof(parts))
+    memset(&slots, 0, sizeof(slots))
+    memset(&part, 0, sizeof(part))
     if not rlp_enter(access, &entries):
         return False
     while not rlp_done(&entries):
@@ -278,6 +286,9 @@ cdef void fill_access_list(const RlpItem* access, Tx* tx) noexcept nogil:
     cdef AccessEntry* entry = tx.access
     cdef Word* slot = tx.access_slots
     cdef uint8_t key[32]
+    memset(&entries, 0, sizeof(entries))
+    memset(&parts, 0, sizeof(parts))
+    memset(&slots, 0, sizeof(slots))
     rlp_enter(access, &entries)
     while rlp_next_list(&entries, &parts):
         rlp_next_fixed(&parts, entry.address.b, 20)
@@ -292,6 +303,7 @@ cdef void fill_access_list(const RlpItem* access, Tx* tx) noexcept nogil:
 cdef bint fill_blob_hashes(const RlpItem* items, Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef RlpCursor at
     cdef uint32_t i
+    memset(&at, 0, sizeof(at))
     rlp_enter(items, &at)
     for i in range(tx.blob_count):
         if not rlp_next_fixed(&at, tx.blob_hashes[i].b, 32):
@@ -302,6 +314,8 @@ cdef bint fill_blob_hashes(const RlpItem* items, Tx* tx, DecodeFault* fault) noe
 cdef bint fill_authorizations(const RlpItem* items, Tx* tx, DecodeFault* fault) noexcept nogil:
     cdef RlpCursor at, parts
     cdef uint32_t i
+    memset(&at, 0, sizeof(at))
+    memset(&parts, 0, sizeof(parts))
     rlp_enter(items, &at)
     for i in range(tx.authorization_count):
         if not rlp_next_list(&at, &parts) or not read_authorization(&parts, &tx.authorizations[i]):

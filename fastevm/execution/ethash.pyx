@@ -68,6 +68,7 @@ cdef void fill_cache(Node* cache, uint32_t count, const uint8_t* seed) noexcept 
     cdef const Node* other
     cdef uint32_t i, j
     cdef int _turn
+    memset(&mixed, 0, sizeof(mixed))
     keccak512(&cache[0], seed, 4)
     for i in range(1, count):
         keccak512(&cache[i], cache[i - 1].b, 8)
@@ -102,6 +103,7 @@ cdef void hashimoto(
     cdef Node looked_up
     cdef uint32_t page
     cdef int i, j, half
+    memset(&looked_up, 0, sizeof(looked_up))
     for i in range(PAGE_WORDS):
         words[i] = seed.w[i % NODE_WORDS]
     for i in range(ACCESSES):
@@ -185,6 +187,7 @@ def seal_of(seal_hash, nonce, number):
     cdef const uint8_t* start = <const uint8_t*>PyBytes_AS_STRING(data)
     cdef uint8_t final[96]
     cdef Node seed
+    memset(&seed, 0, sizeof(seed))
     if PyBytes_GET_SIZE(data) != 40:
         raise ValueError("a seal is of a 32-byte hash and an 8-byte nonce")
     with nogil:

@@ -253,6 +253,7 @@ def l1_data_fee_of(bytes raw not None, attributes, ForkSchedule schedule not Non
     """(fee in wei, L1 gas) of an encoded transaction; see the stub."""
     cdef L1Fees fees
     cdef Word fee, gas
+    memset(&fees, 0, sizeof(fees))
     fees_of(&fees, attributes)
     l1_data_fee(&schedule.c, &fees, raw, len(raw), &fee, &gas)
     return word_to_int(&fee), word_to_int(&gas)
@@ -262,6 +263,7 @@ def operator_fee_of(uint64_t gas, attributes, ForkSchedule schedule not None):
     """The operator fee in wei for so much gas; see the stub."""
     cdef L1Fees fees
     cdef Word fee
+    memset(&fees, 0, sizeof(fees))
     fees_of(&fees, attributes)
     operator_fee(&schedule.c, &fees, gas, &fee)
     return word_to_int(&fee)
@@ -270,6 +272,7 @@ def operator_fee_of(uint64_t gas, attributes, ForkSchedule schedule not None):
 def da_footprint_of(bytes raw not None, attributes):
     """The share of an encoded transaction in the block's DA footprint; see the stub."""
     cdef L1Fees fees
+    memset(&fees, 0, sizeof(fees))
     fees_of(&fees, attributes)
     return da_footprint(&fees, raw, len(raw))
 

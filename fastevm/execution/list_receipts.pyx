@@ -86,6 +86,7 @@ cdef bint has_room(const BlockExecutor* b, const Tx* tx, Turn* turn) noexcept no
     cdef uint64_t footprint = 0, limit = b.context.gas_limit
     cdef TxOptions options
     cdef TxResult room
+    memset(&room, 0, sizeof(room))
     if tx.tx_type == BLOB_TX or b.schedule.has_da_footprint:
         memset(&options, 0, sizeof(options))
         if block_has_room(<BlockExecutor*>b, tx, &options, &footprint, &room) != TX_VALID:

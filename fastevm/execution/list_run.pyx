@@ -209,6 +209,8 @@ cdef bint execute(ListThreads* t, Runner* runner, size_t at) noexcept nogil:
     cdef ClaimedView view
     cdef Reader reader
     cdef TxOptions options
+    memset(&view, 0, sizeof(view))
+    memset(&reader, 0, sizeof(reader))
     view.claims = t.claims
     view.arena = runner.arena
     view.index = <uint32_t>at + 1
@@ -329,6 +331,7 @@ cdef bint run_block(ListThreads* t, BlockExecutor* b) noexcept nogil:
 cdef bint begin_the_end(ClaimedView* view, BlockExecutor* b) noexcept nogil:
     """Let the block's world read the state after the transactions."""
     cdef Reader reader
+    memset(&reader, 0, sizeof(reader))
     claimed_reader(view, &reader)
     world_begin(b.world, &reader)
     world_follow(b.world, b.schedule)
@@ -432,6 +435,7 @@ def listed_items(bytes access_list not None) -> int | None:
     cdef Arena* arena = arena_new(ARENA_CHUNK)
     cdef Claims claims
     cdef bint ok
+    memset(&claims, 0, sizeof(claims))
     if arena == NULL:
         raise MemoryError
     with nogil:

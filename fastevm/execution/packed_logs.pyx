@@ -5,7 +5,7 @@ A log takes longer to unpack than LOG takes to execute, and most callers read no
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from fastevm.primitives.word cimport Word, word_store
 from fastevm.state.world cimport LogRecord, World
@@ -27,6 +27,7 @@ cdef bytes pack_logs(const World* w):
     cdef Head head
     cdef bytes packed
     cdef char* at
+    memset(&head, 0, sizeof(head))
     for i in range(w.log_count):
         total += sizeof(Head) + w.logs[i].topic_count * sizeof(Word) + w.logs[i].size
     packed = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>total)
@@ -55,6 +56,7 @@ cdef tuple unpack_logs(bytes packed):
     cdef uint8_t topic[32]
     cdef list found = []
     cdef list topics
+    memset(&head, 0, sizeof(head))
     if packed is None:
         return ()
     at = PyBytes_AS_STRING(packed)

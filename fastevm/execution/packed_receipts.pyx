@@ -6,7 +6,7 @@ and who imports a block reads few of them.
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint8_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from collections.abc import Sequence
 
@@ -71,6 +71,7 @@ cdef PackedReceipts packed_receipts(
 ):
     """See `pack_receipts`."""
     cdef Packed packed
+    memset(&packed, 0, sizeof(packed))
     if not pack_receipts(receipts, logs, &packed):
         raise MemoryError
     return adopted_receipts(packed.records, receipts.count, packed.logs, blob_gas_price)

@@ -202,6 +202,7 @@ cdef bint receipts_encode_range(
 ) noexcept nogil:
     cdef BloomBatch batch
     cdef size_t i, j
+    memset(&batch, 0, sizeof(batch))
     batch.logs = batch.items = 0
     for i in range(first, end):
         for j in range(records[i].first_log, records[i].first_log + records[i].log_count):

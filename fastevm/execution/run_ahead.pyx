@@ -164,6 +164,7 @@ cdef bint commit(RunAhead* r, Runner* runner, size_t index) noexcept nogil:
     cdef TxOptions options
     cdef TxResult room
     cdef uint64_t footprint = 0
+    memset(&room, 0, sizeof(room))
     memset(&options, 0, sizeof(options))
     if block_has_room(b, tx, &options, &footprint, &room) != TX_VALID:
         return False

@@ -83,6 +83,7 @@ cdef SystemOutcome system_call(
     cdef Account* a
     cdef SystemOutcome outcome
     cdef uint64_t log_index = w.log_index
+    memset(&before, 0, sizeof(before))
     world_begin_transaction(w)
     world_checkpoint(w, &before)
     a = world_account(w, contract)

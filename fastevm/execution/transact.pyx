@@ -53,6 +53,7 @@ cdef TxError transact(
     Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxResult* result
 ) noexcept nogil:
     cdef TxRun run
+    memset(&run, 0, sizeof(run))
     cdef TxError error = transact_begin(m, tx, options, block_gas_left, &run, result)
     while error == TX_VALID or error == TX_PAUSED:
         error = transact_run(m, &run, result)
@@ -392,6 +393,7 @@ cdef bint pay_before_message(
     Machine* m, TxRun* run, Message* message, TxResult* result
 ) noexcept nogil:
     cdef Checkpoint before
+    memset(&before, 0, sizeof(before))
     world_checkpoint(m.world, &before)
     if not run.tx.is_create and not prepare_call(m, run):
         return False

@@ -44,6 +44,7 @@ cdef Transaction transaction_from(bytes raw):
     cdef Transaction transaction = Transaction.__new__(Transaction)
     cdef DecodeFault fault
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(raw)
+    memset(&fault, 0, sizeof(fault))
     if not tx_decode(&transaction.c, data, PyBytes_GET_SIZE(raw), &fault):
         if fault.no_memory:
             raise MemoryError

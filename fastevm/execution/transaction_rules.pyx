@@ -240,6 +240,7 @@ def check_transaction(transaction, schedule, *, chain_id=1):
     cdef IntrinsicGas intrinsic
     cdef TxResult result
     cdef TxError error
+    memset(&intrinsic, 0, sizeof(intrinsic))
     recover_now(t)  # the sender, unless it is known, and the authorities
     memset(&result, 0, sizeof(result))
     error = check_stateless(&rules.c, &t.c, chain_id, &intrinsic, &result)
@@ -261,5 +262,6 @@ def validate_transaction(raw, schedule, chain_id=1):
 def intrinsic_gas_of(transaction, schedule):
     """(intrinsic gas, calldata floor) of a transaction in a fork; a floor of 0 means no rule."""
     cdef IntrinsicGas intrinsic
+    memset(&intrinsic, 0, sizeof(intrinsic))
     intrinsic_gas(&(<ForkSchedule?>schedule).c, &(<Transaction?>transaction).c, &intrinsic)
     return intrinsic.gas, intrinsic.floor

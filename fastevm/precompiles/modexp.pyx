@@ -215,6 +215,7 @@ cdef PrecompileOutcome modexp(
 ) noexcept nogil:
     cdef Lengths lengths
     cdef uint64_t limit = <uint64_t>schedule.modexp_max_length
+    memset(&lengths, 0, sizeof(lengths))
     lengths.base = read_length(data, size, 0)
     lengths.exponent = read_length(data, size, 32)
     lengths.modulus = read_length(data, size, 64)

@@ -30,6 +30,7 @@ cdef void bloom_bits(BloomBits* out, const uint8_t* data, size_t size) noexcept 
 
 cdef void bloom_add_digest(uint8_t* bloom, const uint8_t* digest) noexcept nogil:
     cdef BloomBits bits
+    memset(&bits, 0, sizeof(bits))
     digest_bits(&bits, digest)
     bloom[bits.index[0]] |= bits.mask[0]
     bloom[bits.index[1]] |= bits.mask[1]

@@ -12,7 +12,7 @@ copied.
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy, memmove, memset
 
 from fastevm.primitives.intrinsics cimport (
     atomic_decrement,
@@ -269,6 +269,7 @@ cdef MapNode* split_leaf(
     cdef MapNode* pair
     cdef uint32_t bit = walk_bit(w)
     cdef const MapKind* kind = w.kind
+    memset(&old_walk, 0, sizeof(old_walk))
     walk_down(w)
     walk_to(&old_walk, kind, leaf_key(old), w.level)
     pair = node_of_two(&old_walk, old, w, leaf)
@@ -384,6 +385,7 @@ cdef void* map_get(const MapNode* root, const MapKind* kind, const uint8_t* key)
     cdef void* content
     cdef uint32_t bit
     cdef Walk w
+    memset(&w, 0, sizeof(w))
     if root == NULL:
         return NULL
     walk_start(&w, kind, key)
@@ -403,6 +405,7 @@ cdef MapNode* map_set(MapNode* root, const MapKind* kind, void* leaf, bint* fail
     cdef Walk w
     cdef MapNode* fresh
     cdef bint private
+    memset(&w, 0, sizeof(w))
     walk_start(&w, kind, leaf_key(leaf))
     if root == NULL:
         fresh = node_of(walk_bit(&w), leaf, True, 1)
@@ -426,6 +429,7 @@ cdef MapNode* map_remove(
     cdef Walk w
     cdef MapNode* fresh
     cdef bint private
+    memset(&w, 0, sizeof(w))
     if map_get(root, kind, key) == NULL:
         return root
     if root.count == 1:

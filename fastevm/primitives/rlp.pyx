@@ -8,7 +8,7 @@ after the item, no integer with leading zeros.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport SIZE_MAX
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy, memmove, memset
 
 from fastevm.primitives.buffer cimport buffer_free, buffer_reserve
 from fastevm.primitives.intrinsics cimport clz64, store64_big, unlikely
@@ -89,6 +89,7 @@ cdef bint rlp_enter(const RlpItem* item, RlpCursor* out) noexcept nogil:
 
 cdef bint rlp_open(const uint8_t* p, size_t size, RlpCursor* out) noexcept nogil:
     cdef RlpItem item
+    memset(&item, 0, sizeof(item))
     return rlp_single(p, size, &item) and rlp_enter(&item, out)
 
 
@@ -96,6 +97,8 @@ cdef int64_t rlp_count(const RlpItem* item) noexcept nogil:
     cdef RlpCursor cursor
     cdef RlpItem inner
     cdef int64_t count = 0
+    memset(&cursor, 0, sizeof(cursor))
+    memset(&inner, 0, sizeof(inner))
     if not rlp_enter(item, &cursor):
         return -1
     while not rlp_done(&cursor):
@@ -151,21 +154,25 @@ cdef bint rlp_next_raw(
 
 cdef bint rlp_next_uint64(RlpCursor* cursor, uint64_t* out) noexcept nogil:
     cdef RlpItem item
+    memset(&item, 0, sizeof(item))
     return rlp_next(cursor, &item) and rlp_uint64(&item, out)
 
 
 cdef bint rlp_next_word(RlpCursor* cursor, Word* out) noexcept nogil:
     cdef RlpItem item
+    memset(&item, 0, sizeof(item))
     return rlp_next(cursor, &item) and rlp_word(&item, out)
 
 
 cdef bint rlp_next_fixed(RlpCursor* cursor, uint8_t* out, size_t size) noexcept nogil:
     cdef RlpItem item
+    memset(&item, 0, sizeof(item))
     return rlp_next(cursor, &item) and rlp_fixed(&item, out, size)
 
 
 cdef bint rlp_next_bytes(RlpCursor* cursor, const uint8_t** data, size_t* size) noexcept nogil:
     cdef RlpItem item
+    memset(&item, 0, sizeof(item))
     if not rlp_next(cursor, &item) or item.is_list:
         return False
     data[0] = item.data
@@ -175,6 +182,7 @@ cdef bint rlp_next_bytes(RlpCursor* cursor, const uint8_t** data, size_t* size) 
 
 cdef bint rlp_next_list(RlpCursor* cursor, RlpCursor* out) noexcept nogil:
     cdef RlpItem item
+    memset(&item, 0, sizeof(item))
     return rlp_next(cursor, &item) and rlp_enter(&item, out)
 
 
@@ -336,6 +344,8 @@ cdef object item_value(const RlpItem* item, const uint8_t* origin, int depth):
     cdef RlpCursor cursor
     cdef RlpItem inner
     cdef list values
+    memset(&cursor, 0, sizeof(cursor))
+    memset(&inner, 0, sizeof(inner))
     if not rlp_enter(item, &cursor):
         return PyBytes_FromStringAndSize(<const char*>item.data, <Py_ssize_t>item.size)
     if depth == RLP_MAX_DEPTH:
@@ -380,6 +390,7 @@ def decode(data: bytes) -> bytes | list:
     cdef const uint8_t* end = p + PyBytes_GET_SIZE(raw)
     cdef const uint8_t* after
     cdef RlpItem item
+    memset(&item, 0, sizeof(item))
     after = rlp_item(p, end, &item)
     if after == NULL:
         raise RlpError(item_error(p, end), 0)

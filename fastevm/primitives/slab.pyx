@@ -6,6 +6,7 @@ The first chunk of each size stays on small pages, of which only the used ones t
 """
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 
@@ -196,6 +197,7 @@ cdef void slab_free(void* record, uint32_t lines) noexcept nogil:
 cdef SlabUse slab_use() noexcept nogil:
     cdef SlabUse use
     cdef int lines
+    memset(&use, 0, sizeof(use))
     use.records = 0
     use.record_bytes = 0
     use.chunk_bytes = 0

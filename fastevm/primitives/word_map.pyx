@@ -201,6 +201,7 @@ cdef WordMap bucket_without(
     cdef const WordEntry* entry = entries_at(bucket)
     cdef Walk w
     cdef uint32_t i
+    memset(&w, 0, sizeof(w))
     if fresh == EMPTY:
         return EMPTY
     for i in range(PLACES[count_of(bucket)]):
@@ -292,6 +293,7 @@ cdef bint put_all(WordMap* node, WordMap bucket, uint32_t level) noexcept nogil:
     cdef const WordEntry* entries = entries_at(bucket)
     cdef Walk w
     cdef uint32_t i
+    memset(&w, 0, sizeof(w))
     for i in range(PLACES[count_of(bucket)]):
         if not word_is_zero(&entries[i].value):
             walk_to(&w, &entries[i].key, level)
@@ -383,6 +385,7 @@ cdef bint remove_below(WordMap* at, Walk* w, bint private) noexcept nogil:
 cdef const Word* word_map_get(WordMap map, const Word* key) noexcept nogil:
     cdef const WordEntry* place
     cdef Walk w
+    memset(&w, 0, sizeof(w))
     walk_start(&w, key)
     while map != EMPTY:
         if count_of(map):
@@ -415,6 +418,7 @@ cdef void word_map_prefetch(WordMap map, const Word* keys, int count) noexcept n
     cdef Walk walks[WORD_MAP_GROUP]
     cdef bint deeper = True
     cdef int i
+    memset(walks, 0, sizeof(walks))
     for i in range(count):
         maps[i] = map
         walk_start(&walks[i], &keys[i])
@@ -430,6 +434,7 @@ cdef bint word_map_put(WordMap* map, const Word* key, const Word* value) noexcep
     cdef bint private = is_private(former, True)
     cdef bint done
     cdef Walk w
+    memset(&w, 0, sizeof(w))
     walk_start(&w, key)
     if not word_is_zero(value):
         done = put_below(map, &w, value, private)

@@ -2,6 +2,7 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memset
 
 from fastevm.execution.refusals cimport refusal
 from fastevm.execution.transact cimport transact
@@ -87,6 +88,7 @@ cdef class SimpleCaller:
         that contradict."""
         cdef PlannedCall* call
         cdef Refusal refused
+        memset(&refused, 0, sizeof(refused))
         self.is_open = False
         if view is not self.view:
             self.attach(view)

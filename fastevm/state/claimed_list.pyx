@@ -73,6 +73,8 @@ cdef Claim* read_claims(
     cdef RlpCursor cursor, one
     cdef int64_t before = -1
     cdef uint32_t i
+    memset(&cursor, 0, sizeof(cursor))
+    memset(&one, 0, sizeof(one))
     if claims == NULL or not rlp_enter(item, &cursor):
         return NULL
     for i in range(count[0]):
@@ -108,6 +110,8 @@ cdef bint read_codes(
     cdef size_t size = 0
     cdef int64_t before = -1
     cdef uint32_t i
+    memset(&cursor, 0, sizeof(cursor))
+    memset(&one, 0, sizeof(one))
     a.codes = <CodeClaim*>room_for(arena, item, sizeof(CodeClaim), &a.code_count)
     if a.codes == NULL or not rlp_enter(item, &cursor):
         return False
@@ -135,6 +139,8 @@ cdef bint read_codes(
 cdef bint read_changed_slot(Arena* arena, RlpCursor* list, ClaimedSlot* slot) noexcept nogil:
     cdef RlpCursor cursor
     cdef RlpItem item
+    memset(&cursor, 0, sizeof(cursor))
+    memset(&item, 0, sizeof(item))
     if not (
         rlp_next_list(list, &cursor) and rlp_next_word(&cursor, &slot.key)
         and rlp_next(&cursor, &item) and rlp_done(&cursor)
@@ -157,6 +163,9 @@ cdef bint read_slots(Arena* arena, RlpCursor* fields, ClaimedAccount* a) noexcep
     cdef RlpCursor cursor
     cdef int64_t changes, reads
     cdef uint32_t i
+    memset(&changed, 0, sizeof(changed))
+    memset(&read, 0, sizeof(read))
+    memset(&cursor, 0, sizeof(cursor))
     if not (rlp_next(fields, &changed) and rlp_next(fields, &read)):
         return False
     changes = rlp_count(&changed)
@@ -190,6 +199,8 @@ cdef bint read_account(
 ) noexcept nogil:
     cdef RlpCursor fields
     cdef RlpItem item
+    memset(&fields, 0, sizeof(fields))
+    memset(&item, 0, sizeof(item))
     if not (
         rlp_enter(part, &fields) and rlp_next_fixed(&fields, a.address.b, 20)
         and read_slots(arena, &fields, a) and rlp_next(&fields, &item)
@@ -213,6 +224,8 @@ cdef bint claims_open(
     cdef RlpItem list
     cdef RlpCursor cursor
     cdef size_t most = size // SMALLEST_PART + 1
+    memset(&list, 0, sizeof(list))
+    memset(&cursor, 0, sizeof(cursor))
     memset(c, 0, sizeof(Claims))
     c.seed = process_seed()
     if not rlp_single(encoded, size, &list) or not rlp_enter(&list, &cursor):
@@ -237,6 +250,7 @@ cdef bint follows(const Claims* c, size_t at) noexcept nogil:
     """Whether an account that was read comes after the one before it in the list."""
     cdef RlpCursor fields
     cdef Address before
+    memset(&fields, 0, sizeof(fields))
     if at == 0:
         return True
     if not rlp_enter(&c.parts[at - 1], &fields) or not rlp_next_fixed(&fields, before.b, 20):

@@ -100,6 +100,7 @@ cdef ReadStatus slot_below(
 ) noexcept nogil:
     """Before the block; `a`: NULL, or the account with its base."""
     cdef AccountData data
+    memset(&data, 0, sizeof(data))
     cdef const AccountData* known = &data
     cdef ReadStatus status = READ_FOUND
     if a != NULL:

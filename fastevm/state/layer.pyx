@@ -8,7 +8,7 @@ UNSETTLED_LIMIT layers without a root.
 
 from cpython.number cimport PyNumber_Index
 from libc.stdint cimport uint8_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
@@ -218,6 +218,7 @@ cdef class Layer:
         """This state with fields of accounts replaced, and without the removed ones."""
         cdef Reader reader
         cdef World* w = world_new()
+        memset(&reader, 0, sizeof(reader))
         if w == NULL:
             raise MemoryError
         try:
@@ -297,6 +298,7 @@ cdef class Layer:
         cdef Commitment commitment
         cdef bint ok
         cdef list path = []
+        memset(&commitment, 0, sizeof(commitment))
         if self.settled:
             return 0
         while not layer.settled:

@@ -107,6 +107,7 @@ cdef ReadStatus read_remote_account(
     cdef const KnownAccount* account
     cdef KnownKey key
     cdef ReadStatus status = READ_ABSENT
+    memset(&key, 0, sizeof(key))
     if leaf != NULL:
         word_copy(&out.balance, &leaf.balance)
         out.nonce = leaf.nonce
@@ -144,6 +145,7 @@ cdef ReadStatus read_remote_slot(
     cdef const KnownEntry* entry
     cdef KnownKey wanted
     cdef ReadStatus status = READ_ABSENT
+    memset(&wanted, 0, sizeof(wanted))
     if storage != NULL:
         value = word_map_get(<WordMap>storage, key)
         if value != NULL:
@@ -168,6 +170,7 @@ cdef ReadStatus read_remote_block_hash(
     cdef const KnownEntry* entry
     cdef KnownKey key
     cdef ReadStatus status = READ_ABSENT
+    memset(&key, 0, sizeof(key))
     if number > b.block_number:
         return READ_ABSENT
     block_key(&key, number)
@@ -281,6 +284,7 @@ cdef class RemoteState:
         cdef Word value
         cdef Code* code
         cdef uint64_t nonce
+        memset(&key, 0, sizeof(key))
         for where, account in found.accounts.items():
             put_address(&address, where)
             account_key(&key, &address)
@@ -501,6 +505,7 @@ cdef class RemoteState:
         """The account, fetched if need be; NULL if it does not exist."""
         cdef const KnownEntry* entry
         cdef KnownKey key
+        memset(&key, 0, sizeof(key))
         account_key(&key, address)
         entry = self.entry(&key)
         if entry == NULL or not (<const KnownAccount*>entry).exists:
@@ -510,6 +515,7 @@ cdef class RemoteState:
     cdef int slot(self, const Address* address, const Word* key, Word* out) except -1:
         cdef KnownKey wanted
         cdef const KnownEntry* entry
+        memset(&wanted, 0, sizeof(wanted))
         slot_key(&wanted, address, key)
         word_zero(out)
         entry = self.entry(&wanted)

@@ -63,6 +63,7 @@ cdef void speculation_begin(
     bint is_ahead
 ) noexcept nogil:
     cdef Reader reader
+    memset(&reader, 0, sizeof(reader))
     reader.base = s
     reader.account = see_account
     reader.slot = see_slot

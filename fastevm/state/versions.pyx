@@ -102,6 +102,7 @@ cdef bint read_below(Versions* v, AccountEntry* entry, AccountVersion* first) no
     cdef AccountData data
     cdef ReadStatus status
     cdef const Account* a = world_find_account(v.below, &entry.address)
+    memset(&data, 0, sizeof(data))
     if a != NULL:
         word_copy(&first.balance, &a.balance)
         first.nonce = a.nonce

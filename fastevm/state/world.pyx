@@ -278,6 +278,7 @@ cdef Slot* add_slot(World* w, Account* a, const Word* key, const Word* value) no
 cdef Account* world_load_account(World* w, const Address* address) noexcept nogil:
     cdef AccountData data
     cdef Account* a
+    memset(&data, 0, sizeof(data))
     cdef ReadStatus status = w.reader.account(w.reader.base, address, &data)
     if status == READ_MISSING:
         w.need = WORLD_NEEDS_ACCOUNT

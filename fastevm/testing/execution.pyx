@@ -117,6 +117,8 @@ cdef class TransactionRunner:
         cdef uint64_t gas_left = (
             self.block.gas_limit if block_gas_left is None else block_gas_left
         )
+        memset(&result, 0, sizeof(result))
+        memset(&reader, 0, sizeof(reader))
         recover_senders([transaction], threads=1)
         memset(&chosen, 0, sizeof(chosen))
         for name, value in options.items():
@@ -165,6 +167,7 @@ cdef class TransactionRunner:
         self, const Tx* tx, const TxOptions* options, uint64_t gas_left, TxResult* result
     ) except *:
         cdef TxRun run
+        memset(&run, 0, sizeof(run))
         cdef TxError error = transact_begin(self.machine, tx, options, gas_left, &run, result)
         while error == TX_NEEDS_STATE:
             self.fetch()
@@ -186,6 +189,9 @@ cdef class TransactionRunner:
         cdef TxRun run
         cdef TxResult result
         cdef Reader reader
+        memset(&run, 0, sizeof(run))
+        memset(&result, 0, sizeof(result))
+        memset(&reader, 0, sizeof(reader))
         recover_senders([transaction], threads=1)
         self.open_world(&reader)
         transact_begin(self.machine, &t.c, NULL, self.block.gas_limit, &run, &result)

@@ -146,6 +146,7 @@ cdef class BareMachine:
         moves: Mapping[bytes, int] | None = None, **block: Any,
     ):
         cdef Reader reader
+        memset(&reader, 0, sizeof(reader))
         self.schedule = schedule_for(fork)
         self.accounts = dict(accounts or {})
         reader.base = <const void*>self.world if remote else NULL
@@ -265,6 +266,7 @@ cdef class BareMachine:
         cdef Status status
         cdef Checkpoint before
         cdef int requests = 0
+        memset(&before, 0, sizeof(before))
         self.machine.tracer = trace.c if trace is not None else NULL
         world_begin_transaction(self.world)
         self.world.log_count = 0

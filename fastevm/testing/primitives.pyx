@@ -2,7 +2,7 @@
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from fastevm.primitives.arena cimport (
     Arena, arena_alloc, arena_free, arena_new, arena_reset,
@@ -315,6 +315,7 @@ def rlp_read(data: bytes, kinds: str) -> list[Any] | None:
     cdef RlpCursor cursor
     cdef const uint8_t* p = data
     cdef list values = []
+    memset(&cursor, 0, sizeof(cursor))
     if not rlp_open(p, <size_t>len(data), &cursor):
         return None
     for kind in kinds:
@@ -333,6 +334,8 @@ cdef object read_one(RlpCursor* cursor, str kind):
     cdef uint8_t fixed[20]
     cdef const uint8_t* start = NULL
     cdef size_t size = 0
+    memset(&inner, 0, sizeof(inner))
+    memset(&item, 0, sizeof(item))
     if kind == "u":
         return small if rlp_next_uint64(cursor, &small) else None
     if kind == "w":

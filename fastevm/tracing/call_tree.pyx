@@ -5,6 +5,7 @@ as JSON text, without the GIL and without Python values; long text goes to a spo
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from fastevm.interpreter.machine cimport (
     CALLCODE_MESSAGE,
@@ -232,6 +233,7 @@ cdef class CallTree(TextObserver):
     cdef CallNode* enter(self, const EnterRecord* r, const CallNode* parent) noexcept nogil:
         cdef CallNode node
         cdef size_t at = self.nodes.size
+        memset(&node, 0, sizeof(node))
         node.entered, node.left = r, NULL
         node.runs_as, node.caller = r.recipient, r.caller
         node.calls, node.first_log = 0, NO_LOG
@@ -253,6 +255,7 @@ cdef class CallTree(TextObserver):
     cdef bint count_logs(self, uint64_t total, uint32_t running) noexcept nogil:
         cdef uint64_t count = total - self.first_log
         cdef LogOwner owner
+        memset(&owner, 0, sizeof(owner))
         if self.owners.size > count * sizeof(LogOwner):
             self.owners.size = count * sizeof(LogOwner)
         owner.node = running

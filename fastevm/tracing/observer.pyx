@@ -1,6 +1,7 @@
 """Runs a transaction on the traced loop and lets an observer, or several, read its records."""
 
 from libc.stdint cimport uint64_t
+from libc.string cimport memset
 
 from fastevm.execution.transact cimport TxRun, transact_abandon, transact_begin, transact_run
 from fastevm.execution.transaction_data cimport Tx
@@ -136,6 +137,7 @@ cdef TxError transact_observed(
 ) noexcept nogil:
     cdef TxRun run
     cdef TxError error
+    memset(&run, 0, sizeof(run))
     tracer_clear(observer.trace.c)
     m.tracer = observer.trace.c
     error = transact_begin(m, tx, options, block_gas_left, &run, result)

@@ -50,6 +50,7 @@ cdef class TracedRunner(Runner):
         cdef Transaction source
         cdef TxOptions options
         cdef TxResult result
+        memset(&result, 0, sizeof(result))
         memset(&options, 0, sizeof(options))
         for source in transactions:
             recover_now(source)
@@ -71,6 +72,7 @@ cdef class TracedRunner(Runner):
         when the trace grows too large.
         """
         cdef TxResult result
+        memset(&result, 0, sizeof(result))
         self.run_traced(transaction, observer, as_call, &result)
         return self.outcome(&result)
 
@@ -79,6 +81,7 @@ cdef class TracedRunner(Runner):
     ) -> object:
         """As ``BlockBuilder.add``, traced by ``observer``; the receipt."""
         cdef TxResult result
+        memset(&result, 0, sizeof(result))
         self.run_traced(transaction, observer, False, &result)
         self.close_receipt()
         self.added.append(transaction)

@@ -67,6 +67,7 @@ cdef bint append_extension_of(
     Buffer* out, const TrieNode* branch, const Digest* fork
 ) noexcept nogil:
     cdef Path path
+    memset(&path, 0, sizeof(path))
     path.key = leaf_key(any_leaf(branch))
     path.start = branch.start
     path.end = branch.fork
@@ -75,6 +76,7 @@ cdef bint append_extension_of(
 
 cdef bint append_leaf_of(Buffer* out, const TrieNode* leaf) noexcept nogil:
     cdef Path path
+    memset(&path, 0, sizeof(path))
     path.key = leaf_key(leaf)
     path.start = leaf.start
     path.end = leaf.fork
@@ -97,6 +99,7 @@ cdef bint hash_nodes(Batch* batch, TrieNode** nodes, int count) noexcept nogil:
     cdef Digest forks[BATCH]
     cdef TrieNode* node
     cdef int i
+    memset(forks, 0, sizeof(forks))
     batch_begin(batch)
     for i in range(count):
         node = nodes[i]
@@ -176,6 +179,7 @@ cdef bint hash_by_height(const Hashing* h) noexcept nogil:
     cdef size_t height, left
     cdef int count
     cdef bint done = ordered != NULL
+    memset(&batch, 0, sizeof(batch))
     memset(&batch.encoded, 0, sizeof(Buffer))
     for height in range(<size_t>HEIGHTS):
         left = h.of_height[height]

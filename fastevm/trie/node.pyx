@@ -10,7 +10,7 @@ copied.
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from libc.stdint cimport UINT32_MAX, int64_t
-from libc.string cimport memcmp, memcpy, memmove
+from libc.string cimport memcmp, memcpy, memmove, memset
 
 from fastevm.primitives.intrinsics cimport (
     atomic_decrement,
@@ -369,6 +369,7 @@ cdef TrieNode* trie_delete(
     cdef size_t size = 0
     cdef bint private
     cdef TrieNode* fresh
+    memset(&edit, 0, sizeof(edit))
     if trie_get(root, key, key_size, &size) == NULL:
         return root
     if root.used == 0:
@@ -396,6 +397,7 @@ cdef TrieNode* trie_put(
     cdef const TrieNode* near
     cdef bint private
     cdef TrieNode* fresh
+    memset(&edit, 0, sizeof(edit))
     if key_size > TRIE_MAX_KEY or size > UINT32_MAX:
         failed[0] = True
         return root

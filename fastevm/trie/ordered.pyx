@@ -84,6 +84,8 @@ cdef bint hash_leaf(
     cdef OrderedKey key
     cdef Path path
     cdef size_t item = item_at(list, position)
+    memset(&key, 0, sizeof(key))
+    memset(&path, 0, sizeof(path))
     key_at(list, position, &key)
     path.key = key.bytes
     path.start = start
@@ -140,6 +142,8 @@ cdef size_t run_end(
 cdef uint32_t fork_of(const OrderedList* list, size_t first, size_t end) noexcept nogil:
     """The first nibble at which the keys of [first, end) differ."""
     cdef OrderedKey low, high
+    memset(&low, 0, sizeof(low))
+    memset(&high, 0, sizeof(high))
     key_at(list, first, &low)
     key_at(list, end - 1, &high)
     return shared_nibbles(&low, &high)
@@ -201,6 +205,7 @@ cdef void ordered_fill(
 cdef void hash_leaves(OrderedList* list, size_t first, size_t end) noexcept nogil:
     cdef Batch batch
     cdef size_t at
+    memset(&batch, 0, sizeof(batch))
     memset(&batch.encoded, 0, sizeof(Buffer))
     batch_begin(&batch)
     for at in range(first, end):
@@ -230,6 +235,7 @@ cdef bint append_low_branch(OrderedList* list, Batch* batch, LowBranch* branch) 
 cdef void hash_branches(OrderedList* list, size_t first, size_t end) noexcept nogil:
     cdef Batch batch
     cdef size_t at
+    memset(&batch, 0, sizeof(batch))
     memset(&batch.encoded, 0, sizeof(Buffer))
     batch_begin(&batch)
     for at in range(first, end):
@@ -261,6 +267,7 @@ cdef bint ordered_close(OrderedList* list, Hash* out) noexcept nogil:
     cdef Digest digest
     cdef uint8_t nothing = STRING
     cdef bint done
+    memset(&digest, 0, sizeof(digest))
     if list.count == 0:
         keccak256(out.b, &nothing, 1)
         return True
@@ -282,6 +289,9 @@ cdef bint subtree_digest(
     cdef uint32_t nibble, fork
     cdef size_t until
     cdef Path path
+    memset(&low, 0, sizeof(low))
+    memset(digests, 0, sizeof(digests))
+    memset(&path, 0, sizeof(path))
     if end - first == 1 or list.starts[first] == WHOLE_BRANCH + end - first:
         out[0] = list.leaves[first]
         return True
@@ -358,6 +368,7 @@ cdef bint trie_ordered_root_on_threads(
     const uint8_t** items, const size_t* sizes, size_t count, int threads, Hash* out
 ) noexcept nogil:
     cdef OrderedList list
+    memset(&list, 0, sizeof(list))
     cdef bint done = ordered_open(&list, count)
     if done and count:
         ordered_fill(&list, items, sizes)

@@ -65,6 +65,7 @@ cdef bint prove_branch(
     """List the extension, if there is one, and (`further`) the branch below it."""
     cdef size_t start = out.size
     cdef Digest fork
+    memset(&fork, 0, sizeof(fork))
     if branch.fork != branch.start:
         if not append_fork(out, branch):
             return False
@@ -117,6 +118,8 @@ cdef list split_items(const Buffer* buffer, size_t count):
     cdef const uint8_t* start = NULL
     cdef size_t size = 0
     cdef list items = []
+    memset(&cursor, 0, sizeof(cursor))
+    memset(&item, 0, sizeof(item))
     cursor.at = buffer.bytes
     cursor.end = buffer.bytes + buffer.size
     for _ in range(count):

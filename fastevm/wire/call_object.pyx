@@ -8,6 +8,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem, PyDict_Size
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memset
 
 from fastevm.execution.transaction_data cimport Tx
 from fastevm.primitives.arena cimport arena_alloc
@@ -62,6 +63,7 @@ cdef bint take_call(Plan plan, Cursor* c) noexcept nogil:
     cdef Key key
     cdef size_t count = 0
     cdef Step step = STEP_MORE
+    memset(&key, 0, sizeof(key))
     if item == NULL or not take(c, c'{'):
         return False
     key.seen = 0

@@ -5,6 +5,7 @@ withdrawals. Everything else, and every fault, is left to the reader of parsed J
 """
 
 from libc.stdint cimport uint8_t
+from libc.string cimport memset
 
 from fastevm.primitives.hashes cimport address_eq
 from fastevm.primitives.word cimport word_load
@@ -49,6 +50,7 @@ cdef bint read_slots(Plan plan, Cursor* c, PlannedOverride* item) noexcept nogil
     cdef size_t count = 0
     cdef uint8_t word[32]
     cdef Step step = STEP_MORE
+    memset(&key, 0, sizeof(key))
     if not take(c, c'{'):
         return False
     while True:
@@ -99,6 +101,7 @@ cdef bint read_account(Plan plan, Cursor* c, PlannedOverride* item) noexcept nog
     cdef Key key
     cdef size_t count = 0
     cdef Step step = STEP_MORE
+    memset(&key, 0, sizeof(key))
     if not take(c, c'{'):
         return False
     item.first_slot = plan.slots.count
@@ -130,6 +133,7 @@ cdef bint take_state_overrides(Plan plan, Cursor* c, PlannedBlock* block) noexce
     cdef Key key
     cdef size_t count = 0
     cdef Step step = STEP_MORE
+    memset(&key, 0, sizeof(key))
     if not take(c, c'{'):
         return False
     block.first_override = plan.overrides.count
@@ -187,6 +191,7 @@ cdef bint take_block_overrides(Cursor* c, PlannedBlock* block) noexcept nogil:
     cdef Key key
     cdef size_t count = 0
     cdef Step step = STEP_MORE
+    memset(&key, 0, sizeof(key))
     if not take(c, c'{'):
         return False
     key.seen = 0

@@ -5,6 +5,8 @@ it, calls without lists. None stands for any other form: the reader of parsed JS
 and the words for each fault.
 """
 
+from libc.string cimport memset
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from fastevm.simulate.engine.plan cimport Plan, PlannedBlock, list_add
@@ -53,6 +55,7 @@ cdef bint read_block(Plan plan, Cursor* c) noexcept nogil:
     cdef size_t count = 0
     cdef bint fits
     cdef Step step = STEP_MORE
+    memset(&key, 0, sizeof(key))
     if block == NULL or not take(c, c'{'):
         return False
     block.first_call = plan.calls.count
@@ -90,6 +93,7 @@ cdef bint read_payload(Plan plan, Cursor* c) noexcept nogil:
     cdef size_t count = 0
     cdef bint fits
     cdef Step step = STEP_MORE
+    memset(&key, 0, sizeof(key))
     if not take(c, c'{'):
         return False
     key.seen = 0
@@ -117,6 +121,7 @@ def read_request(params: bytes) -> tuple[Plan, bytes] | None:
     cdef bytes text = params
     cdef Cursor c
     cdef bint fits
+    memset(&c, 0, sizeof(c))
     c.at = PyBytes_AS_STRING(text)
     c.end = c.at + PyBytes_GET_SIZE(text)
     with nogil:

@@ -306,6 +306,7 @@ cdef bytes text_of(ChainExecutor run, const ErrorStyle* style, bytes head):
     cdef const char* begin = PyBytes_AS_STRING(head)
     cdef size_t begun = <size_t>PyBytes_GET_SIZE(head)
     cdef JsonText t, tail
+    memset(&t, 0, sizeof(t))
     memset(&tail, 0, sizeof(JsonText))
     t.out = run.text
     t.out.size = 0
@@ -346,6 +347,7 @@ def run_to_text(
     """Run a plan on what is known of the state."""
     cdef ChainExecutor run = thread_owned(ChainExecutorClass)
     cdef ErrorStyle style
+    memset(&style, 0, sizeof(style))
     style.as_text = form.as_text
     style.revert_code, style.halt_code = form.revert_code, form.halt_code
     try:

@@ -237,6 +237,7 @@ cdef class StateReads:
         cdef size_t members = 0
         cdef Step step
         cdef Cursor params
+        memset(&params, 0, sizeof(params))
         call.params = NULL
         call.of_pending = False
         if not take(c, c'{'):
@@ -328,6 +329,7 @@ cdef class StateReads:
     ) noexcept:
         cdef JsonText* t = &self.text
         cdef AccountData account
+        memset(&account, 0, sizeof(account))
         json_put(t, b'{"jsonrpc":"2.0","id":')
         json_raw(t, call.id, call.id_size)
         json_put(t, b',"result":')

@@ -1,6 +1,7 @@
 """The optimal ate pairing of BN254: whether a product of pairings is one."""
 
 from libc.stdint cimport int8_t
+from libc.string cimport memset
 
 from fastevm.precompiles.bn254.field cimport Fp, Fp2, fp2_scale, fp_inverse, fp_mul, fp_neg
 from fastevm.precompiles.bn254.line_cache cimport CachedLines, hold_lines, release_lines
@@ -83,6 +84,7 @@ cdef bint miller_loop(Fp12* r, const G1Affine* ps, const G2Affine* qs, size_t co
     cdef size_t j
     cdef int place
     cdef bint good = True
+    memset(pairs, 0, sizeof(pairs))
     for j in range(count):
         begin(&pairs[j], &ps[j], &qs[j])
     fp12_one(r)

@@ -332,6 +332,7 @@ cdef class BundleRunner:
         cdef AccountData data
         cdef const PlannedOverride* item
         cdef size_t i
+        memset(&data, 0, sizeof(data))
         for i in range(block.first_override, block.first_override + block.override_count):
             item = &(<const PlannedOverride*>self.bundles.plan.overrides.items)[i]
             if item.has_balance and address_eq(&item.address, &a.address):

@@ -100,6 +100,7 @@ cdef class AccountsBefore:
     cdef int read(self, const World* w, size_t index, AccountBefore* out) except -1:
         """An account before the call: noted, or as the base has it if it was not known yet."""
         cdef AccountData data
+        memset(&data, 0, sizeof(data))
         if index < self.count:
             out[0] = self.before[index]
             return 0
@@ -116,6 +117,7 @@ cdef class AccountsBefore:
         cdef size_t i
         cdef const Account* a
         cdef AccountBefore before
+        memset(&before, 0, sizeof(before))
         found = {}
         for i in range(w.account_count):
             a = w.account_list[i]

@@ -313,6 +313,7 @@ cdef class ChainExecutor(Chain):
         """Begin on the state of `layer` with an empty world."""
         cdef Reader reader
         cdef ForkSchedule schedule
+        memset(&reader, 0, sizeof(reader))
         if self.blocks.count == 0:
             return 0
         schedule = self.schedules[0]

@@ -214,6 +214,7 @@ cdef class Plan:
         IndexError without calls.
         """
         cdef Refusal refusal
+        memset(&refusal, 0, sizeof(refusal))
         if self.calls.count == 0:
             raise IndexError("the plan has no calls")
         if not call_check(call_at(self, 0), chain_id, &refusal):

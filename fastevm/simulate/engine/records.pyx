@@ -23,6 +23,7 @@ cdef bint add_logs(Records* r, const World* w, const TxResult* result) noexcept 
     cdef const LogRecord* log
     cdef size_t i
     cdef uint32_t j
+    memset(&copy, 0, sizeof(copy))
     for i in range(result.first_log, result.first_log + result.log_count):
         log = &w.logs[i]
         copy.address = log.address

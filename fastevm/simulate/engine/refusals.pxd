@@ -50,7 +50,8 @@ cdef struct Refusal:
     Tx tx                         # the call as it was tried
 
 
-# Fill in code and numbers.
+# Set the code and its numbers, and clear every member that another code may have set. Members that
+# only one code has (`queue`, `status`, ...) are set after the call.
 cdef void refuse(Refusal* r, RefusalCode code, uint64_t have, uint64_t want) noexcept nogil
 cdef void refuse_account(Refusal* r, RefusalCode code, const Address* address) noexcept nogil
 

@@ -1,12 +1,14 @@
 """The words for what a simulation is refused with, from a code and its numbers."""
 
 from libc.stdint cimport uint64_t
+from libc.string cimport memset
 
 from fastevm.execution.refusals cimport refusal
-from fastevm.execution.transaction_result cimport TX_OUT_OF_MEMORY
+from fastevm.execution.transaction_result cimport TX_OUT_OF_MEMORY, TxError
 from fastevm.interpreter.machine cimport status_text
+from fastevm.interpreter.status cimport Status
 from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.word cimport word_set, word_to_int
+from fastevm.primitives.word cimport word_set, word_to_int, word_zero, word_zero
 
 from fastevm.errors import FastevmError, InvalidTransaction
 from fastevm.wire.text.hex import checksum_address
@@ -61,14 +63,26 @@ WORDINGS = {
 }
 
 
-cdef void refuse(Refusal* r, RefusalCode code, uint64_t have, uint64_t want) noexcept nogil:
+cdef void reset_reason(Refusal* r, RefusalCode code) noexcept nogil:
+    """Set the code and clear what another code may have filled in; the call is kept."""
     r.code = code
+    word_zero(&r.have)
+    word_zero(&r.want)
+    memset(&r.address, 0, sizeof(r.address))
+    r.queue = 0
+    r.status = <Status>0
+    r.gas = 0
+    r.error = <TxError>0
+
+
+cdef void refuse(Refusal* r, RefusalCode code, uint64_t have, uint64_t want) noexcept nogil:
+    reset_reason(r, code)
     word_set(&r.have, have)
     word_set(&r.want, want)
 
 
 cdef void refuse_account(Refusal* r, RefusalCode code, const Address* address) noexcept nogil:
-    r.code = code
+    reset_reason(r, code)
     r.address = address[0]
 
 

@@ -165,6 +165,7 @@ cdef class Runner(BlockBuilder):
         cdef const PlannedBlock* block = block_at(changes, 0)
         cdef Refusal refusal
         cdef Applied applied
+        memset(&refusal, 0, sizeof(refusal))
         with nogil:
             applied = overrides_apply(
                 self.c.world, self.c.schedule,
@@ -203,6 +204,9 @@ cdef class Runner(BlockBuilder):
         cdef Tx tx
         cdef TxError error = TX_OUT_OF_MEMORY
         cdef bint capped = False, watched
+        memset(&options, 0, sizeof(options))
+        memset(&result, 0, sizeof(result))
+        memset(&tx, 0, sizeof(tx))
         if call.is_faulty:
             raise calls.faults[0]
         simulation_options(&options, False)
@@ -226,6 +230,7 @@ cdef class Runner(BlockBuilder):
         cdef SystemOutcome outcome = self.call(contract, b"")
         cdef const Buffer* output = &self.c.machine.output
         cdef Refusal refusal
+        memset(&refusal, 0, sizeof(refusal))
         if outcome == SYSTEM_DONE:
             return PyBytes_FromStringAndSize(<const char*>output.bytes, <Py_ssize_t>output.size)
         refuse(&refusal, NO_QUEUE_CONTRACT if outcome == SYSTEM_NO_CODE else QUEUE_FAILED, 0, 0)
@@ -257,6 +262,7 @@ def transaction_of(request: CallRequest, gas: int, nonce: int, view: StateView) 
     cdef Transaction transaction
     cdef Buffer envelope
     cdef Tx tx
+    memset(&tx, 0, sizeof(tx))
     plan.fill_call(call, request)
     if call.is_faulty:
         raise plan.faults[0]

@@ -1,7 +1,7 @@
 """The size of a JSON text before anything is built of it: values, items of a batch, first item."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.string cimport memchr
+from libc.string cimport memchr, memset
 
 # What one pass over a text finds. It is no check: of a text that is no JSON the numbers mean
 # little, but never exceed the limits by more than one.
@@ -80,6 +80,7 @@ def measure(text: bytes, *, items: int, values: int) -> tuple[int, int, int]:
     cdef Size size
     cdef const char* start = PyBytes_AS_STRING(text)
     cdef size_t length = <size_t>PyBytes_GET_SIZE(text), most_items = items, most_values = values
+    memset(&size, 0, sizeof(size))
     with nogil:
         measure_text(start, length, most_items, most_values, &size)
     return size.items, size.values, size.first_end
