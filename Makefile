@@ -57,7 +57,6 @@ mkdir -p build
 $(1) $(BIN)/python setup.py --quiet build_ext --inplace >$(LOG) 2>&1 || { cat $(LOG); exit 1; }
 ! grep -A4 "performance hint" $(LOG) || { rm -rf build/cython; exit 1; }
 $(BIN)/python -m compileall -q fastevm rpc bench
-$(BIN)/python -m fastevm.tools.module_cache
 endef
 
 runtime: $(VENV)/.node
@@ -171,12 +170,12 @@ CHECKED_TESTS ?= tests/unit --ignore=tests/unit/payments tests/fuzz tests/metamo
 	'$(OFFICIAL)every_case_of_a_small_suite_holds[transaction_tests]' \
 	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[fusaka_devnet5_state_tests]' \
 	'$(OFFICIAL)a_sample_of_every_directory_and_fork_holds[legacy_constantinople_state_tests]'
-THREADED_TESTS ?= tests/metamorphic/test_threads.py tests/unit/execution/test_senders.py \
-	tests/unit/execution/test_parallel.py tests/unit/execution/test_run_beside.py \
-	tests/unit/state/test_root_threads.py tests/differential/parallel \
+THREADED_TESTS ?= tests/metamorphic/test_threads.py tests/unit/core/execution/transaction/test_senders.py \
+	tests/unit/core/execution/parallel/test_parallel.py tests/unit/core/execution/parallel/test_pipelined_recovery.py \
+	tests/unit/core/state/test_root_threads.py tests/differential/parallel \
 	tests/metamorphic/test_blocks_by_lists.py \
-	tests/unit/simulate tests/unit/chain tests/unit/storage tests/unit/txpool tests/unit/builder \
-	tests/unit/sync tests/unit/logindex tests/unit/wire tests/unit/rpc/dispatch/test_workers.py
+	tests/unit/simulate tests/unit/chain tests/unit/chain/storage tests/unit/node/pool tests/unit/node/production \
+	tests/unit/node/following tests/unit/chain/logs tests/unit/rpc_types tests/unit/rpc/dispatch/test_workers.py
 # A test takes ten times as long there as it may elsewhere: no deadlines for examples.
 UNHURRIED = --capture=sys -p no:cacheprovider --hypothesis-profile=ci
 UNDER_CHECKS = PYCRYPTODOME_DISABLE_DEEPBIND=1 PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
@@ -202,15 +201,15 @@ sanitize: $(VENV)/.test
 
 # What CI has time for: sequences of calls on public objects, whose own modules alone are checked,
 # and where memory goes from one thread to another.
-API_MODULES := fastevm/evm*.pyx,fastevm/primitives/*_map.pyx,fastevm/primitives/slab.pyx,fastevm/state/*,fastevm/execution/*,fastevm/simulate/engine/*,fastevm/simulate/batch/*
+API_MODULES := fastevm/evm/*.pyx,fastevm/core/primitives/*_map.pyx,fastevm/core/primitives/slab.pyx,fastevm/core/state/*,fastevm/core/execution/*,fastevm/core/simulation/*,fastevm/simulate/batch/*
 API_CALLS ?= 25000
 
 define checked_api
 mkdir -p build/checked-api-$(1)
-tar -cf - --exclude=__pycache__ --exclude=node_modules --exclude='fastevm/evm*.so' \
-	--exclude='fastevm/primitives/*_map*.so' --exclude='fastevm/primitives/slab*.so' \
-	--exclude='fastevm/state/*.so' --exclude='fastevm/execution/*.so' \
-	--exclude='fastevm/simulate/engine/*.so' --exclude='fastevm/simulate/batch/*.so' \
+tar -cf - --exclude=__pycache__ --exclude=node_modules --exclude='fastevm/evm/*.so' \
+	--exclude='fastevm/core/primitives/*_map*.so' --exclude='fastevm/core/primitives/slab*.so' \
+	--exclude='fastevm/core/state/*.so' --exclude='fastevm/core/execution/*.so' \
+	--exclude='fastevm/core/simulation/*.so' --exclude='fastevm/simulate/batch/*.so' \
 	setup.py pyproject.toml fastevm rpc bench tests build/cython | tar -xf - -C build/checked-api-$(1)
 cd build/checked-api-$(1) && FASTEVM_TESTING=1 FASTEVM_SANITIZE=$(1) FASTEVM_ONLY='$(API_MODULES)' \
 	$(abspath $(BIN))/python setup.py --quiet build_ext --inplace

@@ -4,7 +4,7 @@ Environment:
     FASTEVM_DEBUG=1                       bounds checks, assertions and debug symbols
     FASTEVM_SANITIZE=address,undefined    instrumented build (implies debug symbols)
     FASTEVM_ANNOTATE=1                    write Cython's annotated HTML beside the C files
-    FASTEVM_ONLY=fastevm/trie/*,...       build only the modules whose source matches a pattern
+    FASTEVM_ONLY=fastevm/core/trie/*,...       build only the modules whose source matches a pattern
     FASTEVM_JOBS=N                        parallel compilers (default: all cores)
     FASTEVM_TESTING=1                     build fastevm.testing too, which only tests need
 
@@ -161,7 +161,7 @@ def extensions() -> list[Extension]:
 
 # None in place of one of our objects is an error, not a crash, except in this module. With the
 # check, functions without the GIL write `self.x = self.x + 1`: Cython refuses `self.x += 1` there.
-UNCHECKED = "fastevm/simulate/engine/chain.pyx"
+UNCHECKED = "fastevm/core/simulation/chain.pyx"
 
 
 def cythonized(sources: list[Extension], *, nonecheck: bool) -> list[Extension]:

@@ -16,8 +16,8 @@ from pathlib import Path
 from fastevm.bench.blocks import Prepared, prepared
 from fastevm.bench.engines.on_threads import HEAD, compared, row
 from fastevm.bench.options import SHARED
-from fastevm.execution.parallel import counts
-from fastevm.execution.senders import recover_senders
+from fastevm.core.execution.parallel.parallel import counts
+from fastevm.core.execution.transaction.senders import recover_senders
 
 
 def compare(one: Prepared, threads: int, rounds: int) -> str:

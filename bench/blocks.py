@@ -34,10 +34,10 @@ from fastevm.conformance.fields import accounts_of
 from fastevm.conformance.real_blocks import INCOMPLETE, RealBlock
 from fastevm.conformance.real_sources import cases_of
 from fastevm.conformance.sources import SourceError
-from fastevm.execution.senders import recover_senders
-from fastevm.execution.transaction import Transaction
-from fastevm.state.layer import Layer
-from fastevm.types import Block
+from fastevm.core.execution.transaction.senders import recover_senders
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block
+from fastevm.core.state.layer import Layer
 
 ARCHIVE: Final = "pevm"
 WITNESSES: Final = "mainnet_witness"

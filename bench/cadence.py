@@ -18,10 +18,10 @@ import aiohttp
 
 from fastevm.bench.node.launch import fastevm_node, numbers_of
 from fastevm.bench.report.figures import aim
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.wire.client.asynchronous import AsyncJsonRpcClient
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient
+from fastevm.rpc_client.messages import RpcRefusal
 
 CHAIN_ID = 31_337
 SIMULATION_SECONDS = 60.0  # that one request may take

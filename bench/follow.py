@@ -21,11 +21,11 @@ from fastevm.bench.node.load import LoadError
 from fastevm.bench.programs.loops import transfer
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import Upstream, start_anvil, start_own
+from fastevm.core.state.remote import guesses
 from fastevm.node import Mining, forked_node
-from fastevm.node.forked.options import ForkOptions
+from fastevm.node.remote.options import ForkOptions
+from fastevm.rpc_client.messages import RpcRefusal
 from fastevm.simulate import simulate
-from fastevm.state.remote import guesses
-from fastevm.wire.client.messages import RpcRefusal
 
 BLOCK_SECONDS = 1.0
 FIRST_BLOCKS = 3  # anvil repeats the base fee of its genesis once

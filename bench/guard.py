@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import fastevm.evm
+import fastevm.evm.machine
 from fastevm.bench.options import child_environment
 from fastevm.bench.programs.loops import GUARDED
 
@@ -44,7 +44,7 @@ def border() -> str:
     """The symbol to count in; Unavailable where counting is impossible or says nothing."""
     if shutil.which("valgrind") is None:
         raise Unavailable("valgrind is not installed")
-    found = BORDER.search(Path(fastevm.evm.__file__).read_bytes())
+    found = BORDER.search(Path(fastevm.evm.machine.__file__).read_bytes())
     if found is None:
         raise Unavailable("the build has been stripped of its symbols")
     return found[0].decode()
@@ -52,7 +52,7 @@ def border() -> str:
 
 def tools() -> dict[str, str]:
     """What decides about the number of instructions beside the source."""
-    compiler = COMPILER.search(Path(fastevm.evm.__file__).read_bytes())
+    compiler = COMPILER.search(Path(fastevm.evm.machine.__file__).read_bytes())
     return {
         "machine": platform.machine(),
         "python": ".".join(platform.python_version_tuple()[:2]),

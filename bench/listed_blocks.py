@@ -30,14 +30,14 @@ from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
 from fastevm.conformance.fields import accounts_of
 from fastevm.conformance.real_blocks import RealBlock
 from fastevm.conformance.real_sources import cases_of
+from fastevm.core.execution.block.block import BlockBuilder, execute_block
+from fastevm.core.execution.transaction.senders import recover_senders
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.transaction.unsigned_sender import impersonated
+from fastevm.core.execution.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_HASH, Block, Header
+from fastevm.core.spec.schedule import schedule_for
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction
-from fastevm.execution.block import BlockBuilder, execute_block
-from fastevm.execution.senders import recover_senders
-from fastevm.execution.transaction import Transaction
-from fastevm.execution.unsigned_sender import impersonated
-from fastevm.spec.schedule import schedule_for
-from fastevm.state.layer import Layer
-from fastevm.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_HASH, Block, Header
 
 FORK: Final = "amsterdam"
 MORE_GAS: Final = 8  # than in the block of then: state gas, and prices of Berlin and later

@@ -25,8 +25,8 @@ from fastevm.bench.node.load import LoadError, Sample, http, summary
 from fastevm.bench.programs.loops import word
 from fastevm.bench.report.figures import aim
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import request_body
 
 MANY: Final = 16  # connections
 

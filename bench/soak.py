@@ -36,10 +36,10 @@ from fastevm.bench.node.faulty_node import BLOCK_FAULTS
 from fastevm.bench.node.full_disk import full_disk
 from fastevm.bench.node.hostile_clients import HostileClients
 from fastevm.bench.node.launch import HOST, LoopThread, NodeProcess, fastevm_node, wait_for
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.wire.client.messages import RpcRefusal, RpcUnreachable
-from fastevm.wire.feed_formats import FeedFormat
+from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable
+from fastevm.rpc_types.feed_formats import FeedFormat
 
 DRAIN_SECONDS = 60.0
 SETTLE_SECONDS = 1.0  # after a fault before the follower's metrics are read

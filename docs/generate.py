@@ -11,17 +11,17 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from fastevm.command_line import COMMANDS, parser
+from fastevm.cli.command_line import COMMANDS, parser
 from fastevm.integrations.local_node import LocalNode, NodeError
-from fastevm.rpc.dispatch.registry import METHODS, Method, Param, Place, namespace_of
+from fastevm.rpc.dispatch.registry import METHODS, Method, Param, RunOn, namespace_of
 from fastevm.rpc.errors import REASONS, Wire
 from fastevm.rpc.limits import Limits
 
 LONGEST_EXAMPLE = 900  # characters of an answer
 PLACES = {
-    Place.SOCKET: "over WebSocket and Unix sockets only",
-    Place.TASK: "waits without a thread",
-    Place.WORKER: "runs in a worker thread",
+    RunOn.SOCKET: "over WebSocket and Unix sockets only",
+    RunOn.TASK: "waits without a thread",
+    RunOn.WORKER: "runs in a worker thread",
 }
 PAYER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 PAYEE = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -143,7 +143,7 @@ def methods_page() -> str:
 
 def notes(name: str, method: Method) -> str:
     """Where a method runs, who may call it."""
-    found = [PLACES[method.place]] if method.place is Place.SOCKET else []
+    found = [PLACES[method.run_on]] if method.run_on is RunOn.SOCKET else []
     if method.controls:
         found.append("development chains only")
     if namespace_of(name) != name.partition("_")[0]:

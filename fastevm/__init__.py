@@ -1,46 +1,85 @@
-"""The public names of fastevm, loaded when they are first asked for."""
+"""The public names of fastevm.
+
+They are loaded when they are first used, so that ``import fastevm`` takes milliseconds.
+"""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastevm.core.execution.block.fees import (
+        blob_base_fee,
+        next_base_fee,
+        next_excess_blob_gas,
+    )
+    from fastevm.core.execution.transaction.transaction import Transaction
+    from fastevm.core.primitives.keccak import keccak256
+    from fastevm.core.spec.fork_id import fork_id
+    from fastevm.core.state.layer import Layer
+    from fastevm.errors import PrecompileFailed, Revert
+    from fastevm.evm.contracts import Contract, ContractReverted, contract
+    from fastevm.evm.hooks import Hooks
+    from fastevm.evm.machine import EVM
+    from fastevm.evm.result import ExecutionResult
+    from fastevm.simulate.api import simulate, simulate_async
+    from fastevm.simulate.batch.many import simulate_many
 
 __version__ = "0.1.0"
 
-# Where each name lives. Loading late keeps the start of the node and of the command line short.
-_HOMES = {
-    "Contract": "fastevm.contracts",
-    "ContractReverted": "fastevm.contracts",
-    "EVM": "fastevm.evm",
-    "ExecutionResult": "fastevm.evm_result",
-    "Hooks": "fastevm.hooks",
-    "Layer": "fastevm.state.layer",
+# Name -> module that defines it.
+_MODULES = {
+    "Contract": "fastevm.evm.contracts",
+    "ContractReverted": "fastevm.evm.contracts",
+    "EVM": "fastevm.evm.machine",
+    "ExecutionResult": "fastevm.evm.result",
+    "Hooks": "fastevm.evm.hooks",
+    "Layer": "fastevm.core.state.layer",
     "PrecompileFailed": "fastevm.errors",
     "Revert": "fastevm.errors",
-    "Transaction": "fastevm.execution.transaction",
-    "blob_base_fee": "fastevm.execution.fees",
-    "contract": "fastevm.contracts",
-    "fork_id": "fastevm.spec.fork_id",
-    "keccak256": "fastevm.primitives.keccak",
-    "next_base_fee": "fastevm.execution.fees",
-    "next_excess_blob_gas": "fastevm.execution.fees",
+    "Transaction": "fastevm.core.execution.transaction.transaction",
+    "blob_base_fee": "fastevm.core.execution.block.fees",
+    "contract": "fastevm.evm.contracts",
+    "fork_id": "fastevm.core.spec.fork_id",
+    "keccak256": "fastevm.core.primitives.keccak",
+    "next_base_fee": "fastevm.core.execution.block.fees",
+    "next_excess_blob_gas": "fastevm.core.execution.block.fees",
     "simulate_async": "fastevm.simulate",
     "simulate_many": "fastevm.simulate",
 }
-# Packages that are called like a function.
-_CALLABLE = frozenset(("simulate",))
 
-__all__ = ["__version__", *sorted({*_HOMES, *_CALLABLE})]
+__all__ = [
+    "EVM",
+    "Contract",
+    "ContractReverted",
+    "ExecutionResult",
+    "Hooks",
+    "Layer",
+    "PrecompileFailed",
+    "Revert",
+    "Transaction",
+    "__version__",
+    "blob_base_fee",
+    "contract",
+    "fork_id",
+    "keccak256",
+    "next_base_fee",
+    "next_excess_blob_gas",
+    "simulate",
+    "simulate_async",
+    "simulate_many",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _CALLABLE:
-        return import_module(f"fastevm.{name}")
-    home = _HOMES.get(name)
-    if home is None:
+    if name == "simulate":  # a package that can be called
+        return import_module("fastevm.simulate")
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module 'fastevm' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, *_CALLABLE})
+    return [*__all__]

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from fastevm.builder import Deposit
+from fastevm.core.execution.types import AccountProof, Block, Header, Receipt
+from fastevm.node.production import Deposit
 from fastevm.simulate import (
     BlockOverrides,
     CallRequest,
@@ -18,7 +19,6 @@ from fastevm.simulate import (
     StateOverrides,
     StateView,
 )
-from fastevm.types import AccountProof, Block, Header, Receipt
 
 
 class Layer(Protocol):
@@ -256,7 +256,7 @@ class Simulator(Protocol):
     """Execution on a state without changing it; every function may run in any thread.
 
     A transaction that breaks a rule raises `fastevm.errors.InvalidTransaction`; a payload that is
-    refused as a whole raises `fastevm.simulate.values.SimulationError`.
+    refused as a whole raises `fastevm.core.simulation.values.SimulationError`.
     """
 
     def call(

@@ -6,15 +6,15 @@ from a worker, as the client wrote it.
 
 from typing import Any, Final
 
+from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.rpc.backend import History
+from fastevm.rpc.block_id import decode_block, decode_number_or_tag, decode_number_tag_or_int
 from fastevm.rpc.dispatch.registry import Method
 from fastevm.rpc.dispatch.workers import require_worker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter
-from fastevm.rpc.selectors import decode_block, decode_number_or_tag, decode_number_tag_or_int
-from fastevm.wire.client.messages import RpcRefusal
-from fastevm.wire.text.hex import hex_bytes, quantity
-from fastevm.wire.transactions import Json
+from fastevm.rpc_client.messages import RpcRefusal
+from fastevm.rpc_types.transactions import Json
 
 BLOCK_DECODERS: Final = (decode_block, decode_number_or_tag, decode_number_tag_or_int)
 

@@ -8,14 +8,15 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import fastevm.simulate as simulate
-from fastevm import chains
 from fastevm import node as nodes
+from fastevm.chain import named as chains
+from fastevm.chain.storage import StorageError
+from fastevm.core.primitives.replace import replace
 from fastevm.errors import ForkError
 from fastevm.rpc.dialect import DEFAULT_DIALECT, DIALECTS, RECEIPTS
 from fastevm.rpc.explorer.options import add_explorer, add_explorer_for, watch
@@ -42,7 +43,6 @@ from fastevm.rpc.transport.server import (
     serve,
 )
 from fastevm.rpc.transport.server import run as run_loop
-from fastevm.storage import StorageError
 
 MILLISECONDS = 1_000
 MEGABYTE = 1024 * 1024

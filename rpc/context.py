@@ -1,30 +1,29 @@
-"""What a handler works with: the node, its listener's dialect and limits, blocks by selector."""
+"""What a handler works with: the node, its listener's dialect and limits, blocks by block_id."""
 
-from dataclasses import field
 from typing import Any
 
-from fastevm.logindex import LogIndex
-from fastevm.primitives import dataclass
+from msgspec import Struct, field
+
+from fastevm.chain.logs import LogIndex
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.hex import quantity
 from fastevm.rpc.backend import History, Node, PendingBlock, Simulator
 from fastevm.rpc.before_fork import HeldUpstream
+from fastevm.rpc.block_id import EARLIEST, LATEST, PENDING, BlockId
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.workers import Workers, require_worker
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
-from fastevm.rpc.selectors import EARLIEST, LATEST, PENDING, Selector
 from fastevm.rpc.subscriptions.filters import Filters
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.view import View
 from fastevm.tracing import SpoolRoom
-from fastevm.types import Block
-from fastevm.wire.text.hex import quantity
 
 RECENT_VIEWS = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """Everything that is the same for all requests of one listener."""
 
     node: Node
@@ -85,66 +84,66 @@ class Context:
             return ()
         return tuple(View.of_pending(self.node, block) for block in self.pending_blocks())
 
-    def find(self, selector: Selector) -> View | None:
-        """Return the block that ``selector`` means; None if there is no such block.
+    def find(self, block_id: BlockId) -> View | None:
+        """Return the block that ``block_id`` means; None if there is no such block.
 
         Without pre-confirmed state ``pending`` means the latest block. ``safe`` and ``finalized``
         are the latest block too: what the chain accepted, no other node can take back.
 
         HeldUpstream for the block at which a chain was forked, and for those before it.
         """
-        found = self.found(selector)
+        found = self.found(block_id)
         if found is not None and self.node.history is not None:
             genesis = self.node.chain.genesis
             if found.pending is None and found.block is genesis:  # its header alone is here
                 raise HeldUpstream(quantity(genesis.number))
         return found
 
-    def found(self, selector: Selector) -> View | None:
+    def found(self, block_id: BlockId) -> View | None:
         """Return the same for its state alone, which of the fork's block is here."""
-        tag = selector.tag
+        tag = block_id.tag
         if tag is None or tag == EARLIEST:
-            block = self._stored(selector)
+            block = self._stored(block_id)
             return None if block is None else self.view_of(block)
         if tag == PENDING:
             return self.pending_view() or self.latest_view()
         return self.latest_view()
 
-    def view(self, selector: Selector) -> View:
-        """Return the block whose state ``selector`` means; an error if there is no such block.
+    def view(self, block_id: BlockId) -> View:
+        """Return the block whose state ``block_id`` means; an error if there is no such block.
 
         HeldUpstream for a block before the one at which a chain was forked.
         """
-        if selector.tag == LATEST:
+        if block_id.tag == LATEST:
             return self.latest_view()
-        found = self.found(selector)
+        found = self.found(block_id)
         if found is not None:
             return found
-        known_by = "header_not_found" if selector.hash is None else "header_for_hash_not_found"
+        known_by = "header_not_found" if block_id.hash is None else "header_for_hash_not_found"
         raise RpcError(known_by)
 
-    def _stored(self, selector: Selector) -> Block | None:
+    def _stored(self, block_id: BlockId) -> Block | None:
         chain = self.node.chain
         if self.node.history is not None:
-            self._check_held(self.node.history, selector)
-        if selector.hash is not None:
-            block = chain.block_by_hash(selector.hash)
-            if block is not None and selector.require_canonical:
+            self._check_held(self.node.history, block_id)
+        if block_id.hash is not None:
+            block = chain.block_by_hash(block_id.hash)
+            if block is not None and block_id.require_canonical:
                 self._check_canonical(block)
             return block
-        if selector.number is not None:
-            return chain.block_by_number(selector.number)
+        if block_id.number is not None:
+            return chain.block_by_number(block_id.number)
         return chain.genesis
 
-    def _check_held(self, history: History, selector: Selector) -> None:
+    def _check_held(self, history: History, block_id: BlockId) -> None:
         """HeldUpstream for a block before the first one of a forked chain."""
-        if selector.number is not None:
-            held = selector.number < history.number
-        elif selector.hash is not None:
-            held = not self.node.chain.knows(selector.hash)
+        if block_id.number is not None:
+            held = block_id.number < history.number
+        elif block_id.hash is not None:
+            held = not self.node.chain.knows(block_id.hash)
             if held:
                 require_worker(is_long=True)
-                held = history.has_block(selector.hash)
+                held = history.has_block(block_id.hash)
         else:  # the earliest one
             held = True
         if held:

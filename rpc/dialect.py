@@ -3,16 +3,17 @@
 The codes and messages of errors differ too: they are the two columns of `errors`.
 """
 
-from dataclasses import replace
 from typing import Final
 
-from fastevm.primitives import dataclass, nearest
+from msgspec import Struct
+
+from fastevm.core.primitives import nearest
+from fastevm.core.primitives.replace import replace
 
 GETH_BLOCK_SPACING: Final = 12  # seconds between simulated blocks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(Struct, frozen=True, kw_only=True):
     """How one listener speaks.
 
     ``block_parameter_required``: the methods of the interface document refuse a missing block.

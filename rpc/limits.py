@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from fastevm.logindex import LogLimits
-from fastevm.primitives import dataclass
+from msgspec import Struct
+
+from fastevm.chain.logs import LogLimits
 
 METHOD_NAME_LIMIT: Final = 2048  # characters
 VALUES_LIMIT: Final = 524_288  # JSON values of one body
@@ -21,8 +22,7 @@ LOG_TOPICS_LIMIT: Final = 4  # positions of a log filter
 LOG_CHOICES_LIMIT: Final = 1000  # addresses, or topics of one position, of a log filter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """The limits that an operator may set. Sizes are in bytes, times in seconds."""
 
     body_size: int = 5 * 1024 * 1024

@@ -3,19 +3,19 @@
 import sys
 from typing import Any, Final
 
-from fastevm.logindex import LogQuery
-from fastevm.primitives import dataclass
+from msgspec import Struct
+
+from fastevm.chain.logs import LogQuery
+from fastevm.core.execution.types import Log
+from fastevm.rpc.block_id import LATEST_BLOCK, BlockId, decode_number_or_tag
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import LOG_CHOICES_LIMIT, LOG_TOPICS_LIMIT
-from fastevm.rpc.selectors import LATEST_BLOCK, Selector, decode_number_or_tag
-from fastevm.types import Log
-from fastevm.wire.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
+from fastevm.rpc_types.quantity import DecodeError, decode_hash, json_kind, object_fault, text_fault
 
 CHOICE_SIZE: Final = 80  # bytes of memory of an address or a topic, its place in a set apart
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogFilter:
+class LogFilter(Struct, frozen=True, kw_only=True):
     """Which logs are wanted. An empty set of addresses or topics is a wildcard.
 
     Either ``block_hash`` names one block, or ``first`` and ``last`` a range, both included.
@@ -25,8 +25,8 @@ class LogFilter:
     topics: tuple[frozenset[bytes], ...] = ()
     block_hash: bytes | None = None
     has_range: bool = False
-    first: Selector = LATEST_BLOCK
-    last: Selector = LATEST_BLOCK
+    first: BlockId = LATEST_BLOCK
+    last: BlockId = LATEST_BLOCK
 
     @property
     def memory(self) -> int:

@@ -5,13 +5,13 @@ from typing import Final
 
 from fastevm.rpc.backend import PendingBlock
 from fastevm.rpc.before_fork import logs_of_block_upstream, logs_upstream
+from fastevm.rpc.block_id import EARLIEST, BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, SHORT_OBJECTS
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter, check_choices
-from fastevm.rpc.selectors import EARLIEST, Selector
-from fastevm.wire.logs import LogWriter
+from fastevm.rpc_types.logs import LogWriter
 
 BLOCKS_OF_OBJECT: Final = 128  # blooms that cost as much as an object of another method's answer
 CHOICES_OF_OBJECT: Final = 16  # addresses and topics to hash, or to look for in blooms, likewise
@@ -172,9 +172,9 @@ def _add_canonical(context: Context, wanted: LogFilter, numbers: range, text: Lo
             raise RpcError(reason, limit=limit, first=numbers.start, last=last - 1)
 
 
-def _number_of(context: Context, selector: Selector, head: int) -> int:
-    if selector.number is not None:
-        return selector.number
-    if selector.tag != EARLIEST:
+def _number_of(context: Context, block_id: BlockId, head: int) -> int:
+    if block_id.number is not None:
+        return block_id.number
+    if block_id.tag != EARLIEST:
         return head
     return context.node.chain.genesis.number if context.node.history is None else 0

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from fastevm import blob_base_fee
-from fastevm.primitives import dataclass
+from fastevm.core.execution.types import Block, Receipt
+from fastevm.core.primitives.hex import quantity
 from fastevm.rpc.backend import Layer, Node, PendingBlock
 from fastevm.rpc.dispatch.workers import require_worker_above_limit
+from fastevm.rpc_types.blocks import block_json
+from fastevm.rpc_types.l1_fees import L1FeeMembers
+from fastevm.rpc_types.receipts import ReceiptWriter
+from fastevm.rpc_types.transactions import DEPOSIT, mined_transaction_json
 from fastevm.simulate import StateView
-from fastevm.types import Block, Receipt
-from fastevm.wire.blocks import block_json
-from fastevm.wire.l1_fees import L1FeeMembers
-from fastevm.wire.receipts import ReceiptWriter
-from fastevm.wire.text.hex import quantity
-from fastevm.wire.transactions import DEPOSIT, mined_transaction_json
 
 ZERO_HASH = bytes(32)
 ANCESTORS = 256  # hashes that BLOCKHASH reaches back
@@ -34,8 +35,7 @@ class Event(Protocol):
     def data(self) -> bytes: ...
 
 
-@dataclass(slots=True, eq=False)
-class View:
+class View(Struct, eq=False):
     """One block as requests see it: a canonical or side block, or the pending one.
 
     What it is asked for it keeps: the block, its state and its rules do not change.

@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from fastevm import node as nodes
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.backend import Node
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
-from fastevm.wire.text.hex import hex_bytes
 
 log: Final = logging.getLogger("fastevm.rpc")
 

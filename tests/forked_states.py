@@ -10,13 +10,13 @@ from typing import Any, Final
 import pytest
 
 import fastevm
-import fastevm.evm
-import fastevm.state.layer
+import fastevm.core.state.layer
+import fastevm.evm.machine
 from fastevm.conformance.pre_states import Recorded
-from fastevm.execution.transaction import Transaction
-from fastevm.node.forked.transaction_state import TransactionState
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Header
 from fastevm.node.node import Node
-from fastevm.types import Header
+from fastevm.node.remote.transaction_state import TransactionState
 
 NOT_LOADED: Final = frozenset(("rpc", "bench", "payments", "integrations", "__main__"))
 ALONE: Final = "its builder has no node, which would fetch what transactions read"
@@ -36,7 +36,7 @@ LEFT_OUT: Final = {
 }  # fmt: skip
 """Tests (by the beginning of their names) that mean nothing above a remote state, and why."""
 
-OwnEVM, OwnLayer = fastevm.evm.EVM, fastevm.state.layer.Layer
+OwnEVM, OwnLayer = fastevm.evm.machine.EVM, fastevm.core.state.layer.Layer
 
 
 def nothing() -> OwnLayer:

@@ -1,9 +1,9 @@
 """What tests of development chains of the OP stack share: a time, two accounts, what they send."""
 
-from fastevm.builder.simulated_l1 import Deposit
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node import Node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
+from fastevm.node.production.simulated_l1 import Deposit
 
 ALICE, BOB = b"\xa1" * 20, b"\xb0" * 20
 START = 1_800_000_000  # seconds; a multiple of 12, the seconds of a block of L1

@@ -102,7 +102,7 @@ def times_a_program(command: str, folder: Path) -> None:
 
 
 RUNS: dict[str, Callable[[str, Path], None]] = {
-    "python -m fastevm.spec": prints_a_table,
+    "python -m fastevm.core.spec": prints_a_table,
     "fastevm dev": serves,
     "fastevm node": serves,
     "fastevm conformance all": passes_official_tests,

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastevm.node import dev_node
 from fastevm.rpc.methods.subscriptions import TOPICS
-from fastevm.wire.feed_formats import FeedFormat, feed_text
+from fastevm.rpc_types.feed_formats import FeedFormat, feed_text
 
 from .shared_data import ROOT
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastevm.bench.engines.evms import PEER_KINDS, Peer, PeerError
+from fastevm.chain.stateless.verification import schedule_of
 from fastevm.conformance.fields import accounts_of
 from fastevm.conformance.real_blocks import RealBlock
-from fastevm.stateless.verification import schedule_of
 
 MODULE: Final = "on_pyrevm_blocks"
 SPECIFICATIONS: Final = {

@@ -23,7 +23,7 @@ from fastevm.bench.programs.loops import (
     WRITE_SLOTS,
     word,
 )
-from fastevm.primitives.slab import records_in_use
+from fastevm.core.primitives.slab import records_in_use
 
 SIZES = (2**10, 2**14, 2**17, 2**20)
 LARGE_SIZES = (*SIZES, 2**23)  # a few gigabytes, a few minutes

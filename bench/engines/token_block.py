@@ -8,12 +8,12 @@ from functools import partial
 from fastevm import Layer, Transaction
 from fastevm.bench.engines.clock import cpu_seconds, wall_seconds
 from fastevm.bench.programs.loops import PROGRAM, TOKEN, balance_slot, transfer
-from fastevm.crypto.secp256k1 import public_key_address
-from fastevm.execution.block import BlockBuilder, execute_block
-from fastevm.execution.header_draft import draft_header
-from fastevm.execution.senders import recover_senders
-from fastevm.spec.schedule import schedule_for
-from fastevm.types import Block, Header
+from fastevm.core.crypto.secp256k1 import public_key_address
+from fastevm.core.execution.block.block import BlockBuilder, execute_block
+from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.transaction.senders import recover_senders
+from fastevm.core.execution.types import Block, Header
+from fastevm.core.spec.schedule import schedule_for
 
 TRANSFERS = 1000
 CASE = "erc20/transfer"  # one such call in the case file

@@ -2,12 +2,12 @@
 
 import pytest
 
-from fastevm.crypto.secp256k1 import recover_signer, sign
-from fastevm.primitives.bloom import BloomQuery
-from fastevm.primitives.keccak import keccak256
-from fastevm.primitives.rlp import decode, encode
+from fastevm.core.crypto.secp256k1 import recover_signer, sign
+from fastevm.core.primitives.bloom import BloomQuery
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.primitives.rlp import decode, encode
+from fastevm.core.trie.trie import Trie, ordered_root
 from fastevm.testing.bytes_map import BytesMap
-from fastevm.trie.trie import Trie, ordered_root
 
 LEAVES = [(keccak256(number.to_bytes(4, "big")), b"\x05" * 40) for number in range(1000)]
 NESTED = [[b"\x01" * 32, b"", [b"\x02" * 20, b"\x03"]] for _ in range(100)]

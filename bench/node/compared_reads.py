@@ -9,7 +9,7 @@ from threading import Event, Thread
 from typing import Any, Final
 
 from fastevm.bench.node.launch import NodeProcess
-from fastevm.wire.client.messages import RpcRefusal, RpcUnreachable
+from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable
 
 NEWEST: Final = 20  # blocks back from the head whose states both nodes hold
 TRANSFER: Final = {"from": "0x" + "00" * 19 + "aa", "to": "0x" + "b0" * 20}

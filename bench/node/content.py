@@ -13,10 +13,10 @@ from fastevm.bench.options import DEFAULT_CASES
 from fastevm.bench.programs.assembler import assemble, push
 from fastevm.bench.programs.cases import named
 from fastevm.bench.programs.loops import balance_slot, transfer, word
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import RpcRefusal
 
 TOKEN_CASE: Final = "erc20/balanceOf"
 FUNDS: Final = 10**24  # of the token, for each account

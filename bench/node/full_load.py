@@ -20,8 +20,8 @@ from typing import Any, Final, NamedTuple
 from fastevm.bench.node.load import LoadError, batch_of, http
 from fastevm.bench.node.rpc_cases import Side, turns
 from fastevm.bench.node.sending import INCLUSION_SECONDS, Sending, wait_for
-from fastevm.wire.client.asynchronous import WebSocketClient
-from fastevm.wire.client.messages import RpcRefusal, request_body
+from fastevm.rpc_client.asynchronous import WebSocketClient
+from fastevm.rpc_client.messages import RpcRefusal, request_body
 
 MEGABYTE: Final = 2**20
 RATE: Final = 200  # transactions per second

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from fastevm.bench.node.launch import HOST, LoopThread
 from fastevm.bench.node.load import batch_of, http
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.messages import request_body
 
 MEGABYTE: Final = 1 << 20
 BODY_LIMIT: Final = 5 * MEGABYTE

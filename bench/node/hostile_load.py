@@ -24,8 +24,8 @@ from fastevm.bench.node.load import Connection, http, size_of
 from fastevm.bench.programs.loops import word
 from fastevm.bench.report.figures import aim
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import request_body
 
 CONNECTIONS: Final = 16
 DIGITS: Final = 2  # of milliseconds in the report

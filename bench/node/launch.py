@@ -23,8 +23,8 @@ from fastevm.bench.options import child_environment
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Listener, Server
-from fastevm.wire.client.blocking import JsonRpcClient, call_once
-from fastevm.wire.client.messages import RpcUnreachable
+from fastevm.rpc_client.blocking import JsonRpcClient, call_once
+from fastevm.rpc_client.messages import RpcUnreachable
 
 HOST: Final = "127.0.0.1"
 START_SECONDS: Final = 60.0

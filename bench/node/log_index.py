@@ -16,11 +16,11 @@ from typing import Final
 from fastevm import keccak256
 from fastevm.bench.programs.loops import word
 from fastevm.bench.report.figures import aim
-from fastevm.logindex import LogIndex, LogLimits, LogQuery
-from fastevm.logindex.index import BLOOM_SIZE
-from fastevm.primitives.bloom import bloom_of
-from fastevm.types import Block, Header, Log, Receipt
-from fastevm.wire.logs import LogWriter
+from fastevm.chain.logs import LogIndex, LogLimits, LogQuery
+from fastevm.chain.logs.index import BLOOM_SIZE
+from fastevm.core.execution.types import Block, Header, Log, Receipt
+from fastevm.core.primitives.bloom import bloom_of
+from fastevm.rpc_types.logs import LogWriter
 
 MILLI: Final = 1e3
 MICRO: Final = 1e6

@@ -12,7 +12,7 @@ from fastevm.bench.node.content import Content, prepare, shown, token_slot
 from fastevm.bench.node.load import Load, LoadError, Sample, batch_of, http
 from fastevm.bench.programs.loops import BALANCE_OF, transfer, word
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.messages import request_body
 
 MANY: Final = 16  # connections
 BATCH: Final = 100  # calls in one request

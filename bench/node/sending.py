@@ -17,9 +17,9 @@ from fastevm.bench.node.compared import BLOCK_TIME, ComparedNode, start_anvil, s
 from fastevm.bench.node.content import WAIT_SECONDS, shown, signed, submit
 from fastevm.bench.node.load import LoadError, batch_of, http
 from fastevm.bench.report.figures import aim
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.messages import request_body
 
 SENDERS: Final = 256
 FUNDS: Final = 10**18

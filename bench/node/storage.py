@@ -29,11 +29,11 @@ from types import SimpleNamespace
 from typing import Any, Final, Protocol
 
 from fastevm import keccak256
-from fastevm.execution.transaction import Transaction
-from fastevm.storage.archive import Archive
-from fastevm.storage.block_record import block_of, pack_body
-from fastevm.storage.record_file import RecordFile
-from fastevm.types import Block, Header, Log, Receipt
+from fastevm.chain.storage.archive import Archive
+from fastevm.chain.storage.block_record import block_of, pack_body
+from fastevm.chain.storage.record_file import RecordFile
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block, Header, Log, Receipt
 
 MODULE: Final = "fastevm.bench.node.storage"
 MICRO: Final = 1e6

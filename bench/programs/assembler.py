@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastevm.spec.opcodes import BY_MNEMONIC
+from fastevm.core.spec.opcodes import BY_MNEMONIC
 
 WORD = 1 << 256
 LABEL_BYTES = 2

@@ -10,7 +10,7 @@ from typing import Any
 import fastevm
 from fastevm.bench.programs.assembler import assemble
 from fastevm.conformance.pre_states import Recorded
-from fastevm.state.layer import Layer
+from fastevm.core.state.layer import Layer
 
 PROGRAM = b"\xaa" * 20
 HELPER = b"\xbb" * 20

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fastevm.bench.remote.proxy import JSON_TYPE, Call, Cut, Endpoint, Reply, whole
-from fastevm.primitives.keccak import keccak256
+from fastevm.core.primitives.keccak import keccak256
 
 PREFETCH: Final = (
     "debug_traceCall", "debug_traceBlockByNumber", "debug_traceBlockByHash",

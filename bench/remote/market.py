@@ -15,10 +15,10 @@ from fastevm.bench.options import DEFAULT_CASES
 from fastevm.bench.programs.assembler import assemble, push
 from fastevm.bench.programs.cases import named
 from fastevm.bench.programs.loops import BALANCE_OF, balance_slot, transfer, word
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.keccak import keccak256
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.from_genesis import dev_genesis
-from fastevm.primitives.keccak import keccak256
 
 TOKENS: Final = 100
 PROXIED: Final = 4  # every fourth token is code behind a proxy

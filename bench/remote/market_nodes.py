@@ -16,8 +16,8 @@ from fastevm.bench.node.launch import NodeProcess
 from fastevm.bench.node.load import LoadError
 from fastevm.bench.programs.loops import word
 from fastevm.bench.remote import market
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import Call, RpcRefusal
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import Call, RpcRefusal
 
 EMPTY_BLOCKS: Final = 4_000  # in front of the busy one
 MINED_AT_ONCE: Final = 500

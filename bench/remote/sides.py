@@ -18,8 +18,8 @@ from fastevm.bench.remote.market_nodes import ANVIL_OPTIONS, MAX_BATCH, Busy, se
 from fastevm.fork.remote_block import RemoteBlock
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.rules import rules_of
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import RpcRefusal
 
 ANSWER_SECONDS = 300.0  # a block of 200 transactions takes anvil 45 s at 100 ms
 Message = dict[str, str]

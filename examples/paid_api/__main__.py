@@ -64,7 +64,7 @@ class PaidApi:
 
     async def holds(self, _: web.Request) -> web.Response:
         """What waits in the escrow, and what was done with it."""
-        found = await asyncio.to_thread(self.town.lane.store.orders)
+        found = await asyncio.to_thread(self.town.settler.store.orders)
         shown = [await self._hold(one.id) for one in found if one.annex]
         shown.sort(key=lambda one: -one["createdAt"])
         return web.json_response({"holds": shown})
@@ -74,17 +74,17 @@ class PaidApi:
         order_id, move = request.match_info["id"], request.match_info["move"]
         if move not in MOVES:
             raise BadRequest("a hold is captured or voided")
-        holds = self.town.lane.holds
+        holds = self.town.settler.holds
         if move == "void":
             await holds.void(order_id)
         else:
             units = self.town.token.units((await body_of(request, amount=str))["amount"])
-            done = len(await asyncio.to_thread(self.town.lane.store.movements, order_id))
+            done = len(await asyncio.to_thread(self.town.settler.store.movements, order_id))
             await holds.capture(order_id, units, key=f"{order_id}/part/{done}")
         return web.json_response(await self._hold(order_id))
 
     async def _hold(self, order_id: str) -> dict[str, Any]:
-        hold, text = await self.town.lane.holds.hold(order_id), self.town.token.text
+        hold, text = await self.town.settler.holds.hold(order_id), self.town.token.text
         waits = hold.order.state is State.HELD
         return {
             "id": order_id,

@@ -11,11 +11,11 @@ from typing import Any, Final
 from examples.merchant.chain import NodeProcess, person
 from fastevm.payments import KeySigner, NodeClient, Policy, Vault, open_store
 from fastevm.payments.contracts.placing import give_tokens, place_escrow, place_token
+from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.escrow import V1_1
 from fastevm.payments.tokens import Token, known
 from fastevm.payments.vault import KEY_LENGTH
-from fastevm.payments.wrapped import MULTICALL
-from fastevm.payments.x402 import Facilitator, Lane, Payer, Paywall, Requirements, Sale
+from fastevm.payments.x402 import ChainSettler, Facilitator, Payer, Paywall, Requirements, Sale
 from fastevm.payments.x402.auth_capture import AuthCapture
 
 CHAIN_ID: Final = 84_532
@@ -31,7 +31,7 @@ class Town:
 
     node: NodeClient
     token: Token
-    lane: Lane
+    settler: ChainSettler
     facilitator: Facilitator
     paywall: Paywall
     payer: Payer
@@ -57,12 +57,14 @@ async def build(exit_: AsyncExitStack, folder: str) -> Town:
     store = open_store(f"sqlite:///{folder}/till.db")
     exit_.callback(store.close)
     vault = Vault([secrets.token_bytes(KEY_LENGTH)])
-    lane = Lane(node, store, vault, KeySigner(person(TILL).key), [token], policy=Policy())
-    facilitator = await exit_.enter_async_context(Facilitator([lane], [AuthCapture()]))
+    settler = ChainSettler(
+        node, store, vault, KeySigner(person(TILL).key), [token], policy=Policy()
+    )
+    facilitator = await exit_.enter_async_context(Facilitator([settler], [AuthCapture()]))
     shop = person(SHOP).address
-    wall = Paywall(facilitator, sales(token, lane.account, shop))
+    wall = Paywall(facilitator, sales(token, settler.account, shop))
     payer = Payer(buyer.key, {row.address: ALLOWANCE})
-    return Town(node, token, lane, facilitator, wall, payer, shop)
+    return Town(node, token, settler, facilitator, wall, payer, shop)
 
 
 def sales(token: Token, operator: str, shop: str) -> dict[str, Any]:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.storage_protocols import ArchivedBlock
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.validation import validate_body, validate_header
+from fastevm.core.execution.pow.ethash import validate_seal
+from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
+from fastevm.core.execution.types import Block, Header, Receipt
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock
-from fastevm.execution.block_result import BlockResult
-from fastevm.execution.ethash import validate_seal
-from fastevm.execution.transaction_fields import DEPOSIT_TX
-from fastevm.execution.validation import validate_body, validate_header
-from fastevm.primitives.late_dataclass import dataclass
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
-from fastevm.types import Block, Header, Receipt
 
 
-@dataclass(slots=True)
-class BlockEntry:
+class BlockEntry(Struct):
     """A block in memory. ``result`` is None once its state is no longer kept.
 
     ``position``: the byte offset of its record in the journal.

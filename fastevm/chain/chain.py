@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from fastevm.chain.block_entry import (
@@ -30,14 +29,15 @@ from fastevm.chain.retention import (
     RetentionWindow,
 )
 from fastevm.chain.storage_protocols import Archive, ArchivedBlock, Journal
+from fastevm.core.execution.block.block import execute_block
+from fastevm.core.execution.block.block_decoding import decode_block, item_size
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.validation import Generation, validate_ommers, validate_result
+from fastevm.core.execution.types import Block, Header, Receipt
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
-from fastevm.execution.block import execute_block
-from fastevm.execution.block_decoding import decode_block, item_size
-from fastevm.execution.block_result import BlockResult
-from fastevm.execution.validation import Generation, validate_ommers, validate_result
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
-from fastevm.types import Block, Header, Receipt
 
 log = logging.getLogger(__name__)
 

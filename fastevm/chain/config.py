@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
 from typing import Any
 
+from msgspec import Struct, field
+
+from fastevm.core.execution.types import ZERO_ADDRESS
+from fastevm.core.primitives.config_values import read_bytes, read_number
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.activation import MAINNET, Activations
+from fastevm.core.spec.parameters import Value
 from fastevm.errors import InvalidBlock
-from fastevm.primitives.late_dataclass import dataclass
-from fastevm.spec.activation import MAINNET, Activations
-from fastevm.spec.parameters import Value
-from fastevm.types import ZERO_ADDRESS
-from fastevm.wire.text.members import read_bytes, read_number
 
 MAINNET_DEPOSIT_CONTRACT = bytes.fromhex("00000000219ab540356cbb839cbe05303d7705fa")
 DAO_EXTRA_DATA = b"dao-hard-fork"
@@ -25,8 +26,7 @@ MS_PER_SECOND = 1_000
 UNSUPPORTED_FORKS = ("berylTime", "cobaltTime", "denimTime")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainConfig:
+class ChainConfig(Struct, frozen=True, kw_only=True):
     """The constants of a chain.
 
     ``deposit_contract``: the address whose logs are deposits (EIP-6110). ``block_time_ms`` and
@@ -45,7 +45,7 @@ class ChainConfig:
     fixed_block_time: bool = False
     shares_seconds: bool = False
     unsupported_from: int | None = None
-    parameters: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    parameters: Mapping[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 <= self.chain_id < 2**64:

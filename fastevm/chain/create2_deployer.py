@@ -4,7 +4,7 @@ Source: OP Stack specification, Canyon, "Create2Deployer"; its hash is
 0xb0550b5b431e30d38000efb7107aaa0ade03d48a7198a140edda9d27134468b2.
 """
 
-from fastevm.state.layer import Layer
+from fastevm.core.state.layer import Layer
 
 CREATE2_DEPLOYER = bytes.fromhex("13b0d85ccb8bf860b6b79af3029fca081ae9bef2")
 CREATE2_DEPLOYER_CODE = bytes.fromhex(

@@ -1,6 +1,6 @@
 """The DAO fork (EIP-779): the balances of 116 accounts move to the refund contract."""
 
-from fastevm.state.layer import Layer
+from fastevm.core.state.layer import Layer
 
 REFUND_CONTRACT = bytes.fromhex("bf4ed7b27f1d666546e30d74d50d173d20bca754")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fastevm.chain.block_entry import BlockEntry
-from fastevm.types import Block
+from fastevm.core.execution.types import Block
 
 
 class HeadChange(NamedTuple):

@@ -6,12 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastevm.chain.config import ChainConfig
-from fastevm.execution.predeploys import message_passer_root
-from fastevm.execution.requests import requests_hash
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
-from fastevm.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Block, Header
-from fastevm.wire.text.members import read_bytes, read_number
+from fastevm.core.execution.block.requests import requests_hash
+from fastevm.core.execution.op_stack.predeploys import message_passer_root
+from fastevm.core.execution.types import (
+    EMPTY_LIST_HASH,
+    EMPTY_ROOT,
+    ZERO_ADDRESS,
+    ZERO_HASH,
+    Block,
+    Header,
+)
+from fastevm.core.primitives.config_values import read_bytes, read_number
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
 
 DEFAULT_GAS_LIMIT = 4_712_388
 DEFAULT_DIFFICULTY = 0x20000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastevm.chain.create2_deployer import deploy_create2_deployer
 from fastevm.chain.dao_fork import apply_dao_fork
-from fastevm.spec.activation import Activations
-from fastevm.state.layer import Layer
-from fastevm.types import Header
+from fastevm.core.execution.types import Header
+from fastevm.core.spec.activation import Activations
+from fastevm.core.state.layer import Layer
 
 
 def state_before(activations: Activations, layer: Layer, parent: Header, timestamp: int) -> Layer:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from fastevm.primitives.late_dataclass import dataclass
+from msgspec import Struct
 
 MIN_HASHES: Final = 1_024  # of the newest canonical blocks in memory
 MIN_BLOCKS: Final = 16  # stay in memory whatever gas they used
@@ -22,8 +22,7 @@ def block_threads() -> int:
     return min(os.cpu_count() or 1, MOST_BLOCK_THREADS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainLimits:
+class ChainLimits(Struct, frozen=True, kw_only=True):
     """How much a chain keeps in memory, and how many ``threads`` may execute one block.
 
     ``side_blocks``: blocks off the canonical chain; the lowest are dropped first. ``states``:

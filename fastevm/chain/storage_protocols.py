@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from fastevm.types import Block, Receipt
+from fastevm.core.execution.types import Block, Receipt
 
 
 class Journal(Protocol):

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastevm.conformance.fields import bytes_of, number_of
-from fastevm.errors import InvalidBlock
-from fastevm.execution.block_access_list import (
+from fastevm.core.execution.block.block_access_list import (
     FIELD,
     AccountAccess,
     CodeChange,
@@ -13,6 +12,7 @@ from fastevm.execution.block_access_list import (
     SlotChanges,
     encode_access_list,
 )
+from fastevm.errors import InvalidBlock
 
 Json = Mapping[str, Any]
 

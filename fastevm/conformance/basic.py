@@ -8,17 +8,17 @@ from typing import Any, Final
 from fastevm.conformance import difficulty
 from fastevm.conformance.fields import account_of, address_of, bytes_of, number_of
 from fastevm.conformance.runner import Case, Mismatch
-from fastevm.crypto.secp256k1 import public_key_address, recover_signer, sign
-from fastevm.execution.block_decoding import decode_block
-from fastevm.execution.ethash import light_cache, seal_hash, seal_of
-from fastevm.execution.transaction import Transaction
-from fastevm.primitives import rlp
-from fastevm.primitives.keccak import keccak256
-from fastevm.spec.activation import MAINNET, Activations
-from fastevm.spec.forks import BYZANTIUM, CONSTANTINOPLE, HOMESTEAD
-from fastevm.state.layer import Layer
-from fastevm.trie.trie import Trie
-from fastevm.types import Block, Header
+from fastevm.core.crypto.secp256k1 import public_key_address, recover_signer, sign
+from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.pow.ethash import light_cache, seal_hash, seal_of
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block, Header
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.spec.activation import MAINNET, Activations
+from fastevm.core.spec.forks import BYZANTIUM, CONSTANTINOPLE, HOMESTEAD
+from fastevm.core.state.layer import Layer
+from fastevm.core.trie.trie import Trie
 
 Run = Callable[[Mapping[str, Any]], Mismatch | None]
 

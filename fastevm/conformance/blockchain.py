@@ -12,12 +12,12 @@ from fastevm.conformance.fields import accounts_of, bytes_of, number_of
 from fastevm.conformance.pre_states import layer_of
 from fastevm.conformance.runner import Case, Mismatch
 from fastevm.conformance.snapshots import rules_meant
+from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.types import HEADER_LAYOUT, Block, Header
+from fastevm.core.spec.activation import activations_named
+from fastevm.core.spec.blobs import read_blob_schedule
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock
-from fastevm.execution.block_decoding import decode_block
-from fastevm.spec.activation import activations_named
-from fastevm.spec.blobs import read_blob_schedule
-from fastevm.state.layer import Layer
-from fastevm.types import HEADER_LAYOUT, Block, Header
 
 # How test files name the fields of a header, in the order of its RLP.
 HEADER_KEYS = (

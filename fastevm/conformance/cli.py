@@ -14,8 +14,8 @@ from fastevm.conformance.pre_states import FORKED, forked
 from fastevm.conformance.runner import Selection, Suite, Tally, WorkerError, run_suite, write_report
 from fastevm.conformance.skips import UNFINISHED
 from fastevm.conformance.sources import SourceError, is_archive
+from fastevm.core.spec.activation import activations_named
 from fastevm.errors import UnknownForkError
-from fastevm.spec.activation import activations_named
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

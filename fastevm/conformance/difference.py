@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fastevm.state.layer import Layer
+from fastevm.core.state.layer import Layer
 
 SHOWN = 6  # differences printed; the others are only counted
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from fastevm.conformance.fields import number_of
 from fastevm.conformance.runner import Case, Mismatch
-from fastevm.execution.difficulty import next_difficulty
-from fastevm.spec.forks import fork_named
-from fastevm.spec.schedule import ForkSchedule, schedule_for
-from fastevm.types import EMPTY_LIST_HASH
+from fastevm.core.execution.pow.difficulty import next_difficulty
+from fastevm.core.execution.types import EMPTY_LIST_HASH
+from fastevm.core.spec.forks import fork_named
+from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 
 NO_OMMERS: Final = int.from_bytes(EMPTY_LIST_HASH, "big")
 

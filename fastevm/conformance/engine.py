@@ -15,13 +15,13 @@ from fastevm.conformance.blockchain import (
 from fastevm.conformance.fields import accounts_of, bytes_of, number_of
 from fastevm.conformance.pre_states import layer_of
 from fastevm.conformance.runner import Apart, Case, Mismatch
+from fastevm.core.execution.block.block_access_list import access_list_hash
+from fastevm.core.execution.block.block_decoding import decode_transaction
+from fastevm.core.execution.block.requests import requests_hash
+from fastevm.core.execution.block.roots import ordered_root
+from fastevm.core.execution.types import Block, Header, Withdrawal
+from fastevm.core.primitives import rlp
 from fastevm.errors import InvalidBlock
-from fastevm.execution.block_access_list import access_list_hash
-from fastevm.execution.block_decoding import decode_transaction
-from fastevm.execution.requests import requests_hash
-from fastevm.execution.roots import ordered_root
-from fastevm.primitives import rlp
-from fastevm.types import Block, Header, Withdrawal
 
 ELSEWHERE: Final = "its state is in another file (the cases are those of blockchain_tests_engine)"
 

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, Final
 
 from fastevm.conformance.runner import Apart, Case, Outcome, Suite
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.source import Found, RemoteAccount, Wanted
 from fastevm.errors import ForkError
-from fastevm.state.layer import Layer
-from fastevm.state.source import Found, RemoteAccount, Wanted
 
 Accounts = Mapping[bytes, Mapping[str, Any]]  # as Layer.of takes them
 

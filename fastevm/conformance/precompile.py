@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fastevm.conformance.fields import bytes_of
 from fastevm.conformance.runner import Case, Mismatch
-from fastevm.precompiles.registry import run as run_precompile
+from fastevm.core.precompiles.registry import run as run_precompile
 
 GENEROUS: Final = 2**62
 P256_VERIFY: Final = 0x12

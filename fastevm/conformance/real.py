@@ -16,7 +16,7 @@ from fastevm.conformance import real_blocks, real_traces
 from fastevm.conformance.fields import bytes_of
 from fastevm.conformance.real_sources import ARCHIVES, CHAINS, RECORDINGS, WITNESSES, cases_of
 from fastevm.conformance.runner import Case, Outcome, Selection, Tally, print_failure, tallies
-from fastevm.execution.block_decoding import item_size
+from fastevm.core.execution.block.block_decoding import item_size
 
 Finish = Callable[[Tally, argparse.Namespace], int]
 

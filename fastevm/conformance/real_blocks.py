@@ -2,27 +2,27 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from fastevm.chain.config import ChainConfig
-from fastevm.chains import find
+from fastevm.chain.named import find
+from fastevm.chain.stateless.verification import check_header, executed, schedule_of
+from fastevm.chain.stateless.witness_state import WitnessState
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.conformance.runner import Apart, Mismatch, Outcome
-from fastevm.execution.block import execute_block
-from fastevm.execution.block_decoding import decode_block
-from fastevm.execution.block_result import BlockResult
-from fastevm.execution.fees import FeeParameters
-from fastevm.execution.header_draft import draft_header, sealed_header
-from fastevm.execution.transaction import Transaction
-from fastevm.execution.validation import validate_result
-from fastevm.primitives import rlp
-from fastevm.state.layer import Layer
-from fastevm.state.source import Found, Wanted
-from fastevm.stateless.verification import check_header, executed, schedule_of
-from fastevm.stateless.witness_state import WitnessState
-from fastevm.types import ZERO_HASH, Block, Header
+from fastevm.core.execution.block.block import execute_block
+from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.fees import FeeParameters
+from fastevm.core.execution.block.header_draft import draft_header, sealed_header
+from fastevm.core.execution.block.validation import validate_result
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import ZERO_HASH, Block, Header
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.replace import replace
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.source import Found, Wanted
 
 State = TypeVar("State", bound=WitnessState)
 

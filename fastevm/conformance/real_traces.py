@@ -8,17 +8,17 @@ from typing import Any, Final
 import msgspec
 
 from fastevm.chain.config import ChainConfig
+from fastevm.chain.stateless.verification import schedule_of
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.conformance.real_blocks import RealBlock, differing
 from fastevm.conformance.runner import Apart, Case, Mismatch, Outcome
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import ZERO_HASH, Header
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
 from fastevm.simulate import StateView
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
-from fastevm.stateless.verification import schedule_of
 from fastevm.tracing import TraceRequest, trace_block, trace_transaction
 from fastevm.tracing.tracers import TRACER_NAMES
-from fastevm.types import ZERO_HASH, Header
 
 FLAT: Final = "flatCallTracer"
 FLAT_MEMBERS: Final = ("type", "subtraces", "traceAddress", "action", "result", "error")

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastevm.conformance.fields import bytes_of
 from fastevm.conformance.runner import Case, Mismatch
-from fastevm.primitives import rlp
+from fastevm.core.primitives import rlp
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:

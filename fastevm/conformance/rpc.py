@@ -10,13 +10,14 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from msgspec import Struct, field
+
 from fastevm.conformance.runner import Mismatch, Tally, print_failure
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import RpcUnreachable
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import RpcUnreachable
 
 DEFAULT_URL: Final = "http://127.0.0.1:8545"
 TIMEOUT: Final = 5.0  # seconds for one request
@@ -29,16 +30,14 @@ class CaseError(ValueError):
     """A file that is no recorded case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """A request as it is sent, and the response that is expected."""
 
     request: str
     expected: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A recorded conversation."""
 
     name: str
@@ -46,8 +45,7 @@ class Case:
     exchanges: tuple[Exchange, ...]
 
 
-@dataclass(slots=True)
-class RpcReport:
+class RpcReport(Struct):
     """The tally, and the error messages that are worded differently: (case, expected, found)."""
 
     tally: Tally = field(default_factory=Tally)

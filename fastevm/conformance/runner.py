@@ -8,17 +8,17 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
+from msgspec import Struct, field, to_builtins
 
 from fastevm.conformance.skips import DRAFTS, is_draft, skips_of, unfinished_fork
 from fastevm.conformance.sources import test_files
+from fastevm.core.spec.forks import fork_named
 from fastevm.errors import FastevmError, UnknownForkError
-from fastevm.spec.forks import fork_named
 
 SHOWN_FAILURES = 20  # printed one by one; the JSON report holds all
 PROGRESS_SECONDS = 0.2
@@ -29,8 +29,7 @@ class WorkerError(FastevmError):
     """A worker process was killed, which leaves the outcome of its file unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """The failure of a case: what was expected, what was found."""
 
     case: str
@@ -38,8 +37,7 @@ class Failure:
     found: str
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """Counts of cases, and the failures among them."""
 
     passed: int = 0
@@ -76,23 +74,20 @@ class Tally:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True):
     """What a case should have given, and what it gave."""
 
     expected: str
     found: str
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(Struct, frozen=True):
     """A case that is not run, and why."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Apart:
+class Apart(Struct, frozen=True):
     """A case of something that is not part of the protocol (yet), which is reported apart."""
 
     reason: str
@@ -101,8 +96,7 @@ class Apart:
 Outcome = Mismatch | Skip | Apart | None
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Which cases to run: those of one fork, those whose name contains a text."""
 
     fork: str | None = None
@@ -258,4 +252,4 @@ def print_failure(failure: Failure, output: TextIO) -> None:
 
 def write_report(tally: Tally, path: str) -> None:
     """The whole tally as JSON."""
-    Path(path).write_text(json.dumps(asdict(tally), indent=1) + "\n")
+    Path(path).write_text(json.dumps(to_builtins(tally), indent=1) + "\n")

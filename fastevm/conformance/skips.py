@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
+from fastevm.core.spec.activation import activations_named
 from fastevm.errors import UnknownForkError
-from fastevm.spec.activation import activations_named
 
 SKIPS: Final[Mapping[str, str]] = {
     "BasicTests/blockgenesistest.json": "its blocks have a layout from before Frontier",
@@ -39,7 +39,7 @@ def is_draft(content: Any) -> bool:
 def unfinished_fork(network: str) -> str | None:
     """Why cases of a fork or transition are set apart; None if they are not.
 
-    A fork that `fastevm.spec` knows is run, so nothing needs to change here when one is added.
+    A fork that `fastevm.core.spec` knows is run, so nothing needs to change here when one is added.
     """
     reason = next((why for part, why in UNFINISHED.items() if part in network), None)
     if reason is None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fastevm.spec.forks import AMSTERDAM_2026_04
+from fastevm.core.spec.forks import AMSTERDAM_2026_04
 
 SNAPSHOTS: Final[Mapping[str, Mapping[str, str]]] = {
     "524b44617e410ab21b5122f0be5113b62a0e76ee": {"Amsterdam": AMSTERDAM_2026_04.name},

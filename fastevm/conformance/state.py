@@ -1,27 +1,28 @@
 """State tests: one transaction on a given state must end in a given root, in every fork."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any
+
+from msgspec import Struct
 
 from fastevm.conformance.difference import state_difference
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.conformance.pre_states import anew, layer_of, unreadable, whole
 from fastevm.conformance.runner import Apart, Case, Mismatch
 from fastevm.conformance.snapshots import rules_meant
-from fastevm.crypto.secp256k1 import public_key_address
+from fastevm.core.crypto.secp256k1 import public_key_address
+from fastevm.core.execution.block.fees import blob_base_fee
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Log
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.spec.activation import Activations, activations_named
+from fastevm.core.spec.blobs import BlobParameters, read_blob_schedule
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
-from fastevm.evm import EVM, ExecutionResult
-from fastevm.execution.fees import blob_base_fee
-from fastevm.execution.transaction import Transaction
-from fastevm.primitives import rlp
-from fastevm.primitives.keccak import keccak256
-from fastevm.spec.activation import Activations, activations_named
-from fastevm.spec.blobs import BlobParameters, read_blob_schedule
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
-from fastevm.types import Log
+from fastevm.evm.machine import EVM, ExecutionResult
 
 ANCESTORS = 256
 NETWORKS = 128  # names whose rules are kept
@@ -53,8 +54,7 @@ def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:
                 yield f"{title}[{fork}-{position}]", fork, partial(test.run, fork, entry)
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
+class Played(Struct, frozen=True):
     """The outcome of a transaction: a result or the reason of its rejection, and the state."""
 
     state: Layer

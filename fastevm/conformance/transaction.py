@@ -7,10 +7,10 @@ from typing import Any
 from fastevm.conformance.fields import bytes_of, number_of
 from fastevm.conformance.runner import Case, Mismatch
 from fastevm.conformance.snapshots import rules_meant
+from fastevm.core.execution.transaction.transaction_rules import validate_transaction
+from fastevm.core.spec.forks import fork_named
+from fastevm.core.spec.schedule import schedule_for
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
-from fastevm.execution.transaction_rules import validate_transaction
-from fastevm.spec.forks import fork_named
-from fastevm.spec.schedule import schedule_for
 
 
 def cases(name: str, content: Mapping[str, Any]) -> Iterator[Case]:

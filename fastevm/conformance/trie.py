@@ -6,8 +6,8 @@ from typing import Any
 
 from fastevm.conformance.fields import bytes_of
 from fastevm.conformance.runner import Case, Mismatch
-from fastevm.primitives.keccak import keccak256
-from fastevm.trie.trie import Trie
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.trie.trie import Trie
 
 Pairs = Iterable[tuple[str, str | None]]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.conformance.runner import Apart, Case, Mismatch
 from fastevm.conformance.state import ancestors_of, hash_of_logs
-from fastevm.types import Log
+from fastevm.core.execution.types import Log
 
 FORK: Final = "Frontier"
 NO_MACHINE: Final = "a message without a transaction, which needs a tree built by `make build`"

@@ -1,6 +1,12 @@
 """The state of a chain that another node holds: fetched in few round trips, kept on disk."""
 
-from fastevm.primitives.late_names import late_names
+from fastevm.fork.counters import ForkCounters
+from fastevm.fork.evm_of_fork import forked_evm
+from fastevm.fork.redact import masked
+from fastevm.fork.remote_block import RemoteBlock, place_of, receipt_of
+from fastevm.fork.remote_source import RemoteSource
+from fastevm.fork.rules import rules_of
+from fastevm.fork.transaction_replay import Replay, replay
 
 __all__ = [
     "ForkCounters",
@@ -14,20 +20,3 @@ __all__ = [
     "replay",
     "rules_of",
 ]
-
-# A node that forks nothing asks for none of them.
-__getattr__ = late_names(
-    __name__,
-    {
-        "ForkCounters": "counters",
-        "RemoteBlock": "remote_block",
-        "RemoteSource": "remote_source",
-        "Replay": "transaction_replay",
-        "forked_evm": "evm_of_fork",
-        "masked": "masking",
-        "place_of": "remote_block",
-        "receipt_of": "remote_block",
-        "replay": "transaction_replay",
-        "rules_of": "rules",
-    },
-)

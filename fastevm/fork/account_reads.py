@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from fastevm.fork.abilities import Ability
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.source import RemoteAccount
+from fastevm.fork.capabilities import Ability
 from fastevm.fork.collector import MAX_NONCE, BadValue, bytes_of, word_of
 from fastevm.fork.endpoints import NOT_ANSWERED
-from fastevm.fork.state_trip import StateTrip
-from fastevm.primitives.keccak import keccak256
-from fastevm.state.source import RemoteAccount
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.fork.state_batch import StateTrip
+from fastevm.rpc_client.messages import RpcRefusal
 
 EMPTY_CODE_HASH: Final = keccak256(b"")
 MIN_KNOWN_CODE: Final = 2_048  # bytes; a shorter code costs less than the question for its hash

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct, field
+
+from fastevm.core.primitives.config_values import read_number
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.source import Found, RemoteAccount, Wanted
 from fastevm.fork.collector import MAX_NONCE, BadValue, bytes_of, word_of
 from fastevm.fork.pinned_block import PinnedBlock
-from fastevm.primitives.keccak import keccak256
-from fastevm.state.source import Found, RemoteAccount, Wanted
-from fastevm.wire.text.members import read_number
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +45,7 @@ ENVIRONMENT: Final = {
 }
 
 
-@dataclass(slots=True)
-class AnvilValues:
+class AnvilValues(Struct):
     """Accounts, and slots by account."""
 
     accounts: dict[bytes, RemoteAccount] = field(default_factory=dict)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from msgspec import Struct
+
+from fastevm.core.primitives.hex import quantity
 from fastevm.fork.call_list import RpcCall
-from fastevm.primitives.late_dataclass import dataclass
-from fastevm.wire.text.hex import quantity
 
 TAGS: Final = ("latest", "safe", "finalized", "earliest")
 HASH = r"0x[0-9a-fA-F]{64}"
@@ -16,8 +17,7 @@ NUMBER = r"-?\d+|0x[0-9a-fA-F]{1,16}"
 BlockLike = str | int | bytes
 
 
-@dataclass(frozen=True, slots=True)
-class BlockChoice:
+class BlockChoice(Struct, frozen=True):
     """One of the four: ``tag``, ``number``, ``below`` (so many below the newest), ``hash``."""
 
     tag: str | None = None

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from fastevm.fork.abilities import Ability
+from fastevm.core.state.source import Found, RemoteAccount
+from fastevm.fork.capabilities import Ability
 from fastevm.fork.collector import MAX_NONCE, BadValue, bytes_of, word_of
 from fastevm.fork.endpoints import NOT_ANSWERED
 from fastevm.fork.refusals import is_unsupported, means_bad_block_parameter
-from fastevm.fork.state_trip import StateTrip
-from fastevm.state.source import Found, RemoteAccount
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.fork.state_batch import StateTrip
+from fastevm.rpc_client.messages import RpcRefusal
 
 # Calls asked about in one fetch; the runs themselves tell of the rest. A trace holds whole codes.
 MAX_TRACED: Final = 16

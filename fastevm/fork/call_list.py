@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from fastevm.primitives.late_dataclass import dataclass
+from msgspec import Struct
 
 MAX_SHOWN: Final = 200  # characters of the parameters
 
 
-@dataclass(frozen=True, slots=True)
-class RpcCall:
+class RpcCall(Struct, frozen=True):
     """A call; an ``optional`` one may be refused, and is left out when a batch as such is.
 
     ``exists``: what it asks for was seen, so that null is the answer of a machine that lags.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fastevm.core.primitives.config_values import read_bytes, read_number
+from fastevm.core.state.source import Found, RemoteAccount
 from fastevm.errors import ForkError
-from fastevm.state.source import Found, RemoteAccount
-from fastevm.wire.text.members import read_bytes, read_number
 
 MAX_WORD: Final = 2**256 - 1
 MAX_NONCE: Final = 2**64 - 1

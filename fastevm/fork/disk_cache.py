@@ -16,13 +16,14 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
+
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.source import Found, RemoteAccount
 from fastevm.fork.pinned_block import PinnedBlock
-from fastevm.primitives.keccak import keccak256
-from fastevm.state.source import Found, RemoteAccount
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +82,7 @@ def max_cache_bytes() -> int:
     return int(text) if text.isdigit() else DEFAULT_MAX_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class CachedBlock:
+class CachedBlock(Struct, frozen=True):
     """A block's key in the file."""
 
     id: int

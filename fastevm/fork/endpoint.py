@@ -21,11 +21,11 @@ import msgspec
 
 from fastevm.fork.call_list import RpcCall
 from fastevm.fork.counters import ForkCounters
-from fastevm.fork.masking import Masker, masked
 from fastevm.fork.rate_limit import TokenBucket, compute_units
+from fastevm.fork.redact import Masker, masked
 from fastevm.fork.refusals import BATCH, TOO_MANY_REQUESTS, is_limited
-from fastevm.wire.client.blocking import ERROR_STATUS, HttpAnswer, JsonRpcClient
-from fastevm.wire.client.messages import (
+from fastevm.rpc_client.blocking import ERROR_STATUS, HttpAnswer, JsonRpcClient
+from fastevm.rpc_client.messages import (
     Answer,
     AnswerTooLarge,
     RpcRefusal,

@@ -7,21 +7,24 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
+
+from fastevm.core.primitives.replace import replace
 from fastevm.errors import ForkError
 from fastevm.fork.call_list import RpcCall
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.endpoint import MISSING, BatchRefused, Endpoint, Limited, is_repeatable
-from fastevm.fork.masking import Masker
 from fastevm.fork.progress import Progress
 from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
+from fastevm.fork.redact import Masker
 from fastevm.fork.refusals import is_limited, means_no_block, means_no_state
 from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
-from fastevm.wire.client.messages import (
+from fastevm.rpc_client.messages import (
     Answer,
     RpcRefusal,
     RpcUnreachable,
@@ -63,8 +66,7 @@ class EndpointOptions:
     progress: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """Calls (by their places in the list) that go in one body; ``depth``: waits before it."""
 
     places: tuple[int, ...]
@@ -75,8 +77,7 @@ class _Part:
     reason: str = ""
 
 
-@dataclass(slots=True)
-class _TimeLimit:
+class _TimeLimit(Struct):
     """When the attempts of one ``ask`` end (monotonic); a hold by our own rate limit delays it."""
 
     seconds: float
@@ -93,10 +94,9 @@ class _TimeLimit:
         return monotonic() > self.ends
 
 
-@dataclass(slots=True)
-class _Outcome:
-    answers: dict[int, Answer] = field(default_factory=dict)
-    again: list[_Part] = field(default_factory=list)
+class _Outcome(Struct):
+    answers: dict[int, Answer] = {}
+    again: list[_Part] = []
 
 
 class Endpoints:

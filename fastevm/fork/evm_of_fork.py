@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from fastevm.evm import EVM
-from fastevm.execution.fees import blob_base_fee
+from fastevm.core.execution.block.fees import blob_base_fee
+from fastevm.core.execution.types import Header
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
+from fastevm.evm.machine import EVM
 from fastevm.fork.block_choice import BlockLike
 from fastevm.fork.remote_block import RemoteBlock
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.rules import rules_of
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
-from fastevm.types import Header
-from fastevm.wire.blocks import header_from_json
+from fastevm.rpc_types.blocks import header_from_json
 
 Machine = TypeVar("Machine", bound=EVM)
 

@@ -7,19 +7,19 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
+from fastevm.core.primitives.hex import hex_word
+from fastevm.core.state.source import Found, Wanted
 from fastevm.errors import ForkError
-from fastevm.fork.abilities import Ability
 from fastevm.fork.account_reads import read_accounts
 from fastevm.fork.call_hints import CallHints
+from fastevm.fork.capabilities import Ability
 from fastevm.fork.collector import Collector, word_of
 from fastevm.fork.disk_cache import CachedBlock
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.session import MAX_CHECKS, Check, Session
 from fastevm.fork.slot_reads import read_slots
-from fastevm.fork.state_trip import BlockFormRefused, StateTrip
-from fastevm.state.source import Found, Wanted
-from fastevm.wire.client.messages import RpcRefusal
-from fastevm.wire.text.hex import hex_word
+from fastevm.fork.state_batch import BlockFormRefused, StateTrip
+from fastevm.rpc_client.messages import RpcRefusal
 
 MAX_TRIPS: Final = 8  # of one fetch; each that brings too little has ruled out a way to ask
 DELEGATION: Final = bytes.fromhex("ef0100")  # and an address: the code of a delegating account

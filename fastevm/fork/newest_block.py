@@ -12,11 +12,11 @@ import logging
 from time import monotonic, sleep
 from typing import Any, Final
 
+from fastevm.core.primitives.config_values import read_number
+from fastevm.core.primitives.hex import quantity
+from fastevm.core.primitives.keccak import keccak256
 from fastevm.fork.call_list import RpcCall
 from fastevm.fork.endpoints import Endpoints
-from fastevm.primitives.keccak import keccak256
-from fastevm.wire.text.hex import quantity
-from fastevm.wire.text.members import read_number
 
 log = logging.getLogger(__name__)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import Struct
+
+from fastevm.core.primitives.hex import quantity
 from fastevm.errors import ForkError
 from fastevm.fork.block_choice import BlockChoice, split_block
 from fastevm.fork.call_list import RpcCall
@@ -15,8 +17,7 @@ from fastevm.fork.endpoints import Endpoints
 from fastevm.fork.newest_block import NewestBlock, may_be_passed
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.session import Session
-from fastevm.wire.client.messages import RpcRefusal
-from fastevm.wire.text.hex import quantity
+from fastevm.rpc_client.messages import RpcRefusal
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +28,7 @@ RULES_CALLS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A block, and whether its state may still change: the newest of a development chain.
 
     ``newest``: what watches it while the endpoint may give values of the next one.

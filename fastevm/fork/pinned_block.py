@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fastevm.core.primitives.config_values import read_bytes, read_number
+from fastevm.core.primitives.hex import quantity
 from fastevm.errors import ForkError
-from fastevm.wire.text.hex import quantity
-from fastevm.wire.text.members import read_bytes, read_number
 
 
 @dataclass(frozen=True, slots=True)

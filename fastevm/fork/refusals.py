@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from fastevm.wire.client.messages import METHOD_NOT_FOUND, RpcRefusal
+from fastevm.rpc_client.messages import METHOD_NOT_FOUND, RpcRefusal
 
 INVALID_PARAMS: Final = -32602
 LIMIT_EXCEEDED: Final = -32005  # EIP-1474; of rates as well as of ranges and batches

@@ -7,19 +7,19 @@ from functools import cached_property
 from typing import Any, Final, cast
 
 from fastevm.chain.config import ChainConfig
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block, Receipt
+from fastevm.core.primitives.config_values import read_bytes, read_number
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import RemoteState, settled
+from fastevm.core.state.source import Wanted, call_object
 from fastevm.errors import ForkError
-from fastevm.execution.block import BlockBuilder
-from fastevm.execution.block_result import BlockResult
-from fastevm.execution.transaction import Transaction
 from fastevm.fork.remote_source import RemoteSource
-from fastevm.state.layer import Layer
-from fastevm.state.remote import RemoteState, settled
-from fastevm.state.source import Wanted, call_object
-from fastevm.types import Block, Receipt
-from fastevm.wire.blocks import header_from_json
-from fastevm.wire.client.messages import RpcRefusal
-from fastevm.wire.text.members import read_bytes, read_number
-from fastevm.wire.transactions import transaction_from_json
+from fastevm.rpc_client.messages import RpcRefusal
+from fastevm.rpc_types.blocks import header_from_json
+from fastevm.rpc_types.transactions import transaction_from_json
 
 ASKED_AHEAD: Final = 32  # calls that the source gets
 

@@ -7,10 +7,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Self
 
+from fastevm.core.primitives.hex import quantity
+from fastevm.core.state.source import Found, Wanted
 from fastevm.errors import ForkError
-from fastevm.fork.abilities import Ability
 from fastevm.fork.anvil_storage import AnvilValues, anvil_values
 from fastevm.fork.block_choice import BlockLike, read_block
+from fastevm.fork.capabilities import Ability
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.disk_cache import DiskCache, cache_folder
 from fastevm.fork.endpoints import DEFAULT_BATCH_SIZE, EndpointOptions, Endpoints
@@ -22,9 +24,7 @@ from fastevm.fork.refusals import is_unsupported
 from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
 from fastevm.fork.session import MAX_CHECKS, Check, Session
 from fastevm.fork.upstream_history import History
-from fastevm.state.source import Found, Wanted
-from fastevm.wire.client.messages import result_of
-from fastevm.wire.text.hex import quantity
+from fastevm.rpc_client.messages import result_of
 
 ANVIL: Final = "anvil's storage.json in ~/.foundry/cache"
 OFFLINE: Final = "offline: {} of {} is not in the cache: fork once with the network"

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fastevm.chain.config import ChainConfig
-from fastevm.chains import UnknownChain, find
+from fastevm.chain.named import UnknownChain, find
+from fastevm.core.execution.op_stack.predeploys import L1_BLOCK
+from fastevm.core.primitives.hex import quantity
+from fastevm.core.spec import forks as f
+from fastevm.core.spec.activation import MAINNET, Activations
+from fastevm.core.spec.forks import Fork, fork_named
 from fastevm.errors import ForkError, UnknownForkError
-from fastevm.execution.predeploys import L1_BLOCK
 from fastevm.fork.endpoints import NOT_ANSWERED
 from fastevm.fork.opening import RULES_CALLS
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.session import DEVELOPMENT_CHAINS
-from fastevm.spec import forks as f
-from fastevm.spec.activation import MAINNET, Activations
-from fastevm.spec.forks import Fork, fork_named
-from fastevm.wire.client.messages import RpcRefusal
-from fastevm.wire.text.hex import quantity
+from fastevm.rpc_client.messages import RpcRefusal
 
 log = logging.getLogger(__name__)
 

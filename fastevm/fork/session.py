@@ -6,18 +6,19 @@ import hashlib
 import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from fastevm.fork.abilities import Abilities
+from msgspec import Struct
+
+from fastevm.core.state.source import Found
 from fastevm.fork.account_reads import MIN_KNOWN_CODE
+from fastevm.fork.capabilities import Abilities
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.disk_cache import CachedBlock, DiskCache
 from fastevm.fork.endpoint import is_loopback
 from fastevm.fork.endpoints import Endpoints
 from fastevm.fork.pinned_block import PinnedBlock
-from fastevm.state.source import Found
-from fastevm.wire.client.messages import Answer
+from fastevm.rpc_client.messages import Answer
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +28,7 @@ DEVELOPMENT_CHAINS: Final = (1337, 31337)
 DEVELOPMENT_CLIENTS: Final = ("anvil", "hardhat", "ganache", "edr")
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A slot whose value came from ``origin``, and has not been held against a read yet."""
 
     block: PinnedBlock

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from fastevm.fork.abilities import Ability
+from fastevm.core.primitives.hex import hex_word
+from fastevm.fork.capabilities import Ability
 from fastevm.fork.collector import BadValue, word_of
 from fastevm.fork.endpoints import NOT_ANSWERED
 from fastevm.fork.reader_contract import (
@@ -18,9 +19,8 @@ from fastevm.fork.reader_contract import (
     reader_override,
     values_in,
 )
-from fastevm.fork.state_trip import StateTrip
-from fastevm.wire.client.messages import RpcRefusal
-from fastevm.wire.text.hex import hex_word
+from fastevm.fork.state_batch import StateTrip
+from fastevm.rpc_client.messages import RpcRefusal
 
 Slot = tuple[bytes, int]
 SlotGroups = Mapping[bytes, Sequence[int]]

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
+from fastevm.core.execution.types import Log, Receipt
+from fastevm.core.primitives.config_values import read_bytes, read_number
+from fastevm.core.simulation.values import StateView
 from fastevm.fork.remote_block import RemoteBlock, place_of, receipt_of
 from fastevm.fork.remote_source import RemoteSource
 from fastevm.fork.rules import rules_of
-from fastevm.simulate.values import StateView
 from fastevm.tracing import TraceRequest, trace_transaction
-from fastevm.types import Log, Receipt
-from fastevm.wire.text.members import read_bytes, read_number
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """What a transaction did here.
 
     In the JSON form of debug_traceTransaction: ``trace``, its tree of calls, and

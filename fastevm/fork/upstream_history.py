@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fastevm.core.primitives.config_values import read_number
 from fastevm.fork.call_list import RpcCall
 from fastevm.fork.disk_cache import CachedBlock
 from fastevm.fork.pinned_block import PinnedBlock
 from fastevm.fork.session import Session
-from fastevm.wire.client.messages import RpcRefusal
-from fastevm.wire.text.members import read_number
+from fastevm.rpc_client.messages import RpcRefusal
 
 # Methods whose answer the chain up to a block determines, and which parameter names a block.
 BY_NUMBER: Final = {

@@ -23,7 +23,7 @@ from boa.vm.gas_meters import GasMeter
 from boa.vm.py_evm import CONSOLE_ADDRESS
 from eth._utils.address import generate_contract_address
 
-from fastevm.evm import EVM
+from fastevm.evm.machine import EVM
 from fastevm.integrations.boa_computation import Computation, Run, computation_of
 from fastevm.integrations.boa_overrides import OwnOpcodes, registered, tell
 

@@ -14,9 +14,9 @@ import msgspec
 from boa.contracts.call_trace import TraceFrame
 from eth.exceptions import OutOfGas, Revert, VMError
 
+from fastevm.core.primitives.keccak import keccak256
 from fastevm.errors import ResourceLimitError
-from fastevm.evm import EVM, ExecutionResult
-from fastevm.primitives.keccak import keccak256
+from fastevm.evm.machine import EVM, ExecutionResult
 from fastevm.tracing import CallFrame
 from fastevm.tracing.access_observer import Erc7562Observer
 from fastevm.tracing.call_tree import CallTree

@@ -14,9 +14,9 @@ from boa.vm import py_evm
 from boa.vm.py_evm import CONSOLE_ADDRESS
 from eth.exceptions import VMError
 
+from fastevm.core.spec.opcodes import OPCODES
 from fastevm.errors import PrecompileFailed
-from fastevm.evm import EVM
-from fastevm.spec.opcodes import OPCODES
+from fastevm.evm.machine import EVM
 
 KNOWN: Final = frozenset(op.value for op in OPCODES)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from fastevm.contracts.artifacts import Artifact, load_artifact
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.evm.contracts.artifacts import Artifact, load_artifact
 from fastevm.integrations.local_node import LocalNode, NodeAccount
-from fastevm.primitives.keccak import keccak256
 
 Word = int | str | bytes
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from fastevm.contracts.artifacts import Artifact
-from fastevm.contracts.source_map import instructions
-from fastevm.evm import EVM, ExecutionResult
-from fastevm.evm_result import restore_result
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.evm.contracts.artifacts import Artifact
+from fastevm.evm.contracts.source_map import instructions
+from fastevm.evm.machine import EVM, ExecutionResult
+from fastevm.evm.result import restore_result
 from fastevm.integrations.chain_control import Chain, selectors
 from fastevm.integrations.local_node import NodeError
-from fastevm.primitives.keccak import keccak256
 from fastevm.simulate import SimulatePayload, view_of
 from fastevm.tracing import TracedCall, TraceRequest, TracingError, trace_calls
 

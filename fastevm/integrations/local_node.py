@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn, Self
 
 import msgspec
 
+from fastevm.core.primitives.hex import checksum_address, hex_bytes
 from fastevm.errors import FastevmError
 from fastevm.integrations.local_channel import LocalChannel
 from fastevm.rpc.command import server_of
@@ -33,7 +34,6 @@ from fastevm.rpc.transport.server import (
     client_version,
     loop_factory,
 )
-from fastevm.wire.text.hex import checksum_address, hex_bytes
 
 COMMANDS: Final = {"dev": "fastevm.rpc.dev.command", "node": "fastevm.rpc.command"}
 CLIENT: Final = "in-process"

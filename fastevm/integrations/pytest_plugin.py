@@ -46,7 +46,7 @@ class Plugin:
     def machine(self, fork: str) -> Any:
         """A machine, which tells what it runs where coverage is asked for."""
         if not self.wants_coverage:
-            return import_module("fastevm.evm").EVM(fork)
+            return import_module("fastevm.evm.machine").EVM(fork)
         made = self.parts_covered().CoveredEVM(fork)
         made.coverage = self.coverage
         return made

@@ -1,9 +1,10 @@
 """The node: chain, pool, block building, sync and storage together."""
 
-from fastevm.execution.unsigned_sender import impersonated
+from fastevm.core.execution.transaction.unsigned_sender import impersonated
+from fastevm.core.state.remote import never_wait
 from fastevm.node.dev_accounts import DERIVATION_PATH, ETHER, TEST_MNEMONIC
 from fastevm.node.dev_chain import NO_WORK, STATE_GAS_LIMIT, usual_gas_limit
-from fastevm.node.forked.options import add_fork_arguments, fork_options
+from fastevm.node.from_fork import forked_node
 from fastevm.node.from_genesis import dev_node, genesis_node
 from fastevm.node.node import Mining, Node
 from fastevm.node.options import (
@@ -17,10 +18,11 @@ from fastevm.node.options import (
     node_options,
     open_directory,
 )
-from fastevm.primitives.late_names import late_names
-from fastevm.state.remote import never_wait
-from fastevm.txpool.kzg import find_trusted_setup
-from fastevm.txpool.pool import PoolLimits
+from fastevm.node.pool.kzg import find_trusted_setup
+from fastevm.node.pool.pool import PoolLimits
+from fastevm.node.remote.options import add_fork_arguments, fork_options
+from fastevm.node.saved_state import packed_state
+from fastevm.node.warm_up import rehearse
 
 __all__ = [
     "DERIVATION_PATH",
@@ -52,9 +54,3 @@ __all__ = [
     "rehearse",
     "usual_gas_limit",
 ]
-
-# Not every node asks for them.
-__getattr__ = late_names(
-    __name__,
-    {"forked_node": "forked.from_fork", "packed_state": "saved_state", "rehearse": "rehearsal"},
-)

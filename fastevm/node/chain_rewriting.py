@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from fastevm.builder.block_producer import BlockProducer
 from fastevm.chain.chain import Chain
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction, StateUnavailableError
-from fastevm.execution.transaction import Transaction
-from fastevm.primitives.keccak import keccak256
-from fastevm.state.layer import Layer
-from fastevm.txpool.pool import TransactionPool
-from fastevm.types import Block
+from fastevm.node.pool.pool import TransactionPool
+from fastevm.node.production.block_producer import BlockProducer
 
 MAX_DEPTH: Final = 10_000  # blocks that one request takes back
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
-from fastevm.builder.attributes import EthereumAttributes
-from fastevm.builder.block_producer import BlockProducer
-from fastevm.builder.block_settings import MAX_BASE_FEE, MAX_GAS_LIMIT
 from fastevm.chain.chain import Chain
+from fastevm.core.primitives.replace import replace
+from fastevm.node.production.attributes import EthereumAttributes
+from fastevm.node.production.block_producer import BlockProducer
+from fastevm.node.production.block_settings import MAX_BASE_FEE, MAX_GAS_LIMIT
 
 
 class ChainSettings:

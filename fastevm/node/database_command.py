@@ -14,10 +14,10 @@ from typing import Final
 from fastevm.chain.chain import Chain
 from fastevm.chain.genesis import genesis_block
 from fastevm.chain.retention import ChainLimits, block_threads
+from fastevm.chain.storage import DataDirectory, StorageError
+from fastevm.chain.storage.maintenance import repair, set_aside_files, verify
 from fastevm.node.from_genesis import genesis_node
 from fastevm.node.node import Mining
-from fastevm.storage import DataDirectory, StorageError
-from fastevm.storage.maintenance import repair, set_aside_files, verify
 
 ANY_BLOCK_TIME_MS: Final = 1  # accepts blocks of every block time
 

@@ -6,17 +6,17 @@ m/44'/60'/0'/0/index. The checksum of the words is not verified: test mnemonics 
 
 import hashlib
 import hmac
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from coincurve import PrivateKey
 
-from fastevm.crypto.secp256k1 import public_key_address, sign
-from fastevm.primitives.keccak import keccak256
-from fastevm.primitives.late_dataclass import dataclass
+from fastevm.core.crypto.secp256k1 import public_key_address, sign
+from fastevm.core.primitives.keccak import keccak256
 
 TEST_MNEMONIC = "test test test test test test test test test test test junk"
 DERIVATION_PATH = "m/44'/60'/0'/0/"
 ETHER = 10**18
+DEV_BALANCE = 10_000 * ETHER
 SEED_ROUNDS = 2048  # BIP-39
 TEST_SEED = bytes.fromhex(  # of TEST_MNEMONIC, which those rounds give in 3 ms
     "9dfc3c64c2f8bede1533b6a79f8570e5943e0b8fd1cf77107adf7b72cef42185"

@@ -6,16 +6,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fastevm.builder.attributes import EXTRA_DATA
+from msgspec import Struct
+
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import DEFAULT_DIFFICULTY, genesis_block
 from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
-from fastevm.errors import UnknownForkError
-from fastevm.node import op_stack
-from fastevm.node.dev_accounts import ETHER, DevAccount
-from fastevm.node.forked.chain_reset import ChainStart
-from fastevm.primitives.late_dataclass import dataclass
-from fastevm.spec.forks import (
+from fastevm.core.spec.forks import (
     AMSTERDAM,
     CONSTANTINOPLE,
     DAO,
@@ -26,9 +22,13 @@ from fastevm.spec.forks import (
     Fork,
     fork_named,
 )
+from fastevm.errors import UnknownForkError
+from fastevm.node import op_stack
+from fastevm.node.dev_accounts import DEV_BALANCE, DevAccount
+from fastevm.node.production.attributes import EXTRA_DATA
+from fastevm.node.remote.chain_start import ChainStart
 
 DEV_CHAIN_ID: Final = 31_337
-DEV_BALANCE: Final = 10_000 * ETHER
 DEV_GAS_LIMIT: Final = 60_000_000
 STATE_GAS_LIMIT: Final = 200_000_000
 """Of blocks where code costs state gas (EIP-8037): the longest contract takes half of it."""
@@ -49,8 +49,7 @@ CREATE2_PROXY_CODE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DevChain:
+class DevChain(Struct, frozen=True, kw_only=True):
     """The constants of a development chain with the newest rules.
 
     ``balance`` (wei) of each account, ``base_fee`` (wei) of the first block, ``timestamp`` of it in

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import Any
 
-from fastevm.builder.block_producer import BlockProducer
-from fastevm.builder.miner import Miner
+from msgspec import Struct, field
+
 from fastevm.chain.chain import Chain
+from fastevm.core.execution.types import Block
+from fastevm.core.state.layer import Layer
 from fastevm.node.chain_rewriting import ChainRewriting
 from fastevm.node.chain_settings import ChainSettings
 from fastevm.node.impersonated_accounts import Impersonation
 from fastevm.node.next_block import NextBlock
+from fastevm.node.pool.pool import Content, TransactionPool
+from fastevm.node.production.block_producer import BlockProducer
+from fastevm.node.production.miner import Miner
 from fastevm.node.time_control import TimeControl
-from fastevm.primitives.late_dataclass import dataclass
-from fastevm.state.layer import Layer
-from fastevm.txpool.pool import Content, TransactionPool
-from fastevm.types import Block
 
 MAX_SNAPSHOTS = 1_024  # the oldest is forgotten
 MAX_MINED = 10_000  # blocks made by one request
 LARGEST_BALANCE = 2**256 - 1  # wei
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A chain at one moment: its head and state, the hashes in its pool, the offset of its clock.
 
     ``number``: of the head. ``amended``: the slots, by account, that `Development.amend` changed

@@ -1,25 +1,24 @@
 """Nodes from a genesis: of a genesis file, or of the development chain."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
-from fastevm.builder.block_clock import BlockClock
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
 from fastevm.chain.retention import ChainLimits
-from fastevm.node import forked
+from fastevm.chain.storage import Archive, DataDirectory, ScratchBlocks
+from fastevm.chain.storage.block_journal import Progress
+from fastevm.core.primitives.config_values import read_number
+from fastevm.node import remote
 from fastevm.node.dev_accounts import DERIVATION_PATH, TEST_MNEMONIC, DevAccount, dev_accounts
 from fastevm.node.dev_chain import DevChain
-from fastevm.node.forked.chain_reset import ChainReset
 from fastevm.node.node import Mining, Node
-from fastevm.storage import Archive, DataDirectory, ScratchBlocks
-from fastevm.storage.block_journal import Progress
-from fastevm.wire.text.members import read_number
+from fastevm.node.production.block_clock import BlockClock
+from fastevm.node.remote.chain_reset import ChainReset
 
 PACE = {"block_time_ms", "slice_interval_ms", "fixed_block_time", "shares_seconds", "parameters"}
-DEV_FACTS = {field.name for field in fields(DevChain)}
+DEV_FACTS = {*DevChain.__struct_fields__}
 
 
 def dev_genesis(accounts: Sequence[DevAccount], **facts: Any) -> dict[str, Any]:
@@ -55,7 +54,7 @@ def dev_node(
     if directory is None and mining is not Mining.NEVER:
         node.resets = ChainReset(
             node,
-            lambda fork: forked.forked_chain(fork, funded),
+            lambda fork: remote.forked_chain(fork, funded),
             lambda: begun.start(funded),
         )
     return node

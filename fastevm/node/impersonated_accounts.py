@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fastevm.precompiles.ecrecover import impersonate_signature
+from fastevm.core.precompiles.ecrecover import impersonate_signature
 
 MAX_IMPERSONATED: Final = 10_000  # accounts, besides "every account"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fastevm.chain.chain import Chain
-from fastevm.execution.l1_attributes import L1Attributes, attributes_of
-from fastevm.execution.l1_fees import l1_data_fee_of, operator_fee_of
-from fastevm.execution.transaction import Transaction
-from fastevm.types import Block
+from fastevm.core.execution.op_stack.l1_attributes import L1Attributes, attributes_of
+from fastevm.core.execution.op_stack.l1_fees import l1_data_fee_of, operator_fee_of
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block
 
 
 class L1Charges:

@@ -11,14 +11,14 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fastevm.builder.block_producer import MAX_FETCHES, BlockProducer
-from fastevm.builder.deadline import DeadlineTimer
-from fastevm.builder.missing_state import NEEDS_STATE
-from fastevm.builder.pending_block import PendingBlock
-from fastevm.builder.sliced_block import SlicedBlock, open_child_block
+from fastevm.chain.pending_block import PendingBlock
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.state.remote import settled
 from fastevm.errors import InvalidTransaction
-from fastevm.execution.transaction import Transaction
-from fastevm.state.remote import settled
+from fastevm.node.production.block_producer import MAX_FETCHES, BlockProducer
+from fastevm.node.production.deadline import DeadlineTimer
+from fastevm.node.production.missing_state import NEEDS_STATE
+from fastevm.node.production.sliced_block import SlicedBlock, open_child_block
 
 MAX_TRANSACTIONS: Final = 1_000  # of the pool that it holds
 FILL_SECONDS: Final = 0.1  # of execution

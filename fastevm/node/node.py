@@ -12,55 +12,55 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
-import fastevm.sync as syncing
-from fastevm.builder.attributes import EthereumAttributes
-from fastevm.builder.block_producer import BlockProducer
-from fastevm.builder.miner import Miner
-from fastevm.builder.pending_block import PendingBlock, SliceListener, SliceListeners
-from fastevm.builder.simulated_l1 import (
-    Deposit,
-    DepositRefused,
-    simulated_l1,
-)
-from fastevm.builder.slice_builder import SliceBuilder
+import fastevm.node.following as syncing
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.metrics import MetricsRegistry
-from fastevm.crypto.secp256k1 import lanes_state
+from fastevm.chain.pending_block import PendingBlock, SliceListener, SliceListeners
+from fastevm.chain.storage import Archive, DataDirectory, ScratchBlocks
+from fastevm.core.crypto.secp256k1 import lanes_state
+from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.op_stack.predeploys import SEQUENCER_FEE_VAULT
+from fastevm.core.execution.transaction.sidecar import BlobSidecar
+from fastevm.core.execution.transaction.transaction import Transaction, restore
+from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
+from fastevm.core.execution.transaction.unsigned_sender import impersonated, with_named_sender
+from fastevm.core.execution.types import Block, Header, Receipt
+from fastevm.core.primitives.processor import IN_USE, REPLACED
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
 from fastevm.errors import (
     FastevmError,
     ForkError,
     InvalidTransaction,
     TransactionDecodeError,
 )
-from fastevm.execution.block_decoding import decode_block
-from fastevm.execution.block_result import BlockResult
-from fastevm.execution.predeploys import SEQUENCER_FEE_VAULT
-from fastevm.execution.sidecar import BlobSidecar
-from fastevm.execution.transaction import Transaction, restore
-from fastevm.execution.transaction_fields import DEPOSIT_TX
-from fastevm.execution.unsigned_sender import impersonated, with_named_sender
-from fastevm.node import forked
+from fastevm.node import remote
 from fastevm.node.dev_accounts import ETHER, DevAccount
 from fastevm.node.development import Development
-from fastevm.node.forked.chain_reset import ChainReset
-from fastevm.node.forked.fork_history import ForkHistory
+from fastevm.node.following.feed_hub import FeedHub
 from fastevm.node.l1_charges import L1Charges
-from fastevm.node.newest_view import newest_view
-from fastevm.primitives.processor import IN_USE, REPLACED
+from fastevm.node.pending_state import newest_view
+from fastevm.node.pool.admission import MAX_BYTES, MIN_TIP, check_pooled
+from fastevm.node.pool.kzg import TrustedSetup
+from fastevm.node.pool.pool import PoolLimits, TransactionPool
+from fastevm.node.pool.predecode import PredecodedTransactions
+from fastevm.node.production.attributes import EthereumAttributes
+from fastevm.node.production.block_producer import BlockProducer
+from fastevm.node.production.miner import Miner
+from fastevm.node.production.seal_preconfirmed import seal_preconfirmed
+from fastevm.node.production.simulated_l1 import (
+    Deposit,
+    DepositRefused,
+    simulated_l1,
+)
+from fastevm.node.production.slice_builder import SliceBuilder
+from fastevm.node.remote.chain_reset import ChainReset
+from fastevm.node.remote.fork_history import ForkHistory
+from fastevm.rpc_client.messages import RpcRefusal
 from fastevm.simulate import StateView
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
-from fastevm.storage import Archive, DataDirectory, ScratchBlocks
-from fastevm.storage.preconfirmed import seal_preconfirmed
-from fastevm.sync.feed_hub import FeedHub
-from fastevm.txpool.admission import MAX_BYTES, MIN_TIP, check_pooled
-from fastevm.txpool.kzg import TrustedSetup
-from fastevm.txpool.pool import PoolLimits, TransactionPool
-from fastevm.txpool.predecode import PredecodedTransactions
-from fastevm.types import Block, Header, Receipt
-from fastevm.wire.client.messages import RpcRefusal
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class Node:
         self.state_of = self._new_fetcher()
         self.resets: ChainReset | None = None
         self.partial = self._new_partial()
-        self.local_pending: forked.LocalPending | None = None
+        self.local_pending: remote.LocalPending | None = None
         if directory is not None:
             directory.report_to(metrics)
             self._restore(directory)
@@ -145,13 +145,13 @@ class Node:
         metrics = self.metrics_registry
         return kind(self.chain, self.pool, self.built, source=source, metrics=metrics)
 
-    def _new_fetcher(self) -> forked.TransactionState | None:
+    def _new_fetcher(self) -> remote.TransactionState | None:
         """What fetches the state of transactions on a forked chain."""
-        made = None if self.fork is None else forked.TransactionState(self.chain, self._newest)
+        made = None if self.fork is None else remote.TransactionState(self.chain, self._newest)
         self.producer.missing_state = made
         return made
 
-    def _new_partial(self) -> forked.PartialFollower | None:
+    def _new_partial(self) -> remote.PartialFollower | None:
         """What executes the blocks of the upstream on state that is known in part."""
         if self.fork is None or self.mining is not Mining.NEVER:
             return None
@@ -159,7 +159,7 @@ class Node:
         def moved(history: ForkHistory) -> None:
             self.fork = history
 
-        return forked.PartialFollower(self.chain, self.fork, self.metrics_registry, moved=moved)
+        return remote.PartialFollower(self.chain, self.fork, self.metrics_registry, moved=moved)
 
     def _newest(self) -> tuple[Layer, Header]:
         """The newest state, and the header that transactions on it run under."""
@@ -255,7 +255,7 @@ class Node:
     def next_block(self) -> PendingBlock | None:
         """The block that would be made next, where blocks are made on demand; else None.
 
-        StateNotKnown on an event loop and ForkError, where the chain is forked.
+        StateNotKnown on an event loop and ForkError, where the chain is remote.
         """
         return None if self.development is None else self.development.next_block.of_now()
 
@@ -385,7 +385,7 @@ class Node:
             self.producer.mine_each()
         return transaction.hash
 
-    def _fetch_state(self, state: forked.TransactionState, transaction: Transaction) -> None:
+    def _fetch_state(self, state: remote.TransactionState, transaction: Transaction) -> None:
         """Fetch what a transaction will read, so that no block waits for it."""
         if not self.mines_at_once:
             state.begin(transaction)
@@ -567,20 +567,20 @@ class Node:
             feed_url=feed_url,
             poll_seconds=poll_ms / 1000,
             jump=None if self.partial is None else self._jump,
-            lag_seconds=0.0 if self.partial is None else forked.LAG_SECONDS,
+            lag_seconds=0.0 if self.partial is None else remote.LAG_SECONDS,
             pending_age=pending_age,
         )
         if feed_url is None and self.partial is not None and self.state_of is not None:
             self.local_pending = self._new_local_pending(self.state_of)
 
-    def _new_local_pending(self, state: forked.TransactionState) -> forked.LocalPending:
+    def _new_local_pending(self, state: remote.TransactionState) -> remote.LocalPending:
         """What builds the pending block where no feed tells it."""
 
         def upstream() -> ForkHistory:
             assert self.fork is not None
             return self.fork
 
-        made = forked.LocalPending(
+        made = remote.LocalPending(
             self.producer, state, upstream, lambda pending: self.publish(pending, notify=False)
         )
         self.on_transaction(made.wake)

@@ -6,17 +6,17 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import fastevm.sync as sync
+import fastevm.node.following as sync
 from fastevm.chain.retention import MIN_STATES, ChainLimits, block_threads
+from fastevm.chain.storage import DataDirectory, Fsync
 from fastevm.errors import FastevmError
 from fastevm.node import op_stack
 from fastevm.node.dev_accounts import ETHER
-from fastevm.node.forked.options import add_fork_arguments
 from fastevm.node.node import Mining, Node
-from fastevm.storage import DataDirectory, Fsync
-from fastevm.txpool.kzg import find_trusted_setup
-from fastevm.wire.feed import compress
-from fastevm.wire.feed_formats import FeedFormat
+from fastevm.node.pool.kzg import find_trusted_setup
+from fastevm.node.remote.options import add_fork_arguments
+from fastevm.rpc_types.feed import compress
+from fastevm.rpc_types.feed_formats import FeedFormat
 
 log = logging.getLogger(__name__)
 

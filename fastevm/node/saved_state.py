@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import with_amendments
-from fastevm.state.layer import Layer
-from fastevm.types import Block, Header
-from fastevm.wire.anvil_state import BlockAndReceipts, SavedChain, chain_json, read_chain
+from fastevm.core.execution.types import Block, Header
+from fastevm.core.state.layer import Layer
+from fastevm.rpc_types.anvil_state import BlockAndReceipts, SavedChain, chain_json, read_chain
 
 MAX_SAVED_BLOCKS: Final = 100_000  # the newest ones, with their transactions
 MAX_STATE_BYTES: Final = 1 << 30  # of JSON text, unpacked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from fastevm.builder.block_producer import BlockProducer
+from fastevm.node.production.block_producer import BlockProducer
 
 LEAST_MILLISECONDS: Final = 10**12  # a time above it is in milliseconds: in seconds it is far away
 MILLISECONDS: Final = 1_000

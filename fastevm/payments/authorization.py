@@ -6,13 +6,16 @@ to one token contract on one chain. Signing moves nothing and reserves nothing.
 
 import secrets
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+import msgspec
 from eth_account.messages import SignableMessage, encode_typed_data
 from eth_utils.address import is_checksum_address, is_hex_address, to_checksum_address
 from eth_utils.crypto import keccak
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from fastevm.payments.amounts import integer, text
 from fastevm.payments.errors import InvalidTerms
@@ -60,8 +63,7 @@ class Kind(Enum):
         return keccak(text=f"{self.value}({members})")
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(Struct, frozen=True):
     """The EIP-712 domain of a token: name and version as the contract spells them."""
 
     name: str
@@ -70,8 +72,8 @@ class Domain:
     token: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "token", address(self.token, "token"))
-        object.__setattr__(self, "chain_id", integer(self.chain_id, "chain_id", least=1))
+        force_setattr(self, "token", address(self.token, "token"))
+        force_setattr(self, "chain_id", integer(self.chain_id, "chain_id", least=1))
         for name in ("name", "version"):
             text(getattr(self, name), name, longest=LONGEST_TEXT)
 
@@ -140,8 +142,7 @@ class TypedMessage:
         return keccak(b"\x19" + signable.version + signable.header + signable.body)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """What is agreed: who pays whom how much (token units), when (seconds) and once only.
 
     A capture is possible while ``valid_after < block.timestamp < valid_before``, both strictly.
@@ -153,16 +154,16 @@ class Terms:
     value: int
     valid_after: int
     valid_before: int
-    nonce: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    nonce: bytes = msgspec.field(default_factory=lambda: secrets.token_bytes(32))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "payer", address(self.payer, "payer"))
-        object.__setattr__(self, "recipient", address(self.recipient, "recipient"))
+        force_setattr(self, "payer", address(self.payer, "payer"))
+        force_setattr(self, "recipient", address(self.recipient, "recipient"))
         for name in ("value", "valid_after", "valid_before"):
-            object.__setattr__(self, name, integer(getattr(self, name), name))
+            force_setattr(self, name, integer(getattr(self, name), name))
         if self.valid_after >= self.valid_before - 1:
             raise InvalidTerms("valid_before: no second lies between valid_after and valid_before")
-        object.__setattr__(self, "nonce", word(self.nonce, "nonce"))
+        force_setattr(self, "nonce", word(self.nonce, "nonce"))
 
     @classmethod
     def now(

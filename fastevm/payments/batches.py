@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from fastevm.payments.authorization import Kind
+from fastevm.payments.erc6492 import MULTICALL, in_one_call, results_of, unwrap
 from fastevm.payments.errors import CaptureRefused, LimitReached, NodeRefusal, PaymentError
 from fastevm.payments.escrow import taking
 from fastevm.payments.metrics import Metrics
@@ -25,8 +26,7 @@ from fastevm.payments.signatures import Signature
 from fastevm.payments.states import State
 from fastevm.payments.store import Store
 from fastevm.payments.transactions import Transactions
-from fastevm.payments.wrapped import MULTICALL, in_one_call, results_of, unwrap
-from fastevm.wire.client.messages import Call
+from fastevm.rpc_client.messages import Call
 
 log: Final = logging.getLogger(__name__)
 

@@ -6,15 +6,16 @@ nothing; only another hash at the same height does, and only once a later head h
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median_low
 from typing import Final
+
+from msgspec import Struct
 
 from fastevm.payments.errors import NodeUnreachable, PaymentError, WrongChain
 from fastevm.payments.events import Checkpoint
 from fastevm.payments.node import Answer, NodeClient
 from fastevm.payments.policy import GWEI, Policy
-from fastevm.wire.client.messages import Call
+from fastevm.rpc_client.messages import Call
 
 HISTORY_BLOCKS: Final = 10  # whose tips are looked at
 PERCENTILE: Final = 50
@@ -26,8 +27,7 @@ LONGEST_BLOCK_SECONDS: Final = 60.0
 PASS_SECONDS: Final = 2.0  # that a look at the chain may take beyond the pause before it
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """A block: number, hash, and its timestamp in seconds."""
 
     number: int
@@ -40,8 +40,7 @@ class Head:
         return Checkpoint(self.number, self.hash)
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Struct, frozen=True):
     """What a transaction costs now, in wei per gas: the fee cap and the tip of a new one."""
 
     base_fee: int

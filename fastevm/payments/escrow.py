@@ -6,20 +6,21 @@ keeps the hash only: whoever wants to move the money must have kept the terms.
 """
 
 import json
-from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
+from msgspec import Struct
+from msgspec.structs import asdict, force_setattr
 
 from fastevm.payments.authorization import address
 from fastevm.payments.calls import call_data
 from fastevm.payments.calls import capture_data as token_data
+from fastevm.payments.erc6492 import through_multicall, unwrap, without_wrapper
 from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order
 from fastevm.payments.signatures import Signature
-from fastevm.payments.wrapped import through_multicall, unwrap, without_wrapper
 
 ZERO: Final = "0x" + "00" * 20
 INFO: Final = (
@@ -56,8 +57,7 @@ V1_0: Final = Deployment(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentInfo:
+class PaymentInfo(Struct, frozen=True, kw_only=True):
     """The terms of a hold. Amounts in units of the token, times in seconds, fees in basis points.
 
     ``operator`` moves the money to ``receiver``, never elsewhere. It is collected before
@@ -80,7 +80,7 @@ class PaymentInfo:
 
     def __post_init__(self) -> None:
         for name in ("operator", "payer", "receiver", "token", "fee_receiver"):
-            object.__setattr__(self, name, address(getattr(self, name), name))
+            force_setattr(self, name, address(getattr(self, name), name))
         for name, bits in (
             ("max_amount", AMOUNT_BITS),
             ("pre_approval_expiry", TIME_BITS),

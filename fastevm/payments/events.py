@@ -5,7 +5,6 @@ payout a transfer belongs to; they stand next to it in the transaction's logs.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +12,7 @@ from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
+from msgspec import Struct, field
 
 
 class Event(Enum):
@@ -61,8 +61,7 @@ class Checkpoint(NamedTuple):
     block_hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainLog:
+class ChainLog(Struct, frozen=True, kw_only=True):
     """A log of one of the events. Addresses carry checksums, 32-byte values are 0x-hex."""
 
     key: LogKey
@@ -81,8 +80,7 @@ class ChainLog:
         return str(self.arguments[name])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One transfer with what the logs around it say about its purpose.
 
     ``authorization``: (payer, nonce) of the authorization that it captured. ``memo``, ``order`` and

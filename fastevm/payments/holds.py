@@ -2,7 +2,7 @@
 
 An order whose ``annex`` holds the escrow's terms is a hold. What is done with it are movements of
 the store: each has a key, is one transaction however often it is asked for, and follows the chain.
-`Holds` serves a `Merchant` and a facilitator's `Lane` alike: both keep orders and send
+`Holds` serves a `Merchant` and a facilitator's `ChainSettler` alike: both keep orders and send
 transactions.
 """
 
@@ -11,9 +11,10 @@ import secrets
 import time
 from asyncio import to_thread
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from fastevm.payments.amounts import integer
 from fastevm.payments.authorization import Authorization, Domain, Kind, Terms
@@ -59,8 +60,7 @@ REFUND_WITHIN: Final = 30 * 86_400
 OURS: Final = (MovementKind.PART, MovementKind.VOID)  # the others are transfers in the ledger
 
 
-@dataclass(frozen=True, slots=True)
-class HoldTerms:
+class HoldTerms(Struct, frozen=True):
     """How long a hold lasts, in seconds from now, and in which escrow it is."""
 
     capture_within: int = CAPTURE_WITHIN

@@ -34,6 +34,7 @@ from fastevm.payments.calls import (
     wallet_data,
 )
 from fastevm.payments.chain import Chain, head_of
+from fastevm.payments.erc6492 import refusal_of, unwrap, without_wrapper
 from fastevm.payments.errors import (
     CaptureRefused,
     IllegalTransition,
@@ -81,7 +82,6 @@ from fastevm.payments.store import Store, every_log, every_order
 from fastevm.payments.transactions import Prepared, Transactions
 from fastevm.payments.vault import Vault
 from fastevm.payments.watcher import Change, Watcher
-from fastevm.payments.wrapped import refusal_of, unwrap, without_wrapper
 
 log: Final = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ class Merchant:
         self.reconciler = Reconciler(
             node, self.store, self.chain, self.scanner, self.transactions, self.metrics
         )
-        self.settling = self.reconciler.settling
+        self.settler = self.reconciler.settler
         self.holds = Holds(node, self.store, self.transactions, self.route, clock=clock)
         self.reconciler.extra.append(self.holds.look)
         self.preflight = self._preflight()
@@ -322,7 +322,7 @@ class Merchant:
             order = await self._change(order, Trigger.SIGN)
         sealed = self.vault.seal(good.secret_bytes, order.place)
         order = await self._change(order, Trigger.STORE, sealed=sealed)
-        return self._tell(await to_thread(self.settling.settle, order.id))
+        return self._tell(await to_thread(self.settler.settle, order.id))
 
     async def _check_exposure(self, order: Order) -> None:
         terms, policy = order.authorization.terms, self.policy

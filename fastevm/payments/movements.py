@@ -5,9 +5,10 @@ with a key that makes asking twice harmless. Its states follow the chain as the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from fastevm.payments.errors import IllegalTransition, LimitReached
 from fastevm.payments.orders import Order, Purpose, Settlement
@@ -86,8 +87,7 @@ def moved(state: MovementState, trigger: MovementTrigger) -> MovementState:
     return after
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Movement:
+class Movement(Struct, frozen=True, kw_only=True):
     """One of them, as the store has it. ``key`` is the caller's and unique within the shop.
 
     ``order_id`` is empty for a sweep. ``amount`` is in units of the token. ``recipient`` is where

@@ -11,8 +11,8 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final, Protocol
 
 from fastevm.payments.errors import NodeRefusal, NodeUnreachable
-from fastevm.wire.client.asynchronous import AsyncJsonRpcClient, WebSocketClient
-from fastevm.wire.client.messages import (
+from fastevm.rpc_client.asynchronous import AsyncJsonRpcClient, WebSocketClient
+from fastevm.rpc_client.messages import (
     Call,
     Request,
     RpcRefusal,

@@ -1,9 +1,10 @@
 """What a back end keeps: orders with their authorizations, and the transactions sent for them."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.authorization import Authorization
 from fastevm.payments.reasons import Reason
 from fastevm.payments.states import State

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
+from msgspec import Struct
+
 from fastevm.payments.movements import Movement, MovementTrigger
 from fastevm.payments.orders import Order
 from fastevm.payments.states import Trigger
@@ -51,8 +53,7 @@ MOVEMENT_TYPES: Final[dict[MovementTrigger, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(Struct, frozen=True, kw_only=True):
     """One of them. ``number`` grows with every notice of the store, ``sequence`` with every notice
     of the order. ``data`` is the whole new state, ready for JSON; ``at`` in seconds since 1970.
     """
@@ -63,7 +64,7 @@ class Notice:
     sequence: int
     type: str
     at: float
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = {}
 
     @property
     def id(self) -> str:
@@ -97,8 +98,7 @@ class Endpoint:
         return f"endpoint/{self.id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Delivery(Struct, frozen=True, kw_only=True):
     """One notice for one endpoint. ``fence`` is another one after each claim."""
 
     endpoint: str

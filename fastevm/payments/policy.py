@@ -1,7 +1,8 @@
 """What a merchant decides: depth, fees, waiting times and limits."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 GWEI: Final = 10**9
 LEAST_BUMP_PERCENT: Final = 10  # what nodes ask of a replacement, of both fees
@@ -11,8 +12,7 @@ MOST_BATCH: Final = 100  # captures in one transaction
 BATCH_GAS: Final = 8_000_000  # that their estimates sum up to: half of what Osaka lets one have
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """The choices of a merchant. Times are in seconds, fees in wei per gas, sums in token units.
 
     ``depth`` makes a captured payment paid: so many blocks, the one with the payment included, or

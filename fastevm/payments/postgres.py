@@ -14,7 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from fastevm.payments.errors import StoreError, StoreUnavailable
-from fastevm.payments.layouts import prepare
+from fastevm.payments.migrations import prepare
 from fastevm.payments.schema import POSTGRES, POSTGRES_GUARDS
 
 CONNECTIONS: Final = 8  # that are kept open; more are opened when needed, and closed again

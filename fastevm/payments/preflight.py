@@ -8,9 +8,11 @@ import time
 from asyncio import to_thread
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from msgspec import Struct
+
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.calls import (
     ERC1271_MAGIC,
     balance_data,
@@ -19,6 +21,7 @@ from fastevm.payments.calls import (
     wallet_data,
 )
 from fastevm.payments.chain import FEE_CALLS, Quote, quote_of
+from fastevm.payments.erc6492 import unwrap, without_wrapper
 from fastevm.payments.errors import NodeRefusal, NodeUnreachable
 from fastevm.payments.escrow import taking
 from fastevm.payments.node import Answer, NodeClient
@@ -27,8 +30,7 @@ from fastevm.payments.policy import Policy
 from fastevm.payments.reasons import Reason, decode_revert
 from fastevm.payments.routes import Direct, Route
 from fastevm.payments.signatures import Signature, fault_of
-from fastevm.payments.wrapped import unwrap, without_wrapper
-from fastevm.wire.client.messages import Call
+from fastevm.rpc_client.messages import Call
 
 PENDING: Final = "pending"
 AFTER_OTHERS: Final = "balance_after_others"
@@ -64,8 +66,7 @@ _VERDICTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """One check. ``ok`` is None when it could not be made; ``reason`` names a failure."""
 
     name: str
@@ -74,8 +75,7 @@ class Verdict:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """All verdicts on one order, and the block they were read at."""
 
     order_id: str
@@ -155,7 +155,7 @@ class Batch:
 
 
 class Preflight:
-    """Checks order books against one node. ``signature_of`` opens what is sealed."""
+    """Checks order unit against one node. ``signature_of`` opens what is sealed."""
 
     def __init__(
         self,

@@ -9,20 +9,20 @@ import contextlib
 import logging
 from asyncio import to_thread
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.chain import Chain, Head, head_of
 from fastevm.payments.errors import NodeUnreachable, PaymentError
 from fastevm.payments.metrics import Metrics
 from fastevm.payments.node import NodeClient
 from fastevm.payments.orders import Order
 from fastevm.payments.scanner import POINTS, Scanner
-from fastevm.payments.settlement import Settling
+from fastevm.payments.settlement import Settler
 from fastevm.payments.states import State
 from fastevm.payments.store import Store
 from fastevm.payments.transactions import Situation, Transactions
-from fastevm.wire.client.messages import Call
+from fastevm.rpc_client.messages import Call
 
 log: Final = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Reconciler:
     ) -> None:
         self.node, self.store, self.chain, self.metrics = node, store, chain, metrics
         self.scanner, self.transactions = scanner, transactions
-        self.settling = Settling(store, scanner.token, chain, self._changed)
+        self.settler = Settler(store, scanner.token, chain, self._changed)
         self.listeners: list[Callable[[Order], None]] = []
         # further steps of a pass, as coroutines, told which blocks a reorganisation removed
         self.extra: list[Callable[[Sequence[str]], Any]] = []
@@ -102,19 +102,19 @@ class Reconciler:
         self.metrics.set("head", head.number)
         self.seen = self.transactions.read(groups, answers[len(asked) :])
         dead = await self.scanner.scan(head, answers[2 : len(asked)])
-        await to_thread(self.settling.apply_ledger)
-        await to_thread(self.settling.settle_movements, dead)
-        await self.settling.confirm(self.node)
+        await to_thread(self.settler.apply_ledger)
+        await to_thread(self.settler.settle_movements, dead)
+        await self.settler.confirm(self.node)
         behind = self.scanner.behind > 0
         self.metrics.set("node_behind_blocks", self.scanner.behind)
         self.metrics.set("block_seconds", self.chain.block_seconds)
         await self.transactions.follow(self.seen, behind=behind)
-        await to_thread(self.settling.settle_movements, ())
-        await to_thread(self.settling.release)
+        await to_thread(self.settler.settle_movements, ())
+        await to_thread(self.settler.release)
         for step in self.extra:
             await step(dead)
         if self.scanner.deep is not None:
-            await to_thread(self.settling.expire, self.scanner.deep.timestamp)
+            await to_thread(self.settler.expire, self.scanner.deep.timestamp)
 
     async def head(self) -> Head:
         """The newest block; WrongChain when it is another chain's."""

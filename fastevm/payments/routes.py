@@ -1,7 +1,9 @@
 """How a call reaches a contract: from the signer's own account, or through a wallet it controls."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from fastevm.payments.authorization import address
 from fastevm.payments.calls import call_data
@@ -20,8 +22,7 @@ class Route(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Direct:
+class Direct(Struct, frozen=True):
     """The signer's own account calls."""
 
     account: str
@@ -31,8 +32,7 @@ class Direct:
         return to, data
 
 
-@dataclass(frozen=True, slots=True)
-class ThroughWallet:
+class ThroughWallet(Struct, frozen=True):
     """A contract wallet calls: the signer is its owner and pays the gas.
 
     The wallet is a treasury with ``execute(address,uint256,bytes)``, as contract wallets of one
@@ -42,7 +42,7 @@ class ThroughWallet:
     account: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "account", address(self.account, "wallet"))
+        force_setattr(self, "account", address(self.account, "wallet"))
 
     def through(self, to: str, data: bytes) -> tuple[str, bytes]:
         """``execute(to, 0, data)`` of the wallet."""

@@ -59,7 +59,7 @@ class Fact(NamedTuple):
     reason: Reason | None = None
 
 
-class Settling:
+class Settler:
     """Applies the ledger of one token to its orders."""
 
     def __init__(

@@ -8,8 +8,8 @@ from fastevm.payments.database import marks
 from fastevm.payments.events import ChainLog, Checkpoint, Event
 from fastevm.payments.orders import PAGE, START
 from fastevm.payments.rows import log_values, read_log_row
-from fastevm.payments.sql_books import Books
 from fastevm.payments.sql_orders import SqlOrders
+from fastevm.payments.unit_of_work import UnitOfWork
 
 MOST_CHECKPOINTS: Final = 4_096  # kept of one scope; the oldest go first
 
@@ -21,21 +21,21 @@ class SqlLedger(SqlOrders):
 
     def take(self, chain_id: int, logs: Iterable[ChainLog]) -> int:
         """Keep logs; how many were new or had been removed."""
-        with self._ledger() as books:
-            return sum(_take(books, str(chain_id), one) for one in logs)
+        with self._ledger() as unit:
+            return sum(_take(unit, str(chain_id), one) for one in logs)
 
     @contextmanager
-    def _ledger(self) -> Iterator[Books]:
+    def _ledger(self) -> Iterator[UnitOfWork]:
         """A transaction that changes the ledger: one of a shop at a time."""
-        with self.books() as books:
-            books.connection.lock(f"ledger/{self.shop}")
-            yield books
+        with self.unit() as unit:
+            unit.connection.lock(f"ledger/{self.shop}")
+            yield unit
 
     def drop_blocks(self, chain_id: int, block_hashes: Iterable[str]) -> int:
         """Mark all logs of these blocks as removed; how many were not yet."""
-        with self._ledger() as books:
+        with self._ledger() as unit:
             return sum(
-                books.execute(
+                unit.execute(
                     "UPDATE logs SET removed = 1, settled = 0 WHERE removed = 0 AND shop = ?"
                     " AND chain_id = ? AND block_hash = ?",
                     self.shop, str(chain_id), block_hash,
@@ -103,8 +103,8 @@ class SqlLedger(SqlOrders):
 
     def settled(self, chain_id: int, logs: Iterable[ChainLog]) -> None:
         """These have been applied to orders; one that changed meanwhile has not."""
-        with self._ledger() as books:
-            books.connection.executemany(
+        with self._ledger() as unit:
+            unit.connection.executemany(
                 "UPDATE logs SET settled = 1 WHERE shop = ? AND chain_id = ? AND block_hash = ?"
                 " AND transaction_hash = ? AND log_index = ? AND removed = ?",
                 [(self.shop, str(chain_id), *one.key, int(one.removed)) for one in logs],
@@ -120,41 +120,41 @@ class SqlLedger(SqlOrders):
 
     def check(self, scope: str, point: Checkpoint, *, gone: Sequence[Checkpoint] = ()) -> None:
         """Logs are read up to ``point``; forget the points that are not canonical any more."""
-        with self._ledger() as books:
-            books.connection.executemany(
+        with self._ledger() as unit:
+            unit.connection.executemany(
                 "DELETE FROM checkpoints WHERE scope = ? AND number = ? AND block_hash = ?",
                 [(scope, *one) for one in gone],
             )
-            books.execute(
+            unit.execute(
                 "DELETE FROM checkpoints WHERE scope = ? AND number = ?", scope, point.number
             )
-            books.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", scope, *point)
-            books.execute(
+            unit.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", scope, *point)
+            unit.execute(
                 "DELETE FROM checkpoints WHERE scope = ? AND number NOT IN (SELECT number"
                 " FROM checkpoints WHERE scope = ? ORDER BY number DESC LIMIT ?)",
                 scope, scope, MOST_CHECKPOINTS,
             )  # fmt: skip
 
 
-def _take(books: Books, chain: str, one: ChainLog) -> int:
+def _take(unit: UnitOfWork, chain: str, one: ChainLog) -> int:
     """Insert or revive a log; what stands against it on another branch has gone."""
-    known = books.execute(
+    known = unit.execute(
         "SELECT removed FROM logs WHERE shop = ? AND chain_id = ? AND block_hash = ?"
         " AND transaction_hash = ? AND log_index = ?",
-        books.shop, chain, *one.key,
+        unit.shop, chain, *one.key,
     ).fetchone()  # fmt: skip
-    books.execute(
+    unit.execute(
         "UPDATE logs SET removed = 1, settled = 0 WHERE removed = 0 AND shop = ? AND chain_id = ?"
         " AND block_hash <> ? AND (transaction_hash = ? OR block_number = ?)",
-        books.shop, chain, one.key.block_hash, one.key.transaction_hash, one.block_number,
+        unit.shop, chain, one.key.block_hash, one.key.transaction_hash, one.block_number,
     )  # fmt: skip
     if known is not None:
-        count: int = books.execute(
+        count: int = unit.execute(
             "UPDATE logs SET removed = 0, settled = 0 WHERE removed = 1 AND shop = ?"
             " AND chain_id = ? AND block_hash = ? AND transaction_hash = ? AND log_index = ?",
-            books.shop, chain, *one.key,
+            unit.shop, chain, *one.key,
         ).rowcount  # fmt: skip
         return count
-    values = log_values(books.shop, chain, one)
-    books.execute(f"INSERT INTO logs VALUES ({marks(len(values))})", *values)
+    values = log_values(unit.shop, chain, one)
+    unit.execute(f"INSERT INTO logs VALUES ({marks(len(values))})", *values)
     return 1

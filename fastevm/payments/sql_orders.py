@@ -10,8 +10,8 @@ from fastevm.payments.errors import DuplicateOrder, UnknownOrder, UnreadableRow
 from fastevm.payments.orders import PAGE, AuditEntry, Order
 from fastevm.payments.outbox import DRAFTED, order_data
 from fastevm.payments.rows import order_values, read_order, read_submission, readable
-from fastevm.payments.sql_books import Books
 from fastevm.payments.states import State, Trigger
+from fastevm.payments.unit_of_work import UnitOfWork
 
 log: Final = logging.getLogger(__name__)
 
@@ -26,10 +26,10 @@ class SqlOrders:
     unreadable: dict[str, None]
 
     @contextmanager
-    def books(self) -> Iterator[Books]:
+    def unit(self) -> Iterator[UnitOfWork]:
         """This shop's rows inside one database transaction."""
         with self.database.transaction() as connection:
-            yield Books(connection, self.database, self.shop)
+            yield UnitOfWork(connection, self.database, self.shop)
 
     def bad(self, error: UnreadableRow) -> None:
         """Put a row aside: it is reported once, and in nobody's way."""
@@ -41,15 +41,15 @@ class SqlOrders:
     def add(self, order: Order) -> Order:
         """Keep a new order; the same id with the same terms answers the one that is there."""
         try:
-            with self.books() as books:
-                known = books.order_row(order.id)
+            with self.unit() as unit:
+                known = unit.order_row(order.id)
                 if known is not None:
                     return _same(read_order(known), order)
-                values = order_values(self.shop, order, books.now)
-                books.execute(f"INSERT INTO orders VALUES ({marks(len(values))})", *values)
+                values = order_values(self.shop, order, unit.now)
+                unit.execute(f"INSERT INTO orders VALUES ({marks(len(values))})", *values)
                 state = order.state.value
-                books.trail(order.id, "merchant", "drafted", "", state, "")
-                books.notice(order.id, DRAFTED, order_data(order, ""))
+                unit.trail(order.id, "merchant", "drafted", "", state, "")
+                unit.notice(order.id, DRAFTED, order_data(order, ""))
         except self.database.unique_violation:
             return self._raced(order)
         return self.order(order.id)
@@ -161,8 +161,8 @@ class SqlOrders:
         self, order_id: str, trigger: Trigger, *, version: int | None = None, **members: Any
     ) -> Order:
         """Apply a transition, with its line in the trail and its notice."""
-        with self.books() as books:
-            return books.change(order_id, trigger, version, members)
+        with self.unit() as unit:
+            return unit.change(order_id, trigger, version, members)
 
     def audit(self, order_id: str) -> list[AuditEntry]:
         """The trail of an order, oldest first."""
@@ -174,10 +174,10 @@ class SqlOrders:
 
     def reseal(self, again: Callable[[bytes, str], bytes | None]) -> int:
         """Replace sealed values by what ``again(sealed, place)`` answers; how many there were."""
-        with self.books() as books:
+        with self.unit() as unit:
             wanted = "WHERE shop = ? AND sealed IS NOT NULL"
-            orders = books.rows(f"SELECT * FROM orders {wanted}", self.shop)
-            sent = books.rows(f"SELECT * FROM submissions {wanted}", self.shop)
+            orders = unit.rows(f"SELECT * FROM orders {wanted}", self.shop)
+            sent = unit.rows(f"SELECT * FROM submissions {wanted}", self.shop)
             held = [
                 *(("orders", "id", one.id, one.sealed or b"", one.place)
                   for one in readable(orders, read_order, self.bad)),
@@ -187,14 +187,14 @@ class SqlOrders:
             for column in ("sealed", "previous"):
                 held += [
                     (f"endpoints/{column}", "id", row["id"], row[column], f"endpoint/{row['id']}")
-                    for row in books.rows("SELECT * FROM endpoints WHERE shop = ?", self.shop)
+                    for row in unit.rows("SELECT * FROM endpoints WHERE shop = ?", self.shop)
                     if row[column] is not None
                 ]
-            return sum(_reseal(books, again, *one) for one in held)
+            return sum(_reseal(unit, again, *one) for one in held)
 
 
 def _reseal(
-    books: Books,
+    unit: UnitOfWork,
     again: Callable[[bytes, str], bytes | None],
     where: str,
     key: str,
@@ -206,9 +206,9 @@ def _reseal(
     if sealed is None:
         return 0
     table, _, column = where.partition("/")
-    books.execute(
+    unit.execute(
         f"UPDATE {table} SET {column or 'sealed'} = ? WHERE shop = ? AND {key} = ?",
-        sealed, books.shop, name,
+        sealed, unit.shop, name,
     )  # fmt: skip
     return 1
 

@@ -50,11 +50,11 @@ class SqlOutbox(SqlOrders):
     def add_endpoint(self, endpoint: Endpoint) -> None:
         """Send notices there from now on; InvalidTerms when the id is taken."""
         try:
-            with self.books() as books:
-                books.execute(
+            with self.unit() as unit:
+                unit.execute(
                     f"INSERT INTO endpoints VALUES ({marks(8)})",
                     self.shop, endpoint.id, endpoint.url, endpoint.sealed, endpoint.previous,
-                    int(endpoint.disabled), None, books.now,
+                    int(endpoint.disabled), None, unit.now,
                 )  # fmt: skip
         except self.database.unique_violation:
             raise InvalidTerms(f"endpoint: {endpoint.id!r} is there already") from None
@@ -71,17 +71,17 @@ class SqlOutbox(SqlOrders):
 
         What waits for an endpoint that is disabled is dropped; :meth:`replay` brings it back.
         """
-        with self.books() as books:
+        with self.unit() as unit:
             assigned = ", ".join(f"{name} = ?" for name in members)
             values = [int(one) if isinstance(one, bool) else one for one in members.values()]
-            changed = books.execute(
+            changed = unit.execute(
                 f"UPDATE endpoints SET {assigned} WHERE shop = ? AND id = ?",
                 *values, self.shop, endpoint_id,
             ).rowcount  # fmt: skip
             if not changed:
                 raise UnknownOrder(f"no endpoint has the id {endpoint_id!r}")
             if members.get("disabled"):
-                books.execute(
+                unit.execute(
                     "UPDATE deliveries SET state = ? WHERE shop = ? AND endpoint = ? AND state = ?",
                     DeliveryState.DROPPED.value, self.shop, endpoint_id,
                     DeliveryState.WAITING.value,
@@ -98,9 +98,9 @@ class SqlOutbox(SqlOrders):
         ``skip`` are endpoints that have enough to do.
         """
         now = time.time()
-        with self.books() as books:
+        with self.unit() as unit:
             others = f" AND endpoint NOT IN ({marks(len(skip))})" if skip else ""
-            rows = books.rows(
+            rows = unit.rows(
                 "SELECT endpoint, event FROM deliveries AS this WHERE shop = ? AND state = ?"
                 f" AND due <= ? AND lease_until <= ?{others} AND NOT EXISTS (SELECT 1 FROM"
                 " deliveries AS earlier WHERE earlier.shop = this.shop"
@@ -112,12 +112,12 @@ class SqlOutbox(SqlOrders):
             found = []
             for row in rows:
                 key = self.shop, row["endpoint"], row["event"]
-                books.execute(
+                unit.execute(
                     "UPDATE deliveries SET lease_until = ?, fence = fence + 1,"
                     " attempts = attempts + 1 WHERE shop = ? AND endpoint = ? AND event = ?",
                     now + seconds, *key,
                 )  # fmt: skip
-                found += books.rows(
+                found += unit.rows(
                     f"{_WITH_NOTICE} WHERE deliveries.shop = ? AND endpoint = ? AND event = ?",
                     *key,
                 )
@@ -127,8 +127,8 @@ class SqlOutbox(SqlOrders):
         self, delivery: Delivery, state: DeliveryState, status: str, due: float = 0.0
     ) -> bool:
         """Say how a delivery went; whether it was still the caller's to say."""
-        with self.books() as books:
-            count: int = books.execute(
+        with self.unit() as unit:
+            count: int = unit.execute(
                 "UPDATE deliveries SET state = ?, status = ?, due = ?, lease_until = 0"
                 " WHERE shop = ? AND endpoint = ? AND event = ? AND fence = ?",
                 state.value, status, due, self.shop, delivery.endpoint, delivery.notice.number,
@@ -156,19 +156,19 @@ class SqlOutbox(SqlOrders):
         """Deliver notices ``first`` to ``last`` again, in their order; how many."""
         now = time.time()
         most = self.newest_notice() if last is None else last
-        with self.books() as books:
-            books.execute(
+        with self.unit() as unit:
+            unit.execute(
                 "DELETE FROM deliveries WHERE shop = ? AND endpoint = ? AND event BETWEEN ? AND ?",
                 self.shop, endpoint, first, most,
             )  # fmt: skip
-            count: int = books.execute(
+            count: int = unit.execute(
                 "INSERT INTO deliveries (shop, endpoint, event, order_id, state, due, lease_until,"
                 " fence, attempts, status) SELECT shop, ?, number, order_id, ?, ?, 0, ?, 0, ''"
                 " FROM events WHERE shop = ? AND number BETWEEN ? AND ?",
                 endpoint, DeliveryState.WAITING.value, now, int(1_000 * now), self.shop, first,
                 most,
             ).rowcount  # fmt: skip
-            books.connection.notify(self.shop)
+            unit.connection.notify(self.shop)
             return count
 
     def backlog(self) -> tuple[int, float]:

@@ -17,9 +17,9 @@ from fastevm.payments.orders import SIGN_SECONDS, Draft, Progress, Purpose, Subm
 from fastevm.payments.outbox import REQUESTED, movement_data
 from fastevm.payments.reasons import Reason
 from fastevm.payments.rows import read_movement, read_share, read_submission, readable
-from fastevm.payments.sql_books import Books, Slot
 from fastevm.payments.sql_orders import SqlOrders
 from fastevm.payments.states import State, Trigger
+from fastevm.payments.unit_of_work import Slot, UnitOfWork
 
 _WAITING: Final = tuple(one.value for one in Progress if one.waiting)
 DAY_SECONDS: Final = 86_400
@@ -50,14 +50,14 @@ class SqlSubmissions(SqlOrders):
         most_today: int | None = None,
     ) -> Submission:
         """Apply a transition and reserve its transaction, both or neither."""
-        with self.books() as books:
+        with self.unit() as unit:
             if most_today is not None:
-                self._check_day(books, order_id, most_today)
-            order = books.change(order_id, trigger, None, {"reason": None, "detail": ""})
+                self._check_day(unit, order_id, most_today)
+            order = unit.change(order_id, trigger, None, {"reason": None, "detail": ""})
             chain_id = order.authorization.domain.chain_id
-            nonce = books.next_nonce(chain_id, sender, least_nonce)
+            nonce = unit.next_nonce(chain_id, sender, least_nonce)
             slot = Slot(order_id, "", purpose, chain_id, sender, nonce)
-            return books.reserve(slot, draft(nonce))
+            return unit.reserve(slot, draft(nonce))
 
     def submit_many(
         self,
@@ -73,37 +73,37 @@ class SqlSubmissions(SqlOrders):
     ) -> tuple[Submission | None, dict[str, PaymentError]]:
         """Apply a transition to several orders and reserve one transaction for them."""
         refused: dict[str, PaymentError] = {}
-        with self.books() as books:
+        with self.unit() as unit:
             if most_today is not None:
-                books.connection.lock(f"day/{self.shop}")
+                unit.connection.lock(f"day/{self.shop}")
             for order_id in sorted(order_ids):
-                books.order_row(order_id)  # all of them first: nobody waits crosswise
+                unit.order_row(order_id)  # all of them first: nobody waits crosswise
             for order_id in order_ids:
                 try:
                     if most_today is not None:
-                        self._check_day(books, order_id, most_today)
-                    books.change(order_id, trigger, None, {"reason": None, "detail": ""})
+                        self._check_day(unit, order_id, most_today)
+                    unit.change(order_id, trigger, None, {"reason": None, "detail": ""})
                 except (IllegalTransition, LimitReached, UnknownOrder, UnreadableRow) as error:
                     refused[order_id] = error
             taken = tuple(one for one in order_ids if one not in refused)
             if not taken:
                 return None, refused
-            nonce = books.next_nonce(chain_id, sender, least_nonce)
+            nonce = unit.next_nonce(chain_id, sender, least_nonce)
             slot = Slot("", "", purpose, chain_id, sender, nonce, taken)
-            return books.reserve(slot, draft(nonce, taken)), refused
+            return unit.reserve(slot, draft(nonce, taken)), refused
 
-    def _check_day(self, books: Books, order_id: str, most: int) -> None:
+    def _check_day(self, unit: UnitOfWork, order_id: str, most: int) -> None:
         """Refuse a capture beyond what may be captured in one day (UTC)."""
-        books.connection.lock(f"day/{self.shop}")
-        begin = books.now - books.now % DAY_SECONDS
-        rows = books.rows(
+        unit.connection.lock(f"day/{self.shop}")
+        begin = unit.now - unit.now % DAY_SECONDS
+        rows = unit.rows(
             "SELECT orders.value FROM orders WHERE shop = ? AND state IN (?, ?, ?) AND id IN"
             " (SELECT order_id FROM audit WHERE shop = ? AND what = ? AND at >= ?)",
             self.shop, State.CAPTURING.value, State.CAPTURED.value, State.PAID.value,
             self.shop, Trigger.SUBMIT_CAPTURE.value, begin,
         )  # fmt: skip
         taken = sum(int(row["value"]) for row in rows)
-        value = books.order(order_id).authorization.terms.value
+        value = unit.order(order_id).authorization.terms.value
         if taken + value > most:
             raise LimitReached(f"today's captures are {taken} units of at most {most}")
 
@@ -123,33 +123,33 @@ class SqlSubmissions(SqlOrders):
         what the caller shall get. Asking again with the same key and terms answers what is there,
         without a new transaction.
         """
-        with self.books() as books:
-            books.order_row(movement.order_id)
-            known = books.movement(movement.key)
+        with self.unit() as unit:
+            unit.order_row(movement.order_id)
+            known = unit.movement(movement.key)
             if known is not None:
                 if known.terms != movement.terms:
                     raise LimitReached(f"the key {movement.key!r} belongs to another movement")
                 return known, None
-            check(_movements(books, movement.order_id))
-            self._insert(books, movement)  # its notice first: locks have one order everywhere
-            nonce = books.next_nonce(chain_id, sender, least_nonce)
+            check(_movements(unit, movement.order_id))
+            self._insert(unit, movement)  # its notice first: locks have one order everywhere
+            nonce = unit.next_nonce(chain_id, sender, least_nonce)
             purpose = movement.kind.purpose
             slot = Slot(movement.order_id, movement.key, purpose, chain_id, sender, nonce)
-            return movement, books.reserve(slot, draft(nonce))
+            return movement, unit.reserve(slot, draft(nonce))
 
-    def _insert(self, books: Books, movement: Movement) -> None:
-        books.execute(
+    def _insert(self, unit: UnitOfWork, movement: Movement) -> None:
+        unit.execute(
             "INSERT INTO movements (shop, key, order_id, kind, amount, recipient, state, detail,"
             f" version, created_at, updated_at) VALUES ({marks(11)})",
             self.shop, movement.key, movement.order_id, movement.kind.value,
-            str(movement.amount), movement.recipient, movement.state.value, "", 0, books.now,
-            books.now,
+            str(movement.amount), movement.recipient, movement.state.value, "", 0, unit.now,
+            unit.now,
         )  # fmt: skip
         what = f"{movement.kind.value} requested"
         detail = f"{movement.amount} to {movement.recipient}"
-        books.trail(movement.order_id, "merchant", what, "", movement.state.value, detail)
+        unit.trail(movement.order_id, "merchant", what, "", movement.state.value, detail)
         told = f"{movement.kind.value}.{REQUESTED}"
-        books.notice(movement.order_id, told, movement_data(movement, ""))
+        unit.notice(movement.order_id, told, movement_data(movement, ""))
 
     def resubmit(
         self,
@@ -161,12 +161,12 @@ class SqlSubmissions(SqlOrders):
         draft: Callable[[int], Draft],
     ) -> Submission:
         """Reserve another transaction for a movement that has failed."""
-        with self.books() as books:
-            books.advance(movement.key, MovementTrigger.RETRY, {})
-            nonce = books.next_nonce(chain_id, sender, least_nonce)
+        with self.unit() as unit:
+            unit.advance(movement.key, MovementTrigger.RETRY, {})
+            nonce = unit.next_nonce(chain_id, sender, least_nonce)
             purpose = movement.kind.purpose
             slot = Slot(movement.order_id, movement.key, purpose, chain_id, sender, nonce)
-            return books.reserve(slot, draft(nonce))
+            return unit.reserve(slot, draft(nonce))
 
     def movements(self, order_id: str | None = None, *, open_only: bool = False) -> list[Movement]:
         """Movements of one order, or of all, oldest first."""
@@ -190,15 +190,15 @@ class SqlSubmissions(SqlOrders):
 
     def advance(self, key: str, trigger: MovementTrigger, **members: Any) -> Movement:
         """Apply a transition of a movement, with its line in the trail and its notice."""
-        with self.books() as books:
-            return books.advance(key, trigger, members)
+        with self.unit() as unit:
+            return unit.advance(key, trigger, members)
 
     # --- signing ----------------------------------------------------------------------------------
 
     def signed(self, number: int, transaction_hash: str, sealed: bytes) -> Submission | None:
         """Keep the signed bytes of a reserved transaction; None when somebody else was faster."""
-        with self.books() as books:
-            changed = books.execute(
+        with self.unit() as unit:
+            changed = unit.execute(
                 "UPDATE submissions SET progress = ?, transaction_hash = ?, sealed = ?,"
                 " reason = NULL, detail = '' WHERE number = ? AND shop = ? AND progress = ?",
                 Progress.RECORDED.value, transaction_hash, sealed, number, self.shop,
@@ -206,12 +206,12 @@ class SqlSubmissions(SqlOrders):
             ).rowcount  # fmt: skip
             if not changed:
                 return None
-            row = books.execute("SELECT * FROM submissions WHERE number = ?", number).fetchone()
+            row = unit.execute("SELECT * FROM submissions WHERE number = ?", number).fetchone()
             one = read_submission(row)
             what = f"{one.purpose.value} recorded as transaction {transaction_hash}"
             detail = f"nonce {one.account_nonce}"
             for order_id in one.subjects:
-                books.trail(
+                unit.trail(
                     order_id, "merchant", what, Progress.RESERVED.value, Progress.RECORDED.value,
                     detail,
                 )  # fmt: skip
@@ -220,8 +220,8 @@ class SqlSubmissions(SqlOrders):
     def claim(self, number: int, seconds: float = SIGN_SECONDS) -> bool:
         """Whether this caller may sign a reserved transaction now, for a while alone."""
         now = time.time()
-        with self.books() as books:
-            count: int = books.execute(
+        with self.unit() as unit:
+            count: int = unit.execute(
                 "UPDATE submissions SET lease_until = ? WHERE number = ? AND shop = ?"
                 " AND progress = ? AND lease_until <= ?",
                 now + seconds, number, self.shop, Progress.RESERVED.value, now,
@@ -230,8 +230,8 @@ class SqlSubmissions(SqlOrders):
 
     def postpone(self, number: int, reason: Reason, detail: str, until: float) -> None:
         """A reserved transaction could not be signed: others may try from ``until`` on."""
-        with self.books() as books:
-            books.execute(
+        with self.unit() as unit:
+            unit.execute(
                 "UPDATE submissions SET lease_until = ?, reason = ?, detail = ?"
                 " WHERE number = ? AND shop = ? AND progress = ?",
                 until, reason.value, detail, number, self.shop, Progress.RESERVED.value,
@@ -244,12 +244,12 @@ class SqlSubmissions(SqlOrders):
 
         What was reserved and not signed before can then not be signed any more.
         """
-        with self.books() as books:
-            books.connection.lock(f"nonces/{old.chain_id}/{old.sender}")
-            newest = books.newest_bump(old.chain_id, old.sender, old.account_nonce)
+        with self.unit() as unit:
+            unit.connection.lock(f"nonces/{old.chain_id}/{old.sender}")
+            newest = unit.newest_bump(old.chain_id, old.sender, old.account_nonce)
             if newest != old.bump:
                 return None
-            books.execute(
+            unit.execute(
                 "UPDATE submissions SET progress = ? WHERE number = ? AND progress = ?",
                 Progress.REPLACED.value, old.number, Progress.RESERVED.value,
             )  # fmt: skip
@@ -257,7 +257,7 @@ class SqlSubmissions(SqlOrders):
                 old.order_id, old.movement, purpose, old.chain_id, old.sender, old.account_nonce,
                 old.orders,
             )  # fmt: skip
-            return books.reserve(slot, draft(old.account_nonce))
+            return unit.reserve(slot, draft(old.account_nonce))
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -344,57 +344,53 @@ class SqlSubmissions(SqlOrders):
         failures: Mapping[str, tuple[Reason, str]] | None = None,
     ) -> None:
         """Write down how far a transaction has come, and what it cost in wei."""
-        with self.books() as books:
-            row = books.execute(
+        with self.unit() as unit:
+            row = unit.execute(
                 "SELECT * FROM submissions WHERE number = ? AND shop = ?", number, self.shop
             ).fetchone()
             if row is None:
                 return
             one = read_submission(row)
             if cost is not None:
-                books.execute("UPDATE submissions SET cost = ? WHERE number = ?", str(cost), number)
+                unit.execute("UPDATE submissions SET cost = ? WHERE number = ?", str(cost), number)
             if failures is not None:
-                self._note_failures(books, one, failures)
+                self._note_failures(unit, one, failures)
             if one.progress is progress:
                 return
-            books.execute(
+            unit.execute(
                 "UPDATE submissions SET progress = ?, reason = ?, detail = ? WHERE number = ?",
                 progress.value, reason and reason.value, detail, number,
             )  # fmt: skip
             what, before = f"transaction {one.transaction_hash or number}", one.progress.value
             for order_id in one.subjects:
-                books.trail(order_id, "chain", what, before, progress.value, detail)
-            books.connection.notify(self.shop)
+                unit.trail(order_id, "chain", what, before, progress.value, detail)
+            unit.connection.notify(self.shop)
 
     def _note_failures(
-        self, books: Books, one: Submission, failures: Mapping[str, tuple[Reason, str]]
+        self, unit: UnitOfWork, one: Submission, failures: Mapping[str, tuple[Reason, str]]
     ) -> None:
         """Write down whose calls failed inside a transaction that succeeded, and whose did not."""
         slot = (self.shop, str(one.chain_id), one.sender, one.account_nonce)
         where = "WHERE shop = ? AND chain_id = ? AND sender = ? AND account_nonce = ?"
-        known = {
-            row["order_id"]: row for row in books.rows(f"SELECT * FROM batched {where}", *slot)
-        }
+        known = {row["order_id"]: row for row in unit.rows(f"SELECT * FROM batched {where}", *slot)}
         for order_id in one.orders:
             reason, detail = failures.get(order_id, (None, ""))
             failure, before = reason and reason.value, known[order_id]["failure"]
             if (failure, detail) == (before, known[order_id]["told"]):
                 continue
-            books.execute(
+            unit.execute(
                 f"UPDATE batched SET failure = ?, told = ? {where} AND order_id = ?",
                 failure, detail, *slot, order_id,
             )  # fmt: skip
             what = f"call inside transaction {one.transaction_hash}"
-            books.trail(order_id, "chain", what, before or "", failure or "succeeded", detail)
+            unit.trail(order_id, "chain", what, before or "", failure or "succeeded", detail)
 
     def explain(self, order_id: str, reason: Reason | None, detail: str = "") -> None:
         """Say why an order waits."""
-        with self.books() as books:
-            books.explain(order_id, reason and reason.value, detail)
+        with self.unit() as unit:
+            unit.explain(order_id, reason and reason.value, detail)
 
 
-def _movements(books: Books, order_id: str) -> list[Movement]:
-    rows = books.rows(
-        "SELECT * FROM movements WHERE shop = ? AND order_id = ?", books.shop, order_id
-    )
+def _movements(unit: UnitOfWork, order_id: str) -> list[Movement]:
+    rows = unit.rows("SELECT * FROM movements WHERE shop = ? AND order_id = ?", unit.shop, order_id)
     return [read_movement(row) for row in rows]

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any, Final
 
 from fastevm.payments.errors import StoreError, StoreUnavailable
-from fastevm.payments.layouts import prepare
+from fastevm.payments.migrations import prepare
 from fastevm.payments.schema import SQLITE, SQLITE_GUARDS
 
 MEMORY: Final = ":memory:"

@@ -6,12 +6,12 @@ gives addresses, and what their contracts are expected to say.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
+from msgspec import Struct
 
 from fastevm.payments.amounts import amount as amount_of
 from fastevm.payments.authorization import Domain, address
@@ -82,8 +82,7 @@ def known(chain_id: int, token: str) -> KnownToken | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token that was read from its contract.
 
     ``long_signatures``: it takes signatures as bytes (ERC-7598), which contract wallets and the

@@ -11,7 +11,6 @@ import logging
 import time
 from asyncio import to_thread
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import Any, Final, NamedTuple
@@ -19,7 +18,9 @@ from typing import Any, Final, NamedTuple
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.chain import FEE_CALLS, Head, Quote, head_of, quote_of
+from fastevm.payments.erc6492 import calls_in, in_one_call
 from fastevm.payments.errors import (
     NodeRefusal,
     NodeUnreachable,
@@ -45,8 +46,7 @@ from fastevm.payments.signer import Signer, fields_of
 from fastevm.payments.states import State, Trigger
 from fastevm.payments.store import Store
 from fastevm.payments.vault import Vault
-from fastevm.payments.wrapped import calls_in, in_one_call
-from fastevm.wire.client.messages import Call
+from fastevm.rpc_client.messages import Call
 
 log: Final = logging.getLogger(__name__)
 

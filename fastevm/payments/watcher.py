@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fastevm.payments.errors import NodeRefusal, NodeUnreachable
 from fastevm.payments.node import NodeClient
@@ -17,8 +18,7 @@ SLICES: Final = "newFlashblocks"
 STILL: Final = 2.0  # seconds without a slice after which the book is checked all the same
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A verdict that is not what it was; ``before`` is None when the order was not checked."""
 
     order_id: str

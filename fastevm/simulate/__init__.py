@@ -1,50 +1,105 @@
 """Calls, gas estimates and simulated chains on any state, with overrides.
 
-The package itself can be called: ``fastevm.simulate(state, payload)`` is its own `simulate`. Names
-are loaded when they are first asked for: the readers of JSON that some of them use stand between
-this package and its engine.
+The package itself can be called: ``fastevm.simulate(state, payload)`` is its own `simulate`.
 """
 
 import sys
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-_VALUES = (
-    "DEFAULT_GAS_CAP DEFAULT_OUTPUT_CAP DEFAULT_TIMEOUT NO_BLOCK_OVERRIDES AccountChange "
-    "AccountOverride AssetChange BlockOverrides BlockStateCalls CallExtras CallFrame CallOutcome "
-    "CallRequest CallResult ErrorForm SimulateOptions SimulatePayload SimulatedBlock SimulatedLog "
-    "SimulationError StateOverrides StateView has_one_transfer_price is_transfer"
+from fastevm.core.execution.transaction.transaction_fields import AccessListEntry, Authorization
+from fastevm.core.simulation.deadline import Cancellation
+from fastevm.core.simulation.plan import Plan, lists_of
+from fastevm.core.simulation.revert import revert_message, revert_reason
+from fastevm.core.simulation.simulated_blocks import simulate_v1
+from fastevm.core.simulation.values import (
+    DEFAULT_GAS_CAP,
+    DEFAULT_OUTPUT_CAP,
+    DEFAULT_TIMEOUT,
+    NO_BLOCK_OVERRIDES,
+    AccountChange,
+    AccountOverride,
+    AssetChange,
+    BlockOverrides,
+    BlockStateCalls,
+    CallExtras,
+    CallFrame,
+    CallOutcome,
+    CallRequest,
+    CallResult,
+    ErrorForm,
+    SimulatedBlock,
+    SimulatedLog,
+    SimulateOptions,
+    SimulatePayload,
+    SimulationError,
+    StateOverrides,
+    StateView,
+    has_one_transfer_price,
+    is_transfer,
 )
-# Where each name lives.
-_HOMES = {
-    **dict.fromkeys(_VALUES.split(), "fastevm.simulate.values"),
-    "AccessListEntry": "fastevm.execution.transaction_fields",
-    "Authorization": "fastevm.execution.transaction_fields",
-    "BundleResult": "fastevm.simulate.batch.results",
-    "Cancellation": "fastevm.simulate.engine.deadline",
-    "Columns": "fastevm.simulate.batch.columns",
-    "LoopBudget": "fastevm.simulate.loop_budget",
-    "Plan": "fastevm.simulate.engine.plan",
-    "Simulations": "fastevm.simulate.batch.many",
-    "call": "fastevm.simulate.calls",
-    "estimate_gas": "fastevm.simulate.estimate",
-    "extensions_from": "fastevm.wire.simulate_values",
-    "lists_of": "fastevm.simulate.engine.plan",
-    "make_capsule": "fastevm.simulate.batch.capsule",
-    "open_capsule": "fastevm.simulate.batch.capsule",
-    "read_request": "fastevm.wire.simulate_request",
-    "revert_message": "fastevm.simulate.engine.revert",
-    "revert_reason": "fastevm.simulate.engine.revert",
-    "simulate": "fastevm.simulate.api",
-    "simulate_async": "fastevm.simulate.api",
-    "simulate_many": "fastevm.simulate.batch.many",
-    "simulate_text": "fastevm.wire.simulate_response",
-    "simulate_v1": "fastevm.simulate.engine.simulated_blocks",
-    "view_of": "fastevm.simulate.views",
-}
+from fastevm.rpc_types.simulate_request import read_request
+from fastevm.rpc_types.simulate_response import simulate_text
+from fastevm.rpc_types.simulate_values import extensions_from
+from fastevm.simulate.api import simulate, simulate_async
+from fastevm.simulate.batch.columns import Columns
+from fastevm.simulate.batch.many import Simulations, simulate_many
+from fastevm.simulate.batch.repro import make_capsule, open_capsule
+from fastevm.simulate.batch.results import BundleResult
+from fastevm.simulate.calls import call
+from fastevm.simulate.estimate import estimate_gas
+from fastevm.simulate.loop_budget import LoopBudget
+from fastevm.simulate.views import view_of
 
-__all__ = sorted(_HOMES)
+__all__ = [
+    "DEFAULT_GAS_CAP",
+    "DEFAULT_OUTPUT_CAP",
+    "DEFAULT_TIMEOUT",
+    "NO_BLOCK_OVERRIDES",
+    "AccessListEntry",
+    "AccountChange",
+    "AccountOverride",
+    "AssetChange",
+    "Authorization",
+    "BlockOverrides",
+    "BlockStateCalls",
+    "BundleResult",
+    "CallExtras",
+    "CallFrame",
+    "CallOutcome",
+    "CallRequest",
+    "CallResult",
+    "Cancellation",
+    "Columns",
+    "ErrorForm",
+    "LoopBudget",
+    "Plan",
+    "SimulateOptions",
+    "SimulatePayload",
+    "SimulatedBlock",
+    "SimulatedLog",
+    "SimulationError",
+    "Simulations",
+    "StateOverrides",
+    "StateView",
+    "call",
+    "estimate_gas",
+    "extensions_from",
+    "has_one_transfer_price",
+    "is_transfer",
+    "lists_of",
+    "make_capsule",
+    "open_capsule",
+    "read_request",
+    "revert_message",
+    "revert_reason",
+    "simulate",
+    "simulate_async",
+    "simulate_many",
+    "simulate_text",
+    "simulate_v1",
+    "view_of",
+]
 
 
 class CallablePackage(ModuleType):
@@ -52,15 +107,7 @@ class CallablePackage(ModuleType):
 
     def __call__(self, state: Any, payload: Any, **options: Any) -> Any:
         """See `fastevm.simulate.api.simulate`."""
-        return self.simulate(state, payload, **options)
-
-    def __getattr__(self, name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(home), name)
-        setattr(self, name, value)
-        return value
+        return simulate(state, payload, **options)
 
 
 sys.modules[__name__].__class__ = CallablePackage

@@ -2,16 +2,16 @@
 
 from typing import Any, Unpack
 
-from fastevm.simulate.engine.simulated_blocks import simulate_v1
-from fastevm.simulate.values import (
+from fastevm.core.simulation.simulated_blocks import simulate_v1
+from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
     SimulatedBlock,
     SimulateOptions,
     SimulationError,
 )
+from fastevm.rpc_types.simulate_values import payload_from
 from fastevm.simulate.views import BlockOptions, as_view, spacing_of
-from fastevm.wire.simulate_values import payload_from
 
 
 def simulate(

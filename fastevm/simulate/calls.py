@@ -1,19 +1,17 @@
 """One message call on a state."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from fastevm.errors import InvalidTransaction
-from fastevm.simulate.engine.deadline import WATCHDOG, thread_owned
-from fastevm.simulate.engine.environment import environment_of, refuse_block_content
-from fastevm.simulate.engine.plan import Plan
-from fastevm.simulate.engine.refusals import supplied
-from fastevm.simulate.engine.runner import Runner
-from fastevm.simulate.simple_call import SimpleCaller, SimpleOutcome, is_simple
-from fastevm.simulate.values import (
+from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.deadline import WATCHDOG, thread_owned
+from fastevm.core.simulation.environment import environment_of, refuse_block_content
+from fastevm.core.simulation.plan import Plan
+from fastevm.core.simulation.refusals import supplied
+from fastevm.core.simulation.runner import Runner
+from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
     NO_BLOCK_OVERRIDES,
@@ -25,8 +23,10 @@ from fastevm.simulate.values import (
     SimulationError,
     StateView,
 )
-from fastevm.state.remote import RemoteState
-from fastevm.state.source import call_object
+from fastevm.core.state.remote import RemoteState
+from fastevm.core.state.source import call_object
+from fastevm.errors import InvalidTransaction
+from fastevm.simulate.simple_call import SimpleCaller, SimpleOutcome, is_simple
 
 
 def thread_runner() -> Runner:

@@ -4,10 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from fastevm.errors import InvalidTransaction
-from fastevm.simulate.calls import AnyAttempt, asked_ahead, attempt_of
-from fastevm.simulate.simple_call import SimpleOutcome
-from fastevm.simulate.values import (
+from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
     AccountOverride,
@@ -19,7 +16,10 @@ from fastevm.simulate.values import (
     has_one_transfer_price,
     is_transfer,
 )
-from fastevm.state.remote import RemoteState
+from fastevm.core.state.remote import RemoteState
+from fastevm.errors import InvalidTransaction
+from fastevm.simulate.calls import AnyAttempt, asked_ahead, attempt_of
+from fastevm.simulate.simple_call import SimpleOutcome
 
 TRANSFER_GAS: Final = 21_000
 ESTIMATE_ERROR_RATIO: Final = 0.015  # the search ends when the bounds are this close, as geth's

@@ -10,11 +10,11 @@ microseconds of the processor.
 from libc.stdint cimport int64_t
 from posix.time cimport clock_gettime, clockid_t, nanosleep, timespec
 
-from fastevm.primitives.intrinsics cimport atomic_load_int, atomic_store_int
+from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
 
 import threading
 
-from fastevm.simulate.engine.deadline import Cancellation
+from fastevm.core.simulation.deadline import Cancellation
 
 
 cdef extern from *:

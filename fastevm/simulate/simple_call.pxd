@@ -1,15 +1,15 @@
 # A call without overrides and lists.
 from libc.stdint cimport uint64_t
 
-from fastevm.execution.transaction_data cimport Tx
-from fastevm.execution.transaction_result cimport TxOptions, TxResult
-from fastevm.interpreter.machine cimport BlockContext, Machine
-from fastevm.primitives.word cimport Word
-from fastevm.simulate.engine.plan cimport Plan
-from fastevm.spec.schedule cimport ForkSchedule
-from fastevm.state.layer cimport Layer
-from fastevm.state.reader cimport Reader
-from fastevm.state.world cimport World
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.execution.transaction.transaction_result cimport TxOptions, TxResult
+from fastevm.core.interpreter.machine cimport BlockContext, Machine
+from fastevm.core.primitives.word cimport Word
+from fastevm.core.simulation.plan cimport Plan
+from fastevm.core.spec.schedule cimport ForkSchedule
+from fastevm.core.state.layer cimport Layer
+from fastevm.core.state.reader cimport Reader
+from fastevm.core.state.world cimport World
 
 
 # What one run gave, for the search of an estimate and for the answer of a call.

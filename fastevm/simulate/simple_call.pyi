@@ -1,5 +1,5 @@
 # Types of calls without overrides and lists.
-from fastevm.simulate.values import CallRequest, StateView
+from fastevm.core.simulation.values import CallRequest, StateView
 
 class SimpleOutcome:
     success: bool

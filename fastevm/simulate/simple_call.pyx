@@ -4,17 +4,17 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
-from fastevm.execution.refusals cimport refusal
-from fastevm.execution.transact cimport transact
-from fastevm.execution.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID, TxError
-from fastevm.interpreter.interrupts cimport LONG_RUN_GAS, begin_stoppable, end_stoppable
-from fastevm.interpreter.machine cimport machine_free, machine_new, status_text
-from fastevm.interpreter.status cimport REVERTED, STOPPED
-from fastevm.primitives.hashes cimport Hash
-from fastevm.primitives.intrinsics cimport atomic_store_int
-from fastevm.primitives.word cimport word_copy, word_is_zero, word_zero
-from fastevm.simulate.engine.chain cimport simulation_options
-from fastevm.simulate.engine.plan cimport (
+from fastevm.core.execution.transaction.refusals cimport refusal
+from fastevm.core.execution.transaction.transact cimport transact
+from fastevm.core.execution.transaction.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID, TxError
+from fastevm.core.interpreter.interrupts cimport LONG_RUN_GAS, begin_stoppable, end_stoppable
+from fastevm.core.interpreter.machine cimport machine_free, machine_new, status_text
+from fastevm.core.interpreter.status cimport REVERTED, STOPPED
+from fastevm.core.primitives.hashes cimport Hash
+from fastevm.core.primitives.intrinsics cimport atomic_store_int
+from fastevm.core.primitives.word cimport word_copy, word_is_zero, word_zero
+from fastevm.core.simulation.chain cimport simulation_options
+from fastevm.core.simulation.plan cimport (
     Plan,
     PlannedCall,
     call_at,
@@ -22,14 +22,14 @@ from fastevm.simulate.engine.plan cimport (
     call_defaults,
     call_transaction,
 )
-from fastevm.simulate.engine.refusals cimport Refusal, exception_of
-from fastevm.simulate.engine.runner cimport fill_environment
-from fastevm.state.world cimport world_begin, world_free, world_new
+from fastevm.core.simulation.refusals cimport Refusal, exception_of
+from fastevm.core.simulation.runner cimport fill_environment
+from fastevm.core.state.world cimport world_begin, world_free, world_new
 
-from fastevm.simulate.engine.environment import environment_of
-from fastevm.simulate.engine.halt_messages import halt_message
-from fastevm.simulate.engine.revert import revert_message
-from fastevm.simulate.values import NO_BLOCK_OVERRIDES, CallRequest, SimulationError, StateView
+from fastevm.core.simulation.environment import environment_of
+from fastevm.core.simulation.halt_messages import halt_message
+from fastevm.core.simulation.revert import revert_message
+from fastevm.core.simulation.values import NO_BLOCK_OVERRIDES, CallRequest, SimulationError, StateView
 
 
 def is_simple(request: CallRequest) -> bool:

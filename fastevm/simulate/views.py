@@ -1,22 +1,29 @@
 """From whatever a caller holds to the view that is simulated on: a layer, an EVM or a view."""
 
-from dataclasses import replace
 from typing import Any, Final, TypedDict
 
-from fastevm.execution.fees import next_extra_data
-from fastevm.primitives.late_dataclass import dataclass
-from fastevm.primitives.suggestion import nearest
-from fastevm.simulate.values import (
+from msgspec import Struct
+
+from fastevm.core.execution.block.fees import next_extra_data
+from fastevm.core.execution.types import (
+    EMPTY_LIST_HASH,
+    EMPTY_ROOT,
+    ZERO_ADDRESS,
+    ZERO_HASH,
+    Header,
+)
+from fastevm.core.primitives.replace import replace
+from fastevm.core.primitives.suggestion import nearest
+from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     BlockEnvironment,
     BlockOverrides,
     StateView,
 )
-from fastevm.spec.activation import Activations
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
-from fastevm.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_ADDRESS, ZERO_HASH, Header
-from fastevm.wire.native_values import address_of, bytes_of, quantity_of, uint64_of, word_of
+from fastevm.core.spec.activation import Activations
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
+from fastevm.rpc_types.native_values import address_of, bytes_of, quantity_of, uint64_of, word_of
 
 DEFAULT_FORK: Final = "osaka"
 
@@ -55,8 +62,7 @@ BARE_BLOCK: Final = BlockEnvironment(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BareChain:
+class BareChain(Struct, frozen=True, kw_only=True):
     """The constants of a chain that is nothing but a state.
 
     Without ``has_system_contracts`` the protocol's own contracts may be missing: blocks then have

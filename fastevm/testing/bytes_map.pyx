@@ -6,13 +6,13 @@ from libc.string cimport memcpy
 
 from collections.abc import Iterator
 
-from fastevm.primitives.intrinsics cimport (
+from fastevm.core.primitives.intrinsics cimport (
     atomic_decrement,
     atomic_increment,
     atomic_load,
     process_seed,
 )
-from fastevm.primitives.persistent_map cimport (
+from fastevm.core.primitives.persistent_map cimport (
     LONG_KEY,
     SHORT_KEY,
     MapKind,

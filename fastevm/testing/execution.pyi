@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from fastevm.execution.transaction import Transaction
-from fastevm.interpreter.tracer import StepTrace
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.interpreter.tracer import StepTrace
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
 
 class TransactionRunner:
     layer: Layer

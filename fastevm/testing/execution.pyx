@@ -3,27 +3,27 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fastevm.execution.senders import recover_senders
+from fastevm.core.execution.transaction.senders import recover_senders
 
-from fastevm.execution.refusals cimport refusal
-from fastevm.execution.transact cimport (
+from fastevm.core.execution.transaction.refusals cimport refusal
+from fastevm.core.execution.transaction.transact cimport (
     TxRun, transact, transact_abandon, transact_begin, transact_run,
 )
-from fastevm.execution.transaction cimport Transaction
-from fastevm.execution.transaction_data cimport Tx
-from fastevm.execution.transaction_result cimport (
+from fastevm.core.execution.transaction.transaction cimport Transaction
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.execution.transaction.transaction_result cimport (
     TX_NEEDS_STATE, TX_PAUSED, TX_VALID, TxError, TxOptions, TxResult,
 )
-from fastevm.interpreter.machine cimport BlockContext, Machine, machine_free, machine_new
-from fastevm.interpreter.status cimport NEEDS_STATE, TRACE_FULL
-from fastevm.interpreter.tracer cimport StepTrace
-from fastevm.primitives.hashes cimport Address, Hash
-from fastevm.primitives.word cimport Word, word_from_int, word_to_int
-from fastevm.spec.schedule cimport ForkSchedule
-from fastevm.state.code cimport Code, code_new
-from fastevm.state.layer cimport Layer
-from fastevm.state.reader cimport READ_ABSENT, READ_MISSING, AccountData, Reader, ReadStatus
-from fastevm.state.world cimport (
+from fastevm.core.interpreter.machine cimport BlockContext, Machine, machine_free, machine_new
+from fastevm.core.interpreter.status cimport NEEDS_STATE, TRACE_FULL
+from fastevm.core.interpreter.tracer cimport StepTrace
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.word cimport Word, word_from_int, word_to_int
+from fastevm.core.spec.schedule cimport ForkSchedule
+from fastevm.core.state.code cimport Code, code_new
+from fastevm.core.state.layer cimport Layer
+from fastevm.core.state.reader cimport READ_ABSENT, READ_MISSING, AccountData, Reader, ReadStatus
+from fastevm.core.state.world cimport (
     WORLD_NEEDS_ACCOUNT, WORLD_NEEDS_SLOT, LogRecord, World, world_begin, world_free, world_new,
     world_provide_account, world_provide_slot,
 )

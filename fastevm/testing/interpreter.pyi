@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from fastevm.interpreter.tracer import StepTrace
+from fastevm.core.interpreter.tracer import StepTrace
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from time import thread_time_ns
 from typing import Any
 
-from fastevm.interpreter.cancellation cimport CANCEL_REQUEST, NO_REQUEST, PAUSE_REQUEST
-from fastevm.interpreter.machine cimport (
+from fastevm.core.interpreter.cancellation cimport CANCEL_REQUEST, NO_REQUEST, PAUSE_REQUEST
+from fastevm.core.interpreter.machine cimport (
     CALL_MESSAGE,
     CREATE_MESSAGE,
     BlockContext,
@@ -24,23 +24,23 @@ from fastevm.interpreter.machine cimport (
     machine_start,
     status_text,
 )
-from fastevm.interpreter.status cimport (
+from fastevm.core.interpreter.status cimport (
     NEEDS_STATE, RUNNING, SUSPENDED, TRACE_FULL, Status,
 )
-from fastevm.interpreter.tracer cimport StepTrace
-from fastevm.primitives.hashes cimport Address, Hash
-from fastevm.primitives.word cimport Word, word_from_int, word_to_int
-from fastevm.spec.schedule cimport ForkSchedule
-from fastevm.state.code cimport Code, code_new
-from fastevm.state.reader cimport READ_ABSENT, READ_MISSING, AccountData, Reader, ReadStatus
-from fastevm.state.records cimport (
+from fastevm.core.interpreter.tracer cimport StepTrace
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.word cimport Word, word_from_int, word_to_int
+from fastevm.core.spec.schedule cimport ForkSchedule
+from fastevm.core.state.code cimport Code, code_new
+from fastevm.core.state.reader cimport READ_ABSENT, READ_MISSING, AccountData, Reader, ReadStatus
+from fastevm.core.state.records cimport (
     WORLD_NEEDS_ACCOUNT,
     WORLD_NEEDS_SLOT,
     Checkpoint,
     LogRecord,
     World,
 )
-from fastevm.state.world cimport (
+from fastevm.core.state.world cimport (
     Account,
     world_account,
     world_begin,
@@ -59,7 +59,7 @@ from fastevm.state.world cimport (
     world_warm_account,
 )
 
-from fastevm.spec.schedule import schedule_for
+from fastevm.core.spec.schedule import schedule_for
 
 
 SENDER = bytes(18) + b"\xca\x11"

@@ -5,8 +5,8 @@ from libc.string cimport memset
 
 from collections.abc import Iterator
 
-from fastevm.primitives.intrinsics cimport process_seed
-from fastevm.primitives.slab cimport (
+from fastevm.core.primitives.intrinsics cimport process_seed
+from fastevm.core.primitives.slab cimport (
     SLAB_LINE,
     SLAB_MAX_LINES,
     slab_alloc,
@@ -14,8 +14,8 @@ from fastevm.primitives.slab cimport (
     slab_free,
     slab_refuse,
 )
-from fastevm.primitives.word cimport Word, word_from_int, word_to_int
-from fastevm.primitives.word_map cimport (
+from fastevm.core.primitives.word cimport Word, word_from_int, word_to_int
+from fastevm.core.primitives.word_map cimport (
     WORD_MAP_GROUP,
     WordEntry,
     WordMap,

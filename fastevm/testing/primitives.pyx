@@ -4,33 +4,33 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from fastevm.primitives.arena cimport (
+from fastevm.core.primitives.arena cimport (
     Arena, arena_alloc, arena_free, arena_new, arena_reset,
 )
-from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free, buffer_reserve
-from fastevm.primitives.guarded_memory cimport map_guarded, unmap_guarded
-from fastevm.primitives.hashes cimport Address, Hash
-from fastevm.wire.text.hex cimport (
+from fastevm.core.primitives.buffer cimport Buffer, buffer_append, buffer_free, buffer_reserve
+from fastevm.core.primitives.guarded_memory cimport map_guarded, unmap_guarded
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.hex cimport (
     hex_append, hex_append_quantity, hex_append_quantity_word,
 )
-from fastevm.primitives.intrinsics cimport (
+from fastevm.core.primitives.intrinsics cimport (
     atomic_decrement, atomic_increment, atomic_load, div128by64, process_seed,
 )
-from fastevm.wire.text.json_writer cimport (
+from fastevm.rpc_types.text.json_writer cimport (
     JsonText, json_bool, json_hex, json_hex_word, json_number, json_put, json_quantity,
     json_string, json_take,
 )
-from fastevm.primitives.keccak cimport keccak256, keccak256_32, keccak256_64
-from fastevm.primitives.rlp cimport (
+from fastevm.core.primitives.keccak cimport keccak256, keccak256_32, keccak256_64
+from fastevm.core.primitives.rlp cimport (
     RlpCursor, RlpItem, rlp_append_bytes, rlp_append_list_header, rlp_append_uint64,
     rlp_append_word, rlp_bytes_size, rlp_count, rlp_done, rlp_header_size, rlp_list_begin,
     rlp_list_end, rlp_next, rlp_next_bytes, rlp_next_fixed, rlp_next_list, rlp_next_raw,
     rlp_next_uint64, rlp_next_word, rlp_open, rlp_uint64_size,
 )
-from fastevm.primitives.table cimport (
+from fastevm.core.primitives.table cimport (
     hash_address, hash_hash, hash_word, table_capacity, table_is_full,
 )
-from fastevm.primitives.word cimport (
+from fastevm.core.primitives.word cimport (
     Word, word_bits, word_from_address, word_from_int, word_load, word_load_n, word_store,
     word_to_address, word_to_int,
 )

@@ -3,14 +3,14 @@
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp, memset
 
-from fastevm.crypto.secp256k1 cimport (
+from fastevm.core.crypto.secp256k1 cimport (
     RECOVERY_LANES, LaneFunctions, Recovery, read_words, recover_address, recover_eight,
     replace_lanes, secp256k1_recover,
 )
-from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.intrinsics cimport store64_big
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.intrinsics cimport store64_big
 
-from fastevm.crypto.secp256k1 import lanes_state
+from fastevm.core.crypto.secp256k1 import lanes_state
 
 
 cdef extern from *:
@@ -19,7 +19,7 @@ cdef extern from *:
     """
 
 
-cdef extern from "fastevm/crypto/secp256k1_lanes.h" nogil:
+cdef extern from "fastevm/core/crypto/secp256k1_lanes.h" nogil:
     void keep_multiple "fe_keep_multiple"(int number, const uint64_t* x, const uint64_t* y)
     void recover_portably "fe_recover_eight"(Recovery* jobs)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from fastevm.primitives.word cimport (
+from fastevm.core.primitives.word cimport (
     Word,
     word_add,
     word_and,
@@ -24,7 +24,7 @@ from fastevm.primitives.word cimport (
     word_to_int,
     word_xor,
 )
-from fastevm.primitives.word_division cimport (
+from fastevm.core.primitives.word_division cimport (
     word_addmod,
     word_div,
     word_exp,

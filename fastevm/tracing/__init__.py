@@ -1,7 +1,24 @@
 """Traces of runs: struct logs, call trees, prestates, access lists and EIP-3155 lines."""
 
-from fastevm.primitives.late_names import late_names
+from fastevm.tracing.access_list import AccessListResult, create_access_list
+from fastevm.tracing.blocks import trace_block, trace_transaction
+from fastevm.tracing.calls import TracedCall, state_inside, trace_call, trace_calls
+from fastevm.tracing.flat import FlatFrame
+from fastevm.tracing.frame_tracers import FlatTrace, FrameTracer
+from fastevm.tracing.frames import CallFrame
 from fastevm.tracing.list_text import list_text
+from fastevm.tracing.parity import TYPES, ReplayTracer
+from fastevm.tracing.read_slots import find_slot
+from fastevm.tracing.spool import Spool, SpooledText, SpoolRoom
+from fastevm.tracing.tracer import Finished, OutcomeTracer
+from fastevm.tracing.values import (
+    DEFAULT_TIMEOUT,
+    StepOptions,
+    TraceRequest,
+    TracingError,
+    is_program,
+    seconds_of,
+)
 
 __all__ = [
     "DEFAULT_TIMEOUT",
@@ -32,36 +49,3 @@ __all__ = [
     "trace_calls",
     "trace_transaction",
 ]
-
-# A node loads a tracer when the first trace is asked for.
-__getattr__ = late_names(
-    __name__,
-    {
-        "AccessListResult": "access_list",
-        "CallFrame": "frames",
-        "DEFAULT_TIMEOUT": "values",
-        "Finished": "tracer",
-        "FlatFrame": "flat",
-        "FlatTrace": "frame_tracers",
-        "FrameTracer": "frame_tracers",
-        "OutcomeTracer": "tracer",
-        "ReplayTracer": "parity",
-        "Spool": "spool",
-        "SpoolRoom": "spool",
-        "SpooledText": "spool",
-        "StepOptions": "values",
-        "TYPES": "parity",
-        "TraceRequest": "values",
-        "TracedCall": "calls",
-        "TracingError": "values",
-        "create_access_list": "access_list",
-        "find_slot": "read_slots",
-        "is_program": "values",
-        "seconds_of": "values",
-        "state_inside": "calls",
-        "trace_block": "blocks",
-        "trace_call": "calls",
-        "trace_calls": "calls",
-        "trace_transaction": "blocks",
-    },
-)

@@ -1,18 +1,17 @@
 """The access list of a call, found by running it until the list no longer grows."""
 
-from dataclasses import replace
 from typing import Final
 
-from fastevm.errors import InvalidTransaction
-from fastevm.execution.transaction import Transaction
-from fastevm.execution.transaction_fields import AccessListEntry
-from fastevm.primitives import rlp
-from fastevm.primitives.keccak import keccak256
-from fastevm.primitives.late_dataclass import dataclass
-from fastevm.simulate.calls import Attempt, asked_ahead
-from fastevm.simulate.engine.deadline import WATCHDOG
-from fastevm.simulate.engine.runner import transaction_of
-from fastevm.simulate.values import (
+from msgspec import Struct
+
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.transaction.transaction_fields import AccessListEntry
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.deadline import WATCHDOG
+from fastevm.core.simulation.runner import transaction_of
+from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
     BlockOverrides,
@@ -21,7 +20,9 @@ from fastevm.simulate.values import (
     StateOverrides,
     StateView,
 )
-from fastevm.state.remote import settled
+from fastevm.core.state.remote import settled
+from fastevm.errors import InvalidTransaction
+from fastevm.simulate.calls import Attempt, asked_ahead
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.values import TracingError
@@ -32,8 +33,7 @@ LAST_NONCE: Final = 2**64 - 1
 Accessed = dict[bytes, set[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class AccessListResult:
+class AccessListResult(Struct, frozen=True):
     """The stable list, the gas of the call with it, and the error of the call or None."""
 
     access_list: tuple[AccessListEntry, ...]

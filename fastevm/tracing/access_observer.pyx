@@ -8,13 +8,13 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from fastevm.interpreter.machine cimport (
+from fastevm.core.interpreter.machine cimport (
     CREATE2_MESSAGE,
     CREATE_MESSAGE,
     Frame,
     Machine,
 )
-from fastevm.interpreter.opcodes cimport (
+from fastevm.core.interpreter.opcodes cimport (
     BALANCE,
     CALL,
     CALLCODE,
@@ -34,8 +34,8 @@ from fastevm.interpreter.opcodes cimport (
     TLOAD,
     TSTORE,
 )
-from fastevm.interpreter.status cimport OUT_OF_GAS, STACK_OVERFLOW
-from fastevm.interpreter.tracer cimport (
+from fastevm.core.interpreter.status cimport OUT_OF_GAS, STACK_OVERFLOW
+from fastevm.core.interpreter.tracer cimport (
     TRACE_ENTER,
     TRACE_STEP,
     EnterRecord,
@@ -44,12 +44,12 @@ from fastevm.interpreter.tracer cimport (
     TraceHead,
     tracer_clear,
 )
-from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free
-from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.word cimport Word, word_copy, word_fits64, word_to_address, word_to_int
-from fastevm.spec.constants cimport CALL_DEPTH_LIMIT
-from fastevm.state.account cimport Account, Slot
-from fastevm.state.world cimport world_account, world_slot
+from fastevm.core.primitives.buffer cimport Buffer, buffer_append, buffer_free
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.word cimport Word, word_copy, word_fits64, word_to_address, word_to_int
+from fastevm.core.spec.constants cimport CALL_DEPTH_LIMIT
+from fastevm.core.state.account cimport Account, Slot
+from fastevm.core.state.world cimport world_account, world_slot
 from fastevm.tracing.observer cimport Observer
 
 from collections.abc import Iterable

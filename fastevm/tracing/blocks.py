@@ -4,14 +4,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from fastevm.errors import InvalidTransaction, ResourceLimitError
-from fastevm.execution.transaction import Transaction
-from fastevm.simulate.engine.deadline import WATCHDOG
-from fastevm.simulate.values import (
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.simulation.deadline import WATCHDOG
+from fastevm.core.simulation.values import (
     StateView,
 )
-from fastevm.state.remote import settled
-from fastevm.tracing.flat import Place
+from fastevm.core.state.remote import settled
+from fastevm.errors import InvalidTransaction, ResourceLimitError
+from fastevm.tracing.flat import TracePosition
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished, precompiles_of
@@ -112,9 +112,9 @@ class Budget:
         return left
 
 
-def _place(view: StateView, transaction: Transaction, index: int) -> Place:
+def _place(view: StateView, transaction: Transaction, index: int) -> TracePosition:
     block_hash = view.block_hash if any(view.block_hash) else None
-    return Place(block_hash, view.header.number, transaction.hash, index)
+    return TracePosition(block_hash, view.header.number, transaction.hash, index)
 
 
 def replay(
@@ -134,7 +134,7 @@ def traced(
     budget: Budget,
     *,
     as_call: bool = False,
-    place: Place | None = None,
+    place: TracePosition | None = None,
 ) -> Any:
     tracer = tracer_for(request, budget.size, budget.spool)
     before = runner.snapshot() if tracer.needs_states else None

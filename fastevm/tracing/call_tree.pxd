@@ -1,9 +1,9 @@
 # The tree of calls of a transaction: records of frames, and JSON text of them.
 from libc.stdint cimport uint32_t, uint64_t
 
-from fastevm.interpreter.tracer cimport EnterRecord, LeaveRecord
-from fastevm.primitives.buffer cimport Buffer
-from fastevm.primitives.hashes cimport Address
+from fastevm.core.interpreter.tracer cimport EnterRecord, LeaveRecord
+from fastevm.core.primitives.buffer cimport Buffer
+from fastevm.core.primitives.hashes cimport Address
 from fastevm.tracing.text_observer cimport TextObserver
 
 

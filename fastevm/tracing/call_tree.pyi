@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fastevm.simulate.values import SimulatedLog
+from fastevm.core.simulation.values import SimulatedLog
 from fastevm.tracing.frames import CallFrame
 from fastevm.tracing.spool import Spool, SpooledText
 from fastevm.tracing.text_observer import TextObserver

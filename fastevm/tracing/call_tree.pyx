@@ -7,7 +7,7 @@ as JSON text, without the GIL and without Python values; long text goes to a spo
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from fastevm.interpreter.machine cimport (
+from fastevm.core.interpreter.machine cimport (
     CALLCODE_MESSAGE,
     CREATE2_MESSAGE,
     CREATE_MESSAGE,
@@ -15,8 +15,8 @@ from fastevm.interpreter.machine cimport (
     STATICCALL_MESSAGE,
     Machine,
 )
-from fastevm.interpreter.status cimport REVERTED, RUNNING, STOPPED
-from fastevm.interpreter.tracer cimport (
+from fastevm.core.interpreter.status cimport REVERTED, RUNNING, STOPPED
+from fastevm.core.interpreter.tracer cimport (
     TRACE_ENTER,
     TRACE_SELFDESTRUCT,
     EnterRecord,
@@ -24,13 +24,13 @@ from fastevm.interpreter.tracer cimport (
     StepTrace,
     TraceHead,
 )
-from fastevm.primitives.buffer cimport buffer_append, buffer_free
-from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.word cimport word_to_int
-from fastevm.spec.constants cimport CALL_DEPTH_LIMIT
+from fastevm.core.primitives.buffer cimport buffer_append, buffer_free
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.word cimport word_to_int
+from fastevm.core.spec.constants cimport CALL_DEPTH_LIMIT
 from fastevm.tracing.step_loggers cimport frame_end_message
 from fastevm.tracing.text_observer cimport SPILL_AT, TextObserver
-from fastevm.wire.text.json_writer cimport (
+from fastevm.rpc_types.text.json_writer cimport (
     JsonText,
     json_hex,
     json_put,
@@ -44,13 +44,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fastevm.interpreter.tracer import MESSAGE_KINDS
-from fastevm.simulate.engine.revert import revert_reason
-from fastevm.simulate.values import SimulatedLog
+from fastevm.core.interpreter.tracer import MESSAGE_KINDS
+from fastevm.core.simulation.revert import revert_reason
+from fastevm.core.simulation.values import SimulatedLog
 from fastevm.tracing.frames import CallFrame
 from fastevm.tracing.spool import Spool, SpooledText
 from fastevm.tracing.values import TRACE_BYTES_LIMIT
-from fastevm.wire.text.hex import hex_bytes, quantity
+from fastevm.core.primitives.hex import hex_bytes, quantity
 
 
 cdef enum:

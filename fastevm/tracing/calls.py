@@ -1,16 +1,14 @@
 """Traces of calls on any state, one or several that build on each other."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from fastevm.evm import EVM
-from fastevm.execution.transaction import Transaction
-from fastevm.simulate.calls import Attempt, asked_ahead
-from fastevm.simulate.engine.runner import transaction_of
-from fastevm.simulate.values import (
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.runner import transaction_of
+from fastevm.core.simulation.values import (
     DEFAULT_GAS_CAP,
     NO_BLOCK_OVERRIDES,
     BlockEnvironment,
@@ -19,8 +17,10 @@ from fastevm.simulate.values import (
     StateOverrides,
     StateView,
 )
+from fastevm.core.state.layer import Layer
+from fastevm.evm.machine import EVM
+from fastevm.simulate.calls import Attempt, asked_ahead
 from fastevm.simulate.views import view_of
-from fastevm.state.layer import Layer
 from fastevm.tracing.blocks import CALLS_ONLY, Budget, on_known_state, replay, traced
 from fastevm.tracing.runner import TracedRunner
 from fastevm.tracing.spool import Spool

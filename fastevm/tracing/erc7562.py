@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
-from fastevm.simulate.engine.revert import revert_reason
-from fastevm.spec.opcodes import BY_MNEMONIC
+from fastevm.core.primitives.hex import hex_bytes, hex_word, quantity
+from fastevm.core.simulation.revert import revert_reason
+from fastevm.core.spec.opcodes import BY_MNEMONIC
 from fastevm.tracing.access_observer import Erc7562Observer
 from fastevm.tracing.call_tree import CallTree, log_text
 from fastevm.tracing.frames import CallFrame, FrameAccess
@@ -14,7 +15,6 @@ from fastevm.tracing.observer import PairObserver
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished, flag
 from fastevm.tracing.values import TracingError
-from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
 
 Json = dict[str, Any]
 

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import msgspec
 
-from fastevm.evm import EVM
-from fastevm.evm_result import ExecutionResult, restore_result
-from fastevm.execution.transaction import Transaction
-from fastevm.simulate.values import CallOutcome, SimulatedLog
-from fastevm.state.layer import Layer
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.hex import hex_bytes, hex_word
+from fastevm.core.simulation.values import CallOutcome, SimulatedLog
+from fastevm.core.state.layer import Layer
+from fastevm.evm.machine import EVM
+from fastevm.evm.result import ExecutionResult, restore_result
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.profile_tracers import COVERAGE_TRACER, GAS_TRACER
@@ -31,7 +32,6 @@ from fastevm.tracing.values import (
     TracingError,
 )
 from fastevm.tracing.watch import watched
-from fastevm.wire.text.hex import hex_bytes, hex_word
 
 Json = dict[str, Any]
 

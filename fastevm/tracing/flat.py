@@ -7,9 +7,10 @@ Erigon and reth do, unless they are asked for.
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from fastevm.primitives.late_dataclass import dataclass
+from msgspec import Struct
+
+from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.tracing.frames import DESTRUCTION, CallFrame
-from fastevm.wire.text.hex import hex_bytes, quantity
 
 Json = dict[str, Any]
 
@@ -34,8 +35,7 @@ PARITY_PREFIXES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class TracePosition(Struct, frozen=True):
     """Where a traced transaction is: None and zeros for a call."""
 
     block_hash: bytes | None = None
@@ -137,7 +137,9 @@ def parity_json(entry: FlatFrame) -> Json:
     return answer
 
 
-def geth_json(entries: Sequence[FlatFrame], place: Place, *, parity_errors: bool) -> Iterator[Json]:
+def geth_json(
+    entries: Sequence[FlatFrame], place: TracePosition, *, parity_errors: bool
+) -> Iterator[Json]:
     """The frames as flatCallTracer shows them."""
     where = place.members()
     for entry in entries:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from fastevm.tracing.call_tree import CallTree
-from fastevm.tracing.flat import FlatFrame, Place, flattened, geth_json, parity_json
+from fastevm.tracing.flat import FlatFrame, TracePosition, flattened, geth_json, parity_json
 from fastevm.tracing.frames import DESTRUCTION
 from fastevm.tracing.list_text import list_text
 from fastevm.tracing.spool import Spool
@@ -19,7 +19,7 @@ SELECTOR_SIZE: Final = 4
 class FlatTrace(NamedTuple):
     """The frames of a transaction that Parity shows, and where the transaction is."""
 
-    place: Place
+    place: TracePosition
     entries: list[FlatFrame]
 
     def texts(self) -> Iterator[bytes]:
@@ -38,7 +38,7 @@ class FrameTracer:
 
     def result(self, finished: Finished) -> FlatTrace:
         entries = flattened(self.observer.frames(), finished.precompiles)
-        return FlatTrace(finished.place or Place(), entries)
+        return FlatTrace(finished.place or TracePosition(), entries)
 
 
 class FlatCallTracer:
@@ -61,7 +61,7 @@ class FlatCallTracer:
         )
         hidden = () if self.with_precompiles else finished.precompiles
         entries = flattened(frames, hidden)
-        place = finished.place or Place()
+        place = finished.place or TracePosition()
         found = geth_json(entries, place, parity_errors=self.parity_errors)
         text = list_text(map(msgspec.json.encode, found), self.spool)
         return msgspec.Raw(text) if isinstance(text, bytes) else text

@@ -1,9 +1,8 @@
 """The frames of a run as values: calls, creations and self-destructions, in the order of entry."""
 
-from dataclasses import field
 from typing import Final, NamedTuple
 
-from fastevm.primitives.late_dataclass import dataclass
+from msgspec import Struct, field
 
 CREATIONS: Final = frozenset(("CREATE", "CREATE2"))
 DESTRUCTION: Final = "SELFDESTRUCT"
@@ -36,8 +35,7 @@ class CallFrame(NamedTuple):
         return self.kind in CREATIONS
 
 
-@dataclass(slots=True)
-class FrameAccess:
+class FrameAccess(Struct):
     """What a frame accesses, by the rules of ERC-7562.
 
     ``reads``: the values of slots that were read before they were written; ``writes`` and those of

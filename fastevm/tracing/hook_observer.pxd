@@ -1,7 +1,7 @@
 # Calls the hooks of a machine.
 from libc.stdint cimport uint8_t
 
-from fastevm.interpreter.tracer cimport TraceHead
+from fastevm.core.interpreter.tracer cimport TraceHead
 from fastevm.tracing.observer cimport Observer
 
 

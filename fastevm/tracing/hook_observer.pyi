@@ -1,6 +1,6 @@
 """An observer that calls Python functions: the hooks of a machine."""
 
-from fastevm.hooks import Hooks
+from fastevm.evm.hooks import Hooks
 from fastevm.tracing.observer import Observer
 from fastevm.tracing.watch import ObserverWatch
 

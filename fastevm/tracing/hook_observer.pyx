@@ -3,20 +3,20 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from fastevm.interpreter.machine cimport Machine, status_text
-from fastevm.interpreter.status cimport STOPPED, Status
-from fastevm.interpreter.tracer cimport (
+from fastevm.core.interpreter.machine cimport Machine, status_text
+from fastevm.core.interpreter.status cimport STOPPED, Status
+from fastevm.core.interpreter.tracer cimport (
     TRACE_ENTER, TRACE_LEAVE, TRACE_STEP, EnterRecord, LeaveRecord, StepRecord, StepTrace,
     TraceHead, tracer_clear,
 )
-from fastevm.primitives.word cimport Word, word_to_int
+from fastevm.core.primitives.word cimport Word, word_to_int
 from fastevm.tracing.observer cimport Observer
 
-from fastevm.hooks import CallEnd, CallStart, Hooks, Step
-from fastevm.interpreter.tracer import MESSAGE_KINDS
-from fastevm.spec.opcodes import BY_VALUE, op_named
+from fastevm.evm.hooks import CallEnd, CallStart, Hooks, Step
+from fastevm.core.interpreter.tracer import MESSAGE_KINDS
+from fastevm.core.spec.opcodes import BY_VALUE, op_named
 from fastevm.tracing.watch import ObserverWatch
-from fastevm.wire.console import ADDRESS, text_of_call
+from fastevm.rpc_types.console import ADDRESS, text_of_call
 
 
 cdef enum:

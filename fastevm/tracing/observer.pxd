@@ -1,10 +1,10 @@
 # Runs a transaction on the traced loop and lets an observer read its records, without the GIL.
 from libc.stdint cimport uint64_t
 
-from fastevm.execution.transaction_data cimport Tx
-from fastevm.execution.transaction_result cimport TxError, TxOptions, TxResult
-from fastevm.interpreter.machine cimport Machine
-from fastevm.interpreter.tracer cimport StepTrace
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.execution.transaction.transaction_result cimport TxError, TxOptions, TxResult
+from fastevm.core.interpreter.machine cimport Machine
+from fastevm.core.interpreter.tracer cimport StepTrace
 
 
 # `trace` says what is recorded. With a limit of one byte the run stops before every op: `observe`

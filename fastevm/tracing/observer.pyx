@@ -3,9 +3,9 @@
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
-from fastevm.execution.transact cimport TxRun, transact_abandon, transact_begin, transact_run
-from fastevm.execution.transaction_data cimport Tx
-from fastevm.execution.transaction_result cimport (
+from fastevm.core.execution.transaction.transact cimport TxRun, transact_abandon, transact_begin, transact_run
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.execution.transaction.transaction_result cimport (
     TX_CANCELLED,
     TX_NEEDS_STATE,
     TX_PAUSED,
@@ -14,16 +14,16 @@ from fastevm.execution.transaction_result cimport (
     TxOptions,
     TxResult,
 )
-from fastevm.interpreter.machine cimport Machine
-from fastevm.interpreter.status cimport SUSPENDED, TRACE_FULL
-from fastevm.interpreter.tracer cimport (
+from fastevm.core.interpreter.machine cimport Machine
+from fastevm.core.interpreter.status cimport SUSPENDED, TRACE_FULL
+from fastevm.core.interpreter.tracer cimport (
     TRACE_STEP,
     StepTrace,
     TraceHead,
     Tracer,
     tracer_clear,
 )
-from fastevm.primitives.buffer cimport buffer_append
+from fastevm.core.primitives.buffer cimport buffer_append
 
 from collections.abc import Sequence
 from functools import reduce

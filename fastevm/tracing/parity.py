@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from fastevm.state.layer import Layer
+from fastevm.core.primitives.hex import hex_bytes, hex_word, quantity
+from fastevm.core.state.layer import Layer
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.flat import flattened, parity_json
@@ -15,7 +16,6 @@ from fastevm.tracing.prestate import accessed_slots
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished, always_accessed
 from fastevm.tracing.vm_trace import VmTracer
-from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
 
 Json = dict[str, Any]
 

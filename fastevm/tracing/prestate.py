@@ -1,14 +1,15 @@
 """The accounts that a transaction accessed, in the format of go-ethereum's prestateTracer."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
-from fastevm.primitives.keccak import keccak256
-from fastevm.primitives.late_dataclass import dataclass
-from fastevm.state.layer import Layer
+from msgspec import Struct
+
+from fastevm.core.primitives.hex import hex_bytes, hex_word, quantity
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.primitives.replace import replace
+from fastevm.core.state.layer import Layer
 from fastevm.tracing.access_observer import AccessObserver
-from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
 
 Json = dict[str, Any]
 
@@ -16,8 +17,7 @@ DELEGATION_PREFIX: Final = bytes.fromhex("ef0100")  # EIP-7702
 DELEGATION_SIZE: Final = 23
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrestateOptions:
+class PrestateOptions(Struct, frozen=True, kw_only=True):
     """Two states or one, and what is left out of them."""
 
     diff: bool = False
@@ -26,8 +26,7 @@ class PrestateOptions:
     include_empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """An account in one of the two states; zero values where there is none."""
 
     balance: int

@@ -1,7 +1,7 @@
 # Counts what the opcodes of each code cost.
 from libc.stdint cimport int64_t, uint64_t
 
-from fastevm.interpreter.tracer cimport EnterRecord, LeaveRecord, StepRecord
+from fastevm.core.interpreter.tracer cimport EnterRecord, LeaveRecord, StepRecord
 from fastevm.tracing.observer cimport Observer
 
 

@@ -4,15 +4,15 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from fastevm.interpreter.machine cimport (
+from fastevm.core.interpreter.machine cimport (
     CALLCODE_MESSAGE, CALL_MESSAGE, CREATE2_MESSAGE, CREATE_MESSAGE, Machine,
 )
-from fastevm.interpreter.tracer cimport (
+from fastevm.core.interpreter.tracer cimport (
     TRACE_ENTER, TRACE_SELFDESTRUCT, TRACE_STEP, EnterRecord, LeaveRecord, StepRecord, StepTrace,
     TraceHead, tracer_clear,
 )
-from fastevm.primitives.word cimport word_is_zero
-from fastevm.spec.constants cimport CALL_DEPTH_LIMIT
+from fastevm.core.primitives.word cimport word_is_zero
+from fastevm.core.spec.constants cimport CALL_DEPTH_LIMIT
 from fastevm.tracing.observer cimport Observer
 
 

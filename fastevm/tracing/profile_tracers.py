@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.tracing.profile import Profile
 from fastevm.tracing.spool import Spool
 from fastevm.tracing.tracer import Finished
 from fastevm.tracing.values import TracingError
-from fastevm.wire.text.hex import hex_bytes
 
 Json = dict[str, Any]
 GAS_TRACER: Final = "gasTracer"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
+
 from fastevm.errors import InvalidTransaction
-from fastevm.primitives.late_dataclass import dataclass
 from fastevm.simulate import (
     DEFAULT_GAS_CAP,
     DEFAULT_TIMEOUT,
@@ -26,8 +27,7 @@ MAX_SLOTS: Final = 256  # that are tried; a call for a balance reads a few
 PROBE: Final = int.from_bytes(bytes(range(1, WORD_BYTES + 1)), "little")
 
 
-@dataclass(frozen=True, slots=True)
-class SlotField:
+class SlotField(Struct, frozen=True):
     """A number in a slot: the owner's 20 bytes, and where in the word it lies, in bits."""
 
     address: bytes

@@ -1,7 +1,7 @@
 # A block whose transactions may be traced.
-from fastevm.execution.transaction cimport Transaction
-from fastevm.execution.transaction_result cimport TxResult
-from fastevm.simulate.engine.runner cimport Runner
+from fastevm.core.execution.transaction.transaction cimport Transaction
+from fastevm.core.execution.transaction.transaction_result cimport TxResult
+from fastevm.core.simulation.runner cimport Runner
 from fastevm.tracing.observer cimport Observer
 
 

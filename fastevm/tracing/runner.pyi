@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fastevm.evm import EVM, ExecutionResult
-from fastevm.execution.transaction import Transaction
-from fastevm.simulate.engine.runner import Runner
-from fastevm.simulate.values import CallOutcome
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.simulation.runner import Runner
+from fastevm.core.simulation.values import CallOutcome
+from fastevm.evm.machine import EVM, ExecutionResult
 from fastevm.tracing.observer import Observer
 
 class TracedRunner(Runner):

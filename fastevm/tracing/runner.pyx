@@ -3,26 +3,26 @@
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
-from fastevm.evm cimport EVM, ExecutionResult
-from fastevm.execution.block_executor cimport block_has_room, executor_record, executor_transact
-from fastevm.execution.receipts cimport ReceiptRecord, receipts_add
-from fastevm.execution.refusals cimport refusal
-from fastevm.execution.transaction cimport Transaction, recover_now
-from fastevm.execution.transaction_result cimport (
+from fastevm.evm.machine cimport EVM, ExecutionResult
+from fastevm.core.execution.block.block_executor cimport block_has_room, executor_record, executor_transact
+from fastevm.core.execution.block.receipts cimport ReceiptRecord, receipts_add
+from fastevm.core.execution.transaction.refusals cimport refusal
+from fastevm.core.execution.transaction.transaction cimport Transaction, recover_now
+from fastevm.core.execution.transaction.transaction_result cimport (
     TX_CANCELLED,
     TX_VALID,
     TxError,
     TxOptions,
     TxResult,
 )
-from fastevm.simulate.engine.chain cimport simulation_options
-from fastevm.simulate.engine.runner cimport Runner
+from fastevm.core.simulation.chain cimport simulation_options
+from fastevm.core.simulation.runner cimport Runner
 from fastevm.tracing.observer cimport Observer, transact_observed
 from fastevm.tracing.watch cimport observer_fault
 
 from collections.abc import Callable, Iterable
 
-from fastevm.simulate.values import CallOutcome
+from fastevm.core.simulation.values import CallOutcome
 from fastevm.tracing.values import TracingError
 from fastevm.tracing.watch import watched
 

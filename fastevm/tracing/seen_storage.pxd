@@ -1,8 +1,8 @@
 # The storage slots that a run has read or written, sorted by contract and key.
 from libc.stdint cimport uint8_t
 
-from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.word cimport Word
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.word cimport Word
 
 
 cdef struct SeenSlot:

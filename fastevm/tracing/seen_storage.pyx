@@ -4,8 +4,8 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport uint8_t
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.word cimport Word, word_store
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.word cimport Word, word_store
 
 
 cdef enum:

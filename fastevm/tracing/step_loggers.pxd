@@ -1,10 +1,10 @@
 # Loggers of steps: JSON text, rendered during the run.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from fastevm.interpreter.machine cimport Machine
-from fastevm.interpreter.tracer cimport LeaveRecord, StepRecord
-from fastevm.primitives.hashes cimport Address
-from fastevm.spec.schedule cimport Schedule
+from fastevm.core.interpreter.machine cimport Machine
+from fastevm.core.interpreter.tracer cimport LeaveRecord, StepRecord
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.spec.schedule cimport Schedule
 from fastevm.tracing.seen_storage cimport SeenStorage
 from fastevm.tracing.text_observer cimport TextObserver
 

@@ -6,8 +6,8 @@ to a spool as it comes, if there is one.
 
 from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 
-from fastevm.interpreter.machine cimport Frame, Machine, status_text
-from fastevm.interpreter.opcodes cimport (
+from fastevm.core.interpreter.machine cimport Frame, Machine, status_text
+from fastevm.core.interpreter.opcodes cimport (
     CALL,
     CALLCODE,
     CREATE,
@@ -22,7 +22,7 @@ from fastevm.interpreter.opcodes cimport (
     SSTORE,
     STATICCALL,
 )
-from fastevm.interpreter.status cimport (
+from fastevm.core.interpreter.status cimport (
     OUT_OF_GAS,
     RUNNING,
     STACK_OVERFLOW,
@@ -30,7 +30,7 @@ from fastevm.interpreter.status cimport (
     STOPPED,
     Status,
 )
-from fastevm.interpreter.tracer cimport (
+from fastevm.core.interpreter.tracer cimport (
     TRACE_ENTER,
     TRACE_LEAVE,
     TRACE_STEP,
@@ -42,8 +42,8 @@ from fastevm.interpreter.tracer cimport (
     Tracer,
     tracer_clear,
 )
-from fastevm.primitives.buffer cimport buffer_free
-from fastevm.wire.text.json_writer cimport (
+from fastevm.core.primitives.buffer cimport buffer_free
+from fastevm.rpc_types.text.json_writer cimport (
     JsonText,
     json_hex,
     json_number,
@@ -51,16 +51,16 @@ from fastevm.wire.text.json_writer cimport (
     json_quantity,
     json_quantity_word,
 )
-from fastevm.primitives.word cimport Word, word_fits64
-from fastevm.spec.schedule cimport Schedule
-from fastevm.state.world cimport Slot, world_slot
+from fastevm.core.primitives.word cimport Word, word_fits64
+from fastevm.core.spec.schedule cimport Schedule
+from fastevm.core.state.world cimport Slot, world_slot
 from fastevm.tracing.seen_storage cimport seen_belongs, seen_first, seen_free, seen_put
 from fastevm.tracing.text_observer cimport SPILL_AT, TextObserver
 
 from typing import TextIO
 
-from fastevm.simulate.engine.halt_messages import halt_message
-from fastevm.spec.opcodes import OPCODES
+from fastevm.core.simulation.halt_messages import halt_message
+from fastevm.core.spec.opcodes import OPCODES
 from fastevm.tracing.spool import SpooledText
 from fastevm.tracing.values import TRACE_BYTES_LIMIT, StepOptions
 

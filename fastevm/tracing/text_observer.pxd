@@ -1,6 +1,6 @@
 # An observer that writes JSON text, which goes to a spool as it becomes long.
 from fastevm.tracing.observer cimport Observer
-from fastevm.wire.text.json_writer cimport JsonText
+from fastevm.rpc_types.text.json_writer cimport JsonText
 
 
 cdef enum:

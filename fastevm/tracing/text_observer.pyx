@@ -1,7 +1,7 @@
 """An observer that writes JSON text, which goes to a spool as it becomes long."""
 
 from fastevm.tracing.observer cimport Observer
-from fastevm.wire.text.json_writer cimport json_bytes, json_free
+from fastevm.rpc_types.text.json_writer cimport json_bytes, json_free
 
 
 cdef class TextObserver(Observer):

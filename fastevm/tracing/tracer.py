@@ -4,20 +4,20 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-from fastevm.execution.transaction import Transaction
-from fastevm.primitives.late_dataclass import dataclass
-from fastevm.simulate.values import CallOutcome
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
-from fastevm.tracing.flat import Place
+from msgspec import Struct
+
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.simulation.values import CallOutcome
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
+from fastevm.tracing.flat import TracePosition
 from fastevm.tracing.observer import Observer
 from fastevm.tracing.values import TracingError
 
 SCHEDULES: Final = 16  # whose precompiles are remembered
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(Struct, frozen=True, kw_only=True):
     """A transaction after its traced run; the two states only if the tracer needs them.
 
     ``precompiles``: their addresses under the rules of the block. ``place``: None for a call.
@@ -29,7 +29,7 @@ class Finished:
     before: Layer | None
     after: Layer | None
     precompiles: frozenset[bytes] = frozenset()
-    place: Place | None = None
+    place: TracePosition | None = None
 
 
 class OutcomeTracer:

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from fastevm.primitives.suggestion import nearest
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.suggestion import nearest
 from fastevm.tracing.access_observer import AccessObserver
 from fastevm.tracing.call_tree import CallTree
 from fastevm.tracing.erc7562 import Erc7562Tracer
@@ -22,7 +23,6 @@ from fastevm.tracing.spool import Spool
 from fastevm.tracing.step_loggers import StructLogger
 from fastevm.tracing.tracer import Finished, Tracer, always_accessed, flag
 from fastevm.tracing.values import StepOptions, TraceRequest, TracingError
-from fastevm.wire.text.hex import hex_bytes
 
 CALL_TRACER: Final = "callTracer"
 MUX_TRACER: Final = "muxTracer"

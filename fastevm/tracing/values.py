@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from msgspec import Struct
+
 from fastevm.errors import FastevmError
-from fastevm.primitives.late_dataclass import dataclass
 
 TRACE_BYTES_LIMIT: Final = 128 * 1024 * 1024  # of one request: records kept, or JSON rendered
 # The same for call trees, whose records stay in memory until the run is over.
@@ -24,8 +25,7 @@ class TracingError(FastevmError):
     """A trace that cannot be made: an unknown tracer or option, a limit, a refused transaction."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepOptions:
+class StepOptions(Struct, frozen=True, kw_only=True):
     """What a step of a struct log holds besides pc, op, gas, cost and depth.
 
     ``limit``: bytes of rendered steps, after which no further step is kept; 0 keeps all.
@@ -38,8 +38,7 @@ class StepOptions:
     limit: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceRequest:
+class TraceRequest(Struct, frozen=True, kw_only=True):
     """Which tracer (None: struct logs), its own configuration, and how long it may run.
 
     ``make``: the tracer itself, for callers that want values; of the bytes that it may keep, and

@@ -1,10 +1,10 @@
 # The ops of a transaction in Parity's vmTrace form.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from fastevm.interpreter.machine cimport Frame, Machine
-from fastevm.interpreter.tracer cimport EnterRecord, StepRecord
-from fastevm.primitives.word cimport Word
-from fastevm.spec.constants cimport CALL_DEPTH_LIMIT
+from fastevm.core.interpreter.machine cimport Frame, Machine
+from fastevm.core.interpreter.tracer cimport EnterRecord, StepRecord
+from fastevm.core.primitives.word cimport Word
+from fastevm.core.spec.constants cimport CALL_DEPTH_LIMIT
 from fastevm.tracing.text_observer cimport TextObserver
 
 

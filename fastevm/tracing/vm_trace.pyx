@@ -9,8 +9,8 @@ and Erigon after it.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from fastevm.interpreter.machine cimport Frame, Machine
-from fastevm.interpreter.opcodes cimport (
+from fastevm.core.interpreter.machine cimport Frame, Machine
+from fastevm.core.interpreter.opcodes cimport (
     CALL,
     CALLCODE,
     CALLDATACOPY,
@@ -25,8 +25,8 @@ from fastevm.interpreter.opcodes cimport (
     SSTORE,
     STATICCALL,
 )
-from fastevm.interpreter.status cimport REVERTED, RUNNING, STOPPED
-from fastevm.interpreter.tracer cimport (
+from fastevm.core.interpreter.status cimport REVERTED, RUNNING, STOPPED
+from fastevm.core.interpreter.tracer cimport (
     TRACE_ENTER,
     TRACE_SELFDESTRUCT,
     TRACE_STEP,
@@ -37,11 +37,11 @@ from fastevm.interpreter.tracer cimport (
     Tracer,
     tracer_clear,
 )
-from fastevm.primitives.buffer cimport buffer_free
-from fastevm.primitives.word cimport Word, word_copy, word_fits64
+from fastevm.core.primitives.buffer cimport buffer_free
+from fastevm.core.primitives.word cimport Word, word_copy, word_fits64
 from fastevm.tracing.step_loggers cimport cost_of, opcode_name, shown_gas
 from fastevm.tracing.text_observer cimport SPILL_AT, TextObserver
-from fastevm.wire.text.json_writer cimport (
+from fastevm.rpc_types.text.json_writer cimport (
     JsonText,
     json_hex,
     json_number,
@@ -49,7 +49,7 @@ from fastevm.wire.text.json_writer cimport (
     json_quantity_word,
 )
 
-from fastevm.spec.opcodes import OPCODES
+from fastevm.core.spec.opcodes import OPCODES
 from fastevm.tracing.spool import Spool, SpooledText
 from fastevm.tracing.values import TRACE_BYTES_LIMIT
 

@@ -1,5 +1,5 @@
 # An observer of the runs of an ``EVM``.
-from fastevm.evm_hooks cimport Watch
+from fastevm.evm.hook_calls cimport Watch
 from fastevm.tracing.observer cimport Observer
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fastevm.evm import EVM
-from fastevm.evm_hooks import Watch
+from fastevm.evm.hook_calls import Watch
+from fastevm.evm.machine import EVM
 from fastevm.tracing.observer import Observer
 
 class ObserverWatch(Watch):

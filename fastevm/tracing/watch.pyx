@@ -1,9 +1,9 @@
 """Lets observers read what the runs of an ``EVM`` do."""
 
-from fastevm.evm cimport EVM
-from fastevm.evm_hooks cimport Watch
-from fastevm.interpreter.machine cimport Machine
-from fastevm.interpreter.tracer cimport tracer_clear
+from fastevm.evm.machine cimport EVM
+from fastevm.evm.hook_calls cimport Watch
+from fastevm.core.interpreter.machine cimport Machine
+from fastevm.core.interpreter.tracer cimport tracer_clear
 from fastevm.tracing.observer cimport Observer
 
 from collections.abc import Callable, Mapping, Sequence

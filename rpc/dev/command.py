@@ -6,20 +6,20 @@ import argparse
 import json
 import logging
 import sys
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fastevm import chains
 from fastevm import node as nodes
+from fastevm.chain import named as chains
+from fastevm.core.primitives.hex import checksum_address, hex_bytes
+from fastevm.core.primitives.replace import replace
 from fastevm.errors import ForkError
 from fastevm.rpc.command import access_of, serve_node
 from fastevm.rpc.dev.options import DEFAULT_GAS_LIMIT, add_arguments
 from fastevm.rpc.dev.settings import configured
 from fastevm.rpc.dev.state_file import StateFile
 from fastevm.rpc.transport.server import client_version
-from fastevm.wire.text.hex import checksum_address, hex_bytes
 
 NO_GAS_LIMIT = 2**62
 MAX_TRANSACTION_BYTES = 2 * 1024 * 1024  # where contracts are larger than the rules allow

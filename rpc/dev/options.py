@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import fastevm
 from fastevm import node as nodes
-from fastevm.builder import MAX_INTERVAL, MIN_INTERVAL
+from fastevm.node.production import MAX_INTERVAL, MIN_INTERVAL
 from fastevm.rpc import command
 from fastevm.rpc.dialect import DEVELOPMENT_DIALECT
 from fastevm.rpc.explorer.options import add_explorer

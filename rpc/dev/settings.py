@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from fastevm.primitives import nearest
+from fastevm.core.primitives import nearest
 
 FILE: Final = Path("fastevm.toml")
 FILE_VARIABLE: Final = "FASTEVM_CONFIG"

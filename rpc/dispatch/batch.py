@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from fastevm.rpc.dispatch.coalesce import GROUP, prepare
 from fastevm.rpc.dispatch.envelope import Call, Message, Refusal, encode_batch
-from fastevm.rpc.dispatch.registry import Place
+from fastevm.rpc.dispatch.registry import RunOn
 from fastevm.rpc.dispatch.runner import CallRunner, Outcome, in_memory
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import is_stopped
 from fastevm.rpc.errors import RpcError
 
-IN_WORKERS: Final = (Place.WORKER, Place.LIGHT, Place.SMALL)  # where such calls may be made
+IN_WORKERS: Final = (RunOn.WORKER, RunOn.LIGHT, RunOn.SMALL)  # where such calls may be made
 LOOP_TIME: Final = 0.002  # seconds of one batch until the loop serves others
 JOB_TIME: Final = 0.015  # seconds of one batch in a worker, until it serves other jobs
 
@@ -108,7 +108,7 @@ class Batch:
         """Answer the next message, and what follows it as far as a worker takes it along."""
         message = self.messages[self.position]
         assert isinstance(message, Call)
-        if self.runner.place_of(message) is Place.TASK:
+        if self.runner.place_of(message) is RunOn.TASK:
             self.add(in_memory(await self.runner.elsewhere(message), self.limit))
             return
         calls = self.calls_for_worker()
@@ -154,7 +154,7 @@ class Batch:
             if position % GROUP == 0:
                 prepare(self.runner.context, calls[position : position + GROUP])
             outcome = self.runner.outcome(call)
-            if is_stopped() and self.runner.place_of(call) is Place.LIGHT:
+            if is_stopped() and self.runner.place_of(call) is RunOn.LIGHT:
                 return
             outcomes.append(outcome)
             if is_stopped():

@@ -22,7 +22,7 @@ from fastevm.rpc.dispatch.workers import Workers
 from fastevm.rpc.methods import METHODS
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.subscriptions.filters import CLIENT
-from fastevm.wire.state_reads import StateReads
+from fastevm.rpc_types.state_reads import StateReads
 
 # What an answer is awaited from.
 Answering = Coroutine[Any, Any, Answer] | Coroutine[Any, Any, bytes] | asyncio.Future[bytes]

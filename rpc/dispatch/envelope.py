@@ -13,7 +13,7 @@ import msgspec
 from fastevm.rpc.dispatch.long_answer import PIECE, Answer, LongAnswer
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import METHOD_NAME_LIMIT, VALUES_LIMIT
-from fastevm.wire.text.json_size import measure
+from fastevm.rpc_types.text.json_size import measure
 
 NULL: Final = b"null"
 BLANKS: Final = b" \t\r\n"

@@ -2,18 +2,18 @@
 
 from typing import Any, Final
 
-from fastevm.rpc.dialect import Dialect
-from fastevm.rpc.dispatch.registry import Param
-from fastevm.rpc.selectors import (
+from fastevm.rpc.block_id import (
     LATEST_BLOCK,
     PENDING_BLOCK,
-    Selector,
+    BlockId,
     decode_block,
     decode_count,
     decode_number_or_tag,
     decode_number_tag_or_int,
 )
-from fastevm.wire.quantity import (
+from fastevm.rpc.dialect import Dialect
+from fastevm.rpc.dispatch.registry import Param
+from fastevm.rpc_types.quantity import (
     DecodeError,
     decode_address,
     decode_bool,
@@ -35,7 +35,7 @@ BLOCK_OR_LATEST: Final = Param(decode_block, optional=True, default=LATEST_BLOCK
 INTERFACE_BLOCK: Final = Param(decode_block, default=LATEST_BLOCK, required_by_interface=True)
 
 
-def _next_block(dialect: Dialect) -> Selector:
+def _next_block(dialect: Dialect) -> BlockId:
     """The block on which a transaction in preparation is tried out."""
     return PENDING_BLOCK if dialect.estimates_on_pending else LATEST_BLOCK
 

@@ -4,17 +4,19 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, TypeVar
 
-from fastevm.primitives import dataclass
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from fastevm.rpc.dialect import Dialect
-from fastevm.rpc.dispatch.loose_quantities import decoded
+from fastevm.rpc.dispatch.lenient_numbers import decoded
 from fastevm.rpc.errors import RpcError
-from fastevm.wire.quantity import DecodeError
-from fastevm.wire.state_reads import Read
+from fastevm.rpc_types.quantity import DecodeError
+from fastevm.rpc_types.state_reads import Read
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
-class Place(Enum):
+class RunOn(Enum):
     """Where a handler runs.
 
     LOOP: on the event loop (microseconds of work). LIGHT: there too, but it executes code: if that
@@ -32,8 +34,7 @@ class Place(Enum):
     SMALL = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Param:
+class Param(Struct, frozen=True):
     """One positional parameter: its decoder, and what a missing or null value means.
 
     ``default_in`` gives the default where it depends on the dialect.
@@ -56,8 +57,7 @@ class Param:
         return self.default if self.default_in is None else self.default_in(dialect)
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """A method of the wire: ``handler(context, *decoded)`` returns a JSON value, or JSON as bytes.
 
     ``direct``, of the context, the params as JSON text and the head of the answer (see
@@ -70,7 +70,7 @@ class Method:
     name: str
     handler: Callable[..., Any]
     params: tuple[Param, ...]
-    place: Place
+    run_on: RunOn
     direct: Callable[[Any, bytes, bytes], bytes | None] | None = None
     reads: Read | None = None
     prepare_many: Callable[[Any, list[list[Any]]], None] | None = None
@@ -78,7 +78,7 @@ class Method:
     decoders: tuple[Callable[[Any], Any], ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "decoders", tuple(param.decode for param in self.params))
+        force_setattr(self, "decoders", tuple(param.decode for param in self.params))
 
     @property
     def is_long_running(self) -> bool:
@@ -142,7 +142,7 @@ def namespace_of(name: str) -> str:
 def method(
     name: str,
     *params: Param,
-    place: Place = Place.LOOP,
+    run_on: RunOn = RunOn.LOOP,
     direct: Callable[[Any, bytes, bytes], bytes | None] | None = None,
     reads: Read | None = None,
     prepare_many: Callable[[Any, list[list[Any]]], None] | None = None,
@@ -153,7 +153,7 @@ def method(
     def register(handler: Handler) -> Handler:
         if name in METHODS:
             raise ValueError(f"method {name} is registered twice")
-        METHODS[name] = Method(name, handler, params, place, direct, reads, prepare_many, controls)
+        METHODS[name] = Method(name, handler, params, run_on, direct, reads, prepare_many, controls)
         return handler
 
     return register

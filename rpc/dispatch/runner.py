@@ -20,7 +20,7 @@ from fastevm.rpc.dispatch.envelope import (
     parse_params,
 )
 from fastevm.rpc.dispatch.long_answer import Answer, LongAnswer
-from fastevm.rpc.dispatch.registry import Method, Place
+from fastevm.rpc.dispatch.registry import Method, RunOn
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.dispatch.workers import NeedsWorker, Workers, released
 from fastevm.rpc.errors import RpcError, wire_error
@@ -41,10 +41,10 @@ LIGHT_SIZE: Final = 4_096
 SOCKET_PARAMS_SIZE: Final = 524_288
 
 # A name of a module is read in a tenth of the time that a member of an enumeration takes.
-LOOP: Final = Place.LOOP
-SMALL: Final = Place.SMALL
-LIGHT: Final = Place.LIGHT
-SOCKET: Final = Place.SOCKET
+LOOP: Final = RunOn.LOOP
+SMALL: Final = RunOn.SMALL
+LIGHT: Final = RunOn.LIGHT
+SOCKET: Final = RunOn.SOCKET
 
 Outcome = tuple[Answer | RpcError, float]  # the answer to a call and the seconds that it took
 
@@ -82,15 +82,15 @@ class CallRunner:
         try:
             if method is None or (method.controls and self.context.node.development is None):
                 raise RpcError("method_not_found", method=message.method)
-            place = method.place
-            if place is LOOP or place is SMALL or place is LIGHT:
+            run_on = method.run_on
+            if run_on is LOOP or run_on is SMALL or run_on is LIGHT:
                 if type(message.params) is bytes and len(message.params) > EAGER_SIZE:
                     return None  # reading them takes too long
-                if place is not LIGHT:
+                if run_on is not LIGHT:
                     result = self._run(method, message)
                 else:
                     result = self._try(method, message, started) if is_small else None
-            elif place is SOCKET:
+            elif run_on is SOCKET:
                 if request is None:
                     raise RpcError("notifications_not_supported")
                 if len(message.params) > SOCKET_PARAMS_SIZE:
@@ -116,7 +116,7 @@ class CallRunner:
         result: Answer | RpcError
         try:
             async with asyncio.timeout(self.context.limits.request_time):
-                if method.place is Place.TASK:
+                if method.run_on is RunOn.TASK:
                     result = await self._wait(method, call)
                 else:
                     result = await self.workers.run(
@@ -124,7 +124,7 @@ class CallRunner:
                         method,
                         call,
                         long=method.is_long_running or call.is_long,
-                        limited=method.place is LIGHT,
+                        limited=method.run_on is LIGHT,
                     )
         except TimeoutError:
             result = RpcError("timed_out")
@@ -164,10 +164,10 @@ class CallRunner:
         self.metrics.count_error(method, error["code"])
         return encode_error(refusal.id, error)
 
-    def place_of(self, call: Call) -> Place:
+    def place_of(self, call: Call) -> RunOn:
         """Where a call is made; one of no method is refused on the loop."""
         method = self.methods.get(call.method)
-        return LOOP if method is None else method.place
+        return LOOP if method is None else method.run_on
 
     def any_is_long(self, calls: list[Call]) -> bool:
         """Whether any of the calls belongs into the lane of long jobs."""

@@ -17,10 +17,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context, copy_context
-from dataclasses import field
 from typing import Any, Final, TypeVar
 
-from fastevm.primitives import dataclass
+from msgspec import Struct, field
+
 from fastevm.rpc.errors import RpcError
 from fastevm.simulate import Cancellation, LoopBudget
 
@@ -71,8 +71,7 @@ def long_running(handler: T) -> T:
     return handler
 
 
-@dataclass(eq=False, slots=True)
-class Job:
+class Job(Struct, eq=False):
     """A call to make in a thread, and the future that waits for it.
 
     ``is_limited``: it is stopped after `SHORT_TIME` and begins anew as a long job.

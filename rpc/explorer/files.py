@@ -7,11 +7,12 @@ for. Its policy forbids all other hosts, scripts inside the page, forms and fram
 import gzip
 import hashlib
 import html
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 FOLDER: Final = Path(__file__).parent / "assets"
 PAGE: Final = "index.html"
@@ -35,8 +36,7 @@ RULES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SentFile:
+class SentFile(Struct, frozen=True):
     """A file in both encodings; ``tag`` is its ETag."""
 
     kind: str

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastevm import tracing
+from fastevm.core.primitives.hex import quantity
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import NEXT_BLOCK
-from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.methods.calls import CALL, STATE_OVERRIDES
-from fastevm.rpc.selectors import Selector
+from fastevm.rpc_types.transactions import Json, access_list_json
 from fastevm.simulate import AccountOverride, CallRequest
-from fastevm.wire.text.hex import quantity
-from fastevm.wire.transactions import Json, access_list_json
 
 
-@method("eth_createAccessList", CALL, NEXT_BLOCK, STATE_OVERRIDES, place=Place.WORKER)
+@method("eth_createAccessList", CALL, NEXT_BLOCK, STATE_OVERRIDES, run_on=RunOn.WORKER)
 @long_running
 def get_access_list(
     context: Context,
     request: CallRequest,
-    block: Selector,
+    block: BlockId,
     state_overrides: Mapping[bytes, AccountOverride],
 ) -> Json:
     """Return the access list, the gas used with it and, if the call fails, its error.

@@ -5,15 +5,17 @@ nodes). The node holds no other keys; on a chain without such accounts every sen
 for those that are impersonated.
 """
 
-from dataclasses import replace
 from threading import Lock
 from typing import Any, Final
 
 import fastevm
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.replace import replace
 from fastevm.rpc.backend import DevAccount
+from fastevm.rpc.block_id import PENDING_BLOCK, decode_count
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, decode_text
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running, require_worker_above_limit
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.calls import CALL, estimated
@@ -26,11 +28,9 @@ from fastevm.rpc.methods.pool import (
     refusals,
     require_worker_above_one_light,
 )
-from fastevm.rpc.selectors import PENDING_BLOCK, decode_count
+from fastevm.rpc_types.simulate_values import decode_call
+from fastevm.rpc_types.transactions import Json, transaction_json
 from fastevm.simulate import BlockOverrides, CallRequest, lists_of
-from fastevm.wire.simulate_values import decode_call
-from fastevm.wire.text.hex import hex_bytes
-from fastevm.wire.transactions import Json, transaction_json
 
 LOW_PRICE: Final = "max fee per gas less than block base fee"
 NO_SENDER: Final = bytes(20)
@@ -61,7 +61,7 @@ def decode_transaction(value: Any) -> CallRequest:
 TRANSACTION: Final = Param(decode_transaction)
 
 
-@method("eth_sendTransaction", TRANSACTION, place=Place.SMALL)
+@method("eth_sendTransaction", TRANSACTION, run_on=RunOn.SMALL)
 @at_once
 @long_running
 def send_transaction(context: Context, request: CallRequest) -> str:
@@ -95,7 +95,7 @@ def with_sender(context: Context, request: CallRequest) -> CallRequest:
 
 
 @method(
-    "eth_sendTransactionSync", TRANSACTION, Param(decode_count, optional=True), place=Place.TASK
+    "eth_sendTransactionSync", TRANSACTION, Param(decode_count, optional=True), run_on=RunOn.TASK
 )
 async def send_transaction_sync(context: Context, request: CallRequest, wait: int | None) -> bytes:
     """Do the same and return the receipt, as eth_sendRawTransactionSync does."""
@@ -126,7 +126,7 @@ def lock_account(context: Context, address: bytes) -> bool:
     return False
 
 
-@method("personal_sendTransaction", TRANSACTION, PASSWORD, place=Place.WORKER)
+@method("personal_sendTransaction", TRANSACTION, PASSWORD, run_on=RunOn.WORKER)
 @long_running
 def personal_send_transaction(context: Context, request: CallRequest, _: Any) -> str:
     """Do what eth_sendTransaction does; the password is not looked at."""
@@ -134,7 +134,7 @@ def personal_send_transaction(context: Context, request: CallRequest, _: Any) ->
     return told
 
 
-@method("eth_signTransaction", CALL, place=Place.WORKER)
+@method("eth_signTransaction", CALL, run_on=RunOn.WORKER)
 @long_running
 def sign_transaction(context: Context, request: CallRequest) -> Json:
     """Sign a transaction of a development account, filled in as by eth_sendTransaction."""
@@ -142,7 +142,7 @@ def sign_transaction(context: Context, request: CallRequest) -> Json:
     return {"raw": hex_bytes(transaction.raw), "tx": transaction_json(transaction)}
 
 
-@method("eth_fillTransaction", CALL, place=Place.WORKER)
+@method("eth_fillTransaction", CALL, run_on=RunOn.WORKER)
 @long_running
 def fill_transaction(context: Context, request: CallRequest) -> Json:
     """Return the transaction that eth_sendTransaction would sign; of any sender, not signed."""

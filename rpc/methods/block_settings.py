@@ -5,12 +5,12 @@ Names and answers are anvil's and Hardhat's.
 
 from typing import Any, Final
 
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS
 from fastevm.rpc.dispatch.registry import Param
 from fastevm.rpc.methods.development import NUMBER, WEI, attempt, control, methods, setters
-from fastevm.wire.quantity import decode_bool, decode_storage_slot
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.rpc_types.quantity import decode_bool, decode_storage_slot
 
 WORD_BYTES: Final = 32
 

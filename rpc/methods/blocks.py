@@ -2,19 +2,19 @@
 
 from typing import Final
 
+from fastevm.core.execution.types import Header
+from fastevm.core.primitives.hex import quantity
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, FULL, HASH, INDEX, NUMBER_OR_TAG
-from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.dispatch.workers import require_worker_above_limit
-from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.types import Header
-from fastevm.wire.blocks import Json, header_json, uncle_json
-from fastevm.wire.text.hex import quantity
+from fastevm.rpc_types.blocks import Json, header_json, uncle_json
 
 
 def _by_hash(context: Context, block_hash: bytes) -> View | None:
-    return context.find(Selector(hash=block_hash))
+    return context.find(BlockId(hash=block_hash))
 
 
 HASHES_OF_AN_OBJECT = 16  # that weigh as much as one transaction object
@@ -37,20 +37,20 @@ def _sealed(context: Context, view: View, answer: Json) -> Json:
     return answer
 
 
-@method("eth_getBlockByNumber", NUMBER_OR_TAG, FULL, place=Place.SMALL)
-def get_block_by_number(context: Context, block: Selector, full: bool) -> Json | None:
+@method("eth_getBlockByNumber", NUMBER_OR_TAG, FULL, run_on=RunOn.SMALL)
+def get_block_by_number(context: Context, block: BlockId, full: bool) -> Json | None:
     """Return a block; ``pending`` is the pre-confirmed one so far, which has no hash yet."""
     return _block_json(context, context.find(block), full)
 
 
-@method("eth_getBlockByHash", HASH, FULL, place=Place.SMALL)
+@method("eth_getBlockByHash", HASH, FULL, run_on=RunOn.SMALL)
 def get_block_by_hash(context: Context, block_hash: bytes, full: bool) -> Json | None:
     """Return a block, canonical or not."""
     return _block_json(context, _by_hash(context, block_hash), full)
 
 
 @method("eth_getHeaderByNumber", NUMBER_OR_TAG)
-def get_header_by_number(context: Context, block: Selector) -> Json | None:
+def get_header_by_number(context: Context, block: BlockId) -> Json | None:
     """Return a block without what its body alone tells: transactions, uncles, size."""
     return _header_json(context, context.find(block))
 
@@ -70,8 +70,8 @@ def _header_json(context: Context, view: View | None) -> Json | None:
 method("erigon_getHeaderByNumber", NUMBER_OR_TAG)(get_header_by_number)
 
 
-@method("eth_getBlockReceipts", BLOCK, place=Place.SMALL)
-def get_block_receipts(context: Context, block: Selector) -> bytes | None:
+@method("eth_getBlockReceipts", BLOCK, run_on=RunOn.SMALL)
+def get_block_receipts(context: Context, block: BlockId) -> bytes | None:
     """Return the receipts of all transactions of a block; ``pending`` is that of the slices.
 
     Who asks for ``pending`` gets it on every listener, each receipt marked ``preconfirmed``.
@@ -85,7 +85,7 @@ def get_block_receipts(context: Context, block: Selector) -> bytes | None:
 
 
 @method("eth_getBlockTransactionCountByNumber", NUMBER_OR_TAG)
-def get_transaction_count_by_number(context: Context, block: Selector) -> str | None:
+def get_transaction_count_by_number(context: Context, block: BlockId) -> str | None:
     """Return how many transactions a block has (so far, under ``pending``)."""
     view = context.find(block)
     return None if view is None else quantity(len(view.block.transactions))
@@ -99,7 +99,7 @@ def get_transaction_count_by_hash(context: Context, block_hash: bytes) -> str | 
 
 
 @method("eth_getUncleCountByBlockNumber", NUMBER_OR_TAG)
-def get_uncle_count_by_number(context: Context, block: Selector) -> str | None:
+def get_uncle_count_by_number(context: Context, block: BlockId) -> str | None:
     """Return how many uncles a block has."""
     view = context.find(block)
     return None if view is None else quantity(len(view.block.ommers))
@@ -113,7 +113,7 @@ def get_uncle_count_by_hash(context: Context, block_hash: bytes) -> str | None:
 
 
 @method("eth_getUncleByBlockNumberAndIndex", NUMBER_OR_TAG, INDEX)
-def get_uncle_by_number(context: Context, block: Selector, index: int) -> Json | None:
+def get_uncle_by_number(context: Context, block: BlockId, index: int) -> Json | None:
     """Return an uncle as a block without transactions."""
     return _uncle(context.find(block), index)
 

@@ -6,30 +6,31 @@ Source: Flashbots' RPC documentation, and anvil and reth after it. Amounts are d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec import Struct
 
 import fastevm
 from fastevm import tracing
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.replace import replace
 from fastevm.errors import TransactionDecodeError
-from fastevm.primitives import dataclass
+from fastevm.rpc.block_id import LATEST_BLOCK, BlockId, decode_count, decode_number_tag_or_int
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import TRACED_CALLS
 from fastevm.rpc.methods.call_many import failure_of
-from fastevm.rpc.selectors import LATEST_BLOCK, Selector, decode_count, decode_number_tag_or_int
-from fastevm.simulate import BlockOverrides
-from fastevm.tracing import Spool, TraceRequest
-from fastevm.wire.quantity import (
+from fastevm.rpc_types.quantity import (
     DecodeError,
     decode_address,
     decode_bytes,
     decode_uint256,
     object_fault,
 )
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.simulate import BlockOverrides
+from fastevm.tracing import Spool, TraceRequest
 
 Json = dict[str, Any]
 
@@ -37,13 +38,12 @@ OUTCOMES: Final = TraceRequest(make=lambda *given: tracing.OutcomeTracer(*given,
 SPACING: Final = 12  # seconds after the block of the state, where no time is given
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """Transactions as bytes, the block that they are tried in, and the block of the state below."""
 
     transactions: tuple[bytes, ...]
     overrides: BlockOverrides
-    state: Selector = LATEST_BLOCK
+    state: BlockId = LATEST_BLOCK
 
 
 def decode_call_bundle(value: Any) -> Bundle:
@@ -78,7 +78,7 @@ def _count(value: Json, name: str) -> int | None:
     return None if given is None else decode_count(given, field=f"EthCallBundle.{name}")
 
 
-@method("eth_callBundle", Param(decode_call_bundle), place=Place.WORKER)
+@method("eth_callBundle", Param(decode_call_bundle), run_on=RunOn.WORKER)
 @long_running
 def call_bundle(context: Context, bundle: Bundle) -> Json:
     """Return what each of some signed transactions would do, and what the miner would get of it.

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from msgspec import Struct
+
 from fastevm import tracing
-from fastevm.primitives import dataclass
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.rpc.block_id import LATEST_BLOCK, BlockId, decode_block
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.long_answer import Answer
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import TRACED_CALLS
@@ -24,7 +27,8 @@ from fastevm.rpc.methods.trace import (
     list_of,
     view_of,
 )
-from fastevm.rpc.selectors import LATEST_BLOCK, Selector, decode_block
+from fastevm.rpc_types.quantity import DecodeError, object_fault
+from fastevm.rpc_types.simulate_values import decode_block_overrides, decode_call
 from fastevm.simulate import (
     NO_BLOCK_OVERRIDES,
     BlockOverrides,
@@ -34,9 +38,6 @@ from fastevm.simulate import (
     revert_message,
 )
 from fastevm.tracing import Spool, TraceRequest
-from fastevm.wire.quantity import DecodeError, object_fault
-from fastevm.wire.simulate_values import decode_block_overrides, decode_call
-from fastevm.wire.text.hex import hex_bytes
 
 Json = dict[str, Any]
 
@@ -44,19 +45,17 @@ OUTCOMES: Final = TraceRequest(make=lambda *given: tracing.OutcomeTracer(*given)
 ALL: Final = -1  # the index that stands for the state after the whole block
 
 
-@dataclass(frozen=True, slots=True)
-class CallBundle:
+class CallBundle(Struct, frozen=True):
     """Calls of one block."""
 
     calls: tuple[CallRequest, ...] = ()
     block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
 
 
-@dataclass(frozen=True, slots=True)
-class StateContext:
+class StateContext(Struct, frozen=True):
     """The state that the first call sees: after a block, or after some transactions of it."""
 
-    block: Selector = LATEST_BLOCK
+    block: BlockId = LATEST_BLOCK
     index: int | None = None
 
 
@@ -97,7 +96,7 @@ BUNDLES: Final = Param(decode_bundles)
 STATE_CONTEXT: Final = Param(decode_state_context, optional=True, default=StateContext())
 
 
-@method("eth_callMany", BUNDLES, STATE_CONTEXT, STATE_OVERRIDES, place=Place.WORKER)
+@method("eth_callMany", BUNDLES, STATE_CONTEXT, STATE_OVERRIDES, run_on=RunOn.WORKER)
 @long_running
 def call_many(
     context: Context,
@@ -131,7 +130,7 @@ def failure_of(outcome: CallOutcome) -> str:
     BUNDLES,
     STATE_CONTEXT,
     Param(decode_call_trace_config, optional=True, default=CallTraceConfig()),
-    place=Place.WORKER,
+    run_on=RunOn.WORKER,
 )
 @long_running
 def trace_many(

@@ -1,16 +1,23 @@
 """eth_call and eth_estimateGas: one message call on any state, with overrides."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.core.primitives.replace import replace
 from fastevm.errors import InvalidTransaction
-from fastevm.rpc.anvil_words import halt_words, revert_words
+from fastevm.rpc.anvil_errors import halt_words, revert_words
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import INTERFACE_BLOCK, NEXT_BLOCK
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.errors import RpcError, family_reason
-from fastevm.rpc.selectors import Selector
+from fastevm.rpc_types.quantity import DecodeError, object_fault
+from fastevm.rpc_types.simulate_values import (
+    decode_block_overrides,
+    decode_call,
+    decode_state_overrides,
+)
 from fastevm.simulate import (
     NO_BLOCK_OVERRIDES,
     AccountOverride,
@@ -23,9 +30,6 @@ from fastevm.simulate import (
     is_transfer,
     revert_message,
 )
-from fastevm.wire.quantity import DecodeError, object_fault
-from fastevm.wire.simulate_values import decode_block_overrides, decode_call, decode_state_overrides
-from fastevm.wire.text.hex import hex_bytes, quantity
 
 TRANSFER_GAS = 21_000
 CALL = Param(decode_call)
@@ -57,11 +61,11 @@ def decode_estimate_options(value: Any) -> bool:
     return bool(value.get("l1Fee"))
 
 
-@method("eth_call", CALL, INTERFACE_BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES, place=Place.LIGHT)
+@method("eth_call", CALL, INTERFACE_BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES, run_on=RunOn.LIGHT)
 def call(
     context: Context,
     request: CallRequest,
-    block: Selector,
+    block: BlockId,
     state_overrides: Mapping[bytes, AccountOverride],
     block_overrides: BlockOverrides,
 ) -> str:
@@ -93,12 +97,12 @@ def call(
     STATE_OVERRIDES,
     BLOCK_OVERRIDES,
     Param(decode_estimate_options, optional=True, default=False),
-    place=Place.LIGHT,
+    run_on=RunOn.LIGHT,
 )
 def estimate_gas(
     context: Context,
     request: CallRequest,
-    block: Selector,
+    block: BlockId,
     state_overrides: Mapping[bytes, AccountOverride],
     block_overrides: BlockOverrides,
     with_l1_fee: bool,

@@ -1,17 +1,18 @@
 """What node and chain this is: versions, chain id, modules, availability."""
 
 import inspect
-from dataclasses import asdict
 from typing import Final
 
+from msgspec.structs import asdict
+
 import fastevm
+from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.rpc import limits as limits_module
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA
 from fastevm.rpc.dispatch.registry import METHODS, Method, method, namespace_of
-from fastevm.wire.state_reads import Read
-from fastevm.wire.text.hex import hex_bytes, quantity
-from fastevm.wire.transactions import Json
+from fastevm.rpc_types.state_reads import Read
+from fastevm.rpc_types.transactions import Json
 
 MODULE_VERSION: Final = "1.0"
 OPENRPC_VERSION: Final = "1.3.2"

@@ -3,10 +3,10 @@
 from typing import Any
 
 import fastevm
+from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import method
-from fastevm.wire.text.hex import hex_bytes, quantity
-from fastevm.wire.transactions import Json
+from fastevm.rpc_types.transactions import Json
 
 ADDRESS_SIZE = 20
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import fastevm
 from fastevm import tracing
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.backend import Layer
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, BLOCK, BLOCK_OR_LATEST, HASH, INDEX
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import CODE_SEARCH_ACCOUNTS, STORAGE_RANGE_LIMIT
@@ -15,45 +17,43 @@ from fastevm.rpc.methods.development import decode_number
 from fastevm.rpc.methods.state import account_info
 from fastevm.rpc.methods.trace import base_of
 from fastevm.rpc.methods.transactions import get_raw_transaction
-from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.wire.quantity import decode_bytes
-from fastevm.wire.text.hex import hex_bytes
-from fastevm.wire.transactions import Json
+from fastevm.rpc_types.quantity import decode_bytes
+from fastevm.rpc_types.transactions import Json
 
 method("debug_getRawTransaction", HASH)(get_raw_transaction)
 
 
-@method("debug_getRawBlock", BLOCK, place=Place.WORKER)
+@method("debug_getRawBlock", BLOCK, run_on=RunOn.WORKER)
 @long_running
-def get_raw_block(context: Context, block: Selector) -> str:
+def get_raw_block(context: Context, block: BlockId) -> str:
     """Return the RLP of a block."""
     return hex_bytes(_view(context, block).block.rlp())
 
 
 @method("debug_getRawHeader", BLOCK)
-def get_raw_header(context: Context, block: Selector) -> str:
+def get_raw_header(context: Context, block: BlockId) -> str:
     """Return the RLP of a header."""
     return hex_bytes(_view(context, block).block.header.rlp())
 
 
-@method("debug_getRawReceipts", BLOCK, place=Place.WORKER)
+@method("debug_getRawReceipts", BLOCK, run_on=RunOn.WORKER)
 @long_running
-def get_raw_receipts(context: Context, block: Selector) -> list[str]:
+def get_raw_receipts(context: Context, block: BlockId) -> list[str]:
     """Return the consensus encodings of a block's receipts (EIP-2718)."""
     return [hex_bytes(receipt.rlp()) for receipt in _view(context, block).receipts]
 
 
-@method("debug_getRawTransactions", BLOCK, place=Place.WORKER)
+@method("debug_getRawTransactions", BLOCK, run_on=RunOn.WORKER)
 @long_running
-def get_raw_transactions(context: Context, block: Selector) -> list[str]:
+def get_raw_transactions(context: Context, block: BlockId) -> list[str]:
     """Return the canonical bytes of a block's transactions."""
     return [hex_bytes(transaction.raw) for transaction in _view(context, block).block.transactions]
 
 
-@method("debug_accountInfoAt", BLOCK, INDEX, ADDRESS, place=Place.WORKER)
+@method("debug_accountInfoAt", BLOCK, INDEX, ADDRESS, run_on=RunOn.WORKER)
 @long_running
-def account_info_at(context: Context, block: Selector, index: int, address: bytes) -> Json:
+def account_info_at(context: Context, block: BlockId, index: int, address: bytes) -> Json:
     """Return balance, nonce and code as the transaction at an index of a block left them."""
     view = _view(context, block)
     transactions = view.block.transactions
@@ -68,10 +68,10 @@ PATH = Param(decode_bytes)
 PATH_SIZE = 32  # bytes
 
 
-@method("debug_storageRangeAt", BLOCK, COUNT, ADDRESS, PATH, COUNT, place=Place.WORKER)
+@method("debug_storageRangeAt", BLOCK, COUNT, ADDRESS, PATH, COUNT, run_on=RunOn.WORKER)
 @long_running
 def storage_range_at(
-    context: Context, block: Selector, index: int, address: bytes, start: bytes, count: int
+    context: Context, block: BlockId, index: int, address: bytes, start: bytes, count: int
 ) -> Json:
     """Return slots of an account as they were in front of the transaction at an index of a block.
 
@@ -105,9 +105,9 @@ def _storage_range(layer: Layer, address: bytes, start: bytes, count: int) -> Js
     }
 
 
-@method("debug_codeByHash", HASH, BLOCK_OR_LATEST, place=Place.WORKER)
+@method("debug_codeByHash", HASH, BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 @long_running
-def code_by_hash(context: Context, code_hash: bytes, block: Selector) -> str:
+def code_by_hash(context: Context, code_hash: bytes, block: BlockId) -> str:
     """Return the code with a hash that some account of a state has; ``0x`` if none has it.
 
     All accounts are looked at, so that a state of more than 100,000 is refused, and so is one that
@@ -126,7 +126,7 @@ def code_by_hash(context: Context, code_hash: bytes, block: Selector) -> str:
     return "0x"
 
 
-def _view(context: Context, block: Selector) -> View:
+def _view(context: Context, block: BlockId) -> View:
     view = context.find(block)
     if view is not None:
         return view

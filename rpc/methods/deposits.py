@@ -2,13 +2,14 @@
 
 from typing import Any, Final
 
-from fastevm.builder import Deposit, DepositRefused
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import InvalidTransaction
+from fastevm.node.production import Deposit, DepositRefused
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError, family_reason
-from fastevm.wire.quantity import (
+from fastevm.rpc_types.quantity import (
     DecodeError,
     decode_address,
     decode_bytes,
@@ -16,7 +17,6 @@ from fastevm.wire.quantity import (
     decode_uint256,
     object_fault,
 )
-from fastevm.wire.text.hex import hex_bytes
 
 KIND: Final = "Deposit"
 MEMBERS: Final = frozenset(("from", "to", "mint", "value", "gas", "data"))
@@ -49,7 +49,7 @@ def decode_deposit(value: Any) -> Deposit:
     )
 
 
-@method("fastevm_deposit", Param(decode_deposit), place=Place.WORKER)
+@method("fastevm_deposit", Param(decode_deposit), run_on=RunOn.WORKER)
 @long_running
 def deposit(context: Context, wanted: Deposit) -> str:
     """Include a deposit at the start of the next block; return its hash.

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Final
 
+from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
-from fastevm.rpc.dispatch.registry import Handler, Param, Place, method
+from fastevm.rpc.dispatch.registry import Handler, Param, RunOn, method
 from fastevm.rpc.dispatch.workers import (
     LOOP_OBJECTS,
     long_running,
@@ -17,8 +18,7 @@ from fastevm.rpc.dispatch.workers import (
     require_worker_above_limit,
 )
 from fastevm.rpc.errors import RpcError
-from fastevm.wire.quantity import decode_storage_slot, decode_uint64, decode_uint256
-from fastevm.wire.text.hex import hex_bytes, quantity
+from fastevm.rpc_types.quantity import decode_storage_slot, decode_uint64, decode_uint256
 
 U64: Final = 2**64
 U64_DIGITS: Final = 20  # decimal ones
@@ -61,7 +61,7 @@ def methods(names: Sequence[str], *params: Param) -> Callable[[Handler], Handler
 
     def register(handler: Handler) -> Handler:
         for name in names:
-            method(name, *params, place=Place.WORKER, controls=True)(long_running(handler))
+            method(name, *params, run_on=RunOn.WORKER, controls=True)(long_running(handler))
         return handler
 
     return register
@@ -72,7 +72,7 @@ def short_methods(names: Sequence[str], *params: Param) -> Callable[[Handler], H
 
     def register(handler: Handler) -> Handler:
         for name in names:
-            method(name, *params, place=Place.SMALL, controls=True)(at_once(long_running(handler)))
+            method(name, *params, run_on=RunOn.SMALL, controls=True)(at_once(long_running(handler)))
         return handler
 
     return register

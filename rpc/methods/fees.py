@@ -3,19 +3,19 @@
 from typing import Any, Final
 
 import fastevm
+from fastevm.core.execution.types import Block, Header
+from fastevm.core.primitives.hex import quantity
 from fastevm.rpc.before_fork import requested
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import NUMBER_OR_TAG
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import FEE_HISTORY_LIMIT, PERCENTILES_LIMIT
-from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.types import Block, Header
-from fastevm.wire.quantity import DecodeError, object_fault, parse_quantity
-from fastevm.wire.text.hex import quantity
-from fastevm.wire.transactions import DEPOSIT, Json
+from fastevm.rpc_types.quantity import DecodeError, object_fault, parse_quantity
+from fastevm.rpc_types.transactions import DEPOSIT, Json
 
 TIP_BLOCKS: Final = 20  # sampled for a suggestion
 TIPS_PER_BLOCK: Final = 3  # the lowest of a block
@@ -41,13 +41,13 @@ def blob_base_fee(context: Context) -> str | None:
     return None if fee is None else quantity(fee)
 
 
-@method("eth_maxPriorityFeePerGas", place=Place.WORKER)
+@method("eth_maxPriorityFeePerGas", run_on=RunOn.WORKER)
 def max_priority_fee(context: Context) -> str:
     """Return a tip that recent blocks would have taken."""
     return quantity(suggested_tip(context))
 
 
-@method("eth_gasPrice", place=Place.WORKER)
+@method("eth_gasPrice", run_on=RunOn.WORKER)
 def gas_price(context: Context) -> str:
     """Return the suggested tip on top of the latest base fee; a development node: of the next."""
     head = context.node.chain.head
@@ -88,10 +88,10 @@ def decode_percentiles(value: Any) -> list[float]:
     Param(decode_count),
     NUMBER_OR_TAG,
     Param(decode_percentiles, optional=True, default=[]),
-    place=Place.WORKER,
+    run_on=RunOn.WORKER,
 )
 @long_running
-def fee_history(context: Context, count: int, newest: Selector, percentiles: list[float]) -> Json:
+def fee_history(context: Context, count: int, newest: BlockId, percentiles: list[float]) -> Json:
     """Return base fees, fill ratios and tips of up to 1024 blocks; fees also of the block after."""
     if count == 0:
         return {"oldestBlock": quantity(0), "gasUsedRatio": None}
@@ -127,7 +127,7 @@ def _joined(before: Json, after: Json) -> Json:
 def _fees(context: Context, oldest: int, last: View, percentiles: list[float]) -> Json:
     """The answer for blocks of this chain."""
     numbers = range(oldest, last.block.number)
-    views = [context.view(Selector(number=number)) for number in numbers] + [last]
+    views = [context.view(BlockId(number=number)) for number in numbers] + [last]
     headers = [view.block.header for view in views]
     next_base = next_base_fee(context, last.block) or 0
     answer: Json = {
@@ -146,7 +146,7 @@ def _fees(context: Context, oldest: int, last: View, percentiles: list[float]) -
     return answer
 
 
-def _newest(context: Context, selector: Selector) -> View:
+def _newest(context: Context, selector: BlockId) -> View:
     head = context.node.chain.head.number
     if selector.number is not None and selector.number > head:
         text = f"request beyond head block: requested {selector.number}, head {head}"

@@ -2,16 +2,16 @@
 
 from typing import Any
 
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import FULL, TEXT
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter, check_choices, decode_filter
 from fastevm.rpc.log_queries import query_logs
 from fastevm.rpc.methods.transactions import get_transaction_by_hash
 from fastevm.rpc.subscriptions.changes import ArrivalFilter, ChainFilter
-from fastevm.wire.text.hex import hex_bytes
 
 
 @method("eth_newFilter", Param(decode_filter))
@@ -43,7 +43,7 @@ def new_pending_transaction_filter(context: Context, full: bool) -> str:
     return context.filters.install(ArrivalFilter(seen, full))
 
 
-@method("eth_getFilterChanges", TEXT, place=Place.WORKER)
+@method("eth_getFilterChanges", TEXT, run_on=RunOn.WORKER)
 @long_running
 def get_filter_changes(context: Context, filter_id: str) -> list[Any] | bytes:
     """Return what is new since the last poll."""
@@ -57,7 +57,7 @@ def get_filter_changes(context: Context, filter_id: str) -> list[Any] | bytes:
     return [known for known in objects if known is not None]
 
 
-@method("eth_getFilterLogs", TEXT, place=Place.WORKER)
+@method("eth_getFilterLogs", TEXT, run_on=RunOn.WORKER)
 @long_running
 def get_filter_logs(context: Context, filter_id: str) -> bytes:
     """Return all logs that a filter for logs wants, as eth_getLogs would."""

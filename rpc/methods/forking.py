@@ -5,25 +5,25 @@ Names and answers are anvil's and Hardhat's.
 
 from typing import Any, Final
 
+from msgspec import Struct
+
 import fastevm
+from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.node import never_wait
-from fastevm.primitives import dataclass
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import decode_text
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.development import attempt, control, decode_number
 from fastevm.rpc.methods.fees import next_base_fee, suggested_tip
-from fastevm.wire.quantity import object_fault
-from fastevm.wire.text.hex import hex_bytes, quantity
-from fastevm.wire.transactions import Json
+from fastevm.rpc_types.quantity import object_fault
+from fastevm.rpc_types.transactions import Json
 
 MILLISECONDS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Forking:
+class Forking(Struct, frozen=True):
     """Where to begin anew: the address of a node and a block of its chain; None: as before."""
 
     url: str | None = None
@@ -61,20 +61,20 @@ async def _reset(context: Context, wanted: Forking | None) -> None:
 RESET: Final = Param(decode_reset, optional=True)
 
 
-@method("anvil_reset", RESET, place=Place.TASK, controls=True)
+@method("anvil_reset", RESET, run_on=RunOn.TASK, controls=True)
 async def anvil_reset(context: Context, wanted: Forking | None) -> None:
     """Begin anew at a block of another node's chain, without one on a chain of its own."""
     await _reset(context, wanted)
 
 
-@method("hardhat_reset", RESET, place=Place.TASK, controls=True)
+@method("hardhat_reset", RESET, run_on=RunOn.TASK, controls=True)
 async def hardhat_reset(context: Context, wanted: Forking | None) -> bool:
     """Do the same; return true."""
     await _reset(context, wanted)
     return True
 
 
-@method("evm_reset", place=Place.TASK, controls=True)
+@method("evm_reset", run_on=RunOn.TASK, controls=True)
 async def evm_reset(context: Context) -> None:
     """Begin anew on a chain of its own."""
     await _reset(context, None)
@@ -86,8 +86,8 @@ def genesis_time(context: Context) -> int:
     return context.node.chain.genesis.header.timestamp
 
 
-@method("anvil_setRpcUrl", Param(decode_text), place=Place.WORKER, controls=True)
-@method("hardhat_setRpcUrl", Param(decode_text), place=Place.WORKER, controls=True)
+@method("anvil_setRpcUrl", Param(decode_text), run_on=RunOn.WORKER, controls=True)
+@method("hardhat_setRpcUrl", Param(decode_text), run_on=RunOn.WORKER, controls=True)
 @long_running
 def set_rpc_url(context: Context, url: str) -> None:
     """Ask another address of the node that this chain is forked from; it must have the block.
@@ -98,7 +98,7 @@ def set_rpc_url(context: Context, url: str) -> None:
         attempt(context.node.history.move, url)
 
 
-@method("anvil_nodeInfo", place=Place.WORKER, controls=True)
+@method("anvil_nodeInfo", run_on=RunOn.WORKER, controls=True)
 def node_info(context: Context) -> Json:
     """Return head, rules and prices of the chain, and where it was forked."""
     chain, history = context.node.chain, context.node.history
@@ -153,4 +153,4 @@ def metadata(context: Context) -> Json:
 
 
 for _name in ("anvil_metadata", "hardhat_metadata"):
-    method(_name, place=Place.WORKER, controls=True)(metadata)
+    method(_name, run_on=RunOn.WORKER, controls=True)(metadata)

@@ -12,8 +12,8 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.accounts import submitted_for
 from fastevm.rpc.methods.calls import CALL
 from fastevm.rpc.methods.development import attempt, control, methods, short_methods
+from fastevm.rpc_types.quantity import DecodeError, decode_address, decode_bool, decode_bytes
 from fastevm.simulate import CallRequest
-from fastevm.wire.quantity import DecodeError, decode_address, decode_bool, decode_bytes
 
 SWITCH = Param(decode_bool)
 PASSWORD = Param(decode_text, optional=True)

@@ -1,13 +1,13 @@
 """eth_getLogs."""
 
 from fastevm.rpc.context import Context
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import require_worker, require_worker_above_limit
 from fastevm.rpc.log_filter import LogFilter, check_choices, decode_filter
 from fastevm.rpc.log_queries import is_upstream, objects_of_logs, query_logs
 
 
-@method("eth_getLogs", Param(decode_filter), place=Place.SMALL)
+@method("eth_getLogs", Param(decode_filter), run_on=RunOn.SMALL)
 def get_logs(context: Context, wanted: LogFilter) -> bytes:
     """Return logs by address, topics and blocks (both ends default to ``latest``).
 

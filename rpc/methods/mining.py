@@ -5,6 +5,7 @@ Names, parameter forms and answers are those of anvil, Hardhat and Ganache.
 
 from typing import Any, Final
 
+from fastevm.core.primitives.hex import quantity
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import Param, method
 from fastevm.rpc.dispatch.workers import is_stopped, require_worker
@@ -20,9 +21,8 @@ from fastevm.rpc.methods.development import (
     short_methods,
     short_setters,
 )
-from fastevm.wire.quantity import object_fault
-from fastevm.wire.text.hex import quantity
-from fastevm.wire.transactions import Json
+from fastevm.rpc_types.quantity import object_fault
+from fastevm.rpc_types.transactions import Json
 
 MAX_DETAILED: Final = 1_000  # blocks that one answer holds whole
 

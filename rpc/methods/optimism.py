@@ -6,16 +6,16 @@ Names and members are those of op-node's API. Safe and finalized blocks are thos
 from typing import Any, Final
 
 import fastevm
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import NUMBER_OR_TAG
-from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.types import Block
-from fastevm.wire.l1_fees import block_attributes
-from fastevm.wire.text.hex import hex_bytes
-from fastevm.wire.transactions import Json
+from fastevm.rpc_types.l1_fees import block_attributes
+from fastevm.rpc_types.transactions import Json
 
 OUTPUT_VERSION: Final = bytes(32)
 MILLISECONDS: Final = 1000
@@ -28,8 +28,8 @@ def version(context: Context) -> str:
     return context.client_version
 
 
-@method("optimism_outputAtBlock", NUMBER_OR_TAG, place=Place.WORKER)
-def output_at_block(context: Context, block: Selector) -> Json:
+@method("optimism_outputAtBlock", NUMBER_OR_TAG, run_on=RunOn.WORKER)
+def output_at_block(context: Context, block: BlockId) -> Json:
     """Return the output root of a block: version, state, withdrawals and hash, hashed together."""
     view = _on_op_stack(context, context.view(block))
     header = view.block.header
@@ -51,7 +51,7 @@ def sync_status(context: Context) -> Json:
     _on_op_stack(context, context.latest_view())
     chain = context.node.chain
     head, safe, finalized = (
-        context.view(Selector(tag=tag)).block for tag in ("latest", "safe", "finalized")
+        context.view(BlockId(tag=tag)).block for tag in ("latest", "safe", "finalized")
     )
     answer: Json = {
         name: _l1_reference(block)

@@ -11,19 +11,19 @@ from typing import Final
 import msgspec
 
 from fastevm import tracing
+from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, COUNT, HASH, NUMBER_TAG_OR_INT
-from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.dispatch.workers import long_running, require_worker_above_limit
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import SEARCH_RESULTS
 from fastevm.rpc.methods.trace_parity import flat_trace_of
 from fastevm.rpc.methods.transaction_search import locate_by_sender
-from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.wire.blocks import issuance_json
-from fastevm.wire.text.hex import hex_bytes, quantity
-from fastevm.wire.transactions import Json
+from fastevm.rpc_types.blocks import issuance_json
+from fastevm.rpc_types.transactions import Json
 
 API_LEVEL: Final = 8
 
@@ -44,7 +44,7 @@ def api_level(context: Context) -> int:
 
 
 @method("ots_hasCode", ADDRESS, NUMBER_TAG_OR_INT)
-def has_code(context: Context, address: bytes, block: Selector) -> bool:
+def has_code(context: Context, address: bytes, block: BlockId) -> bool:
     """Return whether the account has code in the state after a block."""
     return bool(context.view(block).layer.code(address))
 
@@ -53,7 +53,7 @@ def has_code(context: Context, address: bytes, block: Selector) -> bool:
 # transactions
 
 
-@method("ots_traceTransaction", HASH, place=Place.WORKER)
+@method("ots_traceTransaction", HASH, run_on=RunOn.WORKER)
 @long_running
 def call_entries(context: Context, tx_hash: bytes) -> list[Json]:
     """Return the frames of a transaction; an empty list for an unknown one.
@@ -63,7 +63,7 @@ def call_entries(context: Context, tx_hash: bytes) -> list[Json]:
     return [_entry(entry.frame) for entry in _entries(context, tx_hash) or ()]
 
 
-@method("ots_getInternalOperations", HASH, place=Place.WORKER)
+@method("ots_getInternalOperations", HASH, run_on=RunOn.WORKER)
 @long_running
 def internal_operations(context: Context, tx_hash: bytes) -> list[Json]:
     """Return the transfers, creations and self-destructions of a transaction, the first one's too.
@@ -76,7 +76,7 @@ def internal_operations(context: Context, tx_hash: bytes) -> list[Json]:
     return [_operation(entry.frame) for entry in entries if _is_operation(entry.frame)]
 
 
-@method("ots_getTransactionError", HASH, place=Place.WORKER)
+@method("ots_getTransactionError", HASH, run_on=RunOn.WORKER)
 @long_running
 def revert_data(context: Context, tx_hash: bytes) -> str:
     """Return what a transaction reverted with; nothing for another one."""
@@ -116,7 +116,7 @@ def _parties(frame: tracing.CallFrame) -> Json:
     }
 
 
-@method("ots_getTransactionBySenderAndNonce", ADDRESS, COUNT, place=Place.WORKER)
+@method("ots_getTransactionBySenderAndNonce", ADDRESS, COUNT, run_on=RunOn.WORKER)
 @long_running
 def transaction_hash_by_sender(context: Context, sender: bytes, nonce: int) -> str | None:
     """Return the hash of a mined or pre-confirmed transaction; null if there is none."""
@@ -131,20 +131,20 @@ def transaction_hash_by_sender(context: Context, sender: bytes, nonce: int) -> s
 # blocks
 
 
-@method("ots_getBlockDetails", NUMBER_TAG_OR_INT, place=Place.SMALL)
-def block_details(context: Context, block: Selector) -> Json:
+@method("ots_getBlockDetails", NUMBER_TAG_OR_INT, run_on=RunOn.SMALL)
+def block_details(context: Context, block: BlockId) -> Json:
     """Return a block without its transactions, and what it issued and earned."""
     return _details(_known(context, block))
 
 
-@method("ots_getBlockDetailsByHash", HASH, place=Place.SMALL)
+@method("ots_getBlockDetailsByHash", HASH, run_on=RunOn.SMALL)
 def block_details_by_hash(context: Context, block_hash: bytes) -> Json:
     """Return the same of a block of any branch."""
-    return _details(_known(context, Selector(hash=block_hash)))
+    return _details(_known(context, BlockId(hash=block_hash)))
 
 
-@method("ots_getBlockTransactions", NUMBER_TAG_OR_INT, COUNT, COUNT, place=Place.SMALL)
-def block_transactions(context: Context, block: Selector, page: int, size: int) -> Json:
+@method("ots_getBlockTransactions", NUMBER_TAG_OR_INT, COUNT, COUNT, run_on=RunOn.SMALL)
+def block_transactions(context: Context, block: BlockId, page: int, size: int) -> Json:
     """Return a block with a page of its transactions, and their receipts; pages count from 0."""
     view = _known(context, block)
     size = min(size, SEARCH_RESULTS)
@@ -161,7 +161,7 @@ def receipt_json(view: View, index: int) -> msgspec.Raw:
     return msgspec.Raw(b'%b,"timestamp":"%b"}' % (view.receipt_text(index)[:-1], time))
 
 
-def _known(context: Context, block: Selector) -> View:
+def _known(context: Context, block: BlockId) -> View:
     view = context.find(block)
     if view is None:
         raise RpcError("server_error", "block not found")

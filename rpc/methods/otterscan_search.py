@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import Final
 
 from fastevm import tracing
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.before_fork import HeldUpstream
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, COUNT
-from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import SEARCH_BLOCKS, SEARCH_RESULTS
 from fastevm.rpc.methods.otterscan import receipt_json
 from fastevm.rpc.methods.trace_parity import flat_traces_of
-from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.wire.text.hex import hex_bytes
-from fastevm.wire.transactions import Json
+from fastevm.rpc_types.transactions import Json
 
 TOO_FAR: Final = (
     "nothing was found in blocks {first} to {last}; no search goes further than {count} blocks, or "
@@ -34,7 +34,7 @@ CREATED_EARLIER: Final = (
 Found = list[tuple[View, int]]  # blocks and indices of transactions
 
 
-@method("ots_searchTransactionsBefore", ADDRESS, COUNT, COUNT, place=Place.WORKER)
+@method("ots_searchTransactionsBefore", ADDRESS, COUNT, COUNT, run_on=RunOn.WORKER)
 @long_running
 def transactions_before(context: Context, address: bytes, block: int, size: int) -> Json:
     """Return the newest transactions before a block that an address has a part in, newest first.
@@ -52,7 +52,7 @@ def transactions_before(context: Context, address: bytes, block: int, size: int)
     return _page(found, newest >= head, is_last)
 
 
-@method("ots_searchTransactionsAfter", ADDRESS, COUNT, COUNT, place=Place.WORKER)
+@method("ots_searchTransactionsAfter", ADDRESS, COUNT, COUNT, run_on=RunOn.WORKER)
 @long_running
 def transactions_after(context: Context, address: bytes, block: int, size: int) -> Json:
     """Return the oldest transactions after a block that an address has a part in, newest first.
@@ -69,7 +69,7 @@ def transactions_after(context: Context, address: bytes, block: int, size: int) 
     return _page(found[::-1], is_first, oldest == first)
 
 
-@method("ots_getContractCreator", ADDRESS, place=Place.WORKER)
+@method("ots_getContractCreator", ADDRESS, run_on=RunOn.WORKER)
 @long_running
 def contract_creator(context: Context, address: bytes) -> dict[str, str] | None:
     """Return the transaction and the account that created a contract; null if none did.
@@ -90,7 +90,7 @@ def contract_creator(context: Context, address: bytes) -> dict[str, str] | None:
     while low + 1 < high:  # no code after block `low`, code after `high`
         middle = (low + high) // 2
         low, high = (low, middle) if _has_code(context, middle, address) else (middle, high)
-    for trace in flat_traces_of(context.find(Selector(number=high))):
+    for trace in flat_traces_of(context.find(BlockId(number=high))):
         for entry in trace.entries:
             frame = entry.frame
             if frame.creates and frame.target == address and frame.error is None:
@@ -109,7 +109,7 @@ def _oldest_traceable(context: Context) -> int:
 
 
 def _has_code(context: Context, number: int, address: bytes) -> bool:
-    return bool(context.view(Selector(number=number)).layer.code(address))
+    return bool(context.view(BlockId(number=number)).layer.code(address))
 
 
 def _collected(context: Context, address: bytes, numbers: range, size: int) -> tuple[Found, bool]:
@@ -119,7 +119,7 @@ def _collected(context: Context, address: bytes, numbers: range, size: int) -> t
     for number in numbers:
         if len(found) >= size:
             return found, False
-        view = context.find(Selector(number=number))
+        view = context.find(BlockId(number=number))
         if view is None:
             continue
         traces = flat_traces_of(view)

@@ -7,13 +7,15 @@ from itertools import chain, repeat
 from typing import Any, Final
 
 import fastevm
+from fastevm.core.primitives.hex import checksum_address, hex_bytes, quantity
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
 from fastevm.rpc.backend import PoolContent
+from fastevm.rpc.block_id import decode_count
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.long_answer import Answer, answer_of
 from fastevm.rpc.dispatch.params import ADDRESS, DATA, HASH
-from fastevm.rpc.dispatch.registry import Method, Param, Place, method
+from fastevm.rpc.dispatch.registry import Method, Param, RunOn, method
 from fastevm.rpc.dispatch.workers import (
     long_running,
     require_worker,
@@ -22,11 +24,9 @@ from fastevm.rpc.dispatch.workers import (
 from fastevm.rpc.errors import RpcError, family_reason
 from fastevm.rpc.methods.development import at_once
 from fastevm.rpc.methods.transactions import gives_receipt, locate, receipt_of
-from fastevm.rpc.selectors import decode_count
 from fastevm.rpc.view import View
-from fastevm.wire.quantity import DecodeError, decode_bytes
-from fastevm.wire.text.hex import checksum_address, hex_bytes, quantity
-from fastevm.wire.transactions import Json, transaction_json
+from fastevm.rpc_types.quantity import DecodeError, decode_bytes
+from fastevm.rpc_types.transactions import Json, transaction_json
 
 MILLISECONDS: Final = 1000
 
@@ -47,7 +47,7 @@ def predecode_transactions(context: Context, calls: list[list[Any]]) -> None:
     context.node.predecode(raws)
 
 
-@method("eth_sendRawTransaction", DATA, place=Place.SMALL, prepare_many=predecode_transactions)
+@method("eth_sendRawTransaction", DATA, run_on=RunOn.SMALL, prepare_many=predecode_transactions)
 def send_raw_transaction(context: Context, raw: bytes) -> str:
     """Submit a signed transaction and return its hash; it waits for the next pre-confirmed slice.
 
@@ -75,7 +75,7 @@ async def forward_raw_transaction(context: Context, raw: bytes) -> str:
 # In place of the methods of these names on a node that forwards.
 FORWARDING: Final = {
     "eth_sendRawTransaction": Method(
-        "eth_sendRawTransaction", forward_raw_transaction, (DATA,), Place.TASK
+        "eth_sendRawTransaction", forward_raw_transaction, (DATA,), RunOn.TASK
     )
 }
 
@@ -105,7 +105,7 @@ def mine_raw_transaction(context: Context, raw: bytes) -> str:
 # In place of the methods of these names on a node that builds a block for each transaction.
 MINING: Final = {
     "eth_sendRawTransaction": Method(
-        "eth_sendRawTransaction", mine_raw_transaction, (DATA,), Place.SMALL
+        "eth_sendRawTransaction", mine_raw_transaction, (DATA,), RunOn.SMALL
     )
 }
 
@@ -121,7 +121,7 @@ def refusals() -> Iterator[None]:
         raise RpcError(family_reason("pool", error.code), error.message) from error
 
 
-@method("eth_sendRawTransactionSync", DATA, Param(decode_count, optional=True), place=Place.TASK)
+@method("eth_sendRawTransactionSync", DATA, Param(decode_count, optional=True), run_on=RunOn.TASK)
 async def send_raw_transaction_sync(context: Context, raw: bytes, wait: int | None) -> bytes:
     """Submit a transaction and return its receipt as soon as there is one (EIP-7966).
 
@@ -182,14 +182,14 @@ def transaction_status(context: Context, tx_hash: bytes) -> dict[str, str]:
     return {"status": "Known" if pooled else "Unknown"}
 
 
-@method("anvil_getBlobByHash", HASH, place=Place.WORKER)
+@method("anvil_getBlobByHash", HASH, run_on=RunOn.WORKER)
 def blob_by_hash(context: Context, versioned_hash: bytes) -> str | None:
     """Return a blob; null once the node does not keep it any more."""
     found = context.node.pool.blob(versioned_hash)
     return None if found is None else hex_bytes(found)
 
 
-@method("anvil_getBlobsByTransactionHash", HASH, place=Place.WORKER)
+@method("anvil_getBlobsByTransactionHash", HASH, run_on=RunOn.WORKER)
 def blobs_of_transaction(context: Context, tx_hash: bytes) -> list[str] | None:
     """Return the blobs of a transaction; null once the node does not keep them any more."""
     found = context.node.pool.sidecar(tx_hash)
@@ -206,7 +206,7 @@ def pool_status(context: Context) -> Json:
     }
 
 
-@method("txpool_content", place=Place.WORKER)
+@method("txpool_content", run_on=RunOn.WORKER)
 @long_running
 def pool_content(context: Context) -> Answer:
     """Return all pooled transactions by sender and nonce.
@@ -217,7 +217,7 @@ def pool_content(context: Context) -> Answer:
     return _content(context, transaction_json)
 
 
-@method("txpool_inspect", place=Place.WORKER)
+@method("txpool_inspect", run_on=RunOn.WORKER)
 @long_running
 def pool_overview(context: Context) -> Answer:
     """Return all pooled transactions by sender and nonce, each as a line of text."""
@@ -238,7 +238,7 @@ def _line(transaction: Any) -> str:
     return f"{target}: {amount} \u00d7 {int(price, 16)} wei"
 
 
-@method("eth_pendingTransactions", place=Place.WORKER)
+@method("eth_pendingTransactions", run_on=RunOn.WORKER)
 @long_running
 def pending_transactions(context: Context) -> Answer:
     """Return the pooled transactions that are executable now."""
@@ -250,7 +250,7 @@ def pending_transactions(context: Context) -> Answer:
     return answer_of(chain(parts, (b"]",) if items else (b"[]",)))
 
 
-@method("txpool_contentFrom", ADDRESS, place=Place.WORKER)
+@method("txpool_contentFrom", ADDRESS, run_on=RunOn.WORKER)
 def pool_content_from(context: Context, sender: bytes) -> Json:
     """Return the pooled transactions of one sender by nonce."""
     pending, queued = context.node.pool.content_of(sender)

@@ -1,9 +1,9 @@
 """Blocks of a development chain taken back or replaced, as anvil does it."""
 
-from dataclasses import replace
 from typing import Any, Final
 
 import fastevm
+from fastevm.core.primitives.replace import replace
 from fastevm.node import impersonated
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.registry import Param
@@ -11,9 +11,9 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.accounts import filled, is_impersonated, signed
 from fastevm.rpc.methods.development import NUMBER, OPTIONAL_NUMBER, attempt, control, methods
 from fastevm.rpc.methods.development import decode_number as decode_depth
+from fastevm.rpc_types.quantity import DecodeError, decode_bytes, object_fault
+from fastevm.rpc_types.simulate_values import decode_call
 from fastevm.simulate import CallRequest
-from fastevm.wire.quantity import DecodeError, decode_bytes, object_fault
-from fastevm.wire.simulate_values import decode_call
 
 PAIR: Final = 2  # members: a transaction, the place of its block
 MAX_TRANSACTIONS: Final = 10_000  # of one reorganisation

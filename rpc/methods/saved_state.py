@@ -3,12 +3,12 @@
 from typing import Any
 
 from fastevm import node as nodes
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA
 from fastevm.rpc.dispatch.registry import Param
 from fastevm.rpc.methods.development import attempt, control, methods
-from fastevm.wire.quantity import decode_bool
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.rpc_types.quantity import decode_bool
 
 
 @methods(["anvil_dumpState", "hardhat_dumpState"], Param(decode_bool, optional=True))

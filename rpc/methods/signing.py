@@ -7,13 +7,13 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 import fastevm
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, DATA
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.accounts import key_of
-from fastevm.wire.quantity import DecodeError, object_fault
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.rpc_types.quantity import DecodeError, object_fault
 
 DOMAIN: Final = "EIP712Domain"  # as primary type: the domain itself is what is signed
 NOTHING: Final = "Nothing"
@@ -73,7 +73,7 @@ def sign_typed_data(context: Context, address: bytes, data: dict[str, Any]) -> s
 
 
 for _name in ("eth_signTypedData", "eth_signTypedData_v3", "eth_signTypedData_v4"):
-    method(_name, ADDRESS, Param(decode_typed_data), place=Place.WORKER)(sign_typed_data)
+    method(_name, ADDRESS, Param(decode_typed_data), run_on=RunOn.WORKER)(sign_typed_data)
 
 
 def _encoder() -> Callable[..., Any]:

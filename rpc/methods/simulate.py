@@ -2,21 +2,23 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Final
 
 from msgspec import Raw
 
+from fastevm.core.primitives.replace import replace
 from fastevm.errors import InvalidTransaction, ResourceLimitError
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.envelope import parse_params
-from fastevm.rpc.dispatch.loose_quantities import decoded
+from fastevm.rpc.dispatch.lenient_numbers import decoded
 from fastevm.rpc.dispatch.params import INTERFACE_BLOCK
-from fastevm.rpc.dispatch.registry import METHODS, Param, Place, method
+from fastevm.rpc.dispatch.registry import METHODS, Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import REASONS, RpcError, family_reason
-from fastevm.rpc.selectors import Selector
+from fastevm.rpc_types.quantity import DecodeError
+from fastevm.rpc_types.simulate_values import decode_payload
 from fastevm.simulate import (
     DEFAULT_OUTPUT_CAP,
     ErrorForm,
@@ -25,8 +27,6 @@ from fastevm.simulate import (
     SimulationError,
     StateView,
 )
-from fastevm.wire.quantity import DecodeError
-from fastevm.wire.simulate_values import decode_payload
 
 MILLISECONDS: Final = 1000
 ERROR_FORM: Final = ErrorForm(
@@ -86,11 +86,11 @@ def refusals() -> Iterator[None]:
     "eth_simulateV1",
     Param(as_it_is),
     INTERFACE_BLOCK,
-    place=Place.LIGHT,
+    run_on=RunOn.LIGHT,
     direct=simulate_directly,
 )
 @long_running
-def simulate(context: Context, given: Any, block: Selector) -> Raw:
+def simulate(context: Context, given: Any, block: BlockId) -> Raw:
     """Return one block object with its call results for each simulated block, fillers included.
 
     ``pending`` is the base state once, not an overlay of every simulated block. Optional members of

@@ -3,19 +3,24 @@
 from typing import Any, Final
 
 import fastevm
+from fastevm.core.execution.types import AccountProof
+from fastevm.core.primitives.hex import hex_bytes, hex_word, quantity
 from fastevm.rpc.backend import Layer
 from fastevm.rpc.before_fork import HeldUpstream
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, BLOCK_OR_LATEST, INTERFACE_BLOCK, TEXT
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import STORAGE_KEYS_LIMIT
-from fastevm.rpc.selectors import Selector
-from fastevm.types import AccountProof
-from fastevm.wire.quantity import DecodeError, decode_address, decode_storage_slot, object_fault
-from fastevm.wire.state_reads import Read
-from fastevm.wire.text.hex import hex_bytes, hex_word, quantity
-from fastevm.wire.transactions import Json
+from fastevm.rpc_types.quantity import (
+    DecodeError,
+    decode_address,
+    decode_storage_slot,
+    object_fault,
+)
+from fastevm.rpc_types.state_reads import Read
+from fastevm.rpc_types.transactions import Json
 
 FULL_KEY_SIZE: Final = 32
 EMPTY_CODE_HASH: Final = fastevm.keccak256(b"")
@@ -26,13 +31,13 @@ NO_PROOFS: Final = (
 
 
 @method("eth_getBalance", ADDRESS, BLOCK_OR_LATEST, reads=Read.BALANCE)
-def get_balance(context: Context, address: bytes, block: Selector) -> str:
+def get_balance(context: Context, address: bytes, block: BlockId) -> str:
     """Return the balance in wei; ``pending`` sees pre-confirmed transactions."""
     return quantity(context.view(block).layer.balance(address))
 
 
 @method("eth_getTransactionCount", ADDRESS, INTERFACE_BLOCK, reads=Read.NONCE)
-def get_transaction_count(context: Context, address: bytes, block: Selector) -> str:
+def get_transaction_count(context: Context, address: bytes, block: BlockId) -> str:
     """Return the nonce of the account in the state.
 
     ``pending`` is the nonce to use next: it counts pre-confirmed transactions and, on top, those of
@@ -45,13 +50,13 @@ def get_transaction_count(context: Context, address: bytes, block: Selector) -> 
 
 
 @method("eth_getCode", ADDRESS, BLOCK_OR_LATEST, reads=Read.CODE)
-def get_code(context: Context, address: bytes, block: Selector) -> str:
+def get_code(context: Context, address: bytes, block: BlockId) -> str:
     """Return the code; of a delegated account the delegation itself (EIP-7702)."""
     return hex_bytes(context.view(block).layer.code(address))
 
 
 @method("eth_getAccountInfo", ADDRESS, BLOCK_OR_LATEST)
-def get_account_info(context: Context, address: bytes, block: Selector) -> Json:
+def get_account_info(context: Context, address: bytes, block: BlockId) -> Json:
     """Return balance, nonce and code at once; zero values for an account that does not exist."""
     return account_info(context.view(block).layer, address)
 
@@ -65,8 +70,8 @@ def account_info(layer: Layer, address: bytes) -> Json:
     }
 
 
-@method("eth_getAccount", ADDRESS, BLOCK_OR_LATEST, place=Place.WORKER)
-def get_account(context: Context, address: bytes, block: Selector) -> Json:
+@method("eth_getAccount", ADDRESS, BLOCK_OR_LATEST, run_on=RunOn.WORKER)
+def get_account(context: Context, address: bytes, block: BlockId) -> Json:
     """Return the account as the state trie has it, with the hashes of its code and storage."""
     proof = _proof(context, address, [], block)
     account = proof.account
@@ -79,7 +84,7 @@ def get_account(context: Context, address: bytes, block: Selector) -> Json:
 
 
 @method("eth_getStorageAt", ADDRESS, TEXT, INTERFACE_BLOCK, reads=Read.STORAGE)
-def get_storage_at(context: Context, address: bytes, position: str, block: Selector) -> str:
+def get_storage_at(context: Context, address: bytes, position: str, block: BlockId) -> str:
     """Return the 32 bytes of a slot; the position is hex of any length up to 32 bytes."""
     slot, _ = _slot(position)
     return hex_word(context.view(block).layer.storage(address, slot))
@@ -97,9 +102,9 @@ def decode_slot_requests(value: Any) -> dict[bytes, list[int]]:
     return requests
 
 
-@method("eth_getStorageValues", Param(decode_slot_requests), BLOCK_OR_LATEST, place=Place.WORKER)
+@method("eth_getStorageValues", Param(decode_slot_requests), BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 def get_storage_values(
-    context: Context, requests: dict[bytes, list[int]], block: Selector
+    context: Context, requests: dict[bytes, list[int]], block: BlockId
 ) -> dict[str, list[str]]:
     """Return the slots of several accounts at once, by address."""
     count = sum(map(len, requests.values()))
@@ -124,8 +129,8 @@ def decode_keys(value: Any) -> list[str]:
     return value
 
 
-@method("eth_getProof", ADDRESS, Param(decode_keys), BLOCK_OR_LATEST, place=Place.WORKER)
-def get_proof(context: Context, address: bytes, keys: list[str], block: Selector) -> Json:
+@method("eth_getProof", ADDRESS, Param(decode_keys), BLOCK_OR_LATEST, run_on=RunOn.WORKER)
+def get_proof(context: Context, address: bytes, keys: list[str], block: BlockId) -> Json:
     """Return the account and slots with their trie nodes, root first (EIP-1186).
 
     A missing account has zero values; its code hash and storage hash are those of "nothing there".
@@ -156,7 +161,7 @@ def get_proof(context: Context, address: bytes, keys: list[str], block: Selector
     }
 
 
-def _proof(context: Context, address: bytes, slots: list[int], block: Selector) -> AccountProof:
+def _proof(context: Context, address: bytes, slots: list[int], block: BlockId) -> AccountProof:
     """The proof of an account; HeldUpstream at a fork, RpcError above it."""
     view, history = context.view(block), context.node.history
     if history is not None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import TEXT
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.socket_request import SocketRequest
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import check_choices, decode_filter
@@ -20,7 +20,7 @@ from fastevm.rpc.subscriptions.topics import (
     SYNCING,
     Topic,
 )
-from fastevm.wire.quantity import DecodeError, decode_bool
+from fastevm.rpc_types.quantity import DecodeError, decode_bool
 
 
 def _without_argument(kind: str, argument: Any) -> Topic:
@@ -60,7 +60,7 @@ TOPICS: Final[dict[str, Callable[[str, Any], Topic]]] = {
 ANYTHING: Final = Param(lambda value: value, optional=True)
 
 
-@method("eth_subscribe", ANYTHING, ANYTHING, place=Place.SOCKET)
+@method("eth_subscribe", ANYTHING, ANYTHING, run_on=RunOn.SOCKET)
 def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any) -> str:
     """Open a subscription and return its id; its messages begin after this answer.
 
@@ -88,7 +88,7 @@ def subscribe(context: Context, request: SocketRequest, name: Any, argument: Any
     return request.subscribe(topic)
 
 
-@method("eth_unsubscribe", TEXT, place=Place.SOCKET)
+@method("eth_unsubscribe", TEXT, run_on=RunOn.SOCKET)
 def unsubscribe(context: Context, request: SocketRequest, subscription_id: str) -> bool:
     """End a subscription of this connection."""
     found = request.unsubscribe(subscription_id)

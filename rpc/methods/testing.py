@@ -1,20 +1,21 @@
 """testing_buildBlockV1: a block built to order on any parent, for test suites."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import fastevm
-from fastevm.builder import BlockAttributes, assemble_block
+from fastevm.core.execution.types import Block, Header, Receipt, Withdrawal
+from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.core.primitives.replace import replace
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
+from fastevm.node.production import BlockAttributes, assemble_block
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import DATA, HASH
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
-from fastevm.types import Block, Header, Receipt, Withdrawal
-from fastevm.wire.blocks import withdrawal_json
-from fastevm.wire.quantity import (
+from fastevm.rpc_types.blocks import withdrawal_json
+from fastevm.rpc_types.quantity import (
     DecodeError,
     decode_address,
     decode_bytes,
@@ -22,9 +23,8 @@ from fastevm.wire.quantity import (
     decode_uint64,
     object_fault,
 )
-from fastevm.wire.simulate_values import decode_withdrawal
-from fastevm.wire.text.hex import hex_bytes, quantity
-from fastevm.wire.transactions import Json
+from fastevm.rpc_types.simulate_values import decode_withdrawal
+from fastevm.rpc_types.transactions import Json
 
 
 def decode_attributes(value: Any) -> BlockAttributes:
@@ -65,7 +65,7 @@ def decode_transactions(value: Any) -> list[fastevm.Transaction]:
     Param(decode_attributes),
     Param(decode_transactions, optional=True),
     DATA,
-    place=Place.WORKER,
+    run_on=RunOn.WORKER,
 )
 @long_running
 def build_block(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from fastevm import tracing
+from fastevm.core.primitives.hex import hex_bytes, quantity
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.development import WEI, amend, attempt, control, setters
 from fastevm.simulate import CallRequest
 from fastevm.tracing import TracingError
-from fastevm.wire.text.hex import hex_bytes, quantity
 
 BALANCE_OF: Final = bytes.fromhex("70a08231")
 ALLOWANCE: Final = bytes.fromhex("dd62ed3e")

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
 
+from msgspec import Struct, field
+
 from fastevm import tracing
-from fastevm.primitives import dataclass
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.replace import replace
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.dispatch.long_answer import Answer, LongAnswer
 from fastevm.rpc.dispatch.params import BLOCK, HASH, NUMBER_OR_TAG, decode_text
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.methods.transactions import locate_or_look
-from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
+from fastevm.rpc_types.blocks import block_from_rlp
+from fastevm.rpc_types.quantity import (
+    DecodeError,
+    decode_bool,
+    decode_bytes,
+    decode_uint64,
+    object_fault,
+)
+from fastevm.rpc_types.simulate_values import (
+    decode_block_overrides,
+    decode_call,
+    decode_state_overrides,
+)
 from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides, StateView
 from fastevm.tracing import (
     Spool,
@@ -28,17 +44,6 @@ from fastevm.tracing import (
     is_program,
     seconds_of,
 )
-from fastevm.types import Block
-from fastevm.wire.blocks import block_from_rlp
-from fastevm.wire.quantity import (
-    DecodeError,
-    decode_bool,
-    decode_bytes,
-    decode_uint64,
-    object_fault,
-)
-from fastevm.wire.simulate_values import decode_block_overrides, decode_call, decode_state_overrides
-from fastevm.wire.text.hex import hex_bytes
 
 LARGEST_LIMIT = 2**63
 NO_PROGRAMS = "TraceConfig.tracer: tracers in JavaScript are not supported; give the name of one"
@@ -51,8 +56,7 @@ STEP_FLAGS: Mapping[str, tuple[str, bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CallTraceConfig:
+class CallTraceConfig(Struct, frozen=True):
     """What debug_traceCall is asked for beside the call and the block."""
 
     request: TraceRequest = field(default_factory=TraceRequest)
@@ -116,7 +120,7 @@ CONFIG = Param(decode_trace_config, optional=True, default=TraceRequest())
 CALL_CONFIG = Param(decode_call_trace_config, optional=True, default=CallTraceConfig())
 
 
-@method("debug_traceTransaction", HASH, CONFIG, place=Place.WORKER)
+@method("debug_traceTransaction", HASH, CONFIG, run_on=RunOn.WORKER)
 @long_running
 def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Answer:
     """Return the trace of a mined or pre-confirmed transaction."""
@@ -132,18 +136,18 @@ def trace_one(context: Context, tx_hash: bytes, request: TraceRequest) -> Answer
     )
 
 
-@method("debug_traceBlockByNumber", NUMBER_OR_TAG, CONFIG, place=Place.WORKER)
+@method("debug_traceBlockByNumber", NUMBER_OR_TAG, CONFIG, run_on=RunOn.WORKER)
 @long_running
-def trace_by_number(context: Context, block: Selector, request: TraceRequest) -> Answer:
+def trace_by_number(context: Context, block: BlockId, request: TraceRequest) -> Answer:
     """Return the traces of all transactions of a block."""
     return _traces(context, view_of(context, block), request)
 
 
-@method("debug_traceBlockByHash", HASH, CONFIG, place=Place.WORKER)
+@method("debug_traceBlockByHash", HASH, CONFIG, run_on=RunOn.WORKER)
 @long_running
 def trace_by_hash(context: Context, block_hash: bytes, request: TraceRequest) -> Answer:
     """Return the traces of all transactions of a block of any branch."""
-    return _traces(context, view_of(context, Selector(hash=block_hash)), request)
+    return _traces(context, view_of(context, BlockId(hash=block_hash)), request)
 
 
 def decode_rlp_block(value: Any) -> Block:
@@ -154,7 +158,7 @@ def decode_rlp_block(value: Any) -> Block:
         raise DecodeError(f"could not decode block: {fault}") from None
 
 
-@method("debug_traceBlock", Param(decode_rlp_block), CONFIG, place=Place.WORKER)
+@method("debug_traceBlock", Param(decode_rlp_block), CONFIG, run_on=RunOn.WORKER)
 @long_running
 def trace_encoded(context: Context, block: Block, request: TraceRequest) -> Answer:
     """Return the traces of all transactions of a block that is given whole, as RLP.
@@ -176,10 +180,10 @@ def trace_encoded(context: Context, block: Block, request: TraceRequest) -> Answ
     return _traces_on(context, view, block.transactions, request)
 
 
-@method("debug_traceCall", Param(decode_call), BLOCK, CALL_CONFIG, place=Place.WORKER)
+@method("debug_traceCall", Param(decode_call), BLOCK, CALL_CONFIG, run_on=RunOn.WORKER)
 @long_running
 def trace_one_call(
-    context: Context, call: CallRequest, block: Selector, config: CallTraceConfig
+    context: Context, call: CallRequest, block: BlockId, config: CallTraceConfig
 ) -> Answer:
     """Return the trace of a call on the state after a block, or after some transactions of it.
 
@@ -270,15 +274,15 @@ def base_of(view: View) -> StateView:
     return replace(view.state(), layer=below, block_hash=view.hash)
 
 
-def view_of(context: Context, block: Selector) -> View:
+def view_of(context: Context, block: BlockId) -> View:
     return _known(context.find(block), block)
 
 
-def state_view_of(context: Context, block: Selector) -> View:
+def state_view_of(context: Context, block: BlockId) -> View:
     return _known(context.found(block), block)
 
 
-def _known(view: View | None, block: Selector) -> View:
+def _known(view: View | None, block: BlockId) -> View:
     if view is not None:
         return view
     if block.hash is not None:

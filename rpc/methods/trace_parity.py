@@ -11,28 +11,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, Final
 
+from msgspec import Struct
+
 from fastevm import tracing
-from fastevm.primitives import dataclass
 from fastevm.rpc.before_fork import HeldUpstream
+from fastevm.rpc.block_id import (
+    EARLIEST_BLOCK,
+    LATEST_BLOCK,
+    BlockId,
+    decode_count,
+    decode_number_tag_or_int,
+)
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.long_answer import Answer
 from fastevm.rpc.dispatch.params import HASH, NUMBER_OR_TAG
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import TRACE_FILTER_ADDRESSES, TRACE_FILTER_BLOCKS
 from fastevm.rpc.methods.trace import base_of, text_of
 from fastevm.rpc.methods.transactions import locate_or_look
-from fastevm.rpc.selectors import (
-    EARLIEST_BLOCK,
-    LATEST_BLOCK,
-    Selector,
-    decode_count,
-    decode_number_tag_or_int,
-)
 from fastevm.rpc.view import View
+from fastevm.rpc_types.quantity import DecodeError, decode_address, object_fault
 from fastevm.tracing import Spool, TraceRequest, list_text
-from fastevm.wire.quantity import DecodeError, decode_address, object_fault
 
 FRAMES: Final = TraceRequest(make=lambda *given: tracing.FrameTracer(*given))
 FORKED: Final = (
@@ -42,7 +43,7 @@ FORKED: Final = (
 MODES: Final = ("union", "intersection")
 
 
-@method("trace_transaction", HASH, place=Place.WORKER)
+@method("trace_transaction", HASH, run_on=RunOn.WORKER)
 @long_running
 def transaction_traces(context: Context, tx_hash: bytes) -> Answer:
     """Return the frames of a transaction; an empty list for an unknown one."""
@@ -51,9 +52,9 @@ def transaction_traces(context: Context, tx_hash: bytes) -> Answer:
     return text_of(list_text(texts, Spool(context.trace_room)))
 
 
-@method("trace_block", NUMBER_OR_TAG, place=Place.WORKER)
+@method("trace_block", NUMBER_OR_TAG, run_on=RunOn.WORKER)
 @long_running
-def block_traces(context: Context, block: Selector) -> Answer:
+def block_traces(context: Context, block: BlockId) -> Answer:
     """Return the frames of all transactions of a block; an empty list for an unknown one."""
     texts = chain.from_iterable(trace.texts() for trace in flat_traces_of(context.find(block)))
     return text_of(list_text(texts, Spool(context.trace_room)))
@@ -66,7 +67,7 @@ def decode_positions(value: Any) -> list[int]:
     return [decode_count(one) for one in value]
 
 
-@method("trace_get", HASH, Param(decode_positions), place=Place.WORKER)
+@method("trace_get", HASH, Param(decode_positions), run_on=RunOn.WORKER)
 @long_running
 def trace_at(context: Context, tx_hash: bytes, positions: list[int]) -> Answer | None:
     """Return one frame of a transaction, by its place in the flat list.
@@ -102,16 +103,15 @@ def flat_traces_of(view: View | None) -> list[tracing.FlatTrace]:
 # trace_filter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceFilter:
+class TraceFilter(Struct, frozen=True, kw_only=True):
     """Which frames are wanted: of which blocks, from or to whom; how many, after how many others.
 
     ``union``: a frame from one of ``senders`` or to one of ``receivers`` will do, else both must
     hold. An empty set admits all.
     """
 
-    first: Selector = EARLIEST_BLOCK
-    last: Selector = LATEST_BLOCK
+    first: BlockId = EARLIEST_BLOCK
+    last: BlockId = LATEST_BLOCK
     senders: frozenset[bytes] = frozenset()
     receivers: frozenset[bytes] = frozenset()
     union: bool = True
@@ -145,7 +145,7 @@ def decode_trace_filter(value: Any) -> TraceFilter:
     )
 
 
-def _block(value: Mapping[str, Any], name: str, default: Selector) -> Selector:
+def _block(value: Mapping[str, Any], name: str, default: BlockId) -> BlockId:
     given = value.get(name)
     return default if given is None else decode_number_tag_or_int(given)
 
@@ -160,7 +160,7 @@ def _addresses(value: Mapping[str, Any], name: str) -> frozenset[bytes]:
     return frozenset(decode_address(one, field=f"TraceFilter.{name}") for one in given)
 
 
-@method("trace_filter", Param(decode_trace_filter), place=Place.WORKER)
+@method("trace_filter", Param(decode_trace_filter), run_on=RunOn.WORKER)
 @long_running
 def filtered_traces(context: Context, wanted: TraceFilter) -> Answer:
     """Return the frames of a range of blocks that a filter admits, oldest first.
@@ -196,7 +196,7 @@ def _part(texts: Iterable[bytes], after: int, count: int | None) -> Iterator[byt
     return islice(texts, min(after, sys.maxsize), end)
 
 
-def _number(context: Context, selector: Selector) -> int:
+def _number(context: Context, selector: BlockId) -> int:
     if selector.number is not None:
         return selector.number
     chain_ = context.node.chain
@@ -205,6 +205,6 @@ def _number(context: Context, selector: Selector) -> int:
 
 def _admitted(context: Context, wanted: TraceFilter, numbers: Iterable[int]) -> Iterator[bytes]:
     for number in numbers:
-        for trace in flat_traces_of(context.find(Selector(number=number))):
+        for trace in flat_traces_of(context.find(BlockId(number=number))):
             entries = [entry for entry in trace.entries if wanted.admits(entry)]
             yield from trace._replace(entries=entries).texts()

@@ -6,23 +6,23 @@ from functools import partial
 from typing import Any, Final
 
 from fastevm import tracing
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import TransactionDecodeError
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.long_answer import Answer
 from fastevm.rpc.dispatch.params import BLOCK_OR_LATEST, DATA, HASH, NUMBER_OR_TAG, decode_text
-from fastevm.rpc.dispatch.registry import Param, Place, method
+from fastevm.rpc.dispatch.registry import Param, RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import TRACED_CALLS
 from fastevm.rpc.methods.calls import BLOCK_OVERRIDES, CALL, STATE_OVERRIDES
 from fastevm.rpc.methods.trace import base_of, list_of, text_of
 from fastevm.rpc.methods.transactions import locate_or_look
-from fastevm.rpc.selectors import Selector
+from fastevm.rpc_types.quantity import DecodeError, object_fault
+from fastevm.rpc_types.simulate_values import decode_call
 from fastevm.simulate import BlockOverrides, CallRequest, StateOverrides
 from fastevm.tracing import Spool, TraceRequest
-from fastevm.wire.quantity import DecodeError, object_fault
-from fastevm.wire.simulate_values import decode_call
-from fastevm.wire.text.hex import hex_bytes
 
 Types = frozenset[str]
 FRAMES_ONLY: Final = frozenset(("trace",))  # of ``tracing.TYPES``
@@ -62,7 +62,7 @@ def request_of(types: Types) -> TraceRequest:
     return TraceRequest(make=partial(tracing.ReplayTracer, types))
 
 
-@method("trace_replayTransaction", HASH, TYPES_PARAM, place=Place.WORKER)
+@method("trace_replayTransaction", HASH, TYPES_PARAM, run_on=RunOn.WORKER)
 @long_running
 def replay_transaction(context: Context, tx_hash: bytes, types: Types) -> Answer:
     """Return what a mined or pre-confirmed transaction did; an error for an unknown one."""
@@ -78,9 +78,9 @@ def replay_transaction(context: Context, tx_hash: bytes, types: Types) -> Answer
     )
 
 
-@method("trace_replayBlockTransactions", NUMBER_OR_TAG, TYPES_PARAM, place=Place.WORKER)
+@method("trace_replayBlockTransactions", NUMBER_OR_TAG, TYPES_PARAM, run_on=RunOn.WORKER)
 @long_running
-def replay_block(context: Context, block: Selector, types: Types) -> Answer:
+def replay_block(context: Context, block: BlockId, types: Types) -> Answer:
     """Return what each transaction of a block did; an empty list for an unknown block."""
     view = context.find(block)
     transactions = () if view is None else view.block.transactions
@@ -101,14 +101,14 @@ def replay_block(context: Context, block: Selector, types: Types) -> Answer:
     BLOCK_OR_LATEST,
     STATE_OVERRIDES,
     BLOCK_OVERRIDES,
-    place=Place.WORKER,
+    run_on=RunOn.WORKER,
 )
 @long_running
 def replay_call(
     context: Context,
     call: CallRequest,
     types: Types,
-    block: Selector,
+    block: BlockId,
     state_overrides: StateOverrides,
     block_overrides: BlockOverrides,
 ) -> Answer:
@@ -123,10 +123,10 @@ def replay_call(
     return text_of(trace)
 
 
-@method("trace_callMany", Param(decode_typed_calls), BLOCK_OR_LATEST, place=Place.WORKER)
+@method("trace_callMany", Param(decode_typed_calls), BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 @long_running
 def replay_calls(
-    context: Context, calls: list[tuple[CallRequest, Types]], block: Selector
+    context: Context, calls: list[tuple[CallRequest, Types]], block: BlockId
 ) -> Answer:
     """Return what calls would do, each on the state that the one before it left."""
     traces = tracing.trace_calls(
@@ -138,9 +138,9 @@ def replay_calls(
     return list_of(traces)
 
 
-@method("trace_rawTransaction", DATA, TYPES_PARAM, BLOCK_OR_LATEST, place=Place.WORKER)
+@method("trace_rawTransaction", DATA, TYPES_PARAM, BLOCK_OR_LATEST, run_on=RunOn.WORKER)
 @long_running
-def replay_raw(context: Context, raw: bytes, types: Types, block: Selector) -> Answer:
+def replay_raw(context: Context, raw: bytes, types: Types, block: BlockId) -> Answer:
     """Return what a signed transaction would do, under every rule but that it is not submitted."""
     view, spool = context.view(block).state(), Spool(context.trace_room)
     try:

@@ -7,15 +7,15 @@ blocks is looked through.
 from collections.abc import Iterable
 
 from fastevm.rpc.before_fork import HeldUpstream
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import ADDRESS, INDEX
-from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import SEARCH_BLOCKS
-from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.wire.transactions import Json, transaction_json
+from fastevm.rpc_types.transactions import Json, transaction_json
 
 TOO_OLD = (
     "the transaction is older than the states that this node holds, and not in the {count} blocks "
@@ -23,7 +23,7 @@ TOO_OLD = (
 )
 
 
-@method("eth_getTransactionBySenderAndNonce", ADDRESS, INDEX, place=Place.WORKER)
+@method("eth_getTransactionBySenderAndNonce", ADDRESS, INDEX, run_on=RunOn.WORKER)
 @long_running
 def get_transaction_by_sender(context: Context, sender: bytes, nonce: int) -> Json | None:
     """Return a transaction; null if the account has sent none with this nonce.
@@ -73,11 +73,11 @@ def _below(context: Context, newest: int, sender: bytes, nonce: int) -> tuple[Vi
 
 
 def _nonce_after(context: Context, number: int, sender: bytes) -> int:
-    return context.view(Selector(number=number)).layer.nonce(sender)
+    return context.view(BlockId(number=number)).layer.nonce(sender)
 
 
 def _views(context: Context, numbers: Iterable[int]) -> Iterable[View]:
-    views = (context.find(Selector(number=number)) for number in numbers)
+    views = (context.find(BlockId(number=number)) for number in numbers)
     return (view for view in views if view is not None)
 
 

@@ -1,14 +1,14 @@
 """Transactions and receipts: canonical first, then pre-confirmed, then those in the pool."""
 
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.before_fork import HeldUpstream
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import HASH, INDEX, NUMBER_OR_TAG
-from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.dispatch.workers import require_worker, require_worker_above_limit
-from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.wire.text.hex import hex_bytes
-from fastevm.wire.transactions import Json, transaction_json
+from fastevm.rpc_types.transactions import Json, transaction_json
 
 RECEIPTS_OF_AN_OBJECT = 64  # whose logs are counted while one object is made
 
@@ -78,7 +78,7 @@ def get_transaction_by_hash(context: Context, tx_hash: bytes) -> Json | None:
 
 
 @method("eth_getTransactionByBlockNumberAndIndex", NUMBER_OR_TAG, INDEX)
-def get_transaction_by_number(context: Context, block: Selector, index: int) -> Json | None:
+def get_transaction_by_number(context: Context, block: BlockId, index: int) -> Json | None:
     """Return a transaction by its place."""
     return _at(context.find(block), index)
 
@@ -86,7 +86,7 @@ def get_transaction_by_number(context: Context, block: Selector, index: int) -> 
 @method("eth_getTransactionByBlockHashAndIndex", HASH, INDEX)
 def get_transaction_by_block_hash(context: Context, block_hash: bytes, index: int) -> Json | None:
     """Return a transaction by its place."""
-    return _at(context.find(Selector(hash=block_hash)), index)
+    return _at(context.find(BlockId(hash=block_hash)), index)
 
 
 @method("eth_getRawTransactionByHash", HASH)
@@ -106,7 +106,7 @@ def get_raw_transaction(context: Context, tx_hash: bytes) -> str | None:
 
 
 @method("eth_getRawTransactionByBlockNumberAndIndex", NUMBER_OR_TAG, INDEX)
-def get_raw_transaction_by_number(context: Context, block: Selector, index: int) -> str | None:
+def get_raw_transaction_by_number(context: Context, block: BlockId, index: int) -> str | None:
     """Return the canonical bytes of a transaction by its place; null if there is none."""
     return _raw_at(context.find(block), index)
 
@@ -116,10 +116,10 @@ def get_raw_transaction_by_block_hash(
     context: Context, block_hash: bytes, index: int
 ) -> str | None:
     """Return the canonical bytes of a transaction by its place; null if there is none."""
-    return _raw_at(context.find(Selector(hash=block_hash)), index)
+    return _raw_at(context.find(BlockId(hash=block_hash)), index)
 
 
-@method("eth_getTransactionReceipt", HASH, place=Place.SMALL)
+@method("eth_getTransactionReceipt", HASH, run_on=RunOn.SMALL)
 def get_transaction_receipt(context: Context, tx_hash: bytes) -> bytes | None:
     """Return a receipt; of a pre-confirmed transaction where the listener gives such receipts.
 

@@ -2,34 +2,34 @@
 
 from typing import Any, cast
 
-from fastevm import stateless
+from fastevm.chain import stateless
+from fastevm.core.execution.types import Header
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.rpc.block_id import BlockId
 from fastevm.rpc.context import Context
 from fastevm.rpc.dispatch.params import BLOCK, HASH
-from fastevm.rpc.dispatch.registry import Place, method
+from fastevm.rpc.dispatch.registry import RunOn, method
 from fastevm.rpc.dispatch.workers import long_running
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.selectors import Selector
 from fastevm.rpc.view import View
-from fastevm.types import Header
-from fastevm.wire.text.hex import hex_bytes
 
 
-@method("debug_executionWitness", BLOCK, place=Place.WORKER)
+@method("debug_executionWitness", BLOCK, run_on=RunOn.WORKER)
 @long_running
-def execution_witness(context: Context, block: Selector) -> dict[str, list[str]]:
+def execution_witness(context: Context, block: BlockId) -> dict[str, list[str]]:
     """Return the trie nodes, codes, keys and headers with which a block can be verified."""
     return _witness(context, context.find(block), block)
 
 
-@method("debug_executionWitnessByBlockHash", HASH, place=Place.WORKER)
+@method("debug_executionWitnessByBlockHash", HASH, run_on=RunOn.WORKER)
 @long_running
 def execution_witness_by_hash(context: Context, block_hash: bytes) -> dict[str, list[str]]:
     """Return the same of a block of any branch."""
-    selector = Selector(hash=block_hash)
+    selector = BlockId(hash=block_hash)
     return _witness(context, context.find(selector), selector)
 
 
-def _witness(context: Context, view: View | None, block: Selector) -> dict[str, list[str]]:
+def _witness(context: Context, view: View | None, block: BlockId) -> dict[str, list[str]]:
     if view is None:
         name = f"#{block.number}" if block.hash is None else hex_bytes(block.hash)
         raise RpcError("server_error", f"block {name} not found")

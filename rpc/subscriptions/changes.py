@@ -1,21 +1,20 @@
 """What is new since a filter was polled: each keeps only how far its client knows the chain."""
 
 from contextlib import suppress
-from dataclasses import field
 from threading import Lock
 
+from msgspec import Struct, field
+
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import UnknownBlockError
-from fastevm.primitives import dataclass
 from fastevm.rpc.context import Context
 from fastevm.rpc.log_filter import LogFilter
 from fastevm.rpc.log_queries import log_writer
-from fastevm.types import Block
-from fastevm.wire.logs import LogWriter
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.rpc_types.logs import LogWriter
 
 
-@dataclass(slots=True)
-class ChainFilter:
+class ChainFilter(Struct):
     """New blocks (``wanted`` is None: their hashes), or the logs in them.
 
     ``seen`` is the hash of the last block that the client has been told of, so a poll finds what
@@ -77,8 +76,7 @@ class ChainFilter:
         return numbers.stop - 1
 
 
-@dataclass(slots=True)
-class ArrivalFilter:
+class ArrivalFilter(Struct):
     """Transactions that the pool takes; ``full``: the client wants objects instead of hashes."""
 
     seen: int

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from fastevm.rpc.errors import RpcError
-from fastevm.rpc.subscriptions.watch_room import WATCH_SIZE, WatchRoom
+from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE, FilterQuota
 
 ID_BYTES: Final = 16
 
@@ -41,7 +41,7 @@ class Filters(Generic[Filter]):
         limit: int,
         lifetime: float,
         client_limit: int | None = None,
-        room: WatchRoom | None = None,
+        room: FilterQuota | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limit = limit

@@ -14,6 +14,7 @@ from fastevm.rpc.errors import RpcError
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.metrics import Metrics
+from fastevm.rpc.subscriptions.filter_quota import FilterQuota
 from fastevm.rpc.subscriptions.topics import (
     ORDER,
     Event,
@@ -23,7 +24,6 @@ from fastevm.rpc.subscriptions.topics import (
     Topic,
     TransactionEvent,
 )
-from fastevm.rpc.subscriptions.watch_room import WatchRoom
 
 log: Final = logging.getLogger("fastevm.rpc")
 
@@ -51,7 +51,7 @@ class Hub:
         self.limits = limits
         self.metrics = metrics
         self.freshness = freshness
-        self.room = WatchRoom(limits.watch_size, limits.address_watch_size)
+        self.room = FilterQuota(limits.watch_size, limits.address_watch_size)
         self.arrivals: deque[tuple[int, bytes]] = deque(maxlen=limits.arrivals)
         self._numbers = count(1)
         self._topics: dict[Topic, dict[Subscriber, None]] = {}

@@ -5,17 +5,17 @@ from functools import cached_property
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
+from fastevm.core.execution.types import Block, Log
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import UnknownBlockError
-from fastevm.primitives import dataclass
 from fastevm.rpc.backend import HeadChange, Node, PendingBlock
 from fastevm.rpc.dispatch.envelope import encode
 from fastevm.rpc.log_filter import LogFilter
 from fastevm.rpc.view import View
-from fastevm.types import Block, Log
-from fastevm.wire.blocks import header_json
-from fastevm.wire.text.hex import hex_bytes
-from fastevm.wire.transactions import transaction_json
+from fastevm.rpc_types.blocks import header_json
+from fastevm.rpc_types.transactions import transaction_json
 
 NEW_HEADS: Final = "newHeads"
 LOGS: Final = "logs"
@@ -32,8 +32,7 @@ ORDER: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(Struct, frozen=True):
     """What one subscription is about. Equal topics get equal messages, made once.
 
     ``wanted`` selects logs, or transactions by their logs; ``full``: objects instead of hashes.

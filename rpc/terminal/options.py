@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from fastevm.primitives import dataclass
+from msgspec import Struct
 
 COLOURS: Final[dict[str, bool | None]] = {"auto": None, "always": True, "never": False}
 TEXT: Final = "text"
@@ -12,8 +12,7 @@ JSON: Final = "json"
 REQUESTS, PARAMS, TRACES = 1, 2, 3  # from how many -v on they are shown
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalOptions:
+class TerminalOptions(Struct, frozen=True):
     """What is shown, and how. ``abis``: directories of ABI files. ``as_json``: a value a line.
 
     ``console``: what contracts write there. ``coloured``: with the escapes of a terminal; None:

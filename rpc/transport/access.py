@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final, TypeGuard
 from urllib.parse import urlsplit
 
-from fastevm.primitives import dataclass
+from msgspec import Struct
+
 from fastevm.rpc.dispatch.registry import METHODS, namespace_of
 
 ANY: Final = "*"
@@ -56,8 +57,7 @@ def parse_namespaces(text: str) -> frozenset[str]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """The rules of one listener.
 
     ``hosts``: names that a Host header may hold beside localhost, addresses and ``bound``, what the
@@ -159,8 +159,7 @@ def _is_authority(header: str) -> bool:
 DEFAULT_ACCESS: Final = Access()
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(Struct, frozen=True):
     """What opens the guarded namespaces: a bearer token, or tokens signed with a secret (JWT)."""
 
     token: str | None = None

@@ -7,18 +7,18 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator
-from dataclasses import field
 from typing import Final, Protocol
 
-from fastevm.primitives import dataclass
+from msgspec import Struct, field
+
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.envelope import encode, encode_error
 from fastevm.rpc.dispatch.long_answer import LongAnswer
 from fastevm.rpc.dispatch.workers import released
 from fastevm.rpc.errors import RpcError, wire_error
+from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE
 from fastevm.rpc.subscriptions.hub import Hub
 from fastevm.rpc.subscriptions.topics import Topic
-from fastevm.rpc.subscriptions.watch_room import WATCH_SIZE
 from fastevm.rpc.transport.outbox import ByteBudget, Frame, Outbox, OutboxOverflow
 
 log: Final = logging.getLogger("fastevm.rpc")
@@ -86,8 +86,7 @@ class Subscription:
         self.session.outbox.push((encode(notice),))
 
 
-@dataclass(slots=True)
-class SessionRequest:
+class SessionRequest(Struct):
     """One message of a client, and the subscriptions that it opened.
 
     They begin when its answer stands in the queue: a client knows an id before it is used.

@@ -19,7 +19,7 @@ from fastevm.rpc.limits import VALUES_LIMIT, Limits
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.frame_clock import FrameClock
-from fastevm.wire.text.json_size import measure
+from fastevm.rpc_types.text.json_size import measure
 
 REQUEST_LINE: Final = b"POST / HTTP/1.1\r\n"
 HEAD_END: Final = b"\r\n\r\n"

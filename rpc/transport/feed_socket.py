@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from aiohttp import WSCloseCode, web
 
+from fastevm.node.following import SlowReader
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.connection import connection_of
 from fastevm.rpc.transport.routes import EARLY_FRAMES
-from fastevm.sync import SlowReader
 
 PING_SECONDS: Final = 15.0
 READ_LIMIT: Final = 4_096  # bytes of a message of a reader, who has nothing to say

@@ -13,7 +13,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
-from fastevm.primitives import dataclass
+from msgspec import Struct
+
 from fastevm.rpc.dialect import Dialect
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.dispatch.envelope import encode_error
@@ -31,8 +32,7 @@ CLIENT: Final = "ipc"  # whom limits of one address count requests for
 LINE_END: Final = b"\n"
 
 
-@dataclass(frozen=True, slots=True)
-class IpcListener:
+class IpcListener(Struct, frozen=True):
     """Where a dialect is served over a Unix socket; of ``access`` the namespaces count."""
 
     dialect: Dialect

@@ -2,15 +2,14 @@
 
 from typing import Final
 
-from fastevm.primitives import dataclass
+from msgspec import Struct
 
 JSON_TYPE: Final = "application/json"
 EARLY_FRAMES: Final = "a WebSocket's frames must wait for the answer to its request"
 ACCEPTED_TYPES: Final = frozenset((JSON_TYPE, "application/json-rpc", "application/jsonrequest"))
 
 
-@dataclass(frozen=True, slots=True)
-class Routes:
+class Routes(Struct, frozen=True):
     """What a listener has beside health: JSON-RPC with the feed, metrics, and the explorer."""
 
     rpc: bool = True

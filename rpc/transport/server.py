@@ -6,18 +6,20 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
+from msgspec import Struct
+
 import fastevm
-from fastevm.logindex import LogIndex, LogLimits
+from fastevm.chain.logs import LogIndex, LogLimits
+from fastevm.core.primitives.hex import checksum_address, hex_bytes
+from fastevm.core.primitives.replace import replace
 from fastevm.node import never_wait
-from fastevm.primitives import dataclass
 from fastevm.rpc.backend import Node, Simulator
 from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DEFAULT_DIALECT, Dialect, dialect_named
-from fastevm.rpc.dispatch.afterwards import Afterwards
+from fastevm.rpc.dispatch.deferred import Afterwards
 from fastevm.rpc.dispatch.dispatcher import Answering, Dispatcher
 from fastevm.rpc.dispatch.registry import METHODS, Method, namespace_of
 from fastevm.rpc.dispatch.workers import NICENESS, Workers
@@ -35,7 +37,6 @@ from fastevm.rpc.transport.connection import HttpListener
 from fastevm.rpc.transport.ipc import IpcListener, IpcServer
 from fastevm.rpc.transport.routes import ACCEPTED_TYPES, JSON_TYPE, Routes
 from fastevm.tracing import SpoolRoom
-from fastevm.wire.text.hex import checksum_address, hex_bytes
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8545
@@ -48,8 +49,7 @@ WARM_UP_AFTER: Final = 0.15  # seconds from the open listeners: the first answer
 ETHER: Final = 10**18
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(Struct, frozen=True):
     """Where one dialect is served, and to whom; port 0 lets the system choose."""
 
     dialect: Dialect
@@ -282,8 +282,7 @@ class Server:
         return made(context, self.workers, self.metrics, methods)
 
 
-@dataclass(slots=True)
-class OpenListener:
+class OpenListener(Struct):
     """A listener that was opened, with all that belongs to it."""
 
     server: asyncio.Server

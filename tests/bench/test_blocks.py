@@ -1,13 +1,13 @@
 """The bench of real blocks: a line for each, and an exit that says what went wrong."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fastevm.bench import blocks
 from fastevm.bench.engines.evms import PEER_KINDS
+from fastevm.core.primitives.replace import replace
 
 TRANSACTIONS = {46147: 1, 116525: 83}
 

@@ -3,13 +3,13 @@
 import pytest
 
 from fastevm.bench import listed_blocks
-from fastevm.execution import list_run
+from fastevm.core.execution.parallel import bal_executor
 
 
 def test_blocks_are_timed_on_one_thread_and_by_their_lists(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    before = list_run.counted()
+    before = bal_executor.counted()
     assert listed_blocks.main(["--rounds", "1", "--above", "1300", "--roots"]) == 0
     head, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     median = rows.pop()
@@ -17,7 +17,7 @@ def test_blocks_are_timed_on_one_thread_and_by_their_lists(
     assert {row[0] for row in rows} == {"13287210", "14396881"}
     assert all(float(row[-1]) > 0 for row in rows)
     assert median[:3] == ["median", "share", "of"]
-    assert list_run.counted() == before + 2 * len(rows)  # once to see what the caller does alone
+    assert bal_executor.counted() == before + 2 * len(rows)  # once alone on the caller
 
 
 def test_one_thread_is_nothing_to_compare_with() -> None:

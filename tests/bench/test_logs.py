@@ -6,7 +6,7 @@ import pytest
 
 from fastevm.bench import logs as beside
 from fastevm.bench.node import log_index as logs
-from fastevm.logindex import LogIndex, LogLimits, LogQuery
+from fastevm.chain.logs import LogIndex, LogLimits, LogQuery
 
 SPARE = 5  # machines and their neighbours differ
 

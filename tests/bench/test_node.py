@@ -12,7 +12,7 @@ from fastevm.bench.node import sending, suite
 from fastevm.bench.node.content import ANSWER, deployment
 from fastevm.bench.node.load import LoadError, Sample, batch_of, http, size_of
 from fastevm.bench.report import page
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.messages import request_body
 
 FIGURES = {"cpu_us": 10.0, "per_second": 1000.0, "p50_us": 20.0, "p99_us": 40.0, "failures": 0}
 

@@ -4,8 +4,7 @@ import random
 from types import SimpleNamespace
 
 from fastevm.bench.statetests import Comparison, cases_of, in_turn, median, reduced
-
-from ..unit.conformance.made import counting, state_test
+from tests.unit.conformance.made import counting, state_test
 
 GAS = 43_106
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.rpc_client.blocking import JsonRpcClient
 
 from .conftest import running_node
 from .test_javascript import HERE, told

@@ -8,7 +8,6 @@ import ssl
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.core.primitives.replace import replace
 from fastevm.node import dev_node
 from fastevm.rpc.transport.access import PUBLIC_NAMESPACES, Access
 from tests.shared_data import ROOT

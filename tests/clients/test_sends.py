@@ -10,7 +10,7 @@ from eth_account import Account
 from web3 import Web3
 
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.rpc_client.blocking import JsonRpcClient
 
 from .conftest import running_node
 from .test_javascript import HERE, LIMIT, needs_javascript, told

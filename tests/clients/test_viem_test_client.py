@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastevm.wire.client.blocking import call_once
+from fastevm.rpc_client.blocking import call_once
 
 from .conftest import running_node
 from .test_javascript import needs_javascript, told

@@ -9,7 +9,7 @@ import pytest
 
 from fastevm.bench.node.launch import NodeProcess
 from fastevm.bench.node.load import LoadError
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.rpc_client.messages import RpcRefusal
 from tests.ecosystem.development.nodes import BASELINE, NODES, OURS, running
 
 ALICE = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"

@@ -7,10 +7,10 @@ from fastevm.chain.chain import Chain
 from fastevm.conformance.access_lists import list_of
 from fastevm.conformance.blockchain import config_of, genesis_of
 from fastevm.conformance.fields import accounts_of, bytes_of
+from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.types import Block
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock
-from fastevm.execution.block_decoding import decode_block
-from fastevm.state.layer import Layer
-from fastevm.types import Block
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 from fastevm.chain.retention import ChainLimits
 from fastevm.conformance import blockchain
 from fastevm.conformance.sources import test_files as files_of
-from fastevm.execution import list_run
+from fastevm.core.execution.parallel import bal_executor
 
 from .sampling import archive
 
@@ -18,7 +18,7 @@ BY_LISTS = 456  # blocks that are valid and have transactions
 
 @pytest.mark.parametrize("threads", [2, 4])
 def test_every_block_is_judged_as_on_one_thread(threads: int) -> None:
-    before = list_run.counted()
+    before = bal_executor.counted()
     wrong, count = [], 0
     for _, content in files_of([Path(archive(SUITE))]):
         for title, test in msgspec.json.decode(content).items():
@@ -27,4 +27,4 @@ def test_every_block_is_judged_as_on_one_thread(threads: int) -> None:
             if mismatch is not None:
                 wrong.append(f"{title}: {mismatch}")
     assert count == 522 and not wrong, wrong
-    assert list_run.counted() - before == BY_LISTS
+    assert bal_executor.counted() - before == BY_LISTS

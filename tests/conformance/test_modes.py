@@ -16,8 +16,8 @@ import pytest
 from fastevm.conformance.snapshots import rules_meant
 from fastevm.conformance.sources import test_files as files_of
 from fastevm.conformance.state import StateTest, touched
+from fastevm.core.interpreter.tracer import StepTrace
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
-from fastevm.interpreter.tracer import StepTrace
 from fastevm.testing.execution import TransactionRunner
 
 from .sampling import chosen, write_out

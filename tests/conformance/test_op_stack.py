@@ -3,20 +3,23 @@
 Source: executor fixtures of kona (eight blocks under Holocene), every value checked by its hash.
 """
 
-from dataclasses import replace
-
 import pytest
 import rlp
 from eth_hash.auto import keccak
 from trie import HexaryTrie
 
 from fastevm.chain.genesis import genesis_state
-from fastevm.execution.block import execute_block
-from fastevm.execution.transaction import Transaction
-from fastevm.execution.validation import transactions_root, validate_body, validate_header
-from fastevm.spec.schedule import schedule_for
-from fastevm.types import Block
-from fastevm.wire.blocks import block_from_json
+from fastevm.core.execution.block.block import execute_block
+from fastevm.core.execution.block.validation import (
+    transactions_root,
+    validate_body,
+    validate_header,
+)
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import schedule_for
+from fastevm.rpc_types.blocks import block_from_json
 from tests.op_stack_data import hex_data, sepolia_blocks
 
 DATA = sepolia_blocks()

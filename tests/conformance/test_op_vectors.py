@@ -6,17 +6,17 @@ of op-reth and op-alloy, witnesses of OP Sepolia.
 
 import pytest
 
+from fastevm.core.execution.block.block import execute_block
+from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.block.roots import ordered_root
+from fastevm.core.execution.block.validation import validate_header
+from fastevm.core.execution.op_stack.l1_attributes import attributes_of, attributes_source_hash
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block, Header
+from fastevm.core.precompiles.registry import run
+from fastevm.core.spec.schedule import schedule_for
 from fastevm.errors import InvalidBlock
-from fastevm.execution.block import execute_block
-from fastevm.execution.header_draft import draft_header
-from fastevm.execution.l1_attributes import attributes_of, attributes_source_hash
-from fastevm.execution.roots import ordered_root
-from fastevm.execution.transaction import Transaction
-from fastevm.execution.validation import validate_header
-from fastevm.precompiles.registry import run
-from fastevm.spec.schedule import schedule_for
-from fastevm.types import Block, Header
-from fastevm.wire.blocks import block_from_json
+from fastevm.rpc_types.blocks import block_from_json
 from tests.conformance.test_op_stack import DATA, HOLOCENE, pre_state
 from tests.op_stack_data import hex_data, vectors_of
 

@@ -10,9 +10,9 @@ import pytest
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
+from fastevm.core.execution.block.fees import next_base_fee
+from fastevm.core.primitives import rlp
 from fastevm.errors import InvalidBlock
-from fastevm.execution.fees import next_base_fee
-from fastevm.primitives import rlp
 from tests.shared_data import RECORDED
 
 HEAD = "d226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"

@@ -8,8 +8,8 @@ import pytest
 
 from fastevm.conformance.fields import accounts_of, address_of, bytes_of, number_of
 from fastevm.conformance.sources import test_files as archived_files
-from fastevm.primitives import rlp
-from fastevm.primitives.keccak import keccak256
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.keccak import keccak256
 from fastevm.testing.interpreter import BareMachine, Outcome
 from tests.shared_data import SHARED
 

@@ -6,13 +6,13 @@ from random import Random
 from typing import Any
 
 from fastevm.bench.programs.assembler import Assembly
-from fastevm.crypto.secp256k1 import public_key_address
-from fastevm.execution.transaction import sign_authorization
-from fastevm.primitives import rlp
-from fastevm.primitives.keccak import keccak256
-from fastevm.spec.forks import fork_named
-from fastevm.spec.schedule import schedule_for
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.core.crypto.secp256k1 import public_key_address
+from fastevm.core.execution.transaction.transaction import sign_authorization
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.spec.forks import fork_named
+from fastevm.core.spec.schedule import schedule_for
 
 from . import words
 from .precompile_inputs import PRECOMPILES, precompile_input

@@ -1,18 +1,18 @@
 """Runs a case on fastevm, and says what came of it in the words that peers use too."""
 
-from dataclasses import replace
 from functools import lru_cache
 from itertools import compress
 from typing import Any
 
+from fastevm.core.execution.block.fees import blob_base_fee
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction
-from fastevm.evm import EVM
-from fastevm.execution.fees import blob_base_fee
-from fastevm.execution.transaction import Transaction
-from fastevm.primitives.keccak import keccak256
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.layer import Layer
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.evm.machine import EVM
 
 from .cases import KEYS, PEOPLE, Case, Fields
 

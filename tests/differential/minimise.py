@@ -1,8 +1,9 @@
 """Delta debugging: the smallest case that still shows a difference."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
+
+from fastevm.core.primitives.replace import replace
 
 from .cases import Case, Fields
 

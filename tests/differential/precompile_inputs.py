@@ -5,7 +5,7 @@ from random import Random
 
 from py_ecc.optimized_bls12_381 import G1, G2, Z1, Z2, add, multiply, neg, normalize
 
-from fastevm.crypto.secp256k1 import sign
+from fastevm.core.crypto.secp256k1 import sign
 
 CHEAP = (1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5, 6, 6, 7, 9, 9, 11, 13, 16, 0x100, 0x100)
 # Pairings and the like take the executable specification a good part of a second.

@@ -6,8 +6,8 @@ from itertools import accumulate
 from random import Random
 
 from fastevm.bench.programs.assembler import Assembly
-from fastevm.spec.opcodes import BY_MNEMONIC, OPCODES
-from fastevm.spec.schedule import schedule_for
+from fastevm.core.spec.opcodes import BY_MNEMONIC, OPCODES
+from fastevm.core.spec.schedule import schedule_for
 
 from . import words
 from .precompile_inputs import PRECOMPILES, precompile_input

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice, product
 from typing import Final
 
-from fastevm.crypto.secp256k1 import public_key
+from fastevm.core.crypto.secp256k1 import public_key
 from fastevm.testing.secp256k1 import ORDER, PRIME, compare, compare_random, use_lanes
 
 LAMBDA: Final = 0x5363AD4CC05C30E0A5261C028812645A122E22EA20816678DF02967C1B23BD72

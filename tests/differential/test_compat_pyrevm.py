@@ -1,4 +1,4 @@
-"""A program that uses pyrevm's names prints the same on pyrevm and on ``fastevm.compat.pyrevm``."""
+"""A program that uses pyrevm's names prints the same on pyrevm and on fastevm."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def printed(python: Path | str, module: str) -> list[str]:
 
 
 def test_a_program_of_pyrevm_gives_the_same() -> None:
-    ours = printed(sys.executable, "fastevm.compat.pyrevm")
+    ours = printed(sys.executable, "fastevm.integrations.pyrevm")
     theirs = printed(python_of("pyrevm"), "pyrevm")
     assert len(ours) > 150
     assert [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]] == []

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from fastevm.core.spec.opcodes import BY_MNEMONIC
+from fastevm.core.spec.schedule import schedule_for
 from fastevm.errors import InvalidTransaction
-from fastevm.spec.opcodes import BY_MNEMONIC
-from fastevm.spec.schedule import schedule_for
 from fastevm.tracing.runner import execute_traced
 from fastevm.tracing.step_loggers import Eip3155Logger
 

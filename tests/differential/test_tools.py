@@ -5,15 +5,15 @@ import json
 import sys
 import time
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fastevm.bench.programs.assembler import Assembly
+from fastevm.core.interpreter.tracer import StepTrace
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import schedule_for
 from fastevm.errors import InvalidTransaction
-from fastevm.interpreter.tracer import StepTrace
-from fastevm.spec.schedule import schedule_for
 from fastevm.testing.execution import TransactionRunner
 
 from .cases import FORKS, Case, make_case

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
-from fastevm.stateless import Witness
-from tests.unit.stateless.chains import (
+from fastevm.chain.stateless import Witness
+from fastevm.core.primitives.replace import replace
+from tests.unit.chain.stateless.chains import (
     CALLER,
     LOOKER,
     OLD_HASH,

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from fastevm import EVM
-from fastevm.compat import pyrevm as names
+from fastevm.integrations import pyrevm as names
 
 CALLS: Final = 100_000
 ROUNDS: Final = 3
@@ -110,7 +110,7 @@ def main() -> None:
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
     engines = {
         "pyrevm": ByNames(import_module("pyrevm")),
-        "fastevm.compat.pyrevm": ByNames(names),
+        "fastevm.integrations.pyrevm": ByNames(names),
         "fastevm.EVM": Direct(),
     }
     works: dict[str, Callable[[Any], float]] = {

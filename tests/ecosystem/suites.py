@@ -87,7 +87,7 @@ NOT_BEFORE_CANCUN = tuple(
 )
 
 
-NAMES = ("from pyrevm import", "from fastevm.compat.pyrevm import")
+NAMES = ("from pyrevm import", "from fastevm.integrations.pyrevm import")
 VYPER_PACKAGES = (
     "vyper==0.5.0b1", "pytest==8.*", "pytest-xdist<3.4", "eth-abi==5.*", "lark==1.1.9",
     "py-evm==0.12.1b1", "hypothesis[lark]==6.*", "pyrevm==0.3.7", "eth-account==0.12.2",

@@ -6,7 +6,6 @@ the fork that brings it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,15 +14,15 @@ import pytest
 from fastevm import EVM, Transaction
 from fastevm.bench.programs.assembler import assemble
 from fastevm.chain.chain import Chain
+from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.block.validation import validate_header
+from fastevm.core.execution.types import Block, Header
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.forks import FORKS, fork_named
+from fastevm.core.spec.schedule import schedule_for
 from fastevm.errors import InvalidBlock, InvalidTransaction
-from fastevm.evm import ExecutionResult
-from fastevm.execution.header_draft import draft_header
-from fastevm.execution.validation import validate_header
-from fastevm.spec.forks import FORKS, fork_named
-from fastevm.spec.schedule import schedule_for
-from fastevm.types import Block, Header
-
-from ..unit.chain.blocks import ETHER, KEY, SENDER, build, grow, new_chain, payment
+from fastevm.evm.machine import ExecutionResult
+from tests.unit.chain.blocks import ETHER, KEY, SENDER, build, grow, new_chain, payment
 
 __all__ = [
     "BLOB_GAS",

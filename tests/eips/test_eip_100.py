@@ -3,11 +3,10 @@
 A block whose parent has uncles is one step more difficult, and a step takes nine seconds.
 """
 
-from dataclasses import replace
-
 import pytest
 
-from fastevm.types import Header
+from fastevm.core.execution.types import Header
+from fastevm.core.primitives.replace import replace
 
 from .support import before_and_after, child_header, header_refusal
 

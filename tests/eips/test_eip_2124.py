@@ -6,8 +6,8 @@ A node announces a checksum over the forks that it has passed, and the fork that
 import pytest
 
 from fastevm import fork_id
-from fastevm.spec.activation import MAINNET, Activations
-from fastevm.spec.forks import HOMESTEAD
+from fastevm.core.spec.activation import MAINNET, Activations
+from fastevm.core.spec.forks import HOMESTEAD
 
 GENESIS = bytes.fromhex("d4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3")
 

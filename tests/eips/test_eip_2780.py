@@ -7,8 +7,8 @@ A transaction pays for the accounts that it touches: 12,000 for itself, 3,000 fo
 import pytest
 
 from fastevm import Transaction
-from fastevm.execution.transaction_rules import intrinsic_gas_of
-from fastevm.spec.schedule import schedule_for
+from fastevm.core.execution.transaction.transaction_rules import intrinsic_gas_of
+from fastevm.core.spec.schedule import schedule_for
 
 from .support import OTHER, SENDER, before_and_after, machine
 

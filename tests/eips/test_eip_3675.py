@@ -3,7 +3,7 @@
 From a total difficulty on, blocks have no difficulty, no uncles and no reward.
 """
 
-from fastevm.spec.activation import MAINNET
+from fastevm.core.spec.activation import MAINNET
 
 from .support import (
     ETHER,

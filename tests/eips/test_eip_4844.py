@@ -9,7 +9,7 @@ from hashlib import sha256
 import pytest
 
 from fastevm import blob_base_fee
-from fastevm.spec.schedule import schedule_for
+from fastevm.core.spec.schedule import schedule_for
 
 from .support import (
     BLOB_GAS,

@@ -3,9 +3,8 @@
 A block holds a list of withdrawals, which credits their amounts in gwei without a transaction.
 """
 
-from dataclasses import replace
-
-from fastevm.types import EMPTY_ROOT, Withdrawal
+from fastevm.core.execution.types import EMPTY_ROOT, Withdrawal
+from fastevm.core.primitives.replace import replace
 
 from .support import OTHER, build, chain_across, grow, refused_block
 

@@ -5,7 +5,7 @@ The logs of the deposit contract become requests of their block.
 
 from eth_abi import encode
 
-from fastevm.execution.requests import DEPOSIT_TOPIC
+from fastevm.core.execution.block.requests import DEPOSIT_TOPIC
 
 from .support import build, chain_across, payment
 

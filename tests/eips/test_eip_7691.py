@@ -7,8 +7,8 @@ by that.
 import pytest
 
 from fastevm import blob_base_fee
+from fastevm.core.spec.schedule import schedule_for
 from fastevm.errors import InvalidBlock
-from fastevm.spec.schedule import schedule_for
 
 from .support import (
     BLOB_GAS,

@@ -4,8 +4,8 @@ A transaction of type 4 lets accounts that signed for it run the code of a contr
 """
 
 from fastevm import Transaction
-from fastevm.crypto.secp256k1 import public_key_address
-from fastevm.execution.transaction import sign_authorization
+from fastevm.core.crypto.secp256k1 import public_key_address
+from fastevm.core.execution.transaction.transaction import sign_authorization
 
 from .support import CONTRACT, KEY, OTHER, SENDER, before_and_after, machine, refusal
 

@@ -4,7 +4,7 @@ Ether that moves from one account to another leaves a log of the system address.
 """
 
 from fastevm import Transaction
-from fastevm.primitives.keccak import keccak256
+from fastevm.core.primitives.keccak import keccak256
 
 from .support import CONTRACT, OTHER, SENDER, before_and_after, calling, machine, run
 

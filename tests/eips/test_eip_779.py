@@ -4,10 +4,9 @@ One block moves the ether of the DAO to a refund contract, and ten blocks carry 
 execution changes.
 """
 
-from dataclasses import replace
-
 from fastevm.chain.dao_fork import DRAINED_ACCOUNTS, REFUND_CONTRACT, apply_dao_fork
-from fastevm.execution.block import BlockBuilder
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.primitives.replace import replace
 
 from .support import (
     ETHER,

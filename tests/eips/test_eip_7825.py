@@ -3,10 +3,9 @@
 A transaction with a gas limit above 16,777,216 is refused.
 """
 
-from dataclasses import replace
-
 from fastevm import EVM
-from fastevm.execution.roots import ordered_root
+from fastevm.core.execution.block.roots import ordered_root
+from fastevm.core.primitives.replace import replace
 
 from .support import (
     before_and_after,

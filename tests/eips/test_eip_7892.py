@@ -8,8 +8,8 @@ import pytest
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
+from fastevm.core.spec.forks import fork_named, resolve
 from fastevm.errors import InvalidBlock
-from fastevm.spec.forks import fork_named, resolve
 
 from .support import BLOB_GAS, SENDER, blob_payments, build, grow, run
 

@@ -4,17 +4,15 @@ A block's header commits to every account and slot that its execution uses, and 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fastevm import Transaction
 from fastevm.chain.chain import Chain
-from fastevm.crypto.secp256k1 import public_key_address
-from fastevm.errors import InvalidBlock, InvalidTransaction
-from fastevm.execution.block import BlockBuilder
-from fastevm.execution.block_access_list import (
+from fastevm.core.crypto.secp256k1 import public_key_address
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.block.block_access_list import (
     AccountAccess,
     CodeChange,
     NumberChange,
@@ -23,11 +21,13 @@ from fastevm.execution.block_access_list import (
     decode_access_list,
     encode_access_list,
 )
-from fastevm.execution.header_draft import draft_header
-from fastevm.execution.transaction import sign_authorization
-from fastevm.types import Block, Withdrawal
+from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.transaction.transaction import sign_authorization
+from fastevm.core.execution.types import Block, Withdrawal
+from fastevm.core.primitives.replace import replace
+from fastevm.errors import InvalidBlock, InvalidTransaction
+from tests.unit.chain.blocks import new_chain
 
-from ..unit.chain.blocks import new_chain
 from .support import (
     CONTRACT,
     KEY,

@@ -6,8 +6,8 @@ A transaction pays at least 64 gas for each byte of its data, whatever its value
 import pytest
 
 from fastevm import Transaction
-from fastevm.execution.transaction_rules import intrinsic_gas_of
-from fastevm.spec.schedule import schedule_for
+from fastevm.core.execution.transaction.transaction_rules import intrinsic_gas_of
+from fastevm.core.spec.schedule import schedule_for
 
 from .support import OTHER, SENDER, before_and_after
 

@@ -6,8 +6,8 @@ The bytes of an access list cost 64 gas each besides their access, and they coun
 import pytest
 
 from fastevm import Transaction
-from fastevm.execution.transaction_rules import intrinsic_gas_of
-from fastevm.spec.schedule import schedule_for
+from fastevm.core.execution.transaction.transaction_rules import intrinsic_gas_of
+from fastevm.core.spec.schedule import schedule_for
 
 from .support import OTHER, SENDER, before_and_after
 

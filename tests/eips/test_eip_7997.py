@@ -4,7 +4,7 @@ It is an agreement about genesis files: no rule of execution follows from it, an
 contract there at the fork.
 """
 
-from fastevm.spec import amsterdam
+from fastevm.core.spec import amsterdam
 
 from .support import before_and_after, chain_across, grow
 

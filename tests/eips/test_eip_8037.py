@@ -1,7 +1,7 @@
 """EIP-8037: State creation gas cost increase.
 
 New accounts, slots and code pay state gas, a second dimension with a reservoir of its own. Figures
-of whole transactions are in `tests/unit/execution/test_state_gas.py`.
+of whole transactions are in `tests/unit/core/execution/test_state_gas.py`.
 """
 
 import pytest

@@ -11,8 +11,8 @@ from fastevm.chain.system_contracts import (
     BUILDER_EXITS,
     BUILDER_EXITS_CODE,
 )
+from fastevm.core.primitives.keccak import keccak256
 from fastevm.errors import InvalidBlock
-from fastevm.primitives.keccak import keccak256
 
 from .support import before_and_after, build, chain_across, grow, payment
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fastevm.spec.forks import FORKS
+from fastevm.core.spec.forks import FORKS
 
 HERE = Path(__file__).parent
 NUMBERS = sorted({eip.number for fork in FORKS for eip in fork.all_eips} - {0})

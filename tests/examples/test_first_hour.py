@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 from fastevm.bench.node.launch import NodeProcess
-
-from ..shared_data import ROOT
+from tests.shared_data import ROOT
 
 PAGE = (ROOT / "examples/FIRST_HOUR.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.S)

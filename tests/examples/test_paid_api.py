@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser import Browser, Page
-
-from ..shared_data import ROOT
+from tests.shared_data import ROOT
 
 LIMIT = 60  # seconds for one run
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.payments.contracts import artifact
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.rpc_client.blocking import JsonRpcClient
 
 GAS: Final = hex(3_000_000)
 TOKEN, MULTICALL, WALLET = artifact("Token"), artifact("Multicall"), artifact("Wallet")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import NodeProcess, fastevm_node
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.rpc_client.messages import RpcRefusal
 
 TO = "0x" + "11" * 20
 WRONG_CHAIN = {"to": TO, "chainId": "0x1"}

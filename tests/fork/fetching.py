@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from fastevm.bench.remote import market
+from fastevm.core.state.source import Wanted
 from fastevm.fork.remote_source import RemoteSource
-from fastevm.state.source import Wanted
 
 SLOTS_AT_ONCE = 40
 ACCOUNTS_AT_ONCE = 6

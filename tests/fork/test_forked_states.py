@@ -8,7 +8,7 @@ import pytest
 from fastevm.conformance import pre_states, state
 from fastevm.conformance.pre_states import EMPTY, PRE, Recorded
 from fastevm.conformance.runner import Apart
-from fastevm.state.layer import Layer
+from fastevm.core.state.layer import Layer
 from tests.shared_data import ROOT
 
 SENDER, COUNTER = b"\x11" * 20, b"\xc0" * 20
@@ -21,7 +21,7 @@ ACCOUNTS = {
 def test_the_option_reaches_machines_and_layers() -> None:
     code = (
         "from tests import forked_states; forked_states.begin();"
-        "from fastevm import EVM, Layer; from fastevm.state.layer import Layer as other;"
+        "from fastevm import EVM, Layer; from fastevm.core.state.layer import Layer as other;"
         "print(all(each.remote_state is not None for each in"
         " (EVM().state, EVM(state=None).state, Layer.empty(), other.of({}))))"
     )

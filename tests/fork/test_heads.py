@@ -12,10 +12,10 @@ from fastevm.bench.remote import faulty_endpoints as faulty
 from fastevm.bench.remote import market, market_nodes
 from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Endpoint, Proxy
+from fastevm.core.state.source import Wanted
 from fastevm.errors import ForkError
 from fastevm.fork.remote_source import RemoteSource
-from fastevm.state.source import Wanted
-from fastevm.wire.client.messages import Call
+from fastevm.rpc_client.messages import Call
 from tests.fork import truth
 from tests.fork.test_endpoints import HURRIED, check_text
 

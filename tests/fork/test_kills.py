@@ -12,10 +12,10 @@ import pytest
 from fastevm.bench.options import child_environment
 from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Proxy
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.source import Found, RemoteAccount, Wanted
 from fastevm.errors import ForkError
 from fastevm.fork.remote_source import RemoteSource
-from fastevm.primitives.keccak import keccak256
-from fastevm.state.source import Found, RemoteAccount, Wanted
 from tests.fork import fetching, truth
 from tests.shared_data import ROOT
 

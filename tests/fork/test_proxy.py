@@ -9,8 +9,8 @@ from fastevm.bench.remote import faulty_endpoints as endpoints
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import Upstream
 from fastevm.bench.remote.proxy import Endpoint, Proxy
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import RpcRefusal, RpcUnreachable
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import RpcRefusal, RpcUnreachable
 
 HEAD = ("eth_blockNumber", [])
 

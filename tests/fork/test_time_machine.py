@@ -7,10 +7,10 @@ import pytest
 from fastevm import EVM
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import Upstream
+from fastevm.core.execution.types import Receipt
 from fastevm.errors import ForkError
 from fastevm.fork import RemoteBlock, RemoteSource, replay, rules_of
 from fastevm.fork.transaction_replay import differences
-from fastevm.types import Receipt
 
 
 def test_a_fork_calls_like_its_upstream(either: Upstream) -> None:

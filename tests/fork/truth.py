@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from fastevm.bench.remote import market
 from fastevm.bench.remote.market_nodes import MAX_BATCH, Upstream
-from fastevm.state.source import Found, RemoteAccount, Wanted
-from fastevm.wire.client.messages import Call, RpcRefusal
+from fastevm.core.state.source import Found, RemoteAccount, Wanted
+from fastevm.rpc_client.messages import Call, RpcRefusal
 
 NOBODY = b"\xde\xad" * 10
 ABSENT_SLOT = 1 << 200

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ctypes as c
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
-from fastevm.execution.block import BlockBuilder, execute_block
-from fastevm.execution.header_draft import draft_header
-from fastevm.execution.transaction import Transaction
-from fastevm.spec.schedule import schedule_for
-from fastevm.state.layer import Layer
-from fastevm.types import Header
+from fastevm.core.execution.block.block import BlockBuilder, execute_block
+from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Header
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import schedule_for
+from fastevm.core.state.layer import Layer
 from tests.fuzz.plausible_values import ADDRESSES, CODES, KEYS, SENDERS
 from tests.unit.simulate.test_arrow import Array, Schema, stream_of
 

@@ -6,10 +6,10 @@ import random
 from typing import Any, Final
 
 import fastevm
-from fastevm.crypto.secp256k1 import public_key_address
-from fastevm.spec.schedule import schedule_for
-from fastevm.state.layer import Layer
-from fastevm.types import Block, Header, Withdrawal
+from fastevm.core.crypto.secp256k1 import public_key_address
+from fastevm.core.execution.types import Block, Header, Withdrawal
+from fastevm.core.spec.schedule import schedule_for
+from fastevm.core.state.layer import Layer
 
 KEYS: Final = tuple(bytes([at]) * 32 for at in range(1, 5))
 SENDERS: Final = {

@@ -23,12 +23,13 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, Final
 
 import fastevm
-from fastevm.compat import pyrevm
-from fastevm.evm_snapshot import Snapshot
+from fastevm.core.primitives.replace import replace
+from fastevm.evm.snapshot import Snapshot
+from fastevm.integrations import pyrevm
 from fastevm.simulate import view_of
 from tests.fuzz.larger_objects import read_stream, sealed_block, signed
 from tests.fuzz.plausible_values import ABI, CODES, CONTRACT, FORKS, plausible, state

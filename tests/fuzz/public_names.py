@@ -13,23 +13,23 @@ import fastevm
 
 # Public classes outside of the package's own names.
 FURTHER: Final = {
-    "fastevm.compat.pyrevm": (
+    "fastevm.integrations.pyrevm": (
         "EVM", "AccountInfo", "BlockEnv", "CfgEnv", "Env", "JournalCheckpoint", "TxEnv",
     ),
-    "fastevm.contracts": ("ContractType",),
-    "fastevm.evm_hooks": ("Precompiles",),
-    "fastevm.evm_snapshot": ("Snapshot",),
-    "fastevm.execution.block": ("BlockBuilder",),
+    "fastevm.evm.contracts": ("ContractType",),
+    "fastevm.evm.hook_calls": ("Precompiles",),
+    "fastevm.evm.snapshot": ("Snapshot",),
+    "fastevm.core.execution.block.block": ("BlockBuilder",),
     "fastevm.simulate.batch.arrow": ("ArrowTable",),
     "fastevm.simulate.batch.columns": ("Columns",),
     "fastevm.simulate.batch.many": ("Simulations",),
-    "fastevm.types": ("Block", "Header", "Log", "Receipt", "Withdrawal"),
+    "fastevm.core.execution.types": ("Block", "Header", "Log", "Receipt", "Withdrawal"),
 }  # fmt: skip
 FURTHER_FUNCTIONS: Final = {
-    "fastevm.compat.pyrevm": ("fake_exponential",),
-    "fastevm.contracts": ("load_artifact",),
-    "fastevm.execution.block": ("execute_block",),
-    "fastevm.state.shipping": ("pack_layer", "unpack_layer"),
+    "fastevm.integrations.pyrevm": ("fake_exponential",),
+    "fastevm.evm.contracts": ("load_artifact",),
+    "fastevm.core.execution.block.block": ("execute_block",),
+    "fastevm.core.state.shipping": ("pack_layer", "unpack_layer"),
 }
 
 

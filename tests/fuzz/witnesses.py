@@ -13,24 +13,24 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
 
 from fastevm.chain.config import ChainConfig
-from fastevm.chains import find
+from fastevm.chain.named import find
+from fastevm.chain.stateless import Witness, WitnessError, verify
+from fastevm.chain.stateless.verification import executed
+from fastevm.chain.stateless.witness import ancestors_of
+from fastevm.chain.stateless.witness_state import WitnessState
 from fastevm.conformance.fields import bytes_of
 from fastevm.conformance.real_sources import cases_of
+from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.primitives.replace import replace
 from fastevm.errors import InvalidBlock
-from fastevm.execution.block_decoding import decode_block
-from fastevm.primitives.keccak import keccak256
-from fastevm.stateless import Witness, WitnessError, verify
-from fastevm.stateless.verification import executed
-from fastevm.stateless.witness import ancestors_of
-from fastevm.stateless.witness_state import WitnessState
-from fastevm.types import Block
 from tests.shared_data import SHARED
 
 REAL = SHARED / "real-blocks"

@@ -7,15 +7,15 @@ differently, or gives None.
 from collections.abc import Callable
 from typing import Any
 
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import EMPTY_ROOT, ZERO_HASH, Header
+from fastevm.core.interpreter.tracer import StepTrace
+from fastevm.core.spec.schedule import schedule_for
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction
-from fastevm.evm import EVM
-from fastevm.execution.block import BlockBuilder
-from fastevm.execution.transaction import Transaction
-from fastevm.interpreter.tracer import StepTrace
-from fastevm.spec.schedule import schedule_for
-from fastevm.state.layer import Layer
+from fastevm.evm.machine import EVM
 from fastevm.testing.execution import TransactionRunner
-from fastevm.types import EMPTY_ROOT, ZERO_HASH, Header
 from tests.differential.cases import Case
 from tests.differential.compare import difference, state_difference
 from tests.differential.machine import (

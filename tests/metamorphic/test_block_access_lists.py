@@ -3,19 +3,19 @@ that it leaves out matters to the block.
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.block.block_access_list import AccessList, decode_access_list
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import EMPTY_LIST_HASH
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import schedule_for
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction
-from fastevm.execution.block import BlockBuilder
-from fastevm.execution.block_access_list import AccessList, decode_access_list
-from fastevm.execution.transaction import Transaction
-from fastevm.spec.schedule import schedule_for
-from fastevm.state.layer import Layer
-from fastevm.types import EMPTY_LIST_HASH
 from tests.differential.cases import Case, make_case
 from tests.differential.machine import dump, state_of, unhexed, with_signatures
 

@@ -4,7 +4,6 @@ the right list and with any other.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,23 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
-from fastevm.errors import InvalidBlock, InvalidTransaction
-from fastevm.execution import list_run
-from fastevm.execution.block import BlockBuilder, execute_block
-from fastevm.execution.block_access_list import (
+from fastevm.core.execution.block.block import BlockBuilder, execute_block
+from fastevm.core.execution.block.block_access_list import (
     AccountAccess,
     NumberChange,
     SlotChanges,
     decode_access_list,
     encode_access_list,
 )
-from fastevm.execution.transaction import Transaction
-from fastevm.spec.schedule import schedule_for
-from fastevm.state.layer import Layer
-from fastevm.types import EMPTY_LIST_HASH, Block, Withdrawal
+from fastevm.core.execution.parallel import bal_executor
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import EMPTY_LIST_HASH, Block, Withdrawal
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import schedule_for
+from fastevm.core.state.layer import Layer
+from fastevm.errors import InvalidBlock, InvalidTransaction
 from tests.differential.cases import Case, make_case
 from tests.differential.machine import dump, state_of, unhexed, with_signatures
-from tests.unit.state.remote_source import LayerSource
+from tests.unit.core.state.remote_source import LayerSource
 
 from .relations import NOBODY, header_of
 
@@ -83,9 +83,9 @@ def outcome(layer: Layer, block: Block, threads: int) -> Any:
 @given(seed=st.integers(0, 2**48), threads=st.sampled_from([2, 4]))
 def test_a_block_with_its_list_runs_by_it_once(seed: int, threads: int) -> None:
     layer, block = prepared(seed)
-    before = list_run.counted()
+    before = bal_executor.counted()
     assert outcome(layer, block, threads) == outcome(layer, block, 1)
-    assert list_run.counted() == before + (len(block.transactions) > 0)
+    assert bal_executor.counted() == before + (len(block.transactions) > 0)
 
 
 def without(accesses: Accesses, at: int) -> Accesses:
@@ -142,11 +142,11 @@ def test_a_wrong_list_changes_nothing(
     assert block.access_list is not None
     accesses = list(decode_access_list(block.access_list))
     wrong = encode_access_list(change(accesses, place % len(accesses)))
-    before = list_run.counted()
+    before = bal_executor.counted()
     expected = outcome(layer, block, 1)
     assert outcome(layer, block.with_access_list(wrong), 2) == expected
     if wrong != block.access_list:
-        assert list_run.counted() == before
+        assert bal_executor.counted() == before
 
 
 @pytest.mark.parametrize("wrong", [b"", b"\xc0", b"\x80", b"\xc1\x80", b"\xc1\xc0", b"\xf8\x00"])
@@ -164,10 +164,10 @@ def test_any_bytes_are_read_as_by_the_plain_reader(seed: int, data: st.DataObjec
     try:
         found = decode_access_list(bytes(encoded))
     except InvalidBlock:
-        assert list_run.listed_items(bytes(encoded)) is None
+        assert bal_executor.listed_items(bytes(encoded)) is None
     else:
         slots = sum(len(one.storage_changes) + len(one.storage_reads) for one in found)
-        assert list_run.listed_items(bytes(encoded)) == len(found) + slots
+        assert bal_executor.listed_items(bytes(encoded)) == len(found) + slots
 
 
 def executed(layer: Layer, block: Block) -> Any:

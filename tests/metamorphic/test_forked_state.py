@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from fastevm import EVM, Layer, simulate, simulate_many
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.simulation.values import SimulateOptions
+from fastevm.core.state.remote import settled
 from fastevm.errors import ForkError, InvalidTransaction, StateNotKnown
-from fastevm.execution.block import BlockBuilder
-from fastevm.execution.transaction import Transaction
 from fastevm.simulate import CallRequest, call, estimate_gas
-from fastevm.simulate.batch.capsule import make_capsule, open_capsule
-from fastevm.simulate.values import SimulateOptions
+from fastevm.simulate.batch.repro import make_capsule, open_capsule
 from fastevm.simulate.views import view_of
-from fastevm.state.remote import settled
 from fastevm.tracing import TraceRequest, create_access_list, trace_call
-from tests.unit.state.remote_source import LayerSource
+from tests.unit.core.state.remote_source import LayerSource
 
 SENDER, TOKEN, PROXY, ROUTER, LIST, SINK = (bytes([n]) * 20 for n in range(0xA1, 0xA7))
 PUSH20 = b"\x73"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fastevm.evm import EVM
-from fastevm.state.layer import Layer
+from fastevm.core.state.layer import Layer
+from fastevm.evm.machine import EVM
 from tests.differential.cases import Case, make_case
 from tests.differential.machine import block_of, dump, run_transaction, state_of
 

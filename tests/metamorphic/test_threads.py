@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction
-from fastevm.evm import EVM
-from fastevm.execution.transaction import Transaction
-from fastevm.state.layer import Layer
+from fastevm.evm.machine import EVM
 from tests.differential.cases import Case, make_case
 from tests.differential.machine import (
     block_of,

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 INSTALLED_LIMIT = 12_000_000  # bytes of an unpacked wheel
 NEEDED = (
-    "fastevm/evm.pyi",
+    "fastevm/evm/machine.pyi",
     "fastevm/py.typed",
     "fastevm/rpc/__init__.py",
     "fastevm/rpc/explorer/assets/index.html",
@@ -30,9 +30,9 @@ SOURCES = (
     "setup.py",
     "build_backend.py",
     "pyproject.toml",
-    "fastevm/evm.pyx",
-    "fastevm/primitives/intrinsics.h",
-    "generated/fastevm/evm.c",
+    "fastevm/evm/machine.pyx",
+    "fastevm/core/primitives/intrinsics.h",
+    "generated/fastevm/evm/machine.c",
     "generated/fastevm/_cython.c",
 )
 UNWANTED = re.compile(r"(rpc|bench|tests|examples|build|fastevm/testing)/|.*\.c$")

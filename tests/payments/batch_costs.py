@@ -13,7 +13,7 @@ from eth_account import Account
 from fastevm.payments import Kind, State
 from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import place_contract
-from fastevm.payments.wrapped import MULTICALL
+from fastevm.payments.erc6492 import MULTICALL
 
 from .market import VALUE, Market, market
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 from fastevm.bench.node.compared import anvil_binary
 from fastevm.bench.node.launch import NodeProcess, fastevm_node
 from fastevm.payments import NodeClient, State
-from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.rpc_client.blocking import JsonRpcClient
 
 from .remote import VALUE, Remote, file_store
 

@@ -14,8 +14,9 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from fastevm.bench.node.launch import server_of
-from fastevm.builder import BlockAttributes, assemble_block
+from fastevm.core.execution.types import Block
 from fastevm.node import Mining, Node, dev_node
+from fastevm.node.production import BlockAttributes, assemble_block
 from fastevm.payments import (
     Authorization,
     Domain,
@@ -35,7 +36,6 @@ from fastevm.payments import (
 from fastevm.payments.calls import capture_data
 from fastevm.payments.contracts import artifact
 from fastevm.rpc.transport.server import Server
-from fastevm.types import Block
 
 CHAIN_ID = 31_337
 START = 1_800_000_000  # seconds: the chain's clock is the test's

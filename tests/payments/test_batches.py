@@ -23,11 +23,11 @@ from fastevm.payments import (
 from fastevm.payments.calls import cancel_data
 from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import place_contract, place_escrow
+from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.escrow import V1_1, taking
 from fastevm.payments.node import HttpTransport
 from fastevm.payments.policy import BATCH_GAS, MOST_BATCH, Policy
 from fastevm.payments.transactions import cost_of
-from fastevm.payments.wrapped import MULTICALL
 
 from .market import VALUE, Market
 from .stores import BOTH

@@ -15,8 +15,8 @@ from fastevm.payments import (
     Token,
 )
 from fastevm.payments.contracts.placing import place_escrow
+from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.escrow import V1_1
-from fastevm.payments.wrapped import MULTICALL
 
 from . import circle
 from .market import CHAIN_ID, FUNDS, VALUE, Market

@@ -1,12 +1,12 @@
 """The escrow: what is held, captured in parts, given back; who may do what, and every refusal."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fastevm import EVM, ExecutionResult
+from fastevm.core.primitives.replace import replace
 from fastevm.payments import Authorization, Domain, Kind, Terms, sign
 from fastevm.payments.contracts import artifact
 from fastevm.payments.escrow import (

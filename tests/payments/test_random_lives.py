@@ -31,8 +31,8 @@ from fastevm.payments import (
 )
 from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import place_contract
+from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.node import HttpTransport, NodeClient
-from fastevm.payments.wrapped import MULTICALL
 
 from .market import VALUE, Market, canonical_transfers, market
 

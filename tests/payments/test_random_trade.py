@@ -34,9 +34,9 @@ from fastevm.payments import (
 )
 from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import place_escrow
+from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.escrow import V1_1, PaymentInfo, reclaim_data
 from fastevm.payments.node import NodeClient
-from fastevm.payments.wrapped import MULTICALL
 
 from .databases import Server
 from .market import VALUE, Market, canonical_transfers, market

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from eth_account import Account
 
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.payments import (
     Event,
     KeySigner,
@@ -18,7 +19,6 @@ from fastevm.payments import (
     Watcher,
 )
 from fastevm.payments.contracts import artifact
-from fastevm.wire.text.hex import hex_bytes
 
 from .market import FUNDS, VALUE, Market, canonical_transfers
 

@@ -210,7 +210,7 @@ async def test_removed_logs_of_the_stream_make_a_scan_look_and_prove_nothing(
 ) -> None:
     merchant = await paid(still)
     assert await merchant.scanner.hear({"removed": True})
-    merchant.settling.apply_ledger()
+    merchant.settler.apply_ledger()
     assert (await merchant.order("order-1")).paid
     await merchant.reconcile()
     assert (await merchant.order("order-1")).paid

@@ -6,8 +6,8 @@ from eth_utils.address import to_checksum_address
 from fastevm.payments import HoldTerms, Kind, Merchant, Order, Reason, SignatureRefused, State
 from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import place_escrow
+from fastevm.payments.erc6492 import MULTICALL, wrap
 from fastevm.payments.escrow import V1_1
-from fastevm.payments.wrapped import MULTICALL, wrap
 
 from .market import VALUE, Market
 

@@ -8,8 +8,8 @@ import pytest
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Node, genesis_node
+from fastevm.node.pool.kzg import TrustedSetup, find_trusted_setup
 from fastevm.rpc.limits import Limits
-from fastevm.txpool.kzg import TrustedSetup, find_trusted_setup
 from tests.shared_data import RECORDED
 
 LONG = 60.0  # seconds that a request may run on such a server

@@ -9,8 +9,8 @@ import threading
 import time
 from typing import Any
 
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import request_body
 
 A, B, C = ("0x" + byte * 20 for byte in ("a1", "b0", "c0"))
 TIMEOUT = 60.0

@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fastevm.bench.node.launch import ServerThread
-from fastevm.types import Header
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import request_body
+from fastevm.core.execution.types import Header
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import request_body
 
 A, B, C = ("0x" + byte * 20 for byte in ("a1", "b0", "c0"))
 RICH = {A: {"balance": hex(10**30)}}

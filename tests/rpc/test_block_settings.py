@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.chain.storage import DataDirectory
 from fastevm.node import Mining, Node, dev_node
-from fastevm.storage import DataDirectory
 
 from .test_dev_node import RECEIVER, Client
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.node import Mining, Node, dev_node
-from fastevm.wire.text.hex import hex_bytes
 
 from .simulating import sent, wait_for_rest, wait_until
 from .test_dev_node import CHAIN_ID, RECEIVER, SENDER, Client

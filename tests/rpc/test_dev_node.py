@@ -12,8 +12,8 @@ from eth_utils import to_checksum_address
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import dev_node
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import request_body
 
 CHAIN_ID = 31_337
 KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"

@@ -8,7 +8,7 @@ import pytest
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.node import Mining, dev_node
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.messages import request_body
 
 CALL = {"to": "0x" + "00" * 20}
 TOO_LARGE = [

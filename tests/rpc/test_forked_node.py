@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread, wait_for
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.hex import hex_bytes, hex_word
 from fastevm.errors import ForkError
-from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node, forked_node
 from fastevm.node.dev_accounts import DevAccount, dev_accounts
-from fastevm.node.forked.options import ForkOptions
-from fastevm.wire.client.messages import RpcRefusal
-from fastevm.wire.text.hex import hex_bytes, hex_word
+from fastevm.node.remote.options import ForkOptions
+from fastevm.rpc_client.messages import RpcRefusal
 
 SECONDS = 20.0
 COUNTER, READER, BOB = b"\xc0" * 20, b"\xc1" * 20, b"\xb0" * 20

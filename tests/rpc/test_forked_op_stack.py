@@ -8,15 +8,15 @@ import pytest
 
 from fastevm import EVM
 from fastevm.bench.node.launch import ServerThread
-from fastevm.execution.predeploys import FEE_VAULTS, L1_BLOCK
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.op_stack.predeploys import FEE_VAULTS, L1_BLOCK
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.fork import RemoteBlock, RemoteSource, replay, rules_of
 from fastevm.fork.transaction_replay import differences
 from fastevm.node import Mining, dev_node, forked_node
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.node.forked.options import ForkOptions
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.node.remote.options import ForkOptions
+from fastevm.rpc_client.blocking import JsonRpcClient
 
 ALICE, BOB = b"\xa1" * 20, b"\xb0" * 20
 OP_MAINNET, NOBODYS, DEVELOPMENT = 10, 424_242, 31_337

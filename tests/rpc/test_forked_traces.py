@@ -3,7 +3,7 @@
 from typing import Any
 
 from fastevm.bench.node.launch import ServerThread
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.core.primitives.hex import hex_bytes
 
 from .test_forked_node import COUNTER, accounts, counting, still, upstream
 

@@ -8,8 +8,8 @@ import pytest
 from eth_account import Account
 
 from fastevm.bench.node.launch import ServerThread
+from fastevm.core.spec.forks import FORKS
 from fastevm.rpc.dev import command
-from fastevm.spec.forks import FORKS
 
 from .test_dev_node import KEY, RECEIVER, Client
 

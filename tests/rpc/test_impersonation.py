@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
-from fastevm.execution.transaction import sign_authorization
+from fastevm.core.execution.transaction.transaction import sign_authorization
+from fastevm.core.precompiles.ecrecover import forget_impersonated_signatures
 from fastevm.node import Mining, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
-from fastevm.precompiles.ecrecover import forget_impersonated_signatures
 
 from .test_dev_node import RECEIVER, Client
 

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from fastevm.bench.node.launch import NodeProcess, fastevm_node
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.messages import request_body
 
 LOOPED = "0x" + "00" * 19 + "bb"
 OVERRIDES = {LOOPED: {"code": "0x5b5f56"}}  # JUMPDEST PUSH0 JUMP

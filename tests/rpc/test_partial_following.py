@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from fastevm.bench.node.launch import ServerThread, wait_for
+from fastevm.core.primitives.hex import hex_bytes, hex_word
+from fastevm.core.state.source import Found, Wanted
 from fastevm.fork import RemoteSource
 from fastevm.node import Mining, Node, dev_node, forked_node
-from fastevm.node.forked.options import ForkOptions
-from fastevm.node.forked.transaction_state import remote
-from fastevm.state.source import Found, Wanted
-from fastevm.sync import block_import
-from fastevm.wire.text.hex import hex_bytes, hex_word
+from fastevm.node.following import block_import
+from fastevm.node.remote.options import ForkOptions
+from fastevm.node.remote.transaction_state import remote
 
 from .test_forked_node import COUNTER, COUNTER_CODE, SECONDS, accounts, counting
 

@@ -7,12 +7,12 @@ import pytest
 
 from fastevm.bench.node.launch import ServerThread, wait_for
 from fastevm.bench.remote.proxy import Endpoint, Proxy
+from fastevm.core.primitives.hex import hex_bytes, hex_word
 from fastevm.node import Mining, Node, dev_node, forked_node
-from fastevm.node.forked import local_pending
-from fastevm.node.forked.options import ForkOptions
+from fastevm.node.remote import local_pending
+from fastevm.node.remote.options import ForkOptions
+from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.simulate import simulate
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.text.hex import hex_bytes, hex_word
 from tests.block_times import UNHURRIED_MS
 
 from .test_forked_node import COUNTER, COUNTER_CODE, SECONDS, accounts, counting

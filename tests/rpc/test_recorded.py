@@ -8,7 +8,7 @@ import pytest
 
 from fastevm.bench.node.launch import ServerThread
 from fastevm.conformance.rpc import run_directory
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.messages import request_body
 
 from .conftest import RECORDED
 

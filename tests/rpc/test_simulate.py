@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
-from fastevm.execution.transaction import sign_authorization
+from fastevm.core.execution.transaction.transaction import sign_authorization
 
 from .simulating import RICH, A, B, C, blocks, header_hash, one_block, refusal
 

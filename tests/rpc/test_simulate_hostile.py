@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import RpcUnreachable, request_body
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import RpcUnreachable, request_body
 
 from .simulating import RICH, A, B, C, ask, blocks, one_block, post, refusal
 

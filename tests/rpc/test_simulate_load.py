@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.messages import request_body
 from tests.shared_data import ROOT
 
 from .simulating import ENDLESS, A, B, C, post, sent, wait_for_rest, wait_until

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import NodeProcess, fastevm_node, wait_for
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.node.dev_chain import DEV_CHAIN_ID as CHAIN_ID
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.rpc_client.messages import RpcRefusal
 
 KEY = dev_accounts(1)[0].private_key
 BOB = "0x" + "b0" * 20

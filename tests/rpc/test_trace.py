@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fastevm.bench.node.launch import ServerThread
-from fastevm.wire.client.messages import request_body
+from fastevm.rpc_client.messages import request_body
 
 from .conftest import RECORDED
 

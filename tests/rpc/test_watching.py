@@ -10,11 +10,11 @@ from eth_account import Account
 from eth_utils import to_checksum_address
 
 from fastevm.bench.node.launch import server_of
-from fastevm.builder import BlockAttributes, assemble_block
+from fastevm.core.execution.types import Block
 from fastevm.node import Mining, Node, dev_node
+from fastevm.node.production import BlockAttributes, assemble_block
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server
-from fastevm.types import Block
 from tests.block_times import UNHURRIED_MS
 
 from .sockets import SocketClient

@@ -9,10 +9,10 @@ import pytest
 from fastevm.__main__ import main
 from fastevm.bench.node.launch import ServerThread
 from fastevm.chain.config import ChainConfig
-from fastevm.execution.block_decoding import decode_block
+from fastevm.chain.stateless import Witness, verify
+from fastevm.core.execution.block.block_decoding import decode_block
 from fastevm.node import Mining, dev_node
-from fastevm.stateless import Witness, verify
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.rpc_client.messages import RpcRefusal
 
 from .conftest import RECORDED
 

@@ -12,7 +12,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "fastevm/ARCHITECTURE.md")
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:pyx|pxd|pyi|py|h|md|json))`")
 PLACEHOLDER = re.compile(r"NAME|N\b|KIND")  # stands for the name of what is added
 MADE = ("build/", "shared", "fixtures/", "rpc-compat/", "genesis.json")  # not part of a clone
-TOPS = ("", "fastevm/", "fastevm/primitives/")  # what a path may be relative to
+TOPS = ("", "fastevm/", "fastevm/core/primitives/")  # what a path may be relative to
 NAMES = {path.name for path in files(".py", ".pyx", ".pxd", ".h")}
 RECIPES = (
     "an opcode", "an EIP", "a fork", "a precompile", "an RPC method", "a wire format",

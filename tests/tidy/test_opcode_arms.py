@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import pytest
 
-from fastevm.spec.forks import FORKS
-from fastevm.spec.opcodes import OPCODES, Kind, Op
-from fastevm.spec.schedule import schedule_for
+from fastevm.core.spec.forks import FORKS
+from fastevm.core.spec.opcodes import OPCODES, Kind, Op
+from fastevm.core.spec.schedule import schedule_for
 
 from .sources import ROOT
 
-INTERPRETER = ROOT / "fastevm/interpreter"
+INTERPRETER = ROOT / "fastevm/core/interpreter"
 ENTER = re.compile(
     r"status = (enter|enter_priced|enter_hosted)\((?:f, pc, sp, gas|&gas, sp), base, limit, "
     r"(.+?), (\d+), (\d+)\)"

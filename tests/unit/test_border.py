@@ -158,7 +158,7 @@ CASES = {
     "a transaction without its constructor": """
         import copy, pickle
         from fastevm import Transaction
-        from fastevm.execution.transaction import restore, sign_authorization
+        from fastevm.core.execution.transaction.transaction import restore, sign_authorization
         made = Transaction.__new__(Transaction)
         for act in (copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t)), repr, hash):
             try:
@@ -194,7 +194,7 @@ CASES = {
     """,
     "addresses that lie about their length": """
         from fastevm import Transaction
-        from fastevm.execution.transaction import sign_authorization
+        from fastevm.core.execution.transaction.transaction import sign_authorization
         class Liar(list):
             def __len__(self):
                 return 20
@@ -216,7 +216,7 @@ CASES = {
                 hostile = replace(view, header=replace(view.header, coinbase=coinbase))
                 fastevm.simulate(hostile, [{"to": CONTRACT}])
         with pytest.raises(TypeError):
-            from fastevm.primitives.keccak import keccak256_all
+            from fastevm.core.primitives.keccak import keccak256_all
             keccak256_all([None])
     """,
     "accounts that cannot be": """

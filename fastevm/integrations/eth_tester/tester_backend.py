@@ -16,10 +16,12 @@ from eth_tester.exceptions import (
 )
 from eth_utils.exceptions import ValidationError as UtilsValidationError
 
-from fastevm.crypto.secp256k1 import public_key_address
+from fastevm.core.crypto.secp256k1 import public_key_address
+from fastevm.core.execution.transaction.sidecar import decode_pooled
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import ZERO_ADDRESS, Withdrawal
+from fastevm.core.simulation.values import CallRequest, CallResult, StateView
 from fastevm.errors import FastevmError, InvalidTransaction
-from fastevm.execution.sidecar import decode_pooled
-from fastevm.execution.transaction import Transaction
 from fastevm.integrations.eth_tester.tester_chain import CHAIN_ID, Mined, TesterChain
 from fastevm.integrations.eth_tester.tester_values import (
     block_values,
@@ -28,8 +30,6 @@ from fastevm.integrations.eth_tester.tester_values import (
 )
 from fastevm.simulate.calls import call as simulated_call
 from fastevm.simulate.estimate import estimate_gas as estimated_gas
-from fastevm.simulate.values import CallRequest, CallResult, StateView
-from fastevm.types import ZERO_ADDRESS, Withdrawal
 
 DEFAULT_BALANCE = 10**24  # wei, of each account
 DEFAULT_FEE = 10**9
@@ -64,7 +64,7 @@ def error_of(name: str, fallback: type[Exception]) -> type[Exception]:
 class Backend(BaseChainBackend):  # type: ignore[misc]
     """What ``EthereumTester`` runs on: a chain in memory whose blocks are mined on demand.
 
-    ``genesis_parameters``: fields of the genesis header by their names in ``fastevm.types.Header``;
+    ``genesis_parameters``: fields of the genesis header, by the names of `Header`;
     ``genesis_state``: accounts by address (20 bytes: balance, nonce, code, storage), as many keys
     as accounts; ``mnemonic``, ``hd_path``: where the keys come from; ``fork``: the rules.
     """

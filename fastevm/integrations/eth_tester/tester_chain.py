@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fastevm.chain.genesis import read_accounts
 from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
-from fastevm.execution.block import BlockBuilder
-from fastevm.execution.header_draft import draft_header
-from fastevm.execution.transaction import Transaction
-from fastevm.simulate.values import StateView
-from fastevm.simulate.views import view_of
-from fastevm.spec.schedule import ForkSchedule, schedule_for
-from fastevm.state.layer import Layer
-from fastevm.types import (
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import (
     EMPTY_LIST_HASH,
     EMPTY_ROOT,
     ZERO_ADDRESS,
@@ -27,6 +24,11 @@ from fastevm.types import (
     Receipt,
     Withdrawal,
 )
+from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.values import StateView
+from fastevm.core.spec.schedule import ForkSchedule, schedule_for
+from fastevm.core.state.layer import Layer
+from fastevm.simulate.views import view_of
 
 CHAIN_ID: Final = 131277322940537  # of eth-tester
 GAS_LIMIT: Final = 30_029_122  # of eth-tester's genesis block
@@ -34,8 +36,7 @@ ANCESTORS: Final = 256
 NO_DEPOSITS: Final = ZERO_ADDRESS  # a contract that never logs
 
 
-@dataclass(frozen=True, slots=True)
-class Mined:
+class Mined(Struct, frozen=True):
     """A block with what its execution gave."""
 
     block: Block

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Withdrawal
 from fastevm.integrations.eth_tester.tester_chain import Mined
-from fastevm.types import Withdrawal
 
 ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = 1, 2, 3, 4
 # Header fields that a block has from its fork on.

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import fastevm.chains as chains
+import fastevm.chain.named as chains
 from fastevm.chain.system_contracts import HISTORY_STORAGE, SYSTEM_CONTRACTS
-from fastevm.execution.fees import FeeParameters
-from fastevm.execution.predeploys import L1_BLOCK, SEQUENCER_FEE_VAULT
-from fastevm.spec.forks import ECOTONE, FJORD, ISTHMUS, JOVIAN, OP_FORKS, Fork
-from fastevm.spec.op_stack import BASE_FEE_CHANGE_DENOMINATOR_CANYON, ELASTICITY_MULTIPLIER
-from fastevm.spec.schedule import schedule_for
+from fastevm.core.execution.block.fees import FeeParameters
+from fastevm.core.execution.op_stack.predeploys import L1_BLOCK, SEQUENCER_FEE_VAULT
+from fastevm.core.spec.forks import ECOTONE, FJORD, ISTHMUS, JOVIAN, OP_FORKS, Fork
+from fastevm.core.spec.op_stack import BASE_FEE_CHANGE_DENOMINATOR_CANYON, ELASTICITY_MULTIPLIER
+from fastevm.core.spec.schedule import schedule_for
 
 SOURCE_OF_PREDEPLOYS: Final = "ink"
 OP_FORK_NAMES: Final = tuple(fork.name.casefold() for fork in OP_FORKS)

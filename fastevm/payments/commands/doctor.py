@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 from fastevm.payments.calls import call_data, separator_data
 from fastevm.payments.chain import FEE_CALLS, head_of, quote_of
 from fastevm.payments.commands.shared import add_node, merchant_of
+from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.errors import NodeRefusal, PaymentError
 from fastevm.payments.merchant import Merchant
-from fastevm.payments.wrapped import MULTICALL
 
 LATE_BLOCKS: Final = 10  # block times without a new head
 CLOCK_SECONDS: Final = 30  # by which the newest block may be ahead of the clock

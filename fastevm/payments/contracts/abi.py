@@ -5,30 +5,28 @@ numbers as int. The words themselves are eth-abi's work.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError, EncodingError
+from msgspec import Struct
 
-from fastevm.primitives.keccak import keccak256
+from fastevm.core.primitives.keccak import keccak256
 
 
 class AbiError(ValueError):
     """A name that the interface does not have, or arguments that do not fit it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     """A decoded revert or log: its name and its arguments by name, in the order of declaration."""
 
     name: str
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True, dict=True):
     """One function, event, error or constructor."""
 
     kind: str

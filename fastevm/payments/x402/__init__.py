@@ -1,16 +1,16 @@
 """x402 for sellers: a facilitator, a paywall for web servers, and the payer's side for programs.
 
-Both versions of the protocol are spoken. `Lane` settles payments on one chain, `Facilitator` on
+`ChainSettler` settles payments on one chain, `Facilitator` on
 several; `Paywall` sells answers, in front of aiohttp, ASGI or WSGI applications; the program
 ``fastevm pay facilitator`` serves others over HTTP.
 """
 
 from fastevm.payments.x402.aiohttp_server import payment_middleware
 from fastevm.payments.x402.asgi import PaymentMiddleware
+from fastevm.payments.x402.chain_settler import ChainSettler, Rules
 from fastevm.payments.x402.facilitator import Engine, Facilitator
 from fastevm.payments.x402.grants import FileGrants, Grant, Grants, MemoryGrants, Phase, Reply
 from fastevm.payments.x402.http import application
-from fastevm.payments.x402.lane import Lane, Rules
 from fastevm.payments.x402.messages import (
     Malformed,
     Payment,
@@ -26,12 +26,12 @@ from fastevm.payments.x402.wsgi import LoopThread
 from fastevm.payments.x402.wsgi import PaymentMiddleware as WsgiPaymentMiddleware
 
 __all__ = [
+    "ChainSettler",
     "Engine",
     "Facilitator",
     "FileGrants",
     "Grant",
     "Grants",
-    "Lane",
     "LoopThread",
     "Malformed",
     "MemoryGrants",

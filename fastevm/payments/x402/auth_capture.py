@@ -8,14 +8,14 @@ signed.
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.authorization import Kind
 from fastevm.payments.contracts import artifact
+from fastevm.payments.erc6492 import unwrap
 from fastevm.payments.errors import InvalidTerms
 from fastevm.payments.escrow import V1_0, V1_1, ZERO, Deployment, PaymentInfo, authorize_data
-from fastevm.payments.wrapped import unwrap
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.claims import (
     Call,

@@ -18,7 +18,7 @@ from fastevm.payments.x402.messages import (
     as_text,
 )
 from fastevm.payments.x402.reasons import MISSING_DOMAIN, NAME, VERSION, Refused
-from fastevm.wire.client.messages import Call as NodeCall
+from fastevm.rpc_client.messages import Call as NodeCall
 
 BLOCK: Final = "pending"
 

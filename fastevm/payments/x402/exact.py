@@ -4,9 +4,9 @@ from typing import Final
 
 from fastevm.payments.authorization import Kind
 from fastevm.payments.calls import call_data, capture_data
+from fastevm.payments.erc6492 import through_multicall, unwrap
 from fastevm.payments.signatures import ECDSA_LENGTH, Signature
 from fastevm.payments.tokens import BYTES_OVERLOAD, Token
-from fastevm.payments.wrapped import through_multicall, unwrap
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.claims import (
     Call,

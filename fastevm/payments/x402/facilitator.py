@@ -1,6 +1,6 @@
 """The engine of x402: verifies payments and settles them once, for programs and for HTTP.
 
-    facilitator = Facilitator([lane])
+    facilitator = Facilitator([settler])
     async with facilitator:
         answer = await facilitator.verify(payment, requirements)
         answer = await facilitator.settle(payment, requirements)
@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from fastevm.payments.x402 import networks, reasons
+from fastevm.payments.x402.chain_settler import ChainSettler
 from fastevm.payments.x402.claims import Claim, Scheme
 from fastevm.payments.x402.exact import Exact
-from fastevm.payments.x402.lane import Lane
 from fastevm.payments.x402.messages import (
     EXACT,
     VERSIONS,
@@ -51,16 +51,16 @@ class Engine(Protocol):
 class Facilitator:
     """Verifies and settles payments on one or several chains."""
 
-    def __init__(self, lanes: Sequence[Lane], schemes: Sequence[Scheme] = ()) -> None:
-        self.lanes = {lane.chain_id: lane for lane in lanes}
-        if len(self.lanes) != len(lanes):
-            raise ValueError("lanes: expected one for each chain")
+    def __init__(self, settlers: Sequence[ChainSettler], schemes: Sequence[Scheme] = ()) -> None:
+        self.settlers = {settler.chain_id: settler for settler in settlers}
+        if len(self.settlers) != len(settlers):
+            raise ValueError("settlers: expected one for each chain")
         self.schemes: Mapping[str, Scheme] = {one.name: one for one in (*schemes, Exact())}
         self._resources: dict[str, Json] = {}
         self._tending: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> "Facilitator":
-        self._tending = [asyncio.create_task(lane.run()) for lane in self.lanes.values()]
+        self._tending = [asyncio.create_task(settler.run()) for settler in self.settlers.values()]
         return self
 
     async def __aexit__(
@@ -72,16 +72,16 @@ class Facilitator:
         for task in self._tending:
             task.cancel()
         await asyncio.gather(*self._tending, return_exceptions=True)
-        for lane in self.lanes.values():
-            await lane.receipts.close()
+        for settler in self.settlers.values():
+            await settler.receipts.close()
 
     async def verify(self, payment: Payment, offer: Requirements) -> Verified:
         """Whether the payment would succeed on the pending state; Malformed, Unavailable."""
         payer = None
         try:
-            lane, scheme, claim = self._claim(payment, offer)
+            settler, scheme, claim = self._claim(payment, offer)
             payer = claim.payer
-            await scheme.check(lane, claim)
+            await scheme.check(settler, claim)
         except Refused as refusal:
             return Verified(payer=payer, reason=refusal.reason, message=refusal.detail)
         return Verified(payer=payer)
@@ -90,9 +90,9 @@ class Facilitator:
         """Collect the payment, once, and tell the outcome; Malformed, Unavailable."""
         payer = None
         try:
-            lane, scheme, claim = self._claim(payment, offer)
+            settler, scheme, claim = self._claim(payment, offer)
             payer = claim.payer
-            settled = await lane.settle(claim, lambda: scheme.check(lane, claim))
+            settled = await settler.settle(claim, lambda: scheme.check(settler, claim))
         except Refused as refusal:
             return Settled(
                 chain_id=offer.chain_id,
@@ -104,12 +104,12 @@ class Facilitator:
             self._list(payment, offer)
         return settled
 
-    def _claim(self, payment: Payment, offer: Requirements) -> tuple[Lane, Scheme, Claim]:
+    def _claim(self, payment: Payment, offer: Requirements) -> tuple[ChainSettler, Scheme, Claim]:
         scheme = self.schemes.get(offer.scheme)
         if scheme is None:
             raise Refused(reasons.UNSUPPORTED_SCHEME, offer.scheme[:40])
-        lane = self.lanes.get(offer.chain_id)
-        if lane is None:
+        settler = self.settlers.get(offer.chain_id)
+        if settler is None:
             raise Refused(reasons.INVALID_NETWORK, offer.network)
         if not payment.chooses(offer):
             different = payment.chain_id != offer.chain_id
@@ -117,24 +117,24 @@ class Facilitator:
                 reasons.NETWORK_MISMATCH if different else reasons.INVALID_REQUIREMENTS,
                 "the payload was made for other requirements",
             )
-        allowed = lane.rules.recipients
+        allowed = settler.rules.recipients
         if allowed is not None and offer.pay_to not in allowed:
             raise Refused(reasons.INVALID_REQUIREMENTS, f"payTo {offer.pay_to} is not served here")
-        return lane, scheme, scheme.read(lane, payment, offer)
+        return settler, scheme, scheme.read(settler, payment, offer)
 
     def supported(self) -> Json:
         """The answer to /supported."""
         kinds: list[Json] = []
-        for chain_id, lane in self.lanes.items():
+        for chain_id, settler in self.settlers.items():
             for name, scheme in self.schemes.items():
-                extra = scheme.supported(lane)
+                extra = scheme.supported(settler)
                 for version in VERSIONS:
                     network = networks.shown(chain_id, version)
                     if version == 1 and (name != EXACT or network.startswith(networks.PREFIX)):
                         continue
                     kind = {"x402Version": version, "scheme": name, "network": network}
                     kinds.append({**kind, "extra": extra} if extra else kind)
-        signers = sorted({lane.account for lane in self.lanes.values()})
+        signers = sorted({settler.account for settler in self.settlers.values()})
         return {"kinds": kinds, "extensions": [BAZAAR], "signers": {"eip155:*": signers}}
 
     # --- the catalogue ----------------------------------------------------------------------------

@@ -9,11 +9,15 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from sqlite3 import Connection, connect
 from typing import Final, Protocol
+
+from msgspec import Struct
+
+from fastevm.core.primitives.replace import replace
 
 MOST_GRANTS: Final = 100_000  # that memory holds
 LONGEST_COPY: Final = 262_144  # bytes of an answer that is kept to be given again
@@ -37,8 +41,7 @@ class Phase(Enum):
     GIVEN = "given"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """One payment and its request. ``receipt`` is the header that tells of the settlement."""
 
     key: str

@@ -21,8 +21,8 @@ from fastevm.payments.holds import Hold
 from fastevm.payments.movements import Movement, MovementState
 from fastevm.payments.orders import LONGEST_ID, Order
 from fastevm.payments.states import State
+from fastevm.payments.x402.chain_settler import ChainSettler
 from fastevm.payments.x402.facilitator import Facilitator
-from fastevm.payments.x402.lane import Lane
 from fastevm.payments.x402.messages import (
     Json,
     Malformed,
@@ -35,7 +35,7 @@ from fastevm.payments.x402.messages import (
 PAGE: Final = 100
 STATES: Final = (State.AUTHORIZING, State.HELD, State.CAPTURED, State.PAID, State.RELEASED)
 
-Work = Callable[[Lane, Order, Json], Awaitable[Movement]]
+Work = Callable[[ChainSettler, Order, Json], Awaitable[Movement]]
 
 
 class HoldRoutes:
@@ -58,8 +58,8 @@ class HoldRoutes:
         """A page of holds, by id."""
         after = request.query.get("after", "")
         found: list[Json] = []
-        for lane in self.facilitator.lanes.values():
-            page = partial(lane.store.orders, STATES, after=after, limit=PAGE)
+        for settler in self.facilitator.settlers.values():
+            page = partial(settler.store.orders, STATES, after=after, limit=PAGE)
             found += [_order(one) for one in await to_thread(page) if one.annex]
         found.sort(key=lambda one: str(one["id"]))
         return web.json_response({"holds": found[:PAGE]})
@@ -67,9 +67,9 @@ class HoldRoutes:
     async def one(self, request: web.Request) -> web.Response:
         """One hold, with what the escrow says of it and everything that was moved."""
         try:
-            lane, order = await self._find(request.match_info["id"])
-            hold = await lane.holds.hold(order.id)
-            moves = await to_thread(lane.store.movements, order.id)
+            settler, order = await self._find(request.match_info["id"])
+            hold = await settler.holds.hold(order.id)
+            moves = await to_thread(settler.store.movements, order.id)
         except PaymentError as error:
             return _refused(error)
         return web.json_response(_shown(hold) | {"movements": [_movement(one) for one in moves]})
@@ -79,8 +79,8 @@ class HoldRoutes:
         try:
             text = await request.read()
             body = as_object(strict_json(text), "body") if text.strip() else {}
-            lane, order = await self._find(request.match_info["id"])
-            movement = await work(lane, order, body)
+            settler, order = await self._find(request.match_info["id"])
+            movement = await work(settler, order, body)
         except PaymentError as error:
             return _refused(error)
         status = 202 if movement.state is MovementState.REQUESTED else 200
@@ -88,26 +88,26 @@ class HoldRoutes:
             status = 409
         return web.json_response(_movement(movement), status=status)
 
-    async def _find(self, order_id: str) -> tuple[Lane, Order]:
-        for lane in self.facilitator.lanes.values():
+    async def _find(self, order_id: str) -> tuple[ChainSettler, Order]:
+        for settler in self.facilitator.settlers.values():
             try:
-                return lane, await to_thread(lane.store.order, order_id)
+                return settler, await to_thread(settler.store.order, order_id)
             except UnknownOrder:
                 continue
         raise UnknownOrder("there is no such hold")
 
 
-async def _capture(lane: Lane, order: Order, body: Json) -> Movement:
+async def _capture(settler: ChainSettler, order: Order, body: Json) -> Movement:
     fee = as_number(body, "fee") if "fee" in body else 0
-    return await lane.holds.capture(order.id, as_number(body, "amount"), key=_key(body), fee=fee)
+    return await settler.holds.capture(order.id, as_number(body, "amount"), key=_key(body), fee=fee)
 
 
-async def _refund(lane: Lane, order: Order, body: Json) -> Movement:
-    return await lane.holds.refund(order.id, as_number(body, "amount"), key=_key(body))
+async def _refund(settler: ChainSettler, order: Order, body: Json) -> Movement:
+    return await settler.holds.refund(order.id, as_number(body, "amount"), key=_key(body))
 
 
-async def _void(lane: Lane, order: Order, body: Json) -> Movement:
-    return await lane.holds.void(order.id)
+async def _void(settler: ChainSettler, order: Order, body: Json) -> Movement:
+    return await settler.holds.void(order.id)
 
 
 def _key(body: Json) -> str:

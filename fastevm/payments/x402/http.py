@@ -113,12 +113,14 @@ class _Host:
 
     async def health(self, request: web.Request) -> web.Response:
         chains = {}
-        for chain_id, lane in self.facilitator.lanes.items():
+        for chain_id, settler in self.facilitator.settlers.items():
             try:
-                funds = int((await lane.ask([("eth_getBalance", [lane.account, "latest"])]))[0], 16)
-                chains[str(chain_id)] = {"account": lane.account, "funds": str(funds)}
+                funds = int(
+                    (await settler.ask([("eth_getBalance", [settler.account, "latest"])]))[0], 16
+                )
+                chains[str(chain_id)] = {"account": settler.account, "funds": str(funds)}
             except (Unavailable, TypeError, ValueError):
-                chains[str(chain_id)] = {"account": lane.account, "error": "no answer"}
+                chains[str(chain_id)] = {"account": settler.account, "error": "no answer"}
         healthy = all("error" not in one for one in chains.values())
         return _answer({"healthy": healthy, "chains": chains}, 200 if healthy else 503)
 

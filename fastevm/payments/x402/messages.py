@@ -13,6 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from fastevm.payments.amounts import UINT256_MAX
 from fastevm.payments.authorization import address
 from fastevm.payments.errors import InvalidTerms, PaymentError
@@ -86,8 +89,7 @@ def decode_header(text: str) -> Json:
     return as_object(strict_json(raw), "message")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class Resource(Struct, frozen=True, kw_only=True):
     """What is paid for, as the payer sees it."""
 
     url: str
@@ -100,8 +102,7 @@ class Resource:
         return {name: value for name, value in members.items() if value}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requirements:
+class Requirements(Struct, frozen=True, kw_only=True):
     """One way to pay: ``amount`` units of ``asset`` to ``pay_to``, within ``max_timeout`` s."""
 
     scheme: str
@@ -110,11 +111,11 @@ class Requirements:
     pay_to: str
     amount: int
     max_timeout: int = 300
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "asset", address(self.asset, "asset"))
-        object.__setattr__(self, "pay_to", address(self.pay_to, "payTo"))
+        force_setattr(self, "asset", address(self.asset, "asset"))
+        force_setattr(self, "pay_to", address(self.pay_to, "payTo"))
         if isinstance(self.amount, bool) or not 0 <= self.amount <= UINT256_MAX:
             raise InvalidTerms("amount: expected 0 to 2**256 - 1")
         if not 0 < self.max_timeout <= LONGEST_TIMEOUT:
@@ -236,8 +237,7 @@ class Payment:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
+class Verified(Struct, frozen=True, kw_only=True):
     """The answer to /verify."""
 
     payer: str | None
@@ -257,8 +257,7 @@ class Verified:
         return told | ({"payer": self.payer} if self.payer else {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(Struct, frozen=True, kw_only=True):
     """The answer to /settle. ``settlement_pending`` is no failure: the outcome is not known yet."""
 
     chain_id: int

@@ -15,9 +15,12 @@ import re
 import time
 from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec import Struct
+
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.x402 import reasons
 from fastevm.payments.x402.auth_capture import dated, dated_as
 from fastevm.payments.x402.facilitator import Engine
@@ -54,8 +57,7 @@ class Request:
     body: bytes = field(default=b"", repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Sale:
+class Sale(Struct, frozen=True):
     """What a route sells. With ``upfront`` the payment is settled before the handler runs.
 
     Without it the handler runs first and the answer is held back: an answer of 400 or more is not
@@ -143,8 +145,7 @@ class Paywall:
         return _json(402, body, [*headers, *([receipt] if receipt else [])])
 
 
-@dataclass(slots=True)
-class _Purchase:
+class _Purchase(Struct):
     """One request with one payment."""
 
     wall: Paywall

@@ -20,9 +20,9 @@ from fastevm.payments.store import open_store
 from fastevm.payments.tokens import KNOWN, Token
 from fastevm.payments.vault import KEY_VARIABLE, Vault
 from fastevm.payments.x402.auth_capture import AuthCapture
+from fastevm.payments.x402.chain_settler import ChainSettler, Rules
 from fastevm.payments.x402.facilitator import Facilitator
 from fastevm.payments.x402.http import application
-from fastevm.payments.x402.lane import Lane, Rules
 
 SIGNER_VARIABLE: Final = "FASTEVM_FACILITATOR_KEY"
 TOKEN_VARIABLE: Final = "FASTEVM_FACILITATOR_TOKEN"
@@ -120,14 +120,16 @@ async def _serve(
 ) -> None:
     store = open_store(arguments.store)
     nodes = [NodeClient(url) for url in arguments.node]
-    lanes = []
+    settlers = []
     for node in nodes:
         tokens = await _tokens(node, arguments.asset)
-        lanes.append(Lane(node, store, vault, signer, tokens, policy=Policy(), rules=rules))
+        settlers.append(
+            ChainSettler(node, store, vault, signer, tokens, policy=Policy(), rules=rules)
+        )
         served = ", ".join(f"{token.symbol} {token.domain.token}" for token in tokens)
-        print(f"Chain {lanes[-1].chain_id}: {served}", flush=True)
-    schemes = [AuthCapture()] if await _has_escrow(lanes) else []
-    app = application(Facilitator(lanes, schemes), os.environ.get(TOKEN_VARIABLE))
+        print(f"Chain {settlers[-1].chain_id}: {served}", flush=True)
+    schemes = [AuthCapture()] if await _has_escrow(settlers) else []
+    app = application(Facilitator(settlers, schemes), os.environ.get(TOKEN_VARIABLE))
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
@@ -144,9 +146,9 @@ async def _serve(
         store.close()
 
 
-async def _has_escrow(lanes: list[Lane]) -> bool:
+async def _has_escrow(settlers: list[ChainSettler]) -> bool:
     """Whether a chain has the escrow of ``auth-capture`` at its published address."""
-    asked = [await lane.ask([("eth_getCode", [V1_1.escrow, "latest"])]) for lane in lanes]
+    asked = [await settler.ask([("eth_getCode", [V1_1.escrow, "latest"])]) for settler in settlers]
     return any(code not in ("0x", None) for (code,) in asked)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fastevm.payments.errors import NodeUnreachable
 from fastevm.payments.node import NodeClient
-from fastevm.wire.client.messages import Call
+from fastevm.rpc_client.messages import Call
 
 INTERVAL: Final = 0.03  # seconds between two batches
 RETRY_SECONDS: Final = 0.25  # seconds, after a node that did not answer

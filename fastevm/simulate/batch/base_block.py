@@ -1,18 +1,18 @@
 """The block that all bundles of a batch run in, made once, and runners for it."""
 
 import threading
-from dataclasses import replace
 from typing import Any
 
+from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.deadline import WATCHDOG
+from fastevm.core.simulation.environment import environment_of
+from fastevm.core.simulation.runner import Runner
+from fastevm.core.simulation.values import SimulateOptions, StateView
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import settled
 from fastevm.simulate.batch.bundle_runner import BundleRunner
 from fastevm.simulate.batch.drafts import draft_of
 from fastevm.simulate.batch.results import Results
-from fastevm.simulate.engine.deadline import WATCHDOG
-from fastevm.simulate.engine.environment import environment_of
-from fastevm.simulate.engine.runner import Runner
-from fastevm.simulate.values import SimulateOptions, StateView
-from fastevm.state.layer import Layer
-from fastevm.state.remote import settled
 
 
 class BundleLimit:

@@ -1,18 +1,18 @@
 # One thread's runner of bundles: a machine and a world over one immutable state.
 from libc.stdint cimport int64_t, uint64_t
 
-from fastevm.execution.transaction_result cimport TxError, TxOptions
-from fastevm.interpreter.machine cimport Machine
-from fastevm.primitives.word cimport Word
+from fastevm.core.execution.transaction.transaction_result cimport TxError, TxOptions
+from fastevm.core.interpreter.machine cimport Machine
+from fastevm.core.primitives.word cimport Word
 from fastevm.simulate.batch.bundles cimport Bundle, Bundles
 from fastevm.simulate.batch.results cimport Results
-from fastevm.simulate.engine.overrides cimport PrecompileMoves
-from fastevm.simulate.engine.plan cimport PlannedBlock
-from fastevm.simulate.engine.refusals cimport Refusal
-from fastevm.state.account cimport Account
-from fastevm.state.layer cimport Layer
-from fastevm.state.reader cimport Reader
-from fastevm.state.world cimport World
+from fastevm.core.simulation.overrides cimport PrecompileMoves
+from fastevm.core.simulation.plan cimport PlannedBlock
+from fastevm.core.simulation.refusals cimport Refusal
+from fastevm.core.state.account cimport Account
+from fastevm.core.state.layer cimport Layer
+from fastevm.core.state.reader cimport Reader
+from fastevm.core.state.world cimport World
 
 
 cdef class BundleRunner:

@@ -2,9 +2,9 @@
 
 from typing import Any, final
 
+from fastevm.core.simulation.values import BlockEnvironment, SimulateOptions, StateView
+from fastevm.core.state.layer import Layer
 from fastevm.simulate.batch.results import Results
-from fastevm.simulate.values import BlockEnvironment, SimulateOptions, StateView
-from fastevm.state.layer import Layer
 
 @final
 class BundleRunner:

@@ -4,22 +4,22 @@ from libc.stdint cimport UINT64_MAX, int64_t, uint64_t
 from libc.string cimport memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
-from fastevm.execution.transact cimport transact
-from fastevm.execution.transaction_data cimport Tx
-from fastevm.execution.transaction_result cimport (
+from fastevm.core.execution.transaction.transact cimport transact
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.execution.transaction.transaction_result cimport (
     TX_CANCELLED,
     TX_OUT_OF_MEMORY,
     TX_VALID,
     TxError,
     TxResult,
 )
-from fastevm.interpreter.interrupts cimport begin_stoppable, end_stoppable
-from fastevm.interpreter.machine cimport BlockContext, machine_free, machine_new
-from fastevm.interpreter.status cimport STOPPED
-from fastevm.primitives.buffer cimport buffer_append
-from fastevm.primitives.hashes cimport address_eq
-from fastevm.primitives.intrinsics cimport atomic_load, atomic_store, atomic_store_int
-from fastevm.primitives.word cimport Word, word_copy, word_eq, word_sub, word_zero
+from fastevm.core.interpreter.interrupts cimport begin_stoppable, end_stoppable
+from fastevm.core.interpreter.machine cimport BlockContext, machine_free, machine_new
+from fastevm.core.interpreter.status cimport STOPPED
+from fastevm.core.primitives.buffer cimport buffer_append
+from fastevm.core.primitives.hashes cimport address_eq
+from fastevm.core.primitives.intrinsics cimport atomic_load, atomic_store, atomic_store_int
+from fastevm.core.primitives.word cimport Word, word_copy, word_eq, word_sub, word_zero
 from fastevm.simulate.batch.bundles cimport (
     RUN_AS_CHAIN,
     RUN_HERE,
@@ -28,15 +28,15 @@ from fastevm.simulate.batch.bundles cimport (
     bundle_at,
 )
 from fastevm.simulate.batch.results cimport BundleRecord, DeltaRecord, Results
-from fastevm.simulate.engine.chain cimport simulation_options
-from fastevm.simulate.engine.overrides cimport (
+from fastevm.core.simulation.chain cimport simulation_options
+from fastevm.core.simulation.overrides cimport (
     APPLIED,
     APPLY_OUT_OF_MEMORY,
     Applied,
     moves_attach,
     overrides_apply,
 )
-from fastevm.simulate.engine.plan cimport (
+from fastevm.core.simulation.plan cimport (
     PlannedBlock,
     PlannedCall,
     PlannedOverride,
@@ -47,22 +47,22 @@ from fastevm.simulate.engine.plan cimport (
     call_defaults,
     call_transaction,
 )
-from fastevm.simulate.engine.records cimport records_add_call, records_count
-from fastevm.simulate.engine.refusals cimport (
+from fastevm.core.simulation.records cimport records_add_call, records_count
+from fastevm.core.simulation.refusals cimport (
     BLOCK_GAS_REACHED,
     FAULTY_CALL,
     INVALID_CALL,
     exception_of,
     refuse,
 )
-from fastevm.state.layer cimport Layer
-from fastevm.state.reader cimport READ_FOUND, AccountData
-from fastevm.state.world cimport world_begin, world_follow, world_free, world_new
+from fastevm.core.state.layer cimport Layer
+from fastevm.core.state.reader cimport READ_FOUND, AccountData
+from fastevm.core.state.world cimport world_begin, world_follow, world_free, world_new
 
 from fastevm.errors import FastevmError
-from fastevm.simulate.engine.deadline import out_of_time
-from fastevm.simulate.engine.simulated_blocks import simulate_v1
-from fastevm.wire.simulate_values import payload_from
+from fastevm.core.simulation.deadline import out_of_time
+from fastevm.core.simulation.simulated_blocks import simulate_v1
+from fastevm.rpc_types.simulate_values import payload_from
 
 
 NANOSECONDS = 10**9

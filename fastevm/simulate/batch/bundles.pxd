@@ -1,8 +1,8 @@
 # Consecutive bundles as one plan of C values: what simulate_many runs without the GIL.
 
-from fastevm.interpreter.machine cimport BlockContext
-from fastevm.simulate.engine.plan cimport List, Plan, PlannedBlock
-from fastevm.spec.schedule cimport ForkSchedule
+from fastevm.core.interpreter.machine cimport BlockContext
+from fastevm.core.simulation.plan cimport List, Plan, PlannedBlock
+from fastevm.core.spec.schedule cimport ForkSchedule
 
 
 cdef enum Route:

@@ -7,23 +7,23 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
-from fastevm.interpreter.machine cimport BlockContext
-from fastevm.primitives.hashes cimport Hash
-from fastevm.simulate.engine.plan cimport Plan, PlannedBlock, block_at, list_add
-from fastevm.simulate.engine.runner cimport fill_environment
-from fastevm.spec.schedule cimport ForkSchedule
-from fastevm.wire.call_object cimport read_call
+from fastevm.core.interpreter.machine cimport BlockContext
+from fastevm.core.primitives.hashes cimport Hash
+from fastevm.core.simulation.plan cimport Plan, PlannedBlock, block_at, list_add
+from fastevm.core.simulation.runner cimport fill_environment
+from fastevm.core.spec.schedule cimport ForkSchedule
+from fastevm.rpc_types.call_object cimport read_call
 
 from fastevm.simulate.batch.drafts import draft_of
-from fastevm.simulate.engine.environment import environment_of, overridden
-from fastevm.simulate.engine.limits import MAX_CALLS_PER_BLOCK
-from fastevm.simulate.values import (
+from fastevm.core.simulation.environment import environment_of, overridden
+from fastevm.core.simulation.limits import MAX_CALLS_PER_BLOCK
+from fastevm.core.simulation.values import (
     NO_BLOCK_OVERRIDES,
     BlockStateCalls,
     SimulatePayload,
     SimulationError,
 )
-from fastevm.wire.simulate_values import (
+from fastevm.rpc_types.simulate_values import (
     ENTRY_MEMBERS,
     EXTENSIONS,
     PAYLOAD_MEMBERS,

@@ -1,7 +1,6 @@
 """The outcomes of many calls as columns: NumPy arrays where NumPy is installed, else arrays."""
 
 from array import array
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -9,9 +8,11 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
+from msgspec import Struct
+
+from fastevm.evm.html_table import html_table
 from fastevm.simulate.batch.arrow import ArrowTable
 from fastevm.simulate.batch.results import Results
-from fastevm.wire.text.html_table import html_table
 
 
 @cache
@@ -20,8 +21,7 @@ def numpy() -> ModuleType | None:
     return None if find_spec("numpy") is None else import_module("numpy")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class Columns(Struct, frozen=True, kw_only=True):
     """The outcomes of the calls of consecutive bundles, bundle after bundle.
 
     ``first``: the position of the first bundle among all. ``calls``: where the calls of each bundle

@@ -1,12 +1,12 @@
 """The block that bundles are, before they run: its header under its parent's rules."""
 
-from dataclasses import replace
 from typing import Any
 
-from fastevm.execution.header_draft import draft_header
-from fastevm.simulate.values import BlockOverrides
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.types import Header
+from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.types import Header
+from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.values import BlockOverrides
+from fastevm.core.spec.schedule import ForkSchedule
 
 
 def draft_of(

@@ -9,15 +9,15 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, Generic, Literal, TypeVar, Unpack, overload
 
+from fastevm.core.simulation.values import DEFAULT_GAS_CAP, DEFAULT_TIMEOUT, SimulateOptions
+from fastevm.core.state.source import Wanted, call_object
 from fastevm.errors import FastevmError
+from fastevm.rpc_types.simulate_values import payload_from
 from fastevm.simulate.batch.base_block import BaseBlock
 from fastevm.simulate.batch.columns import Columns, columns_of
 from fastevm.simulate.batch.results import BundleResult, Results
 from fastevm.simulate.batch.shipping import Shipment, run_shipped
-from fastevm.simulate.values import DEFAULT_GAS_CAP, DEFAULT_TIMEOUT, SimulateOptions
 from fastevm.simulate.views import BlockOptions, as_view, spacing_of
-from fastevm.state.source import Wanted, call_object
-from fastevm.wire.simulate_values import payload_from
 
 FIRST_CHUNK: Final = 16  # bundles; later chunks are as large as fits the time of one
 LARGEST_CHUNK: Final = 1024

@@ -1,10 +1,10 @@
 # What a run of consecutive bundles gave, as C records; values are made when somebody asks.
 from libc.stdint cimport uint64_t
 
-from fastevm.primitives.buffer cimport Buffer
-from fastevm.primitives.hashes cimport Address
-from fastevm.primitives.word cimport Word
-from fastevm.simulate.engine.records cimport Records
+from fastevm.core.primitives.buffer cimport Buffer
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.word cimport Word
+from fastevm.core.simulation.records cimport Records
 
 
 cdef struct DeltaRecord:

@@ -3,7 +3,7 @@
 from array import array
 from typing import Any, final
 
-from fastevm.simulate.values import CallOutcome
+from fastevm.core.simulation.values import CallOutcome
 
 @final
 class Results:

@@ -5,10 +5,10 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport uint8_t
 from libc.string cimport memset
 
-from fastevm.interpreter.status cimport OUT_OF_GAS, REVERTED, STOPPED
-from fastevm.primitives.buffer cimport Buffer, buffer_append, buffer_free
-from fastevm.primitives.word cimport word_store, word_to_int
-from fastevm.simulate.engine.records cimport (
+from fastevm.core.interpreter.status cimport OUT_OF_GAS, REVERTED, STOPPED
+from fastevm.core.primitives.buffer cimport Buffer, buffer_append, buffer_free
+from fastevm.core.primitives.word cimport word_store, word_to_int
+from fastevm.core.simulation.records cimport (
     CallRecord,
     record_at,
     record_outcome,
@@ -17,9 +17,9 @@ from fastevm.simulate.engine.records cimport (
 )
 
 from array import array
-from dataclasses import replace
+from fastevm.core.primitives.replace import replace
 
-from fastevm.simulate.values import CallOutcome
+from fastevm.core.simulation.values import CallOutcome
 
 SIGN = 1 << 255
 MODULUS = 1 << 256

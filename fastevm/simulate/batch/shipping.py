@@ -4,14 +4,14 @@ import hashlib
 import pickle
 import threading
 from collections import OrderedDict
-from dataclasses import replace
 from typing import Any, Final
 
+from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.values import SimulateOptions, StateView
+from fastevm.core.state.shipping import ship, unship
+from fastevm.core.state.source import Wanted
 from fastevm.simulate.batch.base_block import BaseBlock
 from fastevm.simulate.batch.results import Results
-from fastevm.simulate.values import SimulateOptions, StateView
-from fastevm.state.shipping import ship, unship
-from fastevm.state.source import Wanted
 
 KEPT_BASE_BLOCKS: Final = 4  # states that one worker process keeps at a time
 

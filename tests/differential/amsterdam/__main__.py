@@ -11,9 +11,10 @@ import argparse
 import sys
 from itertools import count
 
-from ..cases import Case
-from ..minimise import minimise
-from ..peers import Peer
+from tests.differential.cases import Case
+from tests.differential.minimise import minimise
+from tests.differential.peers import Peer
+
 from .blocks import run
 from .generator import RULE_SETS
 from .judge import Tally, block_difference, differences

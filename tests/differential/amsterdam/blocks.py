@@ -1,20 +1,27 @@
 """Executes a case on fastevm as one block, and each transaction once more alone for its output."""
 
-from dataclasses import replace
 from typing import Any
 
+from fastevm.core.execution.block.block import BlockBuilder, execute_block
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Header, Withdrawal
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import ForkSchedule, schedule_for
 from fastevm.errors import FastevmError, InvalidTransaction
-from fastevm.evm import EVM
-from fastevm.execution.block import BlockBuilder, execute_block
-from fastevm.execution.block_result import BlockResult
-from fastevm.execution.transaction import Transaction
-from fastevm.spec.schedule import ForkSchedule, schedule_for
-from fastevm.types import Header, Withdrawal
-from fastevm.wire.text.hex import hex_bytes
-
-from ..cases import KEYS, PEOPLE, Case, Fields
-from ..machine import Outcome, ancestors_of, block_of, dump, state_of, transaction_of, unhexed
-from ..machine import run_transaction as run_alone
+from fastevm.evm.machine import EVM
+from tests.differential.cases import KEYS, PEOPLE, Case, Fields
+from tests.differential.machine import (
+    Outcome,
+    ancestors_of,
+    block_of,
+    dump,
+    state_of,
+    transaction_of,
+    unhexed,
+)
+from tests.differential.machine import run_transaction as run_alone
 
 DEPOSIT_CONTRACT = b"\x0d" * 20
 

@@ -4,11 +4,10 @@ from random import Random
 from typing import Any, Final
 
 from fastevm.chain import system_contracts
-from fastevm.execution.transaction import sign_authorization
-from fastevm.spec.schedule import schedule_for
-from fastevm.wire.text.hex import hex_bytes
-
-from ..cases import (
+from fastevm.core.execution.transaction.transaction import sign_authorization
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.spec.schedule import schedule_for
+from tests.differential.cases import (
     COINBASE,
     CONTRACTS,
     ETHER,
@@ -21,7 +20,8 @@ from ..cases import (
     Fields,
     made_by,
 )
-from ..programs import Scene, initcode
+from tests.differential.programs import Scene, initcode
+
 from .scenarios import Scenario, Stage, any_scenario
 
 RULE_SETS: Final = {"S": "amsterdam-2026-04", "F": "amsterdam"}

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastevm.primitives import rlp
+from fastevm.core.primitives import rlp
+from tests.differential.cases import Case
+from tests.differential.compare import difference
+from tests.differential.machine import Outcome, unhexed
+from tests.differential.peers import Peer
 
-from ..cases import Case
-from ..compare import difference
-from ..machine import Outcome, unhexed
-from ..peers import Peer
 from .blocks import run
 from .generator import make_case
 

@@ -9,9 +9,8 @@ from random import Random
 from typing import Final
 
 from fastevm.bench.programs.assembler import Assembly, assemble, push
-from fastevm.spec.schedule import ForkSchedule
-
-from ..cases import made_by
+from fastevm.core.spec.schedule import ForkSchedule
+from tests.differential.cases import made_by
 
 CODE_SIZES: Final = (0x5FFF, 0x6001, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0x10000, 0x10001)
 INITCODE_SIZES: Final = (0xC001, 0xFFFF, 0x10000, 0x10001, 0x1FFFF, 0x20000, 0x20001)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.core.primitives.hex import hex_bytes
+from tests.differential.cases import ETHER, PEOPLE, Case
+from tests.differential.peers import Peer
 
-from ..cases import ETHER, PEOPLE, Case
-from ..peers import Peer
 from .generator import RULE_SETS, SYSTEM_CONTRACTS
 from .judge import Tally, differences
 

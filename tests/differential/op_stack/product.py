@@ -12,20 +12,20 @@ from typing import Any
 from fastevm.chain.block_entry import BlockEntry, check_unexecuted, child_schedule
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.irregular_changes import state_before
+from fastevm.core.execution.block.block import BlockBuilder, execute_block
+from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.block.validation import validate_result
+from fastevm.core.execution.op_stack.l1_attributes import L1Attributes, attributes_of
+from fastevm.core.execution.op_stack.l1_fees import da_footprint_of, l1_data_fee_of, operator_fee_of
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block, Header, Receipt
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.spec.activation import Activations
+from fastevm.core.state.layer import Layer
 from fastevm.errors import FastevmError
-from fastevm.execution.block import BlockBuilder, execute_block
-from fastevm.execution.block_decoding import decode_block
-from fastevm.execution.l1_attributes import L1Attributes, attributes_of
-from fastevm.execution.l1_fees import da_footprint_of, l1_data_fee_of, operator_fee_of
-from fastevm.execution.transaction import Transaction
-from fastevm.execution.validation import validate_result
-from fastevm.primitives import rlp
-from fastevm.spec.activation import Activations
-from fastevm.state.layer import Layer
-from fastevm.types import Block, Header, Receipt
-from fastevm.wire.text.hex import hex_bytes
+from tests.differential.machine import dump, state_of, unhexed
 
-from ..machine import dump, state_of, unhexed
 from .generator import CONSTANTS
 from .signing import created_by
 from .specification.forks import Fork

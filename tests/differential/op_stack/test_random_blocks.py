@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fastevm.execution.l1_fees import compressed_size
+from fastevm.core.execution.op_stack.l1_fees import compressed_size
 from tests.differential.peers import Peer
 
 from .campaign import run, told

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections import Counter
 
-from fastevm.execution.parallel import counts
+from fastevm.core.execution.parallel.parallel import counts
 
 from .blocks import Maker, differing
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from fastevm.crypto.secp256k1 import public_key_address
+from fastevm.core.crypto.secp256k1 import public_key_address
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.transaction.transaction import Transaction, sign_authorization
+from fastevm.core.execution.types import Header
+from fastevm.core.spec.schedule import ForkSchedule, schedule_for
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock
-from fastevm.execution.block import BlockBuilder
-from fastevm.execution.header_draft import draft_header
-from fastevm.execution.transaction import Transaction, sign_authorization
-from fastevm.spec.schedule import ForkSchedule, schedule_for
-from fastevm.state.layer import Layer
-from fastevm.types import Header
 
 from .programs import ADDRESSES, LONELY, SLOTS, Programs
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastevm.execution.parallel import counts
+from fastevm.core.execution.parallel.parallel import counts
 
 from .blocks import Maker, differing
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from typing import Any, Final
 
-from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.rpc_client.blocking import JsonRpcClient
 
 from .shapes import prepare
 

@@ -23,8 +23,8 @@ from eth_utils import to_checksum_address
 
 from fastevm.node.dev_accounts import dev_accounts
 from fastevm.payments.contracts import artifact
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import RpcRefusal
 
 from .method_calls import CHANGES, LAST, READS, Call
 from .nodes import BASELINE, NODES, OURS, running

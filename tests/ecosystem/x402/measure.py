@@ -18,8 +18,7 @@ import aiohttp
 from fastevm.payments.vault import KEY_VARIABLE, new_key
 from fastevm.payments.x402.messages import Json
 from fastevm.payments.x402.program import SIGNER_VARIABLE
-
-from ...payments.x402.street import Street, street
+from tests.payments.x402.street import Street, street
 
 HERE = Path(__file__).parent
 PEER = str(HERE.parents[2] / ".venv-x402/bin/python")

@@ -20,8 +20,7 @@ from fastevm.payments.escrow import V1_1, PaymentInfo, held
 from fastevm.payments.x402 import Facilitator, Paywall, Sale, payment_middleware
 from fastevm.payments.x402.auth_capture import AuthCapture
 from fastevm.payments.x402.messages import decode_header
-
-from ...payments.x402.street import PRICE, Served, Street, street
+from tests.payments.x402.street import PRICE, Served, Street, street
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

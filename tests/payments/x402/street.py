@@ -12,10 +12,10 @@ from fastevm import simulate
 from fastevm.node import Node, dev_node
 from fastevm.payments import KeySigner, NodeClient, Policy, Vault, open_store
 from fastevm.payments.contracts.placing import give_tokens, place_escrow, place_token
+from fastevm.payments.erc6492 import MULTICALL
 from fastevm.payments.escrow import V1_1
 from fastevm.payments.tokens import Token, known
-from fastevm.payments.wrapped import MULTICALL
-from fastevm.payments.x402 import Lane, Payer, Payment, Requirements, Rules
+from fastevm.payments.x402 import ChainSettler, Payer, Payment, Requirements, Rules
 from fastevm.payments.x402.messages import Json
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Listener, Server
@@ -56,10 +56,12 @@ class Street:
     def shop(self) -> Any:
         return self.accounts[3]
 
-    def lane(self, account: int = 2, store: str = "facilitator.db", **rules: Any) -> Lane:
+    def settler(
+        self, account: int = 2, store: str = "facilitator.db", **rules: Any
+    ) -> ChainSettler:
         made = open_store(f"sqlite:///{self.folder / store}")
         self.open.append(made)
-        return Lane(
+        return ChainSettler(
             self.client,
             made,
             Vault([KEY]),

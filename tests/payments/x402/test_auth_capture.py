@@ -1,13 +1,13 @@
 """Payments into the escrow: what is checked, and with which words it is refused."""
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments.escrow import V1_1, PaymentInfo, held
 from fastevm.payments.x402 import Facilitator, Paywall, Sale, payment_middleware
 from fastevm.payments.x402.auth_capture import AuthCapture, dated, dated_as
@@ -23,19 +23,19 @@ def offered(town: Street, operator: str, at: int | None = None, **changes: Any) 
 
 
 async def test_a_hold_is_taken_once(town: Street) -> None:
-    lane = town.lane()
-    offer = offered(town, lane.account)
+    settler = town.settler()
+    offer = offered(town, settler.account)
     payment = read_payment(offer, town.buyer().payload(offer))
-    async with Facilitator([lane], [AuthCapture()]) as facilitator:
+    async with Facilitator([settler], [AuthCapture()]) as facilitator:
         kinds = {one["scheme"]: one for one in facilitator.supported()["kinds"]}
-        assert kinds["auth-capture"]["extra"] == {"captureAuthorizer": lane.account}
+        assert kinds["auth-capture"]["extra"] == {"captureAuthorizer": settler.account}
         assert (await facilitator.verify(payment, offer)).valid
         first = await facilitator.settle(payment, offer)
         again = await facilitator.settle(payment, offer)
         assert first.success and again.transaction == first.transaction
         verified = await facilitator.verify(payment, offer)
         assert verified.reason == "invalid_auth_capture_evm_payment_already_collected"
-    (order,) = lane.store.orders()
+    (order,) = settler.store.orders()
     key = PaymentInfo.from_json(order.annex).hash(CHAIN_ID, V1_1.escrow)
     assert await held(town.client, V1_1.escrow, key) == (True, PRICE, 0)
 
@@ -59,21 +59,21 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 async def test_what_is_wrong_is_named(town: Street, name: str) -> None:
     changes, payload, word = REFUSED[name]
-    lane = town.lane()
+    settler = town.settler()
     at = int(time.time())
-    good = offered(town, lane.account, at)
+    good = offered(town, settler.account, at)
     made = town.buyer().payload(good)
-    offer = replace(offered(town, lane.account, at, extra=changes), chain_id=CHAIN_ID)
-    async with Facilitator([lane], [AuthCapture()]) as facilitator:
+    offer = replace(offered(town, settler.account, at, extra=changes), chain_id=CHAIN_ID)
+    async with Facilitator([settler], [AuthCapture()]) as facilitator:
         answer = await facilitator.verify(read_payment(offer, {**made, **payload}), offer)
     assert answer.reason == "invalid_auth_capture_evm_" + word, answer
 
 
 async def test_deadlines_count_from_the_request(town: Street) -> None:
     """The payer repeats the times that it was given, some seconds later."""
-    lane = town.lane()
-    async with Facilitator([lane], [AuthCapture()]) as facilitator:
-        wall = Paywall(facilitator, {"GET /room": Sale([town.hold(lane.account)])})
+    settler = town.settler()
+    async with Facilitator([settler], [AuthCapture()]) as facilitator:
+        wall = Paywall(facilitator, {"GET /room": Sale([town.hold(settler.account)])})
 
         async def room(request: web.Request) -> web.Response:
             return web.json_response({"room": 7})

@@ -29,7 +29,7 @@ async def test_a_payment_is_verified_and_settled(town: Street, version: int) -> 
     offer = town.offer()
     payment = town.payment(offer, version)
     before = await town.balance(town.shop.address)
-    async with Facilitator([town.lane()]) as facilitator:
+    async with Facilitator([town.settler()]) as facilitator:
         assert (await facilitator.verify(payment, offer)).valid
         settled = await facilitator.settle(payment, offer)
     assert settled.success and settled.payer == town.payer.address
@@ -41,7 +41,7 @@ async def test_a_payment_is_verified_and_settled(town: Street, version: int) -> 
 async def test_verification_sees_a_settlement_at_once(town: Street) -> None:
     offer = town.offer()
     payment = town.payment(offer)
-    async with Facilitator([town.lane()]) as facilitator:
+    async with Facilitator([town.settler()]) as facilitator:
         await facilitator.settle(payment, offer)
         answer = await facilitator.verify(payment, offer)
     assert answer.reason == "invalid_exact_evm_nonce_already_used"
@@ -50,8 +50,8 @@ async def test_verification_sees_a_settlement_at_once(town: Street) -> None:
 async def test_settling_again_and_at_once_sends_one_transaction(town: Street) -> None:
     offer = town.offer()
     payment = town.payment(offer)
-    # two processes: two lanes on one store
-    async with Facilitator([town.lane()]) as one, Facilitator([town.lane()]) as other:
+    # two processes: two settlers on one store
+    async with Facilitator([town.settler()]) as one, Facilitator([town.settler()]) as other:
         answers = await asyncio.gather(
             *(engine.settle(payment, offer) for engine in (one, other, one, other, one))
         )
@@ -66,11 +66,11 @@ async def test_what_was_settled_is_told_after_a_restart_and_after_the_deadline(
 ) -> None:
     offer = town.offer(max_timeout=8)
     payment = town.payment(offer)
-    async with Facilitator([town.lane()]) as facilitator:
+    async with Facilitator([town.settler()]) as facilitator:
         first = await facilitator.settle(payment, offer)
-    lane = town.lane()
-    lane._clock = lambda: now() + 1_000
-    async with Facilitator([lane]) as facilitator:
+    settler = town.settler()
+    settler._clock = lambda: now() + 1_000
+    async with Facilitator([settler]) as facilitator:
         assert (await facilitator.settle(payment, offer)).transaction == first.transaction
 
 
@@ -78,8 +78,8 @@ async def test_somebody_else_submits_the_same_payment(town: Street) -> None:
     """The transfer is the payer's all the same: no second payment may be asked for."""
     offer = town.offer()
     payment = town.payment(offer)
-    ours = town.lane(2, "ours.db")
-    theirs = town.lane(4, "theirs.db")
+    ours = town.settler(2, "ours.db")
+    theirs = town.settler(4, "theirs.db")
     async with Facilitator([ours]) as mine, Facilitator([theirs]) as other:
         answers = await asyncio.gather(
             mine.settle(payment, offer), other.settle(payment, offer), return_exceptions=True
@@ -105,7 +105,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 async def test_what_is_wrong_is_named(town: Street, name: str) -> None:
     changes, payload, reason = WRONG[name]
     made = town.payment(town.offer(), 1, **payload)
-    async with Facilitator([town.lane()]) as facilitator:
+    async with Facilitator([town.settler()]) as facilitator:
         offer = town.offer(**changes)
         assert (await facilitator.verify(made, offer)).reason == "invalid_exact_evm_" + reason
         answer = await facilitator.settle(made, offer)
@@ -116,7 +116,7 @@ async def test_what_is_wrong_is_named(town: Street, name: str) -> None:
 
 async def test_windows_balances_and_tokens_are_checked(town: Street) -> None:
     offer = town.offer()
-    async with Facilitator([town.lane()]) as facilitator:
+    async with Facilitator([town.settler()]) as facilitator:
 
         async def reason(changed: Any, **changes: Any) -> str | None:
             return (await facilitator.verify(town.payment(changed, **changes), changed)).reason
@@ -136,8 +136,8 @@ async def test_windows_balances_and_tokens_are_checked(town: Street) -> None:
 
 async def test_only_listed_recipients_are_served(town: Street) -> None:
     offer = town.offer()
-    lane = town.lane(recipients=frozenset([town.payer.address]))
-    async with Facilitator([lane]) as facilitator:
+    settler = town.settler(recipients=frozenset([town.payer.address]))
+    async with Facilitator([settler]) as facilitator:
         answer = await facilitator.verify(town.payment(offer), offer)
     assert answer.reason == "invalid_payment_requirements"
 
@@ -162,9 +162,9 @@ async def test_an_unknown_outcome_is_pending_and_known_later(town: Street) -> No
     offer = town.offer()
     payment = town.payment(offer)
     deaf = Deaf(town.server.urls[0])
-    lane = town.lane(settle_for=0.6)
-    lane.node = lane.transactions.node = lane.receipts.node = NodeClient(deaf)
-    async with Facilitator([lane]) as facilitator:
+    settler = town.settler(settle_for=0.6)
+    settler.node = settler.transactions.node = settler.receipts.node = NodeClient(deaf)
+    async with Facilitator([settler]) as facilitator:
         answer = await facilitator.settle(payment, offer)
         assert answer.pending and answer.transaction and not answer.success
         deaf.lose, deaf.word = False, b"nothing"
@@ -178,21 +178,21 @@ async def test_a_node_that_does_not_answer_is_no_failed_payment(town: Street) ->
     offer = town.offer()
     deaf = Deaf(town.server.urls[0])
     deaf.lose = True
-    lane = town.lane()
-    lane.node = lane.transactions.node = lane.receipts.node = NodeClient(deaf)
-    async with Facilitator([lane]) as facilitator:
+    settler = town.settler()
+    settler.node = settler.transactions.node = settler.receipts.node = NodeClient(deaf)
+    async with Facilitator([settler]) as facilitator:
         with pytest.raises(Unavailable):
             await facilitator.verify(town.payment(offer), offer)
         with pytest.raises(Unavailable):
             await facilitator.settle(town.payment(offer), offer)
-    assert list(lane.store.orders()) == []
+    assert list(settler.store.orders()) == []
 
 
 async def test_a_facilitator_without_gas_sends_nothing(town: Street) -> None:
     offer = town.offer()
-    lane = town.lane()
-    await town.client.call("anvil_setBalance", lane.account, "0x1")
-    async with Facilitator([lane]) as facilitator:
+    settler = town.settler()
+    await town.client.call("anvil_setBalance", settler.account, "0x1")
+    async with Facilitator([settler]) as facilitator:
         with pytest.raises(Unavailable, match="gas"):
             await facilitator.settle(town.payment(offer), offer)
     assert await transfers(town) == []

@@ -18,10 +18,10 @@ ROOM = 1_000 * PRICE
 
 
 @asynccontextmanager
-async def hotel(town: Street, lane: Any) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
+async def hotel(town: Street, settler: Any) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
     """A hotel that holds the price of a room: its address, and the service of who captures it."""
-    facilitator = Facilitator([lane], [AuthCapture()])
-    wall = Paywall(facilitator, {"GET /room": Sale([town.hold(lane.account, amount=ROOM)])})
+    facilitator = Facilitator([settler], [AuthCapture()])
+    wall = Paywall(facilitator, {"GET /room": Sale([town.hold(settler.account, amount=ROOM)])})
 
     async def room(request: web.Request) -> web.Response:
         return web.json_response({"room": 7})
@@ -53,10 +53,10 @@ async def post(session: aiohttp.ClientSession, path: str, **body: Any) -> tuple[
 
 
 async def test_a_hold_is_captured_refunded_and_voided_over_http(town: Street) -> None:
-    lane = town.lane()
+    settler = town.settler()
     payer, shop = town.payer.address, town.shop.address
     before = await town.balance(payer), await town.balance(shop)
-    async with hotel(town, lane) as (url, session):
+    async with hotel(town, settler) as (url, session):
         place = f"/holds/{await book(town, url, session)}"
         part = {"amount": str(ROOM * 4 // 10), "key": "night 1"}
         status, first = await post(session, f"{place}/capture", **part)
@@ -79,14 +79,14 @@ async def test_a_hold_is_captured_refunded_and_voided_over_http(town: Street) ->
         refund = {"amount": str(ROOM // 10), "key": "breakfast"}
         status, told = await post(session, f"{place}/refund", **refund)
         assert status == 409, told
-        await lane.holds.allow_refunds(usdc(), ROOM)
+        await settler.holds.allow_refunds(usdc(), ROOM)
         status, told = await post(session, f"{place}/refund", **refund)
         assert status == 200, told
         status, told = await post(session, f"{place}/void")
         assert status == 200, told
         status, told = await post(session, f"{place}/capture", amount="1", key="late")
         assert status == 409, told
-        await lane.tend()
+        await settler.tend()
         async with session.get(place) as answer:
             told = await answer.json()
         assert told["capturable"] == "0" and told["state"] in ("captured", "paid"), told
@@ -95,24 +95,24 @@ async def test_a_hold_is_captured_refunded_and_voided_over_http(town: Street) ->
 
 
 async def test_a_hold_that_is_voided_whole_is_released(town: Street) -> None:
-    lane = town.lane()
+    settler = town.settler()
     before = await town.balance(town.payer.address)
-    async with hotel(town, lane) as (url, session):
+    async with hotel(town, settler) as (url, session):
         place = f"/holds/{await book(town, url, session)}"
         for _ in range(2):
             status, told = await post(session, f"{place}/void")
             assert status == 200, told
-        await lane.tend()
+        await settler.tend()
         async with session.get(place) as answer:
             assert (await answer.json())["state"] == "released"
     assert await town.balance(town.payer.address) == before
 
 
 async def test_another_process_goes_on_with_what_is_held(town: Street) -> None:
-    async with hotel(town, town.lane()) as (url, session):
+    async with hotel(town, town.settler()) as (url, session):
         hold = await book(town, url, session)
     before = await town.balance(town.shop.address)
-    async with hotel(town, town.lane()) as (_, session):
+    async with hotel(town, town.settler()) as (_, session):
         told = await post(session, f"/holds/{hold}/capture", amount=str(ROOM), key="all")
         assert told[0] == 200, told
     assert await town.balance(town.shop.address) == before + ROOM
@@ -131,14 +131,14 @@ async def test_another_process_goes_on_with_what_is_held(town: Street) -> None:
 async def test_what_is_asked_wrongly_moves_nothing(
     town: Street, path: str, body: Any, status: int
 ) -> None:
-    async with hotel(town, town.lane()) as (url, session):
+    async with hotel(town, town.settler()) as (url, session):
         hold = await book(town, url, session)
         assert (await post(session, path.format(hold), **body))[0] == status
 
 
 async def test_without_the_token_nobody_moves_anything(town: Street) -> None:
     async with (
-        Served(application(Facilitator([town.lane()], [AuthCapture()]))) as unprotected,
+        Served(application(Facilitator([town.settler()], [AuthCapture()]))) as unprotected,
         aiohttp.ClientSession(unprotected.url) as session,
         session.get("/holds") as answer,
     ):

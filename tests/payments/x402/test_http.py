@@ -38,7 +38,7 @@ def body_of(town: Street, version: int = 2) -> dict[str, Any]:
 @pytest.mark.parametrize("version", [1, 2])
 async def test_both_versions_are_verified_and_settled(town: Street, version: int) -> None:
     async with (
-        Served(application(Facilitator([town.lane()]))) as served,
+        Served(application(Facilitator([town.settler()]))) as served,
         aiohttp.ClientSession(served.url) as session,
     ):
         body = body_of(town, version)
@@ -97,7 +97,7 @@ async def test_paid_resources_that_ask_for_it_are_listed(town: Street) -> None:
     payment["resource"] = {"url": "http://shop.test/weather"}
     payment["extensions"] = {"bazaar": {"info": {"input": {"type": "http", "method": "GET"}}}}
     async with (
-        Served(application(Facilitator([town.lane()]))) as served,
+        Served(application(Facilitator([town.settler()]))) as served,
         aiohttp.ClientSession(served.url) as session,
     ):
         async with session.post("/settle", json=body) as answer:

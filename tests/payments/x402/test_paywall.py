@@ -167,7 +167,7 @@ async def test_an_answer_is_sold_once(town: Street, adapter: str, upfront: bool)
     shop, buyer = Shop(), town.buyer()
     before = await town.balance(town.shop.address)
     async with (
-        Facilitator([town.lane()]) as facilitator,
+        Facilitator([town.settler()]) as facilitator,
         ADAPTERS[adapter](shop, wall_of(facilitator, town, upfront=upfront)) as url,
         aiohttp.ClientSession() as session,
     ):
@@ -205,7 +205,7 @@ async def test_an_answer_that_failed_is_not_paid_for(town: Street, adapter: str)
     shop.status = 500
     before = await town.balance(town.shop.address)
     async with (
-        Facilitator([town.lane()]) as facilitator,
+        Facilitator([town.settler()]) as facilitator,
         ADAPTERS[adapter](shop, wall_of(facilitator, town)) as url,
         aiohttp.ClientSession() as session,
     ):
@@ -216,7 +216,7 @@ async def test_an_answer_that_failed_is_not_paid_for(town: Street, adapter: str)
 async def test_version_one_pays_with_its_own_headers(town: Street) -> None:
     shop, buyer = Shop(), town.buyer()
     async with (
-        Facilitator([town.lane()]) as facilitator,
+        Facilitator([town.settler()]) as facilitator,
         on_aiohttp(shop, wall_of(facilitator, town)) as url,
         aiohttp.ClientSession() as session,
     ):
@@ -231,7 +231,7 @@ async def test_version_one_pays_with_its_own_headers(town: Street) -> None:
 
 async def test_a_remote_facilitator_sells_the_same(town: Street) -> None:
     shop, buyer = Shop(), town.buyer()
-    async with Served(application(Facilitator([town.lane()]), "secret")) as served:
+    async with Served(application(Facilitator([town.settler()]), "secret")) as served:
         remote = RemoteFacilitator(served.url, {"Authorization": "Bearer secret"})
         kinds = (await remote.supported())["kinds"]
         assert {one["scheme"] for one in kinds} == {"exact"}
@@ -265,7 +265,7 @@ async def test_an_unknown_outcome_is_no_402_and_the_handler_runs_once(
 ) -> None:
     shop, buyer = Shop(), town.buyer()
     before = await town.balance(town.shop.address)
-    async with Facilitator([town.lane()]) as facilitator:
+    async with Facilitator([town.settler()]) as facilitator:
         slow = Slow(facilitator, 2)
         wall = wall_of(slow, town, grants=FileGrants(tmp_path / "grants.db"))
         async with on_aiohttp(shop, wall) as url, aiohttp.ClientSession() as session:
@@ -285,7 +285,7 @@ async def test_a_server_that_restarts_gives_what_was_paid_for(town: Street, tmp_
             await facilitator.settle(*arguments)
             raise RuntimeError("the server dies here")
 
-    async with Facilitator([town.lane()]) as facilitator, aiohttp.ClientSession() as session:
+    async with Facilitator([town.settler()]) as facilitator, aiohttp.ClientSession() as session:
         file = tmp_path / "grants.db"
         async with on_aiohttp(shop, wall_of(Dies(), town, grants=FileGrants(file))) as url:
             async with session.get(url + "/weather") as asked:
@@ -304,7 +304,7 @@ async def test_a_server_that_restarts_gives_what_was_paid_for(town: Street, tmp_
 @pytest.mark.parametrize("text", ["no base64!", "e30=", "eyJ4NDAyVmVyc2lvbiI6Mn0=", "W10="])
 async def test_what_is_no_payment_is_a_bad_request(town: Street, text: str) -> None:
     async with (
-        Facilitator([town.lane()]) as facilitator,
+        Facilitator([town.settler()]) as facilitator,
         on_aiohttp(Shop(), wall_of(facilitator, town)) as url,
         aiohttp.ClientSession() as session,
         session.get(url + "/weather", headers={"PAYMENT-SIGNATURE": text}) as answer,
@@ -317,7 +317,7 @@ async def test_a_payer_pays_only_what_it_may(town: Street) -> None:
 
     stingy = Payer(town.payer.key, {town.offer().asset: PRICE - 1})
     async with (
-        Facilitator([town.lane()]) as facilitator,
+        Facilitator([town.settler()]) as facilitator,
         on_aiohttp(Shop(), wall_of(facilitator, town)) as url,
         aiohttp.ClientSession() as session,
     ):

@@ -9,7 +9,7 @@ from fastevm.payments import KeySigner, Kind, Terms, sign
 from fastevm.payments.authorization import Authorization
 from fastevm.payments.contracts import artifact
 from fastevm.payments.contracts.placing import give_tokens, place_code, place_contract
-from fastevm.payments.wrapped import wrap
+from fastevm.payments.erc6492 import wrap
 from fastevm.payments.x402 import Facilitator
 from fastevm.payments.x402.messages import Json
 
@@ -47,7 +47,7 @@ def payload(town: Street, offer: Any, payer: str, key: Any) -> tuple[Json, bytes
 
 async def settle(town: Street, told: Json, offer: Any, **rules: Any) -> Any:
     payment = read_payment(offer, told)
-    async with Facilitator([town.lane(**rules)]) as facilitator:
+    async with Facilitator([town.settler(**rules)]) as facilitator:
         verified = await facilitator.verify(payment, offer)
         settled = await facilitator.settle(payment, offer)
     assert verified.reason == settled.reason

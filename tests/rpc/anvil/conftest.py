@@ -8,7 +8,7 @@ from fastevm.bench.node.compared import anvil_binary
 from fastevm.bench.node.launch import NodeProcess, ServerThread
 from fastevm.bench.node.load import LoadError
 from fastevm.node import Mining, dev_node
-from fastevm.wire.client.blocking import JsonRpcClient
+from fastevm.rpc_client.blocking import JsonRpcClient
 
 from .scenario import Side, play
 

@@ -8,10 +8,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastevm.wire.client.blocking import JsonRpcClient
-from fastevm.wire.client.messages import request_body
-
-from ...unit.interpreter.programs import asm, store_initcode
+from fastevm.rpc_client.blocking import JsonRpcClient
+from fastevm.rpc_client.messages import request_body
+from tests.unit.core.interpreter.programs import asm, store_initcode
 
 SENDER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 NOBODY = "0x" + "77" * 20

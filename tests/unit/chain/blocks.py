@@ -1,15 +1,14 @@
 """A small chain for tests: one funded account, and blocks built on any parent."""
 
-from dataclasses import replace
-
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
-from fastevm.crypto.secp256k1 import public_key_address
-from fastevm.execution.block import BlockBuilder
-from fastevm.execution.header_draft import draft_header
-from fastevm.execution.transaction import Transaction
-from fastevm.spec.activation import activations_named
+from fastevm.core.crypto.secp256k1 import public_key_address
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.activation import activations_named
 
 KEY = b"\x11" * 32
 SENDER = public_key_address(KEY)

@@ -1,17 +1,16 @@
 """The store: what it keeps, which branch it follows, and that a refused block leaves no trace."""
 
-from dataclasses import replace
-
 import pytest
 
 from fastevm.chain.chain import Chain
 from fastevm.chain.fork_choice import HeadChange
 from fastevm.chain.retention import ChainLimits
+from fastevm.core.execution.block.validation import transactions_root
+from fastevm.core.execution.parallel.parallel import counts
+from fastevm.core.execution.types import Block, Withdrawal
+from fastevm.core.primitives.replace import replace
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock, StateUnavailableError, UnknownBlockError
-from fastevm.execution.parallel import counts
-from fastevm.execution.validation import transactions_root
-from fastevm.state.layer import Layer
-from fastevm.types import Block, Withdrawal
 
 from .blocks import RECIPIENT, build, grow, new_chain, payment
 

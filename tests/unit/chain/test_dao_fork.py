@@ -1,7 +1,7 @@
 """The DAO fork's move of ether."""
 
 from fastevm.chain.dao_fork import DRAINED_ACCOUNTS, REFUND_CONTRACT, apply_dao_fork
-from fastevm.state.layer import Layer
+from fastevm.core.state.layer import Layer
 
 
 def test_all_ether_of_the_list_goes_to_the_refund_contract():

@@ -6,12 +6,13 @@ import pytest
 import rlp
 from trie import HexaryTrie
 
-from fastevm import chains, keccak256
+from fastevm import keccak256
+from fastevm.chain import named as chains
 from fastevm.chain.config import DAO_EXTRA_DATA, MAINNET_CONFIG, ChainConfig
 from fastevm.chain.genesis import genesis_block, genesis_state
-from fastevm.execution.requests import requests_hash
-from fastevm.spec.activation import Activations
-from fastevm.types import EMPTY_ROOT
+from fastevm.core.execution.block.requests import requests_hash
+from fastevm.core.execution.types import EMPTY_ROOT
+from fastevm.core.spec.activation import Activations
 from tests.shared_data import SHARED
 
 BLOCK_FORKS = (

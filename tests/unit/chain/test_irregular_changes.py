@@ -5,13 +5,13 @@ import pytest
 from fastevm.chain.block_entry import check_activation_block
 from fastevm.chain.create2_deployer import CREATE2_DEPLOYER, CREATE2_DEPLOYER_CODE
 from fastevm.chain.irregular_changes import state_before
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block, Header
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.spec.activation import MAINNET, Activations
+from fastevm.core.spec.schedule import schedule_for
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidBlock
-from fastevm.execution.transaction import Transaction
-from fastevm.primitives.keccak import keccak256
-from fastevm.spec.activation import MAINNET, Activations
-from fastevm.spec.schedule import schedule_for
-from fastevm.state.layer import Layer
-from fastevm.types import Block, Header
 from tests.op_stack_data import hex_data, vectors_of
 
 CANYON = Activations.from_genesis_config({"optimism": {}, "regolithTime": 0, "canyonTime": 100})

@@ -1,10 +1,9 @@
 """Uncles: who may be one, and what they and their nephews are paid."""
 
-from dataclasses import replace
-
 import pytest
 
 from fastevm.chain.chain import Chain
+from fastevm.core.primitives.replace import replace
 from fastevm.errors import InvalidBlock
 
 from .blocks import ETHER, build, grow, new_chain

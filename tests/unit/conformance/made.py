@@ -3,8 +3,8 @@
 from typing import Any
 
 from fastevm.conformance.state import hash_of_logs
-from fastevm.crypto.secp256k1 import public_key_address
-from fastevm.state.layer import Layer
+from fastevm.core.crypto.secp256k1 import public_key_address
+from fastevm.core.state.layer import Layer
 
 KEY = bytes(31) + b"\x01"
 SENDER = public_key_address(KEY)

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from fastevm.conformance.state import cases, hash_of_logs
-from fastevm.execution.transaction import Transaction
-from fastevm.primitives.keccak import keccak256
-from fastevm.types import Log
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Log
+from fastevm.core.primitives.keccak import keccak256
 
 from .made import COINBASE, KEY, RICH, SENDER, TARGET, account, counting, hexed, state_test
 

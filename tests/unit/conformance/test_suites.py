@@ -18,9 +18,9 @@ from fastevm.conformance import (
 )
 from fastevm.conformance.fields import address_of, bytes_of, number_of
 from fastevm.conformance.runner import Apart, Case, Mismatch
-from fastevm.execution.transaction import Transaction
-from fastevm.primitives.keccak import keccak256
-from fastevm.trie.trie import Trie
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.trie.trie import Trie
 
 KEY = keccak256(b"cow")
 

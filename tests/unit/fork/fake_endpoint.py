@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from fastevm.primitives.keccak import keccak256
-from fastevm.state.source import RemoteAccount
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.source import RemoteAccount
 
 CHAIN_ID = 4242
 HEAD = 20

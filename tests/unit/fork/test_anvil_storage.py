@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import zstandard
 
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.source import RemoteAccount, Wanted
 from fastevm.errors import ForkError
 from fastevm.fork import RemoteSource
 from fastevm.fork.anvil_storage import anvil_values
 from fastevm.fork.pinned_block import PinnedBlock
-from fastevm.primitives.keccak import keccak256
-from fastevm.state.source import RemoteAccount, Wanted
 
 from .fake_endpoint import CHAIN_ID, FakeEndpoint, block
 

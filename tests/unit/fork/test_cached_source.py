@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from fastevm.core.state.source import RemoteAccount, Wanted
 from fastevm.errors import ForkError
 from fastevm.fork import RemoteSource
-from fastevm.state.source import RemoteAccount, Wanted
 
 from .fake_endpoint import HEAD, FakeEndpoint, RpcError, block, block_hash
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from fastevm.__main__ import main
+from fastevm.core.state.source import Found
 from fastevm.fork.disk_cache import DiskCache
 from fastevm.fork.pinned_block import PinnedBlock
-from fastevm.state.source import Found
 
 from .fake_endpoint import block
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fastevm.core.state.source import Found, RemoteAccount
 from fastevm.fork.disk_cache import (
     MAX_SLOTS_OF_ACCOUNT,
     CachedBlock,
@@ -18,7 +19,6 @@ from fastevm.fork.disk_cache import (
     cache_folder,
 )
 from fastevm.fork.pinned_block import PinnedBlock
-from fastevm.state.source import Found, RemoteAccount
 
 from .fake_endpoint import block
 
@@ -194,7 +194,7 @@ import sys
 from pathlib import Path
 from fastevm.fork.disk_cache import DiskCache
 from fastevm.fork.pinned_block import PinnedBlock
-from fastevm.state.source import Found
+from fastevm.core.state.source import Found
 cache = DiskCache(Path(sys.argv[1]))
 header = {"number": "0x1", "hash": "0x" + "11" * 32, "parentHash": "0x" + "22" * 32}
 at = cache.block("1", PinnedBlock.read(header))

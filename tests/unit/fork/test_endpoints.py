@@ -13,7 +13,7 @@ from fastevm.fork.call_list import RpcCall
 from fastevm.fork.counters import ForkCounters
 from fastevm.fork.endpoint import MIN_LATENCIES
 from fastevm.fork.endpoints import EndpointOptions, Endpoints
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.rpc_client.messages import RpcRefusal
 
 from .fake_endpoint import FakeEndpoint, HttpFault, RpcError
 

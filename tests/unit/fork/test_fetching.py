@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from fastevm.core.state.source import RemoteAccount, Wanted
 from fastevm.errors import ForkError
 from fastevm.fork import RemoteSource
-from fastevm.fork.abilities import Ability
 from fastevm.fork.call_hints import MAX_TRACED
-from fastevm.state.source import RemoteAccount, Wanted
+from fastevm.fork.capabilities import Ability
 
 from .fake_endpoint import HEAD, FakeEndpoint, RpcError, Ways
 

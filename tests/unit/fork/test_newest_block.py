@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.source import RemoteAccount, Wanted
 from fastevm.fork import RemoteSource
-from fastevm.primitives.keccak import keccak256
-from fastevm.state.source import RemoteAccount, Wanted
 
 from .fake_endpoint import HEAD, FakeEndpoint
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from fastevm.core.state.source import RemoteAccount, Wanted
 from fastevm.errors import ForkError
 from fastevm.fork import RemoteSource
-from fastevm.state.source import RemoteAccount, Wanted
 
 from .fake_endpoint import FakeEndpoint, HttpFault, Ways, block_hash
 

@@ -9,7 +9,7 @@ from fastevm.fork.refusals import (
     means_no_block,
     means_no_state,
 )
-from fastevm.wire.client.messages import RpcRefusal
+from fastevm.rpc_client.messages import RpcRefusal
 
 LIMITED = [
     (429, "Your app has exceeded its compute units per second capacity"),

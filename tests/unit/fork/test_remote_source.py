@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from fastevm.core.state.source import RemoteAccount, Wanted
 from fastevm.errors import ForkError
 from fastevm.fork import RemoteSource
-from fastevm.state.source import RemoteAccount, Wanted
 
 from .fake_endpoint import CHAIN_ID, HEAD, FakeEndpoint, HttpFault, RpcError, block, block_hash
 

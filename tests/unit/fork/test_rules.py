@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fastevm.chains import chains
+from fastevm.chain.named import chains
+from fastevm.core.execution.op_stack.predeploys import L1_BLOCK
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.source import RemoteAccount
 from fastevm.errors import UnknownForkError
-from fastevm.execution.predeploys import L1_BLOCK
 from fastevm.fork import RemoteSource, rules_of
-from fastevm.spec.schedule import ForkSchedule
-from fastevm.state.source import RemoteAccount
 
 from .fake_endpoint import HEAD, FakeEndpoint, block
 

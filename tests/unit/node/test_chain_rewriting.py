@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.chain_rewriting import MAX_DEPTH, ChainRewriting
 from fastevm.node.dev_chain import DEV_CHAIN_ID

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from fastevm.builder.block_clock import MAX_TIMESTAMP
 from fastevm.chain.retention import MIN_STATES, ChainLimits
+from fastevm.chain.storage import DataDirectory
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.errors import StateUnavailableError
-from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.node.development import MAX_MINED, MAX_SNAPSHOTS, Development
-from fastevm.storage import DataDirectory
+from fastevm.node.production.block_clock import MAX_TIMESTAMP
 from tests.block_times import UNHURRIED_MS
 
 BOB = b"\xb0" * 20

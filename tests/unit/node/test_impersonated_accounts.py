@@ -4,13 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from fastevm.chain.storage import DataDirectory
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.transaction.unsigned_sender import (
+    impersonated,
+    is_impersonated,
+    with_named_sender,
+)
 from fastevm.errors import FastevmError, InvalidTransaction
-from fastevm.execution.transaction import Transaction
-from fastevm.execution.unsigned_sender import impersonated, is_impersonated, with_named_sender
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.node.impersonated_accounts import MAX_IMPERSONATED, Impersonation
-from fastevm.storage import DataDirectory
 
 ALICE, BOB, ZERO = b"\xa1" * 20, b"\xb0" * 20, bytes(20)
 LEGACY = {"gas_price": 10**10, "gas_limit": 21_000, "to": BOB, "value": 5}

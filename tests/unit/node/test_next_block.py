@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from fastevm.builder import block_producer
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
+from fastevm.node.production import block_producer
 
 BOB = b"\xb0" * 20
 CHANGES: dict[str, Callable[[Node], object]] = {

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fastevm.builder import PendingBlock
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
-from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_BALANCE, DEV_CHAIN_ID
+from fastevm.node.production import PendingBlock
 
 BOB = b"\xb0" * 20
 WAIT_SECONDS = 10.0  # seconds to wait for what should take a fraction of one

@@ -8,11 +8,17 @@ from fastevm import EVM
 from fastevm.chain.chain import Chain
 from fastevm.chain.config import ChainConfig
 from fastevm.chain.genesis import genesis_block
+from fastevm.chain.storage import DataDirectory
+from fastevm.core.execution.block.fees import FeeParameters
+from fastevm.core.execution.op_stack.l1_attributes import attributes_of
+from fastevm.core.execution.op_stack.l1_fees import l1_data_fee_of
+from fastevm.core.execution.op_stack.predeploys import (
+    L1_BLOCK,
+    L2_TO_L1_MESSAGE_PASSER,
+    SEQUENCER_FEE_VAULT,
+)
+from fastevm.core.primitives.keccak import keccak256
 from fastevm.errors import InvalidTransaction
-from fastevm.execution.fees import FeeParameters
-from fastevm.execution.l1_attributes import attributes_of
-from fastevm.execution.l1_fees import l1_data_fee_of
-from fastevm.execution.predeploys import L1_BLOCK, L2_TO_L1_MESSAGE_PASSER, SEQUENCER_FEE_VAULT
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.op_stack import OP_FORK_NAMES, op_stack_genesis
 from fastevm.node.op_stack.op_genesis import (
@@ -21,8 +27,6 @@ from fastevm.node.op_stack.op_genesis import (
     MIN_BASE_FEE,
     OPERATOR_FEE_VAULT,
 )
-from fastevm.primitives.keccak import keccak256
-from fastevm.storage import DataDirectory
 from tests.op_chain import ALICE, BOB, START, deposit, payment
 
 STANDARD_BRIDGE = L1_BLOCK[:-1] + b"\x10"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from fastevm.chain.storage import DataDirectory
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.errors import StateUnavailableError
-from fastevm.execution.transaction import Transaction
 from fastevm.node import Mining, Node, dev_node
 from fastevm.node.dev_chain import DEV_CHAIN_ID
 from fastevm.node.saved_state import packed_state
-from fastevm.storage import DataDirectory
 
 ALICE, BOB = b"\xa1" * 20, b"\xb0" * 20
 FEES = {"chain_id": DEV_CHAIN_ID, "max_fee_per_gas": 10**10, "max_priority_fee_per_gas": 1}

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from fastevm.builder.block_clock import MAX_TIMESTAMP
 from fastevm.node import Mining, Node, dev_node
+from fastevm.node.production.block_clock import MAX_TIMESTAMP
 
 
 @pytest.fixture

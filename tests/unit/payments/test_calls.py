@@ -12,7 +12,7 @@ from fastevm.payments.calls import (
     state_data,
     wallet_data,
 )
-from fastevm.payments.wrapped import MULTICALL, calls_in, in_one_call, results_of
+from fastevm.payments.erc6492 import MULTICALL, calls_in, in_one_call, results_of
 
 from .test_authorization import KEY, PAYER, SEPOLIA, TERMS
 

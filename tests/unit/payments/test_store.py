@@ -2,11 +2,11 @@
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments import (
     Authorization,
     DuplicateOrder,

@@ -1,12 +1,12 @@
 """Transactions of several orders in the store: reserved, seen by each order, their cost split."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastevm.core.primitives.replace import replace
 from fastevm.payments import IllegalTransition, LimitReached, Store, UnknownOrder, open_store
 from fastevm.payments.errors import PaymentError
 from fastevm.payments.orders import Draft, Progress, Purpose, Submission

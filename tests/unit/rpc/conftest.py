@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fastevm.logindex import LogIndex
+from fastevm.chain.logs import LogIndex
 from fastevm.rpc.context import Context
 from fastevm.rpc.dialect import DIALECTS, Dialect
 from fastevm.rpc.dispatch.dispatcher import Dispatcher

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from fastevm.chain.fork_choice import HeadChange
-from fastevm.execution.block_decoding import decode_block
-from fastevm.primitives import rlp
+from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.types import Block, Header, Receipt
+from fastevm.core.primitives import rlp
+from fastevm.core.state.layer import Layer
 from fastevm.simulate import (
     BlockOverrides,
     CallRequest,
@@ -19,8 +21,6 @@ from fastevm.simulate import (
     SimulateOptions,
     StateView,
 )
-from fastevm.state.layer import Layer
-from fastevm.types import Block, Header, Receipt
 from tests.shared_data import RECORDED
 
 RECORDED_CHAIN_ID = 0xC72DD9D5E883E

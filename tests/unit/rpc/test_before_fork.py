@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from fastevm.core.execution.types import Block, Log
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.state.layer import Layer
 from fastevm.rpc.dispatch.batch import IN_WORKERS
 from fastevm.rpc.dispatch.registry import METHODS
-from fastevm.state.layer import Layer
-from fastevm.types import Block, Log
-from fastevm.wire.client.messages import RpcRefusal
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.rpc_client.messages import RpcRefusal
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeChain, FakeNode, header
@@ -283,5 +283,5 @@ async def test_a_batch_across_the_fork_keeps_its_order(forked: Caller) -> None:
 def test_every_method_of_a_block_can_run_in_a_worker() -> None:
     asked = {name for name, _ in BLOCK_METHODS + STATE_METHODS}
     asked |= {"eth_getLogs", "eth_feeHistory", "eth_getTransactionReceipt"}
-    places = {METHODS[name].place for name in asked}
+    places = {METHODS[name].run_on for name in asked}
     assert {place.name for place in places} <= {place.name for place in IN_WORKERS} | {"LOOP"}

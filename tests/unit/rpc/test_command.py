@@ -3,13 +3,13 @@
 import argparse
 import json
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fastevm import chains
+from fastevm.chain import named as chains
+from fastevm.core.primitives.replace import replace
 from fastevm.node import Mining, dev_node
 from fastevm.node.from_genesis import dev_genesis
 from fastevm.rpc import command

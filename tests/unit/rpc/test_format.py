@@ -9,11 +9,11 @@ from eth_utils import to_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block, Receipt
+from fastevm.core.primitives.hex import checksum_address
 from fastevm.rpc.view import View
-from fastevm.types import Block, Receipt
-from fastevm.wire.text.hex import checksum_address
-from fastevm.wire.transactions import transaction_json
+from fastevm.rpc_types.transactions import transaction_json
 
 from .fakes import RECORDED, FakeChain, FakeNode, header, recorded_blocks
 

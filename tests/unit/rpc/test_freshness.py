@@ -1,10 +1,10 @@
 """How old pre-confirmed state may be: what is served, what /readyz says, what is counted."""
 
 import time
-from dataclasses import replace
 
 import pytest
 
+from fastevm.core.primitives.replace import replace
 from fastevm.rpc.freshness import Freshness
 from fastevm.rpc.metrics import Metrics
 

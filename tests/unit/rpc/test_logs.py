@@ -11,16 +11,16 @@ from eth_bloom import BloomFilter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.execution.transaction import Transaction
-from fastevm.logindex import BlockLogs, LogIndex
+from fastevm.chain.logs import BlockLogs, LogIndex
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block, Log, Receipt
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.rpc.block_id import PENDING_BLOCK, BlockId
 from fastevm.rpc.dispatch.workers import LOOP_OBJECTS
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.log_filter import LogFilter, decode_filter
 from fastevm.rpc.log_queries import objects_of_logs, query_logs
-from fastevm.rpc.selectors import PENDING_BLOCK, Selector
-from fastevm.types import Block, Log, Receipt
-from fastevm.wire.quantity import DecodeError
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.rpc_types.quantity import DecodeError
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeChain, FakeNode, FakePending, header
@@ -301,8 +301,8 @@ async def test_a_query_begins_again_when_its_blocks_leave_the_chain(
 @pytest.mark.parametrize(
     ("wanted", "is_small"),
     [
-        (LogFilter(first=Selector(number=0)), True),
-        (LogFilter(first=Selector(number=0), addresses=frozenset((A,))), True),
+        (LogFilter(first=BlockId(number=0)), True),
+        (LogFilter(first=BlockId(number=0), addresses=frozenset((A,))), True),
         (LogFilter(first=PENDING_BLOCK, last=PENDING_BLOCK), True),
         (LogFilter(block_hash=T1), True),
         (LogFilter(addresses=frozenset(n.to_bytes(20, "big") for n in range(1000))), True),
@@ -312,22 +312,22 @@ async def test_a_query_begins_again_when_its_blocks_leave_the_chain(
 async def test_what_is_quickly_found_is_found_on_the_loop(
     logged: Caller, wanted: LogFilter, is_small: bool
 ) -> None:
-    query_logs(logged.context, LogFilter(first=Selector(number=0)))  # all are packed now
+    query_logs(logged.context, LogFilter(first=BlockId(number=0)))  # all are packed now
     assert (objects_of_logs(logged.context, wanted) <= LOOP_OBJECTS) is is_small
 
 
 async def test_what_takes_long_is_left_to_a_worker(make_caller: MakeCaller) -> None:
     logs = tuple(Log(A, (T1,), bytes(1024)) for _ in range(1_000))
     context = make_caller(node_with_logs((), logs, logs, logs, ())).context
-    everything = LogFilter(first=Selector(number=0))
+    everything = LogFilter(first=BlockId(number=0))
     for _ in range(2):  # unread at first, then too long
         assert objects_of_logs(context, everything) > LOOP_OBJECTS
         query_logs(context, everything)
     assert objects_of_logs(context, LogFilter()) <= LOOP_OBJECTS
-    wanted = LogFilter(first=Selector(number=0), topics=(frozenset((T2,)),))
+    wanted = LogFilter(first=BlockId(number=0), topics=(frozenset((T2,)),))
     assert objects_of_logs(context, wanted) == 0
     with pytest.raises(RpcError):
-        objects_of_logs(context, LogFilter(first=Selector(number=9)))
+        objects_of_logs(context, LogFilter(first=BlockId(number=9)))
 
 
 async def test_no_log_is_missing_or_told_twice_while_blocks_are_sealed(

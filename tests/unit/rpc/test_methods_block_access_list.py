@@ -1,16 +1,15 @@
 """Block access lists over JSON-RPC: of a block, of none, before the fork, and no longer kept."""
 
-from dataclasses import replace
-
 import pytest
 
-from fastevm.execution.block_access_list import (
+from fastevm.core.execution.block.block_access_list import (
     EMPTY_LIST,
     AccountAccess,
     access_list_hash,
     encode_access_list,
 )
-from fastevm.types import Block
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.replace import replace
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeNode, FakePending, chain_of, header

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastevm.execution.transaction import Transaction
-from fastevm.types import Receipt
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Receipt
 
 from .conftest import Caller, MakeCaller
 from .fakes import (

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from eth_abi import encode
 
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction, ResourceLimitError
 from fastevm.simulate import (
     AccountOverride,
@@ -13,7 +14,6 @@ from fastevm.simulate import (
     CallResult,
     SimulationError,
 )
-from fastevm.state.layer import Layer
 
 from .conftest import MakeCaller
 from .fakes import FakeNode, FakePending, FakeSimulator, chain_of, header

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from fastevm.execution.transaction import Transaction
-from fastevm.spec.schedule import schedule_for
-from fastevm.types import Block, Receipt
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block, Receipt
+from fastevm.core.spec.schedule import schedule_for
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeChain, FakeNode, FakePending, chain_of, header

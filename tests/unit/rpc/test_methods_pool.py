@@ -2,11 +2,11 @@
 
 import pytest
 
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.state.layer import Layer
 from fastevm.errors import InvalidTransaction, TransactionDecodeError
-from fastevm.execution.transaction import Transaction
 from fastevm.rpc.dispatch.long_answer import PIECE, LongAnswer
 from fastevm.rpc.methods.pool import pool_content
-from fastevm.state.layer import Layer
 
 from .conftest import MakeCaller
 from .fakes import FakeNode, chain_of

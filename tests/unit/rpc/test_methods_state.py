@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fastevm.state.layer import Layer
-from fastevm.types import Block
+from fastevm.core.execution.types import Block
+from fastevm.core.state.layer import Layer
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeNode, FakePending, chain_of, header

@@ -10,12 +10,12 @@ import pytest
 import fastevm.simulate as simulate
 from fastevm import Transaction
 from fastevm import node as nodes
-from fastevm.execution.sidecar import BlobSidecar, encode_pooled
+from fastevm.core.execution.transaction.sidecar import BlobSidecar, encode_pooled
+from fastevm.core.primitives.keccak import keccak256
 from fastevm.node.dev_accounts import dev_accounts
-from fastevm.primitives.keccak import keccak256
+from fastevm.node.pool.kzg import TrustedSetup, find_trusted_setup
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Server
-from fastevm.txpool.kzg import TrustedSetup, find_trusted_setup
 
 ALICE, BOB = dev_accounts(2)
 TO = "0x" + BOB.address.hex()

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from fastevm.core.state.layer import Layer
 from fastevm.rpc.dispatch.registry import METHODS
-from fastevm.state.layer import Layer
-from fastevm.wire.state_reads import Read, StateReads
+from fastevm.rpc_types.state_reads import Read, StateReads
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeNode, FakePending, chain_of, header

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import InvalidTransaction
-from fastevm.execution.transaction import Transaction
-from fastevm.wire.text.hex import hex_bytes
 
 from .conftest import Caller, MakeCaller
 from .fakes import FakeNode, chain_of

@@ -6,13 +6,12 @@ import pytest
 
 from fastevm import keccak256
 from fastevm.bench.programs.assembler import assemble
-from fastevm.execution.block import BlockBuilder
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import EMPTY_LIST_HASH
+from fastevm.core.simulation.values import StateView
 from fastevm.simulate import simulate
-from fastevm.simulate.values import StateView
-from fastevm.types import EMPTY_LIST_HASH
-
-from ..chain.blocks import KEY, SENDER, new_chain
+from tests.unit.chain.blocks import KEY, SENDER, new_chain
 
 CONTRACT, OTHER, MINER = (bytes([byte]) * 20 for byte in (0xC0, 0xD0, 0xEE))
 # Counts its calls, reads another slot, sends a wei on, and looks at an account.

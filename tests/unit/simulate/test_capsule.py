@@ -12,10 +12,10 @@ import pytest
 
 import fastevm
 from fastevm import Layer
+from fastevm.core.state.shipping import MAGIC
+from fastevm.rpc_types.simulate_values import payload_from
 from fastevm.simulate import SimulateOptions, make_capsule, open_capsule, simulate_v1, view_of
-from fastevm.simulate.batch.capsule import STATE_LIMIT
-from fastevm.state.shipping import MAGIC
-from fastevm.wire.simulate_values import payload_from
+from fastevm.simulate.batch.repro import STATE_LIMIT
 
 A, B, C, UNTOUCHED = (byte * 20 for byte in (b"\xa1", b"\xb0", b"\xc0", b"\xdd"))
 STATE = Layer.of(

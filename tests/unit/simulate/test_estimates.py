@@ -2,9 +2,9 @@
 
 import pytest
 
+from fastevm.core.state.layer import Layer
 from fastevm.simulate import CallRequest, estimate_gas
 from fastevm.simulate.views import view_of
-from fastevm.state.layer import Layer
 
 SENDER, OTHER, FRESH = b"\xa1" * 20, b"\xb0" * 20, b"\xf0" * 20
 STATE = Layer.of({SENDER: {"balance": 10**20}, OTHER: {"balance": 1}})

@@ -4,16 +4,19 @@ import json
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fastevm import keccak256
+from fastevm.core.execution.block.roots import ordered_root
+from fastevm.core.execution.block.validation import withdrawals_root
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Withdrawal
+from fastevm.core.primitives.replace import replace
+from fastevm.core.state.layer import Layer
 from fastevm.errors import FastevmError
-from fastevm.execution.roots import ordered_root
-from fastevm.execution.transaction import Transaction
-from fastevm.execution.validation import withdrawals_root
+from fastevm.rpc_types.simulate_values import payload_from
 from fastevm.simulate import (
     ErrorForm,
     Plan,
@@ -24,9 +27,6 @@ from fastevm.simulate import (
     simulate_text,
 )
 from fastevm.simulate.views import view_of
-from fastevm.state.layer import Layer
-from fastevm.types import Withdrawal
-from fastevm.wire.simulate_values import payload_from
 
 A, B, C = ("0x" + byte * 20 for byte in ("a1", "b0", "c0"))
 # logs its call data under the caller and the number of calls so far, which it returns

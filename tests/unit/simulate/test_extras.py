@@ -6,9 +6,8 @@ import pytest
 
 import fastevm
 from fastevm import Layer
-from fastevm.execution.transaction import sign_authorization
-from fastevm.simulate import AccountChange, AssetChange, CallOutcome, SimulationError, simulate_many
-from fastevm.simulate.engine.asset_changes import (
+from fastevm.core.execution.transaction.transaction import sign_authorization
+from fastevm.core.simulation.asset_changes import (
     APPROVAL,
     APPROVAL_FOR_ALL,
     TRANSFER,
@@ -16,7 +15,8 @@ from fastevm.simulate.engine.asset_changes import (
     TRANSFER_SINGLE,
     asset_changes,
 )
-from fastevm.simulate.values import SimulatedLog
+from fastevm.core.simulation.values import SimulatedLog
+from fastevm.simulate import AccountChange, AssetChange, CallOutcome, SimulationError, simulate_many
 
 A, B, TOKEN, FAKE, FAILING = (byte * 20 for byte in (b"\xa1", b"\xb0", b"\xc0", b"\xd0", b"\xe0"))
 # balances lie in the slot of the holder's address; (to, amount) is the input

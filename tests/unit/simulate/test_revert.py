@@ -5,7 +5,7 @@ from eth_abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastevm.simulate.engine.revert import (
+from fastevm.core.simulation.revert import (
     ERROR_SELECTOR,
     PANIC_REASONS,
     PANIC_SELECTOR,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastevm import Layer
-from fastevm.state.shipping import pack_layer, unpack_layer
+from fastevm.core.state.shipping import pack_layer, unpack_layer
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

@@ -1,16 +1,16 @@
 """A simple call on the fast path gives what it gives on the general path, in every detail."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
 from fastevm import Layer
 from fastevm.bench.programs.assembler import assemble
+from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.values import NO_BLOCK_OVERRIDES
 from fastevm.errors import InvalidTransaction
 from fastevm.simulate import CallRequest, SimulationError, StateView, call, estimate_gas, view_of
 from fastevm.simulate.calls import Attempt, SimpleAttempt, attempt_of
-from fastevm.simulate.values import NO_BLOCK_OVERRIDES
 
 RICH, POOR, CODE = b"\xaa" * 20, b"\xbb" * 20, b"\xc0" * 20
 # What a call can see of itself and of its block, by selector; then storage, logs, a revert, a halt.

@@ -9,14 +9,14 @@ import msgspec
 from fastevm.chain.genesis import genesis_state
 from fastevm.conformance.real_traces import as_json, in_order
 from fastevm.conformance.sources import test_files as files_in
-from fastevm.execution.transaction import Transaction
-from fastevm.primitives.rlp import decode
-from fastevm.simulate.values import StateView
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Header
+from fastevm.core.primitives.hex import from_hex
+from fastevm.core.primitives.rlp import decode
+from fastevm.core.simulation.values import StateView
+from fastevm.core.spec.activation import Activations
 from fastevm.simulate.views import era_fields
-from fastevm.spec.activation import Activations
 from fastevm.tracing import TraceRequest, trace_block
-from fastevm.types import Header
-from fastevm.wire.text.hex import from_hex
 from tests.shared_data import SHARED
 
 ARCHIVE = SHARED / "real-blocks" / "geth_tracetest.tar.zst"

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from fastevm.simulate.values import CallRequest, StateView
+from fastevm.core.execution.types import Header
+from fastevm.core.simulation.values import CallRequest, StateView
+from fastevm.core.spec.activation import activations_named
+from fastevm.core.state.layer import Layer
 from fastevm.simulate.views import era_fields
-from fastevm.spec.activation import activations_named
-from fastevm.state.layer import Layer
 from fastevm.tracing import StepOptions, TraceRequest, trace_call
-from fastevm.types import Header
 
 SENDER, MAIN, OTHER, COINBASE = (bytes([b]) * 20 for b in (0xEE, 0xAA, 0xBB, 0xCB))
 RICH = 10**18

@@ -1,14 +1,13 @@
 """Access lists of calls: what belongs into them, and that they make the call cheaper."""
 
-from dataclasses import replace
-
 import pytest
 
-from fastevm.execution.transaction_fields import AccessListEntry
-from fastevm.simulate.values import AccountOverride, CallRequest
+from fastevm.core.execution.transaction.transaction_fields import AccessListEntry
+from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.values import AccountOverride, CallRequest
 from fastevm.tracing import TracingError, create_access_list
+from tests.unit.core.interpreter.programs import asm
 
-from ..interpreter.programs import asm
 from .support import MAIN, OTHER, RICH, SENDER, Accounts, view_of
 
 CALL = CallRequest(sender=SENDER, to=MAIN, gas=200_000)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from fastevm.simulate.values import CallRequest
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.core.simulation.values import CallRequest
 from fastevm.tracing import Spool, SpooledText, SpoolRoom, TraceRequest, TracingError, trace_call
-from fastevm.wire.text.hex import hex_bytes
+from tests.unit.core.interpreter.programs import asm, returning
 
-from ..interpreter.programs import asm, returning
 from .support import MAIN, OTHER, SENDER, traced, view_of
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from fastevm.simulate.values import CallRequest
+from fastevm.core.primitives.hex import hex_bytes, hex_word
+from fastevm.core.simulation.values import CallRequest
 from fastevm.tracing import TraceRequest, TracingError, trace_call
-from fastevm.wire.text.hex import hex_bytes, hex_word
+from tests.unit.core.interpreter.programs import asm
 
-from ..interpreter.programs import asm
 from .support import MAIN, OTHER, SENDER, traced, view_of
 
 

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from fastevm import EVM
-from fastevm.simulate.values import CallRequest
+from fastevm.core.simulation.values import CallRequest
 from fastevm.tracing import TraceRequest, TracingError, trace_call
 from fastevm.tracing.evm_traces import NAMES, OWN, STEPS
 

@@ -5,8 +5,8 @@ import json
 import msgspec
 import pytest
 
-from fastevm.execution.transaction import Transaction
-from fastevm.simulate.values import CallRequest
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.simulation.values import CallRequest
 from fastevm.tracing import (
     Spool,
     SpooledText,
@@ -20,8 +20,8 @@ from fastevm.tracing import (
 )
 from fastevm.tracing.flat import flattened, parity_error
 from fastevm.tracing.frames import CallFrame
+from tests.unit.core.interpreter.programs import asm
 
-from ..interpreter.programs import asm
 from .recorded import recorded, view_of
 from .support import MAIN, OTHER, traced
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.tracing import TracingError
-from fastevm.wire.text.hex import hex_bytes
+from tests.unit.core.interpreter.programs import asm
 
-from ..interpreter.programs import asm
 from .support import COINBASE, MAIN, OTHER, RICH, SENDER, traced
 
 SLOT = "0x" + "00" * 31

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fastevm.simulate.values import CallRequest
+from fastevm.core.simulation.values import CallRequest
 from fastevm.tracing import (
     Spool,
     SpooledText,

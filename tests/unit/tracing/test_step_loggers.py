@@ -4,8 +4,8 @@ import pytest
 
 from fastevm.tracing import StepOptions, TracingError
 from fastevm.tracing import blocks as traced_blocks
+from tests.unit.core.interpreter.programs import asm, returning
 
-from ..interpreter.programs import asm, returning
 from .support import MAIN, OTHER, traced
 
 WORD = "0x" + "00" * 31

@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from fastevm.simulate.values import CallRequest
-from fastevm.state.layer import Layer
+from fastevm.core.primitives.hex import hex_word
+from fastevm.core.simulation.values import CallRequest
+from fastevm.core.state.layer import Layer
 from fastevm.tracing import ReplayTracer, Spool, SpooledText, SpoolRoom, TraceRequest, trace_call
 from fastevm.tracing.observer import Observer, observer_of
 from fastevm.tracing.parity import state_difference
-from fastevm.wire.text.hex import hex_word
+from tests.unit.core.interpreter.programs import asm
 
-from ..interpreter.programs import asm
 from .support import MAIN, OTHER, SENDER, traced, view_of
 
 OPS = TraceRequest(make=lambda budget, spool: ReplayTracer({"vmTrace"}, budget, spool))

@@ -10,8 +10,8 @@ from eth_tester.exceptions import TransactionFailed, ValidationError
 from eth_tester.utils.backend_testing import BaseTestBackendDirect
 from eth_utils.exceptions import ValidationError as UtilsValidationError
 
-from fastevm.execution.sidecar import BlobSidecar, encode_pooled
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.sidecar import BlobSidecar, encode_pooled
+from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.integrations.eth_tester import Backend
 from fastevm.integrations.eth_tester.tester_chain import CHAIN_ID
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import fastevm
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.errors import InvalidTransaction
 from fastevm.node.dev_accounts import ETHER
 from fastevm.rpc.command import limits_of
@@ -15,7 +16,6 @@ from fastevm.rpc.dev import command
 from fastevm.rpc.dev.options import REFUSED
 from fastevm.rpc.dev.settings import configured
 from fastevm.rpc.dev.state_file import StateFile
-from fastevm.wire.text.hex import hex_bytes
 
 PROXY = bytes.fromhex("4e59b44847b379578588920ca78fbf26c0b4956c")
 

@@ -11,12 +11,11 @@ import pytest
 from fastevm import Layer
 from fastevm.rpc.dispatch.dispatcher import METHODS
 from fastevm.rpc.dispatch.envelope import EAGER_SIZE
-from fastevm.rpc.dispatch.registry import Method, Place
+from fastevm.rpc.dispatch.registry import Method, RunOn
 from fastevm.rpc.dispatch.workers import LOOP_OBJECTS, Workers, require_worker_above_limit
 from fastevm.rpc.errors import RpcError
 from fastevm.simulate import LoopBudget, SimulationError, simulate
-
-from ..conftest import Caller, MakeCaller
+from tests.unit.rpc.conftest import Caller, MakeCaller
 
 C = b"\xc0" * 20
 LOOPING = Layer.of({C: {"code": bytes.fromhex("5b5f56")}})
@@ -30,7 +29,7 @@ def batch(*names: str) -> str:
 def register(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that registers a handler for the time of the test."""
 
-    def register(name: str, place: Place, work: Any) -> None:
+    def register(name: str, place: RunOn, work: Any) -> None:
         monkeypatch.setitem(METHODS, name, Method(name, work, (), place))
 
     return register
@@ -50,10 +49,10 @@ def places(register: Any) -> list[tuple[str, bool]]:
         await asyncio.sleep(0.01)
         return note("waits")
 
-    for place in (Place.LOOP, Place.WORKER, Place.LIGHT, Place.SMALL):
+    for place in (RunOn.LOOP, RunOn.WORKER, RunOn.LIGHT, RunOn.SMALL):
         name = f"test_{place.name.lower()}"
         register(name, place, lambda context, name=name: note(name))
-    register("test_waits", Place.TASK, wait)
+    register("test_waits", RunOn.TASK, wait)
     return seen
 
 
@@ -91,9 +90,9 @@ async def test_one_that_fails_in_a_worker_does_not_stop_the_others(
     def refuse(context: Any) -> None:
         raise RpcError("invalid_params", "no")
 
-    register("test_worker", Place.WORKER, lambda context: 1)
-    register("test_refuse", Place.WORKER, refuse)
-    register("test_crash", Place.WORKER, lambda context: 1 // 0)
+    register("test_worker", RunOn.WORKER, lambda context: 1)
+    register("test_refuse", RunOn.WORKER, refuse)
+    register("test_crash", RunOn.WORKER, lambda context: 1 // 0)
     answers = await caller.send(batch("test_worker", "test_refuse", "test_crash", "test_worker"))
     codes = [answer.get("error", {}).get("code") for answer in answers]
     assert codes == [None, -32602, -32603, None]
@@ -104,8 +103,8 @@ async def test_a_call_that_takes_too_long_is_the_only_one_to_time_out(
 ) -> None:
     hold = threading.Event()
     caller = make_caller(request_time=1.0)
-    register("test_worker", Place.WORKER, lambda context: 1)
-    register("test_stuck", Place.WORKER, lambda context: hold.wait(5))
+    register("test_worker", RunOn.WORKER, lambda context: 1)
+    register("test_stuck", RunOn.WORKER, lambda context: hold.wait(5))
     answers = await caller.send(batch("test_worker", "test_stuck", "test_worker"))
     hold.set()
     assert [answer.get("error", {}).get("code") for answer in answers] == [None, -32002, None]
@@ -115,7 +114,7 @@ async def test_the_size_of_answers_is_bounded_wherever_they_are_made(
     make_caller: MakeCaller, register: Any
 ) -> None:
     caller = make_caller(batch_response_size=1_000)
-    for place in (Place.WORKER, Place.LOOP):
+    for place in (RunOn.WORKER, RunOn.LOOP):
         register("test_large", place, lambda context: "x" * 600)
         answers = await caller.send(batch(*["test_large"] * 5))
         codes = [answer.get("error", {}).get("code") for answer in answers]
@@ -125,14 +124,14 @@ async def test_the_size_of_answers_is_bounded_wherever_they_are_made(
 async def test_the_size_of_all_batches_under_way_is_bounded(
     make_caller: MakeCaller, register: Any
 ) -> None:
-    register("test_text", Place.LOOP, lambda context: "x" * 1_000)
+    register("test_text", RunOn.LOOP, lambda context: "x" * 1_000)
     waits = asyncio.Event()
 
     async def wait(context: Any) -> str:
         await waits.wait()
         return "done"
 
-    register("test_waits", Place.TASK, wait)
+    register("test_waits", RunOn.TASK, wait)
     caller = make_caller(batches_size=4_000)
     runner = caller.dispatcher.runner
     first = asyncio.create_task(caller.send(batch(*["test_text"] * 4, "test_waits")))
@@ -157,7 +156,7 @@ async def test_large_answers_are_made_in_a_worker(caller: Caller, register: Any)
         require_worker_above_limit(LOOP_OBJECTS + 1)
         return "large"
 
-    register("test_large", Place.SMALL, made)
+    register("test_large", RunOn.SMALL, made)
     assert await caller.result("test_large") == "large"
     (answer,) = await caller.send(batch("test_large"))
     assert answer["result"] == "large"
@@ -178,7 +177,7 @@ async def test_a_call_that_lasts_leaves_the_loop_and_then_begins_in_a_worker(
         return "ended"
 
     here = threading.get_ident()
-    register("test_spin", Place.LIGHT, spin)
+    register("test_spin", RunOn.LIGHT, spin)
     started = time.thread_time()
     answer = caller.dispatcher.respond(batch("test_spin").encode())
     assert time.thread_time() - started < 0.1  # of 0.3 s: the loop is free again
@@ -202,7 +201,7 @@ async def test_what_is_too_long_to_read_is_not_tried_on_the_loop(
 async def test_params_that_are_too_long_for_the_loop_are_read_in_a_worker(
     caller: Caller, places: list[tuple[str, bool]], register: Any
 ) -> None:
-    register("test_params", Place.LOOP, lambda context: threading.current_thread().name)
+    register("test_params", RunOn.LOOP, lambda context: threading.current_thread().name)
     large = '{"jsonrpc":"2.0","id":1,"method":"test_params","params":[%s]}' % (" " * EAGER_SIZE)
     async with asyncio.timeout(10):
         answers = await caller.send(f"[{large},{batch('test_light')[1:-1]},{large}]")

@@ -7,9 +7,8 @@ import pytest
 
 from fastevm.errors import InvalidTransaction
 from fastevm.rpc.dispatch.coalesce import GROUP
-
-from ..conftest import MakeCaller
-from ..fakes import FakeNode, chain_of
+from tests.unit.rpc.conftest import MakeCaller
+from tests.unit.rpc.fakes import FakeNode, chain_of
 
 SEND = "eth_sendRawTransaction"
 

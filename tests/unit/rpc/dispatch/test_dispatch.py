@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from fastevm.rpc.dispatch.dispatcher import METHODS
-from fastevm.rpc.dispatch.registry import Method, Param, Place, method
+from fastevm.rpc.dispatch.registry import Method, Param, RunOn, method
 from fastevm.rpc.errors import RpcError
-
-from ..conftest import Caller, MakeCaller
+from tests.unit.rpc.conftest import Caller, MakeCaller
 
 
 def refusal(code: int, message: str, call_id: Any = None) -> dict[str, Any]:
@@ -31,8 +30,8 @@ def request(**members: Any) -> str:
 def handler(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that registers a handler for the time of the test."""
 
-    def register(name: str, work: Any, *params: Param, place: Place = Place.WORKER) -> None:
-        monkeypatch.setitem(METHODS, name, Method(name, work, params, place))
+    def register(name: str, work: Any, *params: Param, run_on: RunOn = RunOn.WORKER) -> None:
+        monkeypatch.setitem(METHODS, name, Method(name, work, params, run_on))
 
     return register
 
@@ -156,7 +155,7 @@ async def test_a_crashed_handler_is_logged_and_answered(
 
 
 async def test_a_result_that_is_no_json_counts_as_a_crash(caller: Caller, handler: Any) -> None:
-    handler("test_odd", lambda context: object(), place=Place.LOOP)
+    handler("test_odd", lambda context: object(), run_on=RunOn.LOOP)
     assert await caller.error("test_odd") == (-32603, "method handler crashed")
 
 

@@ -9,23 +9,23 @@ import aiohttp
 import pytest
 
 from fastevm.bench.node.load import batch_of, http, size_of
+from fastevm.core.execution.types import Block, Log
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.envelope import EAGER_SIZE
 from fastevm.rpc.errors import RpcError
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.log_filter import decode_filter
 from fastevm.rpc.subscriptions.changes import ChainFilter
+from fastevm.rpc.subscriptions.filter_quota import WATCH_SIZE
 from fastevm.rpc.subscriptions.filters import CLIENT, Filters
-from fastevm.rpc.subscriptions.watch_room import WATCH_SIZE
 from fastevm.rpc.transport.server import Listener, Server
-from fastevm.types import Block, Log
-from fastevm.wire.client.messages import request_body
-from fastevm.wire.text.hex import hex_bytes
+from fastevm.rpc_client.messages import request_body
+from tests.rpc.sockets import SocketClient
+from tests.unit.rpc.conftest import Caller, MakeCaller
+from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
+from tests.unit.rpc.test_logs import T1, T2, A, B
 
-from ....rpc.sockets import SocketClient
-from ..conftest import Caller, MakeCaller
-from ..fakes import FakeNode, FakeSimulator, chain_of
-from ..test_logs import T1, T2, A, B
 from .test_subscriptions import block_on, transaction
 
 

@@ -9,15 +9,14 @@ import aiohttp
 import pytest
 
 from fastevm.bench.node.launch import server_of
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block, Log, Receipt
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Server
-from fastevm.types import Block, Log, Receipt
-from fastevm.wire.text.hex import hex_bytes
-
-from ....rpc.sockets import SocketClient as Client
-from ..fakes import FakeNode, FakePending, FakeSimulator, chain_of, header
-from ..test_logs import T1, T2, A, B, bloom_of, receipt
+from tests.rpc.sockets import SocketClient as Client
+from tests.unit.rpc.fakes import FakeNode, FakePending, FakeSimulator, chain_of, header
+from tests.unit.rpc.test_logs import T1, T2, A, B, bloom_of, receipt
 
 ZERO = "0x" + "00" * 32
 

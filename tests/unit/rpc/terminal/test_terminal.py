@@ -12,9 +12,9 @@ import pytest
 from eth_abi import encode
 
 from fastevm import simulate
-from fastevm.execution.transaction import Transaction
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.keccak import keccak256
 from fastevm.node import Mining, dev_node
-from fastevm.primitives.keccak import keccak256
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.dispatcher import Dispatcher
 from fastevm.rpc.terminal import terminal as terminals
@@ -25,7 +25,7 @@ from fastevm.rpc.terminal.options import (
 )
 from fastevm.rpc.terminal.terminal import Terminal
 from fastevm.rpc.transport.server import Listener, Server
-from fastevm.wire import console
+from fastevm.rpc_types import console
 
 REVERTS = bytes.fromhex("365f5f37365ffd")  # with its input
 LOGS = bytes.fromhex("365f5f375f5f365f73") + console.ADDRESS + bytes.fromhex("5afa50")

@@ -10,8 +10,7 @@ import pytest
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.access import Access, Keys
 from fastevm.rpc.transport.server import Listener, Server
-
-from ..fakes import FakeNode, FakeSimulator, chain_of
+from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
 EVIL = {"Origin": "https://evil.example"}
 REBOUND = {"Host": "evil.example"}

@@ -15,8 +15,7 @@ from fastevm.node import Mining, dev_node
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport import aiohttp_app
 from fastevm.rpc.transport.server import Listener, Server
-
-from ..fakes import FakeNode, FakeSimulator, chain_of
+from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
 SECONDS = 10.0
 BODY = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'

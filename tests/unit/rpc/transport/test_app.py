@@ -12,8 +12,7 @@ import pytest
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.server import Listener, Server
-
-from ..fakes import FakeNode, FakeSimulator, chain_of
+from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
 JSON = {"Content-Type": "application/json"}

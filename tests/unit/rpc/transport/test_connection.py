@@ -9,14 +9,13 @@ import pytest
 
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.dispatcher import METHODS
-from fastevm.rpc.dispatch.registry import Method, Place
+from fastevm.rpc.dispatch.registry import Method, RunOn
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.metrics import Metrics
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.connection import KNOWN_HEADS, LARGE, HttpListener
 from fastevm.rpc.transport.server import Listener, Server
-
-from ..fakes import FakeNode, FakeSimulator, chain_of
+from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"eth_chainId"}'
 CHAIN_ID = "0xc72dd9d5e883e"
@@ -163,7 +162,7 @@ async def test_large_and_small_answers_follow_each_other(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = "x" * (LARGE + 1)
-    place = Place.LOOP
+    place = RunOn.LOOP
     monkeypatch.setitem(METHODS, "test_large", Method("test_large", lambda _: large, (), place))
     ask = post(b'{"jsonrpc":"2.0","id":1,"method":"test_large"}')
     client.writer.write((ask + post(CALL % 2)) * 3)
@@ -202,7 +201,7 @@ async def test_a_call_that_waits_holds_back_those_behind_it(
         await asyncio.sleep(0.1)
         return "waited"
 
-    monkeypatch.setitem(METHODS, "test_wait", Method("test_wait", wait, (), Place.TASK))
+    monkeypatch.setitem(METHODS, "test_wait", Method("test_wait", wait, (), RunOn.TASK))
     client.writer.write(post((CALL % 1).replace(b"eth_chainId", b"test_wait")) + post(CALL % 2))
     assert await client.result() == "waited"
     assert await client.result() == CHAIN_ID
@@ -220,7 +219,7 @@ async def test_a_client_that_leaves_stops_its_call(
             stopped.set()
             raise
 
-    monkeypatch.setitem(METHODS, "test_wait", Method("test_wait", wait, (), Place.TASK))
+    monkeypatch.setitem(METHODS, "test_wait", Method("test_wait", wait, (), RunOn.TASK))
     client.writer.write(post((CALL % 1).replace(b"eth_chainId", b"test_wait")))
     await asyncio.sleep(0.05)
     client.writer.transport.abort()

@@ -15,8 +15,7 @@ from fastevm.rpc.explorer.files import FOLDER, page_files, policy
 from fastevm.rpc.explorer.node_url import check_node_url
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.server import Listener, Server
-
-from ..fakes import FakeNode, FakeSimulator, chain_of
+from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PACKED_LIMIT = 80_000  # bytes of all files as they are sent, and as a wheel holds them

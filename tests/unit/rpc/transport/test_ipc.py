@@ -17,8 +17,7 @@ from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.ipc import IpcListener, bind
 from fastevm.rpc.transport.server import Server, addresses
-
-from ..fakes import FakeSimulator
+from tests.unit.rpc.fakes import FakeSimulator
 
 GETH = DIALECTS["geth"]
 CHAIN_ID = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'

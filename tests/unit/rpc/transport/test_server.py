@@ -6,8 +6,7 @@ import pytest
 
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.transport.server import Listener, Server, banner, client_version, parse_listener
-
-from ..fakes import FakeNode, FakeSimulator, chain_of
+from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
 A = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
 KEY = bytes.fromhex("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")

@@ -12,18 +12,17 @@ import aiohttp
 import pytest
 
 from fastevm.chain.metrics import MetricsRegistry
+from fastevm.node.following.feed_hub import FeedHub
 from fastevm.rpc.dialect import DIALECTS
 from fastevm.rpc.dispatch.envelope import Call, parse_body, parse_params
-from fastevm.rpc.dispatch.registry import METHODS, Method, Param, Place
+from fastevm.rpc.dispatch.registry import METHODS, Method, Param, RunOn
 from fastevm.rpc.limits import Limits
 from fastevm.rpc.transport import connection as connections
 from fastevm.rpc.transport.access import Access
 from fastevm.rpc.transport.client_session import Session
 from fastevm.rpc.transport.outbox import ByteBudget, Outbox, OutboxOverflow
 from fastevm.rpc.transport.server import Listener, Server
-from fastevm.sync.feed_hub import FeedHub
-
-from ..fakes import FakeNode, FakeSimulator, chain_of
+from tests.unit.rpc.fakes import FakeNode, FakeSimulator, chain_of
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 BODY = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
@@ -43,7 +42,7 @@ Make = Callable[..., Awaitable[Server]]
 async def make(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
     """Return a factory of servers with some limits, whose clocks are looked at often."""
     monkeypatch.setattr(connections, "SWEEP", 0.05)
-    large = Method("test_large", lambda _: "x" * (8 * MEGABYTE), (), Place.LOOP)
+    large = Method("test_large", lambda _: "x" * (8 * MEGABYTE), (), RunOn.LOOP)
     monkeypatch.setitem(METHODS, "test_large", large)
     servers = []
 
@@ -319,7 +318,7 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """What calls of ``test_waits`` wait for, whatever their params."""
     release = threading.Event()
     params = (Param(lambda value: value, optional=True),)
-    waits = Method("test_waits", lambda *_: release.wait(20), params, Place.WORKER)
+    waits = Method("test_waits", lambda *_: release.wait(20), params, RunOn.WORKER)
     monkeypatch.setitem(METHODS, "test_waits", waits)
     yield release
     release.set()

@@ -9,10 +9,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from fastevm.core.primitives.hex import hex_bytes
 from fastevm.rpc.methods import METHODS
-from fastevm.wire.text.hex import hex_bytes
-
-from ..subscriptions.test_subscriptions import (
+from tests.unit.rpc.subscriptions.test_subscriptions import (
     Stand,
     eventually,
     make_stand,
@@ -20,7 +19,7 @@ from ..subscriptions.test_subscriptions import (
     stand,
     transaction,
 )
-from ..test_logs import T1, A, receipt
+from tests.unit.rpc.test_logs import T1, A, receipt
 
 __all__ = ["make_stand", "stand"]  # fixtures
 

@@ -1,0 +1,87 @@
+# The packed logs of a block with an index of what is in them, and filters over them.
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from fastevm.core.primitives.bloom cimport BloomQuery
+
+
+cdef enum:
+    MAX_TOPICS = 4
+    MAX_POSITIONS = 1 + MAX_TOPICS      # the address, then the topics
+    ADDRESS_SIZE = 20
+    TOPIC_SIZE = 32
+    MARK_BITS = 64           # of a word of marks
+
+
+# A log's bytes are its address, its topics and its data, and end where those of the next begin.
+cdef struct LogEntry:
+    uint64_t at              # into LogRecords.bytes
+    uint32_t emitter         # into LogRecords.emitters
+    uint32_t topic_count
+
+
+# A transaction that has logs.
+cdef struct Emitter:
+    uint64_t index           # in its block
+    uint8_t hash[32]
+
+
+# All logs of a block in one allocation. A posting says that a log holds a value in a position: the
+# lower half of their hash, then the number of the log. Postings lie in buckets by the upper bits of
+# the hash, within a bucket in the order of the logs.
+cdef struct LogRecords:
+    uint64_t number
+    uint64_t timestamp
+    uint8_t hash[32]
+    uint32_t log_count
+    uint32_t bucket_shift
+    LogEntry* entries        # log_count + 1; the last one only ends the bytes
+    uint64_t* postings
+    uint32_t* buckets        # where each begins, and where the last one ends
+    Emitter* emitters
+    uint8_t* bytes
+
+
+cdef class BlockLogs:
+    cdef LogRecords records
+    cdef void* memory
+    cdef readonly size_t size
+
+
+# What may stand in one position. Values are TOPIC_SIZE bytes apart. More than one are looked up in
+# a table of indices + 1 with open addressing; 0 is an empty place.
+cdef struct Choices:
+    uint32_t position
+    uint32_t count
+    size_t width             # of a value in bytes
+    uint64_t* hashes
+    uint8_t* values
+    uint32_t* table
+    uint32_t mask
+
+
+cdef struct LogPattern:
+    uint32_t least_topics
+    uint32_t choice_count    # positions that are constrained
+    Choices choices[MAX_POSITIONS]
+
+
+cdef class LogQuery:
+    cdef LogPattern pattern
+    cdef readonly BloomQuery blooms
+
+
+# One bit for each log of the largest block so far.
+cdef struct Marks:
+    uint64_t* words
+    size_t capacity          # words
+
+
+cdef inline size_t mark_words(uint32_t log_count) noexcept nogil:
+    return (<size_t>log_count + MARK_BITS - 1) // MARK_BITS
+
+
+# Mark the logs that the pattern wants and give their number; negative when memory is exhausted.
+cdef int64_t mark_wanted(
+    const LogPattern* pattern, const LogRecords* records, Marks* marks
+) noexcept nogil
+cdef void marks_free(Marks* marks) noexcept nogil

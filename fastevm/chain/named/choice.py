@@ -1,0 +1,65 @@
+"""The chain that command-line options ask for: a name, a genesis file, or both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastevm.chain.named.registry import find, names
+
+CHAIN_HELP = f"a chain by name or id: {', '.join(names())}"
+
+
+class ChosenChain(NamedTuple):
+    """A genesis in geth's format; of a chain with a name also what is known of it.
+
+    ``block_time_ms``: milliseconds from block to block, ``fixed_block_time`` whether without
+    exception. ``genesis_hash``: 32 bytes.
+    """
+
+    genesis: Mapping[str, Any]
+    block_time_ms: int | None = None
+    fixed_block_time: bool = False
+    genesis_hash: bytes | None = None
+
+
+def chosen_chain(
+    name: str | None, path: Path | None, *, amsterdam_time: int | None = None
+) -> ChosenChain | None:
+    """The chain called ``name`` with the genesis in the file, or in this package without one.
+
+    A file alone has its own ``config``. ``amsterdam_time``: seconds at which Amsterdam begins,
+    whatever is known of the chain. None without name and file. ValueError or OSError for an unknown
+    name, a genesis that is not here, a file that holds none and a chain without Amsterdam.
+    """
+    if name is None:
+        return None if path is None else ChosenChain(_amended(read_genesis(path), amsterdam_time))
+    chain = find(name)
+    genesis = chain.genesis() if path is None else chain.completed(read_genesis(path))
+    return ChosenChain(
+        _amended(genesis, amsterdam_time), chain.block_time_ms, chain.fixed_block_time,
+        chain.genesis_hash,
+    )  # fmt: skip
+
+
+def _amended(genesis: dict[str, Any], amsterdam_time: int | None) -> dict[str, Any]:
+    """The genesis with Amsterdam at this time, where one is given."""
+    if amsterdam_time is None:
+        return genesis
+    config = genesis.get("config") or {}
+    if config.get("optimism") is not None:
+        raise ValueError("a chain of the OP stack has no fork Amsterdam")
+    return {**genesis, "config": {**config, "amsterdamTime": amsterdam_time}}
+
+
+def read_genesis(path: Path) -> dict[str, Any]:
+    """The genesis file's JSON; ValueError names the file that holds none."""
+    try:
+        found = json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{path}: not a JSON file: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: expected an object")
+    return found

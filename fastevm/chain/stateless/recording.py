@@ -1,0 +1,113 @@
+"""The witness of a block, recorded while it is executed again on the state of its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.stateless.partial_trie import MissingNode
+from fastevm.chain.stateless.verification import executed
+from fastevm.chain.stateless.witness import Witness, WitnessError
+from fastevm.chain.stateless.witness_state import WORD_SIZE, TrieError, WitnessState
+from fastevm.core.execution.types import Block, Header
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.source import Found, Wanted
+
+
+def witness_of(
+    block: Block, layer: Layer, chain: ChainConfig, header_of: Callable[[bytes], Header]
+) -> Witness:
+    """The witness with which `verify` accepts a block: no more than what it needs.
+
+    ``layer``: the state after its parent. ``header_of``: an ancestor by its hash. WitnessError
+    where the state is not the one that the parent commits to, or known in part; InvalidBlock for a
+    block that cannot be executed.
+    """
+    parent = header_of(block.header.parent_hash)
+    if layer.remote_state is not None:
+        raise WitnessError("the state is known in part here: there is no witness of it")
+    if layer.state_root() != parent.state_root:
+        raise WitnessError(f"the state after block {parent.number} was changed without a block")
+    state = RecordingState(layer, parent, header_of)
+    executed(block, parent, state, chain, (parent.hash,))
+    return state.witness()
+
+
+class RecordingState(WitnessState):
+    """A state that is known as a whole, of which only what a block reads gets into its witness."""
+
+    def __init__(self, layer: Layer, parent: Header, header_of: Callable[[bytes], Header]) -> None:
+        super().__init__(
+            parent.state_root, (), (), block_number=parent.number, block_hash=parent.hash
+        )
+        self._layer, self._header_of = layer, header_of
+        self._headers = [parent]
+        self._keys: dict[bytes, set[int]] = {}  # address -> slots that were read
+
+    def fetch(self, wanted: Wanted) -> Found:
+        """All wanted values, and their nodes into the pool."""
+        for address in wanted.accounts | {address for address, _ in wanted.slots}:
+            if address not in self._keys:
+                self._keys[address] = set()
+                self._pool(self._layer.account_path(keccak256(address)))
+        for address, slot in wanted.slots:
+            self._keys[address].add(slot)
+            path = keccak256(slot.to_bytes(WORD_SIZE, "big"))
+            self._pool(self._layer.storage_path(address, path))
+        for address in wanted.accounts:
+            code = self._layer.code(address)
+            if code:
+                self.codes[keccak256(code)] = code
+        found = super().fetch(Wanted(wanted.accounts, wanted.slots))
+        for number in wanted.block_hashes:
+            found.block_hashes[number] = self._hash_of(number)
+        return found
+
+    def root_after(self, layer: Layer) -> bytes:
+        """The root of ``layer``; what a deletion needs besides gets into the witness."""
+        while True:
+            try:
+                return super().root_after(layer)
+            except TrieError as error:
+                self._find(error)
+
+    def witness(self) -> Witness:
+        """What was needed: nodes and codes by their hashes, the parent's header first."""
+        keys = [
+            item
+            for address in sorted(self._keys)
+            for item in (
+                address,
+                *(slot.to_bytes(WORD_SIZE, "big") for slot in sorted(self._keys[address])),
+            )
+        ]
+        return Witness(
+            state=tuple(self.nodes[one] for one in sorted(self.read_nodes)),
+            codes=tuple(self.codes[one] for one in sorted(self.read_codes)),
+            keys=tuple(keys),
+            headers=tuple(header.rlp() for header in self._headers),
+        )
+
+    def _hash_of(self, number: int) -> bytes:
+        """The hash of an ancestor; the headers down to the one that names it are needed."""
+        while self._headers[-1].number > number + 1:
+            self._headers.append(self._header_of(self._headers[-1].parent_hash))
+        return self._headers[-1].parent_hash
+
+    def _find(self, error: TrieError) -> None:
+        """Get the node that is missing into the pool."""
+        missing = error.error
+        if not isinstance(missing, MissingNode):
+            raise error
+        nibbles = (*missing.path, *(0,) * (2 * WORD_SIZE - len(missing.path)))
+        path = bytes(high << 4 | low for high, low in zip(nibbles[::2], nibbles[1::2], strict=True))
+        if error.address is None:
+            self._pool(self._layer.account_path(path))
+        else:
+            self._pool(self._layer.storage_path(error.address, path))
+        if missing.digest not in self.nodes:
+            raise error
+
+    def _pool(self, nodes: Iterable[bytes]) -> None:
+        self.nodes.update((keccak256(node), node) for node in nodes)

@@ -1,0 +1,124 @@
+"""Executes a block on its witness alone and compares everything that its header commits to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.irregular_changes import state_before
+from fastevm.chain.stateless.witness import Witness, WitnessError, ancestors_of
+from fastevm.chain.stateless.witness_state import WitnessState
+from fastevm.core.execution.block.block import execute_block
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.validation import validate_body, validate_header, validate_result
+from fastevm.core.execution.op_stack.predeploys import L2_TO_L1_MESSAGE_PASSER
+from fastevm.core.execution.types import Block, Header, Receipt
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import RemoteState
+from fastevm.errors import StateNotKnown
+
+ANCESTORS: Final = 256  # hashes that BLOCKHASH reaches back
+
+
+class Verified(Struct, frozen=True, kw_only=True):
+    """What a block that was verified gave. Roots are 32 bytes.
+
+    ``nodes`` and ``codes``: how many of the witness were needed.
+    """
+
+    state_root: bytes
+    receipts_root: bytes
+    gas_used: int
+    receipts: Sequence[Receipt]
+    nodes: int
+    codes: int
+
+
+def verify(block: Block, witness: Witness, chain: ChainConfig) -> Verified:
+    """Verify a block from its parent's state root on: header, body, every result, the new root.
+
+    WitnessError where the witness lacks something, which the text names (a trie node by its hash
+    and path, a code, a header). InvalidBlock, with the field, for a block that is not valid. Who
+    trusts the block's hash may trust the result; proof of work and the ancestry of uncles are not
+    checked.
+    """
+    ancestors = ancestors_of(block.header.parent_hash, witness.headers)
+    parent = ancestors[0]
+    check_header(block, parent, chain)
+    state = WitnessState(
+        parent.state_root,
+        witness.state,
+        witness.codes,
+        block_number=parent.number,
+        block_hash=parent.hash,
+    )
+    hashes = (parent.hash, *(one.parent_hash for one in ancestors))[:ANCESTORS]
+    result = executed(block, parent, state, chain, hashes)
+    validate_result(block.header, result)
+    return Verified(
+        state_root=result.state_root,
+        receipts_root=result.receipts_root,
+        gas_used=result.gas_used,
+        receipts=result.receipts,
+        nodes=len(state.read_nodes),
+        codes=len(state.read_codes),
+    )
+
+
+def check_header(block: Block, parent: Header, chain: ChainConfig) -> None:
+    """Check a block without its execution; InvalidBlock."""
+    header = block.header
+    chain.check_rules_known(header.number, header.timestamp)
+    schedule = schedule_of(header, chain)
+    validate_header(
+        header,
+        parent,
+        schedule,
+        extra_data=chain.extra_data_at(header.number),
+        least_timestamp_step=chain.least_timestamp_step,
+    )
+    validate_body(block, schedule)
+
+
+def schedule_of(header: Header, chain: ChainConfig) -> ForkSchedule:
+    """The rules of a block. Only one of proof of stake has no difficulty."""
+    after_merge = None if header.difficulty else True
+    return chain.activations.at(header.number, header.timestamp, after_merge=after_merge)
+
+
+def executed(
+    block: Block,
+    parent: Header,
+    state: WitnessState,
+    chain: ChainConfig,
+    ancestors: tuple[bytes, ...],
+) -> BlockResult:
+    """What a block gives on a witness; ``ancestors``: hashes, newest first. Compares nothing.
+
+    WitnessError where the witness lacks something, InvalidBlock where a transaction is not valid.
+    """
+    header = block.header
+    schedule = schedule_of(header, chain)
+    remote = RemoteState(state, resolves=True)
+    try:
+        result = execute_block(
+            state_before(chain.activations, Layer.remote(remote), parent, header.timestamp),
+            block,
+            schedule,
+            chain_id=chain.chain_id,
+            deposit_contract=chain.deposit_contract,
+            ancestors=ancestors,
+            state_root=False,
+            root_of=state.root_after,
+        )
+    except StateNotKnown as error:
+        raise remote.failure or WitnessError(str(error)) from None
+    roots: dict[str, Any] = {"state_root": state.root_after(result.layer)}
+    if schedule.parameters["commits_to_withdrawals"]:  # to the messages to the chain below
+        roots["withdrawals_root"] = state.storage_root(L2_TO_L1_MESSAGE_PASSER)
+    return replace(result, **roots)

@@ -1,0 +1,112 @@
+"""What a block needs of the chain before it: trie nodes, codes and headers, in no order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fastevm.core.execution.types import Header
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.config_values import read_bytes
+from fastevm.errors import FastevmError, InvalidBlock
+
+MAX_NODES: Final = 1 << 20
+MAX_NODE_BYTES: Final = 1024  # a branch with 16 hashes has 532
+MAX_CODES: Final = 1 << 16
+MAX_CODE_BYTES: Final = 1 << 20  # a protocol's own limits are far below
+MAX_KEYS: Final = 1 << 20
+MAX_KEY_BYTES: Final = 52
+MAX_HEADERS: Final = 256  # as far back as BLOCKHASH reaches
+MAX_HEADER_BYTES: Final = 1 << 16
+MAX_WITNESS_BYTES: Final = 1 << 28  # of all lists together
+
+# List -> how many items it may have, and how many bytes each.
+_LIMITS: Final = {
+    "state": (MAX_NODES, MAX_NODE_BYTES),
+    "codes": (MAX_CODES, MAX_CODE_BYTES),
+    "keys": (MAX_KEYS, MAX_KEY_BYTES),
+    "headers": (MAX_HEADERS, MAX_HEADER_BYTES),
+}
+
+
+class WitnessError(FastevmError, ValueError):
+    """A witness that does not prove what the block needs; the text says what is missing."""
+
+
+class Witness(Struct, frozen=True):
+    """The answer of ``debug_executionWitness``.
+
+    ``state``: RLP of trie nodes, of accounts and of storage, in one list. ``codes``: contract
+    codes. ``keys``: addresses (20 bytes) and slots (32) that were read, which nothing here needs.
+    ``headers``: RLP of the parent's header and of more ancestors, as far back as BLOCKHASH asked.
+    WitnessError for more or longer items than the limits above.
+    """
+
+    state: tuple[bytes, ...]
+    codes: tuple[bytes, ...] = ()
+    keys: tuple[bytes, ...] = ()
+    headers: tuple[bytes, ...] = ()
+
+    def __post_init__(self) -> None:
+        total = 0
+        for name, (most, longest) in _LIMITS.items():
+            items = getattr(self, name)
+            if len(items) > most:
+                raise WitnessError(f"{name}: {len(items)} items, over {most}")
+            sizes = [len(item) for item in items]
+            if max(sizes, default=0) > longest:
+                at = next(at for at, size in enumerate(sizes) if size > longest)
+                raise WitnessError(f"{name}[{at}]: {sizes[at]} bytes, over {longest}")
+            total += sum(sizes)
+        if total > MAX_WITNESS_BYTES:
+            raise WitnessError(f"{total} bytes, over {MAX_WITNESS_BYTES}")
+
+    @classmethod
+    def from_json(cls, found: Any) -> Witness:
+        """The witness of its JSON form: four lists of hex strings. WitnessError."""
+        if not isinstance(found, Mapping):
+            raise WitnessError("a witness is an object with state, codes, keys and headers")
+        return cls(*(_strings(found.get(name), name) for name in cls.__struct_fields__))
+
+    def to_json(self) -> dict[str, list[str]]:
+        """Its JSON form."""
+        return {
+            name: ["0x" + item.hex() for item in getattr(self, name)]
+            for name in self.__struct_fields__
+        }
+
+
+def _strings(values: Any, name: str) -> tuple[bytes, ...]:
+    if values is None and name in ("codes", "keys"):
+        return ()
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise WitnessError(f"{name}: expected a list of hex strings")
+    if len(values) > _LIMITS[name][0]:
+        raise WitnessError(f"{name}: {len(values)} items, over {_LIMITS[name][0]}")
+    try:
+        return tuple(read_bytes(one, f"{name}[{at}]") for at, one in enumerate(values))
+    except ValueError as error:
+        raise WitnessError(str(error)) from None
+
+
+def ancestors_of(block_parent: bytes, headers: Sequence[bytes]) -> tuple[Header, ...]:
+    """The headers from the parent with this hash backwards; WitnessError where one has no place."""
+    by_hash: dict[bytes, Header] = {}
+    for at, encoded in enumerate(headers):
+        try:
+            header = Header.from_items(rlp.decode(encoded))
+        except (InvalidBlock, ValueError) as error:
+            raise WitnessError(f"headers[{at}]: {error}") from None
+        by_hash[header.hash] = header
+    chain, wanted = [], block_parent
+    while (header_found := by_hash.pop(wanted, None)) is not None:
+        chain.append(header_found)
+        wanted = header_found.parent_hash
+    if not chain:
+        raise WitnessError(f"headers: the parent 0x{block_parent.hex()} is missing")
+    if by_hash:
+        number = next(iter(by_hash.values())).number
+        raise WitnessError(f"headers: block {number} is not linked to the parent")
+    return tuple(chain)

@@ -1,0 +1,239 @@
+"""Old canonical blocks: where each lies in a file, found by number, hash or transaction.
+
+Memory holds none of them but the last few that were asked for. What finds them lies in unnamed
+files of its own and is made anew when a chain comes back.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Final, NamedTuple, Protocol
+
+from fastevm.chain.storage.block_record import block_of, receipts_of
+from fastevm.chain.storage.hash_index import RUN_RECORDS, HashIndex
+from fastevm.chain.storage.record_file import Record
+from fastevm.chain.storage.scratch import ScratchFile
+from fastevm.chain.storage_protocols import ArchivedBlock
+from fastevm.core.execution.types import Block, Receipt
+from fastevm.errors import BlockUnavailableError, FastevmError
+
+CACHED_BYTES: Final = 4 * 1024 * 1024  # of records whose blocks stay in memory for a while
+INDEX_BITS: Final = 24  # of a transaction's index in its block, below the block's number
+WHOLE_BLOCK: Final = (1 << INDEX_BITS) - 1  # the index that stands for the block itself
+WORD_BYTES: Final = 32
+_ROW: Final = struct.Struct(">32sQ32s?")  # hash, position, total difficulty, merged
+
+
+class BlockStore(Protocol):
+    """A file of blocks that only grows."""
+
+    def keep(self, block: Block, receipts: Sequence[Receipt]) -> int: ...
+    def read(self, position: int) -> Record: ...
+
+
+class Row(NamedTuple):
+    """What is known of an old block without reading it.
+
+    ``position``: the byte offset of its record in the store. ``is_merged``: whether the rules after
+    the merge apply to it.
+    """
+
+    block_hash: bytes
+    position: int
+    total_difficulty: int
+    is_merged: bool
+
+
+class StoredBlock:
+    """A block that was read back; its receipts are when somebody asks for them."""
+
+    __slots__ = ("_packed", "_receipts", "block", "row")
+
+    def __init__(self, row: Row, packed: bytes) -> None:
+        self.row, self._packed = row, packed
+        self.block = block_of(packed)
+        self._receipts: Sequence[Receipt] | None = None
+
+    @property
+    def position(self) -> int:
+        """Where the store has it."""
+        return self.row.position
+
+    @property
+    def total_difficulty(self) -> int:
+        """The sum of the difficulties up to it."""
+        return self.row.total_difficulty
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether it is made by the rules after the merge."""
+        return self.row.is_merged
+
+    @property
+    def receipts(self) -> Sequence[Receipt]:
+        """The receipts; StorageError when they cannot be understood."""
+        if self._receipts is None:
+            self._receipts = receipts_of(self._packed)
+        return self._receipts
+
+    @property
+    def size(self) -> int:
+        """Bytes of its record."""
+        return len(self._packed)
+
+
+class Archive:
+    """The canonical blocks from the first that was added up to where memory begins.
+
+    One thread adds and takes back, any thread reads; what it finds is whole.
+    :class:`BlockUnavailableError` when the file does not give what it should.
+    """
+
+    def __init__(
+        self,
+        store: BlockStore,
+        directory: Path | None = None,
+        *,
+        cached_bytes: int = CACHED_BYTES,
+        run_records: int = RUN_RECORDS,
+    ) -> None:
+        """``directory``: where the unnamed files lie (None: with the system's temporary files)."""
+        self.store = store
+        self._directory = directory
+        self._rows: ScratchFile | None = None  # most chains never need one
+        self._index = HashIndex(directory, run_records)
+        self._numbers = range(0)
+        self._cache = _Cache(cached_bytes)
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the blocks that are in here."""
+        return self._numbers
+
+    def append(self, old: ArchivedBlock) -> None:
+        """Take in the block after the last; it is written if it has no position yet.
+
+        OSError when it cannot be; nothing has changed then.
+        """
+        block, position = old.block, old.position
+        number = block.number
+        numbers = self._numbers or range(number, number)
+        if number != numbers.stop:
+            raise ValueError(f"block {number} does not follow block {numbers.stop - 1}")
+        if position is None:
+            position = self.store.keep(block, old.receipts)
+        if self._rows is None:
+            self._rows = ScratchFile(self._directory)
+        difficulty = old.total_difficulty.to_bytes(WORD_BYTES, "big")
+        row = _ROW.pack(block.hash, position, difficulty, old.is_merged)
+        self._rows.put(row, (number - numbers.start) * _ROW.size)
+        position = number << INDEX_BITS
+        self._index.add(block.hash, position | WHOLE_BLOCK)
+        for index, transaction in enumerate(block.transactions):
+            self._index.add(transaction.hash, position | index)
+        self._numbers = range(numbers.start, number + 1)
+
+    def flush(self) -> None:
+        """Write what was gathered of the index; OSError leaves it in memory."""
+        self._index.flush()
+
+    def truncate(self, number: int) -> None:
+        """Forget the blocks from this number on; what points to them finds others, or none."""
+        numbers = self._numbers
+        self._numbers = range(numbers.start, max(min(number, numbers.stop), numbers.start))
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def row(self, number: int) -> Row | None:
+        """What is known of the block of a number; None when it is not in here."""
+        numbers = self._numbers
+        if number not in numbers or self._rows is None:
+            return None
+        found = self._rows.read((number - numbers.start) * _ROW.size, _ROW.size)
+        if len(found) < _ROW.size:
+            raise BlockUnavailableError(f"the file of old blocks ends before block {number}")
+        block_hash, position, difficulty, merged = _ROW.unpack(found)
+        return Row(block_hash, position, int.from_bytes(difficulty, "big"), merged)
+
+    def hash_of(self, number: int) -> bytes | None:
+        """The hash of the block of a number."""
+        row = self.row(number)
+        return None if row is None else row.block_hash
+
+    def number_of(self, block_hash: bytes) -> int | None:
+        """The number of the block of a hash."""
+        for position in self._find(block_hash):
+            number, index = divmod(position, 1 << INDEX_BITS)
+            if index == WHOLE_BLOCK and self.hash_of(number) == block_hash:
+                return number
+        return None
+
+    def locate(self, transaction_hash: bytes) -> tuple[Block, int] | None:
+        """The block that holds a transaction, and its index in it."""
+        for position in self._find(transaction_hash):
+            number, index = divmod(position, 1 << INDEX_BITS)
+            found = None if index == WHOLE_BLOCK else self.read(number)
+            transactions = () if found is None else found.block.transactions
+            if found is None or index >= len(transactions):
+                continue
+            if transactions[index].hash == transaction_hash:
+                return found.block, index
+        return None
+
+    def read(self, number: int) -> StoredBlock | None:
+        """The block of a number; None when it is not in here."""
+        row = self.row(number)
+        if row is None:
+            return None
+        found = self._cache.get(row.block_hash)
+        if found is None:
+            found = self._read(number, row)
+            self._cache.put(row.block_hash, found)
+        return found
+
+    def _read(self, number: int, row: Row) -> StoredBlock:
+        try:
+            found = StoredBlock(row, self.store.read(row.position).payload)
+        except (OSError, ValueError, FastevmError) as error:
+            raise BlockUnavailableError(f"block {number} cannot be read: {error}") from error
+        if found.block.hash != row.block_hash:
+            raise BlockUnavailableError(
+                f"block {number} cannot be read: another one lies in its place"
+            )
+        return found
+
+    def _find(self, key: bytes) -> Iterator[int]:
+        try:
+            yield from self._index.find(key)
+        except OSError as error:
+            raise BlockUnavailableError(f"the index of old blocks: {error}") from error
+
+
+class _Cache:
+    """The blocks that were read last, as far as their records fit; for any thread."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._size = limit, 0
+        self._blocks: OrderedDict[bytes, StoredBlock] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, block_hash: bytes) -> StoredBlock | None:
+        with self._lock:
+            found = self._blocks.get(block_hash)
+            if found is not None:
+                self._blocks.move_to_end(block_hash)
+            return found
+
+    def put(self, block_hash: bytes, block: StoredBlock) -> None:
+        """Keep a block; the one that was not asked for the longest goes, but never the last."""
+        with self._lock:
+            if block_hash in self._blocks:
+                return
+            self._blocks[block_hash] = block
+            self._size += block.size
+            while self._size > self._limit and len(self._blocks) > 1:
+                self._size -= self._blocks.popitem(last=False)[1].size

@@ -1,0 +1,164 @@
+"""The journal of a chain: every added block, every forced head, every amendment, in order.
+
+Its replay makes the same chain: each block is verified and executed again on its parent's state.
+Blocks up to the snapshot of the state are adopted with their receipts without execution.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.storage.block_record import block_of, hashes_of, pack_body, receipts_of
+from fastevm.chain.storage.record_file import Record, RecordFile, StorageError
+from fastevm.chain.storage.state_snapshot import Snapshot
+from fastevm.core.execution.types import Block, Receipt
+from fastevm.errors import FastevmError
+
+log = logging.getLogger(__name__)
+
+FILE_NAME: Final = "blocks.log"
+BLOCK, HEAD, AMENDMENT = 1, 2, 3  # kinds of records
+HASH_BYTES: Final = 32
+
+Progress = Callable[[int, int, int], None]  # blocks, bytes read, bytes in all
+
+
+class BlockJournal:
+    """Records every change of a chain before it happens; OSError prevents the change."""
+
+    def __init__(self, directory: Path, label: bytes, *, flush: bool) -> None:
+        """``flush``: wait for the disk after every record."""
+        self.file = RecordFile(directory / FILE_NAME, label)
+        self.flush = flush
+        self._replayed: Record | None = None  # the record that is replayed now
+
+    def keep(self, block: Block, receipts: Sequence[Receipt]) -> int:
+        """Record a block that is about to be added; the byte offset of its record."""
+        if self._replayed is not None:
+            return self._replayed.start
+        return self._write(BLOCK, pack_body(block, receipts))
+
+    def move_head(self, block_hash: bytes) -> None:
+        """Record a head that is about to be set against the fork choice."""
+        if self._replayed is None:
+            self._write(HEAD, block_hash)
+
+    def amend(self, block_hash: bytes, accounts: Mapping[str, Any]) -> None:
+        """Record a change of the state after a block; ``accounts`` as in a genesis file."""
+        if self._replayed is None:
+            self._write(AMENDMENT, block_hash + json.dumps(accounts).encode())
+
+    def read(self, position: int) -> Record:
+        """The record at a byte offset; OSError or StorageError when there is none."""
+        return self.file.read(position)
+
+    def replay(
+        self, chain: Chain, snapshot: Snapshot | None = None, progress: Progress | None = None
+    ) -> int:
+        """Repeat all changes on a fresh chain and become its journal; the number of blocks.
+
+        Up to the block of ``snapshot`` nothing is executed. :class:`CorruptFile`,
+        :class:`StorageError` names a record that does not fit the chain.
+        """
+        adopted = set() if snapshot is None else self._adopt(chain, snapshot, progress)
+        known = 0 if snapshot is None else snapshot.journal_size
+        chain.journal = self
+        with chain.keeping_states():
+            return len(adopted) + self._replay(chain, known, adopted, progress)
+
+    def compact(self, chain: Chain) -> None:
+        """Keep only the canonical blocks and their amendments.
+
+        The chain must not be used afterwards: its archive refers to the offsets of before.
+        """
+        self.file.rewrite(self._canonical_records(chain))
+
+    def _canonical_records(self, chain: Chain) -> Iterator[tuple[int, bytes]]:
+        blocks: set[bytes] = set()
+        for record in self.file.records():
+            if record.kind == BLOCK:
+                block_hash = block_of(record.payload).hash
+                if block_hash in blocks or not chain.is_canonical(block_hash):
+                    continue
+                blocks.add(block_hash)
+            elif record.kind == HEAD or not chain.is_canonical(record.payload[:HASH_BYTES]):
+                continue
+            yield record.kind, record.payload
+
+    def _replay(
+        self, chain: Chain, known: int, adopted: set[int], progress: Progress | None
+    ) -> int:
+        count = 0
+        for record in self.file.records():
+            if record.start in adopted:
+                continue
+            self._replayed = record
+            try:
+                count += self._play(chain, record, passed=record.end <= known)
+            except (FastevmError, ValueError) as error:
+                raise StorageError(
+                    f"{self.file.path}: the record that ends at byte {record.end} does not fit "
+                    f"the chain: {error}"
+                ) from error
+            finally:
+                self._replayed = None
+            if progress is not None:
+                progress(count, record.end, self.file.size)
+        return count
+
+    def _write(self, kind: int, payload: bytes) -> int:
+        start = self.file.append(kind, payload)
+        if self.flush:
+            self.file.sync()
+        return start
+
+    def _adopt(self, chain: Chain, snapshot: Snapshot, progress: Progress | None) -> set[int]:
+        """Add the blocks up to the snapshot's without execution; the offsets of their records."""
+        positions: dict[bytes, tuple[bytes, int]] = {}
+        for record in self.file.records():
+            if record.kind == BLOCK and record.end <= snapshot.journal_size:
+                block_hash, parent_hash = hashes_of(record.payload)
+                positions[block_hash] = (parent_hash, record.start)
+        branch, block_hash = [], snapshot.block_hash
+        while block_hash != chain.genesis.hash:
+            if block_hash not in positions:
+                raise StorageError(f"{self.file.path} does not lead to the snapshot's block")
+            block_hash, position = positions[block_hash]
+            branch.append(position)
+        done = 0
+        for position in reversed(branch):
+            payload = self.read(position).payload
+            layer = snapshot.layer if position == branch[0] else None
+            chain.adopt(block_of(payload), receipts_of(payload), layer, position)
+            done += len(payload)
+            if progress is not None:
+                progress(chain.head.number, done, self.file.size)
+        return set(branch)
+
+    def _play(self, chain: Chain, record: Record, *, passed: bool) -> bool:
+        """Repeat one record; whether it added a block. ``passed``: a snapshot was written later."""
+        payload = record.payload
+        if record.kind == BLOCK:
+            block_hash, parent_hash = hashes_of(payload)
+            if chain.knows(block_hash):
+                return False
+            if passed and not chain.knows(parent_hash):
+                return False  # of a branch that was left before the snapshot
+            if passed and not chain.has_state(parent_hash):
+                return False
+            chain.add(block_of(payload))
+            return True
+        if record.kind == HEAD:
+            if not passed or chain.has_state(payload):
+                chain.set_head(payload)
+        elif record.kind == AMENDMENT:
+            if not passed or chain.has_state(payload[:HASH_BYTES]):
+                chain.amend(payload[:HASH_BYTES], json.loads(payload[HASH_BYTES:]))
+        else:
+            raise StorageError(f"a record of kind {record.kind}, which this version does not know")
+        return False

@@ -1,0 +1,62 @@
+"""A block with its block access list and its receipts as the payload of one record."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from fastevm.chain.storage.receipts import pack_receipts, unpack_receipts
+from fastevm.core.execution.block.block_decoding import decode_block, header_rlp, parent_hash_of
+from fastevm.core.execution.transaction.unsigned_sender import is_impersonated, with_named_sender
+from fastevm.core.execution.types import Block, Receipt
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.primitives.replace import replace
+
+_SIZE: Final = struct.Struct(">I")  # of the block's RLP, before it; its receipts follow it
+_LISTED: Final = 1 << 31  # in that size: before the receipts comes a list, after its own size
+
+
+def pack_body(block: Block, receipts: Sequence[Receipt]) -> bytes:
+    """The bytes of a block, of the block access list that it came with, and of its receipts."""
+    encoded, accesses = block.rlp(), block.access_list
+    if accesses is None:
+        return _SIZE.pack(len(encoded)) + encoded + pack_receipts(receipts)
+    parts = (_SIZE.pack(len(encoded) | _LISTED), encoded, _SIZE.pack(len(accesses)), accesses)
+    return b"".join(parts) + pack_receipts(receipts)
+
+
+def block_of(packed: bytes) -> Block:
+    """The block, with the senders that impersonated transactions name; InvalidBlock for none."""
+    end, listed = _block_end(packed)
+    block = decode_block(packed[_SIZE.size : end])
+    if listed:
+        block = block.with_access_list(packed[end + _SIZE.size : _receipts_at(packed)])
+    if not any(map(is_impersonated, block.transactions)):
+        return block
+    return replace(block, transactions=tuple(map(with_named_sender, block.transactions)))
+
+
+def hashes_of(packed: bytes) -> tuple[bytes, bytes]:
+    """The hashes of the block and of its parent; nothing else is decoded. InvalidBlock."""
+    header = header_rlp(packed, _SIZE.size)
+    return keccak256(header), parent_hash_of(header)
+
+
+def receipts_of(packed: bytes) -> tuple[Receipt, ...]:
+    """The receipts; StorageError when they are none."""
+    return unpack_receipts(packed[_receipts_at(packed) :])
+
+
+def _receipts_at(packed: bytes) -> int:
+    end, listed = _block_end(packed)
+    if not listed:
+        return end
+    (size,) = _SIZE.unpack_from(packed, end)
+    return end + _SIZE.size + int(size)
+
+
+def _block_end(packed: bytes) -> tuple[int, bool]:
+    """Where the block ends, and whether its list follows."""
+    (size,) = _SIZE.unpack_from(packed)
+    return _SIZE.size + (int(size) & ~_LISTED), bool(size & _LISTED)

@@ -1,0 +1,163 @@
+"""From a hash to a number, for any count of hashes in little memory.
+
+Hashes are looked up by their first eight bytes, so what is found is a candidate: who asks holds it
+against the whole hash. They are gathered in memory, written as a sorted run, and runs of like sizes
+are merged by a thread, so that there are few. Of a run, memory holds the first key of each page.
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Final
+
+from fastevm.chain.storage.scratch import ScratchFile
+from fastevm.core.primitives.merge_records import RECORD_SIZE, merge_records
+
+log = logging.getLogger(__name__)
+
+KEY_BYTES: Final = 8
+RUN_RECORDS: Final = 1_024  # gathered in memory before they are written
+PAGE_BYTES: Final = 1_024  # read at once
+CHUNK_BYTES: Final = 64 * PAGE_BYTES  # of each run while two are merged
+
+
+class HashIndex:
+    """One thread adds, any thread asks. The values are of at most eight bytes.
+
+    The files lie in ``directory`` (None: among the system's temporary files) and have no names.
+    """
+
+    def __init__(self, directory: Path | None = None, run_records: int = RUN_RECORDS) -> None:
+        self._directory, self._run_records = directory, run_records
+        self._young: dict[bytes, int] = {}
+        self._runs: tuple[_Run, ...] = ()  # oldest first
+        self._lock = Lock()  # of who replaces the runs
+        self._merger: Thread | None = None
+
+    @property
+    def run_count(self) -> int:
+        """How many runs a question may have to look into."""
+        return len(self._runs)
+
+    def add(self, key: bytes, value: int) -> None:
+        """Find ``value`` under this hash from now on, before what was added under it earlier."""
+        self._young[key] = value
+
+    def flush(self) -> None:
+        """Write what was gathered, if it is much; OSError leaves it in memory."""
+        if len(self._young) < self._run_records:
+            return
+        records = sorted(
+            [
+                key[:KEY_BYTES] + value.to_bytes(KEY_BYTES, "big")
+                for key, value in self._young.items()
+            ]
+        )
+        run = _Run(self._directory)
+        run.append(b"".join(records))
+        with self._lock:
+            self._runs = (*self._runs, run)
+        self._young = {}  # only now: a reader looks here first
+        self._merge()
+
+    def find(self, key: bytes) -> Iterator[int]:
+        """What may stand under a hash, the newest first; OSError when a file cannot be read."""
+        young = self._young.get(key)
+        if young is not None:
+            yield young
+        start = key[:KEY_BYTES]
+        number = int.from_bytes(start, "big")
+        for run in reversed(self._runs):
+            found = run.find(start, number)
+            if found:
+                yield from found
+
+    def settle(self) -> None:
+        """Wait until nothing is being merged."""
+        merger = self._merger
+        if merger is not None:
+            merger.join()
+
+    def _merge(self) -> None:
+        if self._merger is None or not self._merger.is_alive():
+            self._merger = Thread(target=self._merge_all, name="fastevm-index", daemon=True)
+            self._merger.start()
+
+    def _merge_all(self) -> None:
+        """Merge neighbours until each run has at least twice the size of the next."""
+        try:
+            while (pair := _like_sizes(self._runs)) is not None:
+                merged = _merged(*pair, self._directory)
+                with self._lock:
+                    place = self._runs.index(pair[0])
+                    self._runs = (*self._runs[:place], merged, *self._runs[place + 2 :])
+        except OSError as error:  # tried again with the next run
+            log.error("the index of old blocks stays in many files: %s", error)
+
+
+class _Run:
+    """Sorted records in a file of their own."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self.file = ScratchFile(directory)
+        self._firsts = array("Q")  # the key that each page begins with
+
+    def append(self, records: bytes) -> None:
+        """Add records behind those before: whole pages, but for the last time."""
+        for at in range(0, len(records), PAGE_BYTES):
+            self._firsts.append(int.from_bytes(records[at : at + KEY_BYTES], "big"))
+        self.file.append(records)
+
+    def find(self, key: bytes, number: int) -> list[int]:
+        """The values under a key, which is this number."""
+        firsts, found = self._firsts, []
+        page = max(bisect_left(firsts, number) - 1, 0)
+        while page < len(firsts) and firsts[page] <= number:
+            records = self.file.read(page * PAGE_BYTES, PAGE_BYTES)
+            at = records.find(key)
+            while at >= 0:
+                if at % RECORD_SIZE == 0:
+                    value = records[at + KEY_BYTES : at + RECORD_SIZE]
+                    found.append(int.from_bytes(value, "big"))
+                at = records.find(key, at + 1)
+            page += 1
+        return found
+
+
+def _like_sizes(runs: tuple[_Run, ...]) -> tuple[_Run, _Run] | None:
+    """The newest neighbours of which the older is not twice as large as the other."""
+    for older, newer in zip(runs[-2::-1], runs[:0:-1], strict=True):
+        if older.file.size < 2 * newer.file.size:
+            return older, newer
+    return None
+
+
+def _merged(older: _Run, newer: _Run, directory: Path | None) -> _Run:
+    """The records of two runs in a new one."""
+    merged, done = _Run(directory), bytearray()
+    taken, parts = [0, 0], [b"", b""]
+    sides = (older.file, newer.file)
+    while True:
+        for side, file in enumerate(sides):
+            if not parts[side]:
+                parts[side] = file.read(taken[side], CHUNK_BYTES)
+        if not (parts[0] and parts[1]):
+            out, *used = parts[0] or parts[1], len(parts[0]), len(parts[1])
+        else:
+            out, *used = merge_records(parts[0], parts[1])
+        if not out:
+            break
+        for side, count in enumerate(used):
+            taken[side] += count
+            parts[side] = parts[side][count:]
+        done += out
+        whole = len(done) - len(done) % PAGE_BYTES
+        merged.append(bytes(done[:whole]))
+        del done[:whole]
+    merged.append(bytes(done))
+    return merged

@@ -1,0 +1,285 @@
+"""Verification and repair of the record files of a data directory that no node uses.
+
+Verification changes nothing. Repair first copies a damaged file to one with a free number, then
+corrects a single flipped bit, which the checksum locates, or leaves out what cannot be corrected.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from fastevm.chain.storage import block_journal, pool_journal, preconfirmed, state_snapshot
+from fastevm.chain.storage.block_record import block_of, receipts_of
+from fastevm.chain.storage.data_directory import (
+    ABANDONED_PREFIX,
+    GENESIS_NAME,
+    MEMBERS,
+    file_label,
+    lock_directory,
+)
+from fastevm.chain.storage.record_file import (
+    CUT_SUFFIX,
+    HEAD,
+    Damage,
+    Record,
+    RecordFile,
+    StorageError,
+    copy_aside,
+    file_header,
+    record_checksum,
+    replace_file,
+    scan,
+)
+from fastevm.errors import FastevmError
+
+DAMAGED_SUFFIX: Final = ".damaged-"  # a number follows
+CRC_POLYNOMIAL: Final = 0xEDB88320  # CRC-32, reflected
+MAX_FLIPPED_BITS: Final = 8  # of a file header that is repaired
+MAX_CORRECTED_BYTES: Final = 16 * 1024 * 1024  # a larger record is not corrected: it takes seconds
+KINDS: Final = {
+    block_journal.FILE_NAME: {
+        block_journal.BLOCK: "blocks",
+        block_journal.HEAD: "heads",
+        block_journal.AMENDMENT: "amendments",
+    },
+    pool_journal.FILE_NAME: {pool_journal.TRANSACTION: "transactions"},
+    preconfirmed.FILE_NAME: {preconfirmed.DRAFT: "drafts", preconfirmed.SLICE: "slices"},
+    state_snapshot.FILE_NAME: {},
+}
+
+
+class FileReport(NamedTuple):
+    """What `verify` found in a file; ``problems`` are sentences, each with a byte offset.
+
+    ``counts``: records by what they hold. ``damages``: the bytes that are no whole records.
+    """
+
+    name: str
+    size: int
+    counts: dict[str, int]
+    damages: tuple[Damage, ...]
+    problems: tuple[str, ...]
+
+
+def verify(directory: Path) -> list[FileReport]:
+    """Read every record of every file; StorageError when a node uses the directory."""
+    with _lock(directory):
+        label = _label(directory)
+        reports = {name: _verify_file(directory / name, label) for name in MEMBERS}
+        blocks = reports[block_journal.FILE_NAME]
+        lost = _lost_bytes(directory, label, _whole_size(blocks))
+        if lost:
+            problem = f"{directory / blocks.name}: the last {lost} bytes at least are missing"
+            reports[blocks.name] = blocks._replace(problems=(*blocks.problems, problem))
+        return list(reports.values())
+
+
+def repair(directory: Path, genesis: bytes | None = None) -> list[str]:
+    """Make a damaged directory usable; what was done, in sentences.
+
+    ``genesis``: the content of ``genesis.json`` where that is missing. StorageError when it belongs
+    to another chain, or a node uses the directory.
+    """
+    with _lock(directory):
+        done = []
+        if not (directory / GENESIS_NAME).exists() and genesis is not None:
+            _check_genesis(directory, genesis)
+            replace_file(directory / GENESIS_NAME, genesis)
+            done.append(f"{GENESIS_NAME}: written")
+        label = _label(directory)
+        for name in MEMBERS:
+            done += _repair_file(directory / name, label)
+        return done + _accept_loss(directory, label)
+
+
+def set_aside_files(directory: Path) -> list[Path]:
+    """What was cut off, repaired or abandoned earlier and is kept in the directory."""
+    aside = [*directory.glob("*" + CUT_SUFFIX + "*"), *directory.glob("*" + DAMAGED_SUFFIX + "*")]
+    return sorted([*aside, *directory.glob(ABANDONED_PREFIX + "*")])
+
+
+@contextmanager
+def _lock(directory: Path) -> Iterator[None]:
+    if not directory.is_dir():
+        raise StorageError(f"{directory} is no directory")
+    lock = lock_directory(directory)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _label(directory: Path) -> bytes:
+    try:
+        return _label_of((directory / GENESIS_NAME).read_bytes())
+    except FileNotFoundError:
+        raise StorageError(f"{directory} lacks {GENESIS_NAME}") from None
+
+
+def _label_of(genesis: bytes) -> bytes:
+    try:
+        found = json.loads(genesis)
+        return file_label(bytes.fromhex(found["genesisHash"][2:]), int(found["chainId"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"{GENESIS_NAME}: {error!r}") from None
+
+
+def _check_genesis(directory: Path, genesis: bytes) -> None:
+    header = file_header(_label_of(genesis))
+    for name in MEMBERS:
+        path = directory / name
+        if path.exists() and not path.read_bytes()[: len(header)] == header:
+            raise StorageError(f"{path} belongs to another genesis")
+
+
+def _verify_file(path: Path, label: bytes) -> FileReport:
+    if not path.exists():
+        return FileReport(path.name, 0, {}, (), (f"{path} is missing",))
+    size, header = path.stat().st_size, file_header(label)
+    with path.open("rb") as file:
+        if file.read(len(header)) != header:
+            problem = f"{path}: the file header at byte 0 is not that of this chain"
+            return FileReport(path.name, size, {}, (), (problem,))
+        counts = dict.fromkeys(KINDS[path.name].values(), 0)
+        damages: list[Damage] = []
+        problems: list[str] = []
+        for found in _scan(file.fileno(), label):
+            if isinstance(found, Damage):
+                damages.append(found)
+                problems.append(_damage_text(path, found))
+                continue
+            kind = KINDS[path.name].get(found.kind, "records")
+            counts[kind] = counts.get(kind, 0) + 1
+            wrong = _block_problem(found) if kind == "blocks" else None
+            if wrong is not None:
+                problems.append(f"{path}: the block at byte {found.start}: {wrong}")
+    return FileReport(path.name, size, counts, tuple(damages), tuple(problems))
+
+
+def _whole_size(report: FileReport) -> int:
+    """The size of a file without a torn last record."""
+    torn = [damage.start for damage in report.damages if damage.is_tail]
+    return torn[0] if torn else report.size
+
+
+def _lost_bytes(directory: Path, label: bytes, size: int) -> int:
+    """How many bytes a journal of blocks of ``size`` bytes had more when a snapshot was written."""
+    path = directory / state_snapshot.FILE_NAME
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        first = next(_scan(file.fileno(), label), None)
+    return max(0, state_snapshot.journal_size_in(first) - size)
+
+
+def _accept_loss(directory: Path, label: bytes) -> list[str]:
+    """Let the snapshot refer to a journal of blocks that has lost its end."""
+    size = _whole_size(_verify_file(directory / block_journal.FILE_NAME, label))
+    lost = _lost_bytes(directory, label, size)
+    if not lost:
+        return []
+    snapshots = state_snapshot.SnapshotFile(directory, label)
+    snapshots.shorten_journal(size)
+    snapshots.file.close()
+    return [f"{block_journal.FILE_NAME}: its last {lost} bytes at least are lost"]
+
+
+def _damage_text(path: Path, damage: Damage) -> str:
+    kind = "a torn record, which the next start cuts off" if damage.is_tail else "damaged"
+    return f"{path}: bytes {damage.start} to {damage.end}: {kind}"
+
+
+def _block_problem(record: Record) -> str | None:
+    try:
+        block_of(record.payload)
+        receipts_of(record.payload)
+    except (FastevmError, ValueError) as error:
+        return str(error)
+    return None
+
+
+def _repair_file(path: Path, label: bytes) -> list[str]:
+    if not path.exists():
+        made = RecordFile(path, label)
+        made.sync()
+        made.close()
+        return [f"{path.name}: was missing; made without records"]
+    with path.open("rb") as file:
+        if file.read(len(file_header(label))) != file_header(label):
+            return _repair_header(path, file_header(label))
+        damages = [one for one in _scan(file.fileno(), label) if isinstance(one, Damage)]
+    if all(damage.is_tail for damage in damages):
+        return []
+    aside = copy_aside(path, DAMAGED_SUFFIX)
+    done: list[str] = []
+    target = RecordFile(path, label)
+    with aside.open("rb") as source:
+        kept = _kept(path.name, source.fileno(), label, done)
+        target.rewrite((record.kind, record.payload) for record in kept)
+    target.close()
+    return [*done, f"{path.name}: repaired; the damaged file is {aside.name}"]
+
+
+def _repair_header(path: Path, header: bytes) -> list[str]:
+    found = path.open("rb").read(len(header))
+    padded = found.ljust(len(header), b"\0")
+    flipped = (int.from_bytes(padded, "big") ^ int.from_bytes(header, "big")).bit_count()
+    if flipped > MAX_FLIPPED_BITS and not header.startswith(found):
+        raise StorageError(f"{path} is no file of this version and chain: move it away first")
+    aside = copy_aside(path, DAMAGED_SUFFIX)
+    with path.open("r+b") as file:
+        file.write(header)
+        file.flush()
+        os.fsync(file.fileno())
+    return [f"{path.name}: header repaired; the damaged file is {aside.name}"]
+
+
+def _scan(descriptor: int, label: bytes) -> Iterator[Record | Damage]:
+    return scan(descriptor, os.fstat(descriptor).st_size, len(file_header(label)))
+
+
+def _kept(name: str, descriptor: int, label: bytes, done: list[str]) -> Iterator[Record]:
+    """The records that a repaired file has; appends to ``done`` what happened to damaged ones.
+
+    A chain and a block under construction cannot go on behind a gap; transactions of the pool can.
+    """
+    for part in _scan(descriptor, label):
+        if isinstance(part, Record):
+            yield part
+            continue
+        record = corrected(os.pread(descriptor, part.end - part.start, part.start))
+        if record is not None:
+            done.append(f"{name}: a flipped bit in the record at byte {part.start} corrected")
+            yield record
+        elif name == pool_journal.FILE_NAME:
+            done.append(f"{name}: the record at byte {part.start} left out")
+        else:
+            done.append(f"{name}: ends before the damage at byte {part.start}")
+            return
+
+
+def corrected(data: bytes) -> Record | None:
+    """The record in these bytes, of which one bit is flipped; None when that does not explain them.
+
+    The checksum is linear: the difference between the stored and the computed one tells which bit.
+    """
+    if not HEAD.size <= len(data) <= MAX_CORRECTED_BYTES:
+        return None
+    _, stored, kind = HEAD.unpack_from(data)
+    payload = data[HEAD.size :]
+    difference = record_checksum(kind, payload) ^ stored
+    if difference.bit_count() <= 1:  # the flipped bit is in the size (0) or the checksum
+        return Record(kind, payload, len(data))
+    effect = CRC_POLYNOMIAL  # of the last bit that the checksum covers
+    for position in range(8 * len(payload) + 8):
+        if effect == difference:
+            fixed = bytearray(bytes([kind]) + payload)
+            fixed[-1 - position // 8] ^= 0x80 >> position % 8
+            return Record(fixed[0], bytes(fixed[1:]), len(data))
+        effect = effect >> 1 ^ (CRC_POLYNOMIAL if effect & 1 else 0)
+    return None

@@ -1,0 +1,64 @@
+"""The journal of the pool: submitted transactions that are not in a block yet."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from fastevm.chain.storage.record_file import RecordFile
+
+log = logging.getLogger(__name__)
+
+FILE_NAME: Final = "pool.log"
+TRANSACTION: Final = 1
+HASH_BYTES: Final = 32
+MIN_COMPACTION_BYTES: Final = 16 * 1024 * 1024
+
+IsWaiting = Callable[[bytes], bool]
+
+
+class PoolJournal:
+    """Submitted transactions with their sidecars; any thread may append.
+
+    The file is compacted when it has doubled; ``is_waiting(hash)`` says what is still in the pool.
+    """
+
+    def __init__(self, directory: Path, label: bytes) -> None:
+        self.file = RecordFile(directory / FILE_NAME, label)
+        self._lock = Lock()
+        self._kept_bytes = 0
+
+    def add(self, tx_hash: bytes, raw: bytes, is_waiting: IsWaiting) -> None:
+        """Record a transaction that the pool accepted; ``raw``: the submitted bytes."""
+        with self._lock:
+            self.file.append(TRANSACTION, tx_hash + raw)
+            if self.file.size > max(MIN_COMPACTION_BYTES, 2 * self._kept_bytes):
+                self._rewrite(is_waiting)
+
+    def compact(self, is_waiting: IsWaiting) -> None:
+        """Keep only the transactions that are still in the pool."""
+        with self._lock:
+            self._rewrite(is_waiting)
+
+    def restore(self, submit: Callable[[bytes], None], is_waiting: IsWaiting) -> int:
+        """Submit all transactions again and keep those that are accepted; how many there are.
+
+        ``submit`` must not raise for a transaction that is invalid now.
+        """
+        with self._lock:
+            for record in self.file.records():
+                submit(record.payload[HASH_BYTES:])
+            return self._rewrite(is_waiting)
+
+    def _rewrite(self, is_waiting: IsWaiting) -> int:
+        kept = [
+            (record.kind, record.payload)
+            for record in self.file.records()
+            if is_waiting(record.payload[:HASH_BYTES])
+        ]
+        self.file.rewrite(kept)
+        self._kept_bytes = self.file.size
+        return len(kept)

@@ -1,0 +1,70 @@
+"""The journal of pre-confirmations: the published slices of the block under construction.
+
+A slice is written before it is published. When the process ends before the block is sealed, the
+next start seals a block with exactly these transactions.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct, field
+
+from fastevm.chain.pending_block import PAYLOAD_ID_SIZE, PendingBlock
+from fastevm.chain.storage.record_file import RecordFile
+from fastevm.core.execution.types import Header
+from fastevm.core.primitives import rlp
+
+log = logging.getLogger(__name__)
+
+FILE_NAME: Final = "preconfirmed.log"
+DRAFT, SLICE = 1, 2
+ROOT_BYTES: Final = 32
+MAX_BYTES: Final = 16 * 1024 * 1024  # above it the slices of earlier blocks are dropped
+
+
+class PreconfirmedBlock(Struct):
+    """A block that was published in slices: its draft, its transactions, its last receipts root."""
+
+    payload_id: bytes
+    draft: Header
+    transactions: list[bytes] = field(default_factory=list)
+    receipts_root: bytes = b""
+
+
+class SliceJournal:
+    """Published slices, of which those of the newest block count; for the builder's thread."""
+
+    def __init__(self, directory: Path, label: bytes) -> None:
+        self.file = RecordFile(directory / FILE_NAME, label)
+
+    def keep(self, pending: PendingBlock) -> None:
+        """Record a slice before it is published; an empty slice needs no record.
+
+        The slice waits for this. Therefore the file is cleared only when it has grown, and only
+        when a block begins.
+        """
+        if pending.slice_index == 0:
+            if self.file.size > MAX_BYTES:
+                self.file.clear()
+            self.file.append(DRAFT, pending.payload_id + pending.header.rlp())
+        new = pending.transactions[pending.first_new :]
+        if new:
+            raws = rlp.encode([transaction.raw for transaction in new])
+            self.file.append(SLICE, pending.header.receipts_root + raws)
+
+    def newest(self) -> PreconfirmedBlock | None:
+        """The block of the slices that were published last; None when there are none."""
+        found: PreconfirmedBlock | None = None
+        for record in self.file.records():
+            payload = record.payload
+            if record.kind == DRAFT:
+                header = Header.decode(payload[PAYLOAD_ID_SIZE:])
+                found = PreconfirmedBlock(payload[:PAYLOAD_ID_SIZE], header)
+            elif found is not None:
+                found.receipts_root = payload[:ROOT_BYTES]
+                raws = rlp.decode(payload[ROOT_BYTES:])
+                found.transactions += [raw for raw in raws if isinstance(raw, bytes)]
+        return found

@@ -1,0 +1,189 @@
+"""Snapshots of the state, so that a start does not execute the whole chain again.
+
+A thread writes one now and then, of a block so far behind the head that no reorganisation reaches
+it. The gas used since the last one says when: so much would have to be executed again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, Thread
+from typing import Final, NamedTuple
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.fork_choice import HeadChange
+from fastevm.chain.metrics import MetricsRegistry
+from fastevm.chain.storage.record_file import Record, RecordFile, StorageError
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.streaming import StateReader, write_state
+from fastevm.errors import FastevmError
+
+log = logging.getLogger(__name__)
+
+FILE_NAME: Final = "state.snapshot"
+PLACE, CHUNK, END = 1, 3, 4  # kinds of records; 2 was a compressed state
+DEPTH: Final = 64  # blocks behind the head
+SNAPSHOT_GAS: Final = 5_000_000_000  # executed since the last one
+BLOCK_GAS: Final = 100_000  # counted for an empty block
+MIN_PAUSE: Final = 50  # times the seconds that writing took, before the next one
+THREAD_NICENESS: Final = 10  # below the threads that serve
+_PLACE: Final = struct.Struct(">32sQ")  # hash of the block, size of the journal of blocks
+
+
+class Snapshot(NamedTuple):
+    """The state after a block, and the size of the journal of blocks when it was written."""
+
+    block_hash: bytes
+    journal_size: int
+    layer: Layer
+
+
+class SnapshotFile:
+    """At most one snapshot, replaced as a whole.
+
+    It is written and read in chunks without the GIL; memory holds one chunk beside the state.
+    """
+
+    def __init__(self, directory: Path, label: bytes) -> None:
+        self.file = RecordFile(directory / FILE_NAME, label)
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Replace the snapshot; OSError leaves the one before."""
+        with self.file.replacement() as fresh:
+            fresh.append(PLACE, _PLACE.pack(snapshot.block_hash, snapshot.journal_size))
+            write_state(snapshot.layer, lambda chunk: fresh.append(CHUNK, chunk))
+            fresh.append(END, b"")
+
+    def read(self) -> Snapshot | None:
+        """The snapshot; None when there is none or it is damaged, which is logged."""
+        if self.file.is_empty:
+            return None
+        try:
+            return self._read()
+        except (ValueError, struct.error) as error:
+            log.warning("%s cannot be used: %s", self.file.path, error)
+            return None
+
+    def missing_bytes(self, journal_size: int) -> int:
+        """How many bytes a journal of blocks of this size lacks that it had for the snapshot."""
+        try:
+            first = next(self.file.records(), None)
+        except StorageError:  # which `read` logs
+            return 0
+        return max(0, journal_size_in(first) - journal_size)
+
+    def shorten_journal(self, size: int) -> None:
+        """Refer to a journal of blocks of at most ``size`` bytes, which has lost its end."""
+        self.file.rewrite(_shortened(self.file.records(), size))
+
+    def _read(self) -> Snapshot:
+        reader, place, kind = StateReader(), b"", 0
+        for record in self.file.records():
+            kind = record.kind
+            if kind == PLACE:
+                place = record.payload
+            elif kind == CHUNK:
+                reader.add(record.payload)
+            elif kind != END:
+                raise StorageError(f"a record of kind {kind}, which this version does not know")
+        if kind != END:
+            raise StorageError("it is not complete")
+        block_hash, journal_size = _PLACE.unpack(place)
+        return Snapshot(block_hash, journal_size, reader.finish())
+
+
+def journal_size_in(first: object) -> int:
+    """The size of the journal of blocks when the snapshot with this first record was written.
+
+    0 for anything that is no such record.
+    """
+    if not isinstance(first, Record) or first.kind != PLACE or len(first.payload) != _PLACE.size:
+        return 0
+    return int(_PLACE.unpack(first.payload)[1])
+
+
+def _shortened(records: Iterator[Record], size: int) -> Iterator[tuple[int, bytes]]:
+    """The records of a snapshot, with a journal of at most ``size`` bytes."""
+    for record in records:
+        payload = record.payload
+        if record.kind == PLACE:
+            block_hash, journal_size = _PLACE.unpack(payload)
+            payload = _PLACE.pack(block_hash, min(journal_size, size))
+        yield record.kind, payload
+
+
+class Snapshotter:
+    """Writes snapshots of a chain in a thread of its own. ``journal``: the journal of blocks."""
+
+    def __init__(self, chain: Chain, target: SnapshotFile, journal: RecordFile) -> None:
+        self.chain, self.target, self.journal = chain, target, journal
+        self.metrics = MetricsRegistry()
+        self._gas, self._earliest = 0, 0.0
+        self._wanted, self._closed = Event(), False
+        self._thread = Thread(target=self._run, name="fastevm-snapshots", daemon=True)
+        chain.on_head(self._head_moved)
+        self._thread.start()
+
+    def count_from(self, block_hash: bytes | None) -> None:
+        """Count the gas of the canonical blocks after the block of a snapshot (None: all)."""
+        for number in range(self.chain.head.number, self.chain.genesis.number, -1):
+            block = self.chain.block_by_number(number)
+            if block is None or block.hash == block_hash or self._gas >= SNAPSHOT_GAS:
+                break
+            self.count(BLOCK_GAS + block.header.gas_used)
+
+    def count(self, gas: int) -> None:
+        """Count gas that was executed since the last snapshot."""
+        self._gas += gas
+        if self._gas >= SNAPSHOT_GAS and time.monotonic() >= self._earliest:
+            self._wanted.set()
+
+    def close(self) -> None:
+        """Stop the thread after the snapshot under way."""
+        self._closed = True
+        self._wanted.set()
+        self._thread.join()
+
+    def write(self) -> bool:
+        """Write a snapshot now; False when there is no block for one."""
+        size, chain = self.journal.size, self.chain
+        block_hash = chain.canonical_hash(chain.head.number - DEPTH)
+        if block_hash is None or block_hash == chain.genesis.hash:
+            return False
+        self.journal.sync()  # a loss of power must not leave a journal that is shorter than this
+        started = time.monotonic()
+        layer = chain.layer_of(block_hash)
+        block = chain.block_by_hash(block_hash)
+        if block is None or layer.state_root() != block.header.state_root:
+            return False  # `Chain.amend` changed the state: its root is not the block's
+        self.target.write(Snapshot(block_hash, size, layer))
+        took = time.monotonic() - started
+        self._earliest = time.monotonic() + MIN_PAUSE * took
+        self.metrics.set("snapshot_number", block.number)
+        self.metrics.set("snapshot_seconds", took)
+        return True
+
+    def _head_moved(self, change: HeadChange) -> None:
+        self.count(sum(block.header.gas_used + BLOCK_GAS for block in change.added))
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):  # not on this system
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_NICENESS)
+        while True:
+            self._wanted.wait()
+            self._wanted.clear()
+            if self._closed:
+                return
+            self._gas = 0
+            try:
+                self.write()
+            except (OSError, FastevmError) as error:
+                log.error("no snapshot could be written: %s", error)
+                self.metrics.count("snapshot_failures_total")

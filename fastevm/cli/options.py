@@ -1,0 +1,77 @@
+"""The options of the state-transition tool, and how it fails: one exit code per kind of fault."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fastevm.errors import FastevmError
+
+EVM_FAULT: Final = 2
+CONFIG_FAULT: Final = 3
+JSON_FAULT: Final = 10
+IO_FAULT: Final = 11
+RLP_FAULT: Final = 12
+
+STDIN: Final = "stdin"
+STDOUT: Final = "stdout"
+STDERR: Final = "stderr"
+
+_FILES: Final[Mapping[str, tuple[str, str]]] = {
+    "input.alloc": ("alloc.json", "accounts before (file or stdin)"),
+    "input.env": ("env.json", "environment of the block (file or stdin)"),
+    "input.txs": ("txs.json", "transactions: JSON list, or hex of their RLP (file or stdin)"),
+    "input.blobParams": ("", "blob schedule in place of the fork's (file or stdin)"),
+    "output.basedir": ("", "folder for outputs, made if it is not there"),
+    "output.alloc": ("alloc.json", "accounts after (file, stdout or stderr)"),
+    "output.result": ("result.json", "roots, receipts and rejections (file, stdout or stderr)"),
+    "output.body": ("", "RLP of the included transactions (file, stdout or stderr)"),
+    "state.fork": ("osaka", "rules, by name; transitions such as BerlinToLondonAt5, too"),
+}
+_FLAGS: Final[Mapping[str, str]] = {
+    "trace": "write trace-<index>-<hash>.jsonl for each transaction (EIP-3155)",
+    "trace.memory": "memory in traces",
+    "trace.nomemory": "no memory in traces (the default)",
+    "trace.nostack": "no stack in traces",
+    "trace.returndata": "return data in traces",
+    "trace.noreturndata": "no return data in traces (the default)",
+}
+
+
+class ToolError(FastevmError):
+    """A run that cannot go on; ``code`` is what the command exits with."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Options(Struct, frozen=True):
+    """The options by their names on the command line."""
+
+    values: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `fastevm t8n`."""
+    for name, (default, purpose) in _FILES.items():
+        parser.add_argument(f"--{name}", dest=name, default=default, metavar="NAME", help=purpose)
+    parser.add_argument(
+        "--state.chainid", dest="state.chainid", type=_number, default=1, metavar="N",
+        help="chain id (default: 1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--state.reward", dest="state.reward", type=_number, default=0, metavar="WEI",
+        help="reward of the block's miner; -1: none, and the miner is not touched (default: 0)",
+    )  # fmt: skip
+    for name, purpose in _FLAGS.items():
+        parser.add_argument(f"--{name}", dest=name, action="store_true", help=purpose)
+    parser.add_argument("--verbosity", type=int, default=3, help=argparse.SUPPRESS)
+
+
+def _number(text: str) -> int:
+    return int(text, 0)

@@ -1,0 +1,91 @@
+"""The parser of the command line, which suggests known words for misspelt ones."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from fastevm.core.primitives.suggestion import nearest
+
+CHOICE = r"invalid choice: '([^']*)' \(choose from (.*)\)"
+UNKNOWN = r"unrecognized arguments: (--[\w.-]+)"
+LONGEST_USAGE = 8  # lines, above an error
+
+
+COLUMNS = 80  # of output that is no terminal
+
+
+class Formatter(argparse.HelpFormatter):
+    """The formatter of argparse, which loads shutil and three compressors for a terminal's width.
+
+    Every option is formatted when it is added.
+    """
+
+    def __init__(self, prog: str, *args: Any, **kw: Any) -> None:
+        super().__init__(prog, *args, **{"width": terminal_width() - 2, **kw})
+
+
+def terminal_width() -> int:
+    """As `shutil.get_terminal_size` has it: COLUMNS, else the columns of the standard output."""
+    with contextlib.suppress(KeyError, ValueError):
+        if (columns := int(os.environ["COLUMNS"])) > 0:
+            return columns
+    if sys.__stdout__ is not None:
+        with contextlib.suppress(ValueError, OSError):
+            return os.get_terminal_size(sys.__stdout__.fileno()).columns or COLUMNS
+    return COLUMNS
+
+
+class Parser(argparse.ArgumentParser):
+    """An `argparse.ArgumentParser` whose errors about unknown words suggest known ones.
+
+    ``fill`` adds a command's options when the command is given: others need not be loaded.
+    ``configured`` finds words that stand before those that are given; its ValueError is a usage
+    error.
+    """
+
+    configured: Callable[[argparse.ArgumentParser], list[str]] | None = None
+
+    def __init__(self, *args: Any, fill: Callable[[Parser], None] | None = None, **kw: Any) -> None:
+        super().__init__(*args, **{"formatter_class": Formatter, **kw})
+        self._fill = fill
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """Refuse unknown options here, in the command's own parser: it knows the right ones."""
+        fill, self._fill = self._fill, None
+        if fill is not None:
+            fill(self)
+        if self.configured is not None:
+            try:
+                args = [*self.configured(self), *args]
+            except (ValueError, OSError) as error:
+                self.error(str(error))
+        parsed, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return parsed, rest
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and the message with a suggestion, and exit with 2.
+
+        Thirty lines of options above it would hide the message.
+        """
+        near, usage = self._near(message), self.format_usage()
+        if usage.count("\n") > LONGEST_USAGE:
+            usage = f"usage: {self.prog} [options]; {self.prog} --help lists them\n"
+        told = f"{message}; did you mean {near!r}?" if near else message
+        self.exit(2, f"{usage}{self.prog}: error: {told}\n")
+
+    def _near(self, message: str) -> str | None:
+        if found := re.search(CHOICE, message):
+            word, known = found[1], re.findall(r"'([^']*)'", found[2])
+        elif found := re.search(UNKNOWN, message):
+            word, known = found[1], list(self._option_string_actions)
+        else:
+            return None
+        return next(iter(nearest(word, known)), None)

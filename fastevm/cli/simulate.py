@@ -1,0 +1,162 @@
+"""``fastevm simulate``: run a payload on a node, on a capsule, or on a chain in files."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final, cast
+
+from fastevm.chain.named import CHAIN_HELP, chosen_chain
+from fastevm.core.primitives.replace import replace
+from fastevm.errors import FastevmError
+from fastevm.node import genesis_node
+from fastevm.rpc_client.blocking import call_once
+from fastevm.rpc_client.messages import RpcRefusal
+from fastevm.rpc_types.simulate_values import payload_from
+from fastevm.simulate import (
+    DEFAULT_GAS_CAP,
+    DEFAULT_TIMEOUT,
+    ErrorForm,
+    Plan,
+    SimulateOptions,
+    StateView,
+    make_capsule,
+    open_capsule,
+    simulate_text,
+)
+
+HTTP_SECONDS: Final = 60.0
+GETH_SPACING: Final = 12  # seconds
+WIDTH: Final = 24  # of output and errors in a table
+HEADINGS: Final = ("block", "call", "status", "gas", "logs", "output or error")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastevm simulate``."""
+    parser.add_argument(
+        "payload", nargs="?", help="file with the payload, - for standard input; a capsule has one"
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--url", help="ask this node")
+    where.add_argument("--capsule", type=Path, metavar="FILE", help="run on a saved capsule")
+    where.add_argument("--genesis", type=Path, metavar="FILE", help="run on a chain: its genesis")
+    where.add_argument("--chain", metavar="NAME", help="run on " + CHAIN_HELP)
+    parser.add_argument("--import", type=Path, metavar="FILE", dest="import_file",
+                        help="RLP blocks of the chain")  # fmt: skip
+    parser.add_argument("--block", default="latest", help="block to simulate on (%(default)s)")
+    parser.add_argument("--dialect", choices=("geth", "preconf"), default="geth",
+                        help="which answers to give (%(default)s)")  # fmt: skip
+    parser.add_argument("--table", action="store_true", help="a readable table, no JSON")
+    parser.add_argument("--save-capsule", type=Path, metavar="FILE",
+                        help="save what the run reads, to run it again anywhere")  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate and print; 1 when the payload is refused or cannot be read."""
+    try:
+        blocks = simulated(arguments)
+    except (FastevmError, ValueError, OSError) as error:
+        print(f"fastevm simulate: {error}", file=sys.stderr)
+        return 1
+    print(table(blocks) if arguments.table else json.dumps(blocks, indent=2))
+    return 0
+
+
+def simulated(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """The simulated blocks as JSON values."""
+    if arguments.url is not None:
+        return asked(arguments.url, read_payload(arguments), arguments.block)
+    if arguments.capsule is not None:
+        view, payload, options = open_capsule(arguments.capsule.read_bytes())
+        if arguments.payload is not None:
+            payload = read_payload(arguments)
+    elif arguments.genesis is not None or arguments.chain is not None:
+        view, payload = chain_view(arguments), read_payload(arguments)
+        options = options_for(view, arguments.dialect)
+    else:
+        raise ValueError("one of --url, --capsule, --genesis and --chain is needed")
+    if arguments.save_capsule is not None:
+        arguments.save_capsule.write_bytes(make_capsule(view, payload, options)[0])
+        options = replace(options, zero_state_root=True)  # as in the capsule
+    form = ErrorForm(as_text=arguments.dialect == "preconf")
+    text = simulate_text(view, Plan.of(payload_from(payload)), options, form)
+    return cast(list[dict[str, Any]], json.loads(text))
+
+
+def read_payload(arguments: argparse.Namespace) -> Any:
+    """The payload out of its file."""
+    if arguments.payload is None:
+        raise ValueError("a payload is needed")
+    text = sys.stdin.read() if arguments.payload == "-" else Path(arguments.payload).read_text()
+    return json.loads(text)
+
+
+def asked(url: str, payload: Any, block: str) -> list[dict[str, Any]]:
+    """The answer of a node."""
+    try:
+        answer = call_once(url, "eth_simulateV1", payload, block, timeout=HTTP_SECONDS)
+    except RpcRefusal as error:
+        raise ValueError(f"{error.message} ({error.code})") from None
+    return cast(list[dict[str, Any]], answer)
+
+
+def chain_view(arguments: argparse.Namespace) -> StateView:
+    """The block of a chain in files."""
+    chosen = chosen_chain(arguments.chain, arguments.genesis)
+    assert chosen is not None
+    chain = genesis_node(chosen.genesis, genesis_hash=chosen.genesis_hash).chain
+    if arguments.import_file is not None:
+        chain.import_rlp(arguments.import_file.read_bytes())
+    block = chain.head
+    if arguments.block not in ("latest", "pending"):
+        found = chain.block_by_number(int(arguments.block, 0))
+        if found is None:
+            raise ValueError(f"there is no block {arguments.block}")
+        block = found
+    return StateView(
+        header=block.header,
+        block_hash=block.hash,
+        layer=chain.layer_of(block.hash),
+        ancestors=tuple(chain.ancestors(block.hash))[1:],
+        schedule=chain.schedule_of(block.hash),
+        config=chain.config,
+    )
+
+
+def options_for(view: StateView, dialect: str) -> SimulateOptions:
+    """The options that the dialect and the chain decide."""
+    spacing = max(view.config.block_time_ms // 1000, 1)
+    return SimulateOptions(
+        zero_state_root=dialect == "preconf",
+        block_spacing=GETH_SPACING if dialect == "geth" else spacing,
+        gas_cap=DEFAULT_GAS_CAP,
+        timeout=DEFAULT_TIMEOUT,
+    )
+
+
+def table(blocks: list[dict[str, Any]]) -> str:
+    """A line for each call."""
+    rows = [HEADINGS]
+    for block in blocks:
+        number = str(int(block["number"], 16))
+        if not block["calls"]:
+            rows.append((number, "-", "-", "-", "-", ""))
+        for index, call in enumerate(block["calls"]):
+            rows.append((number, str(index), *call_cells(call)))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def call_cells(call: dict[str, Any]) -> tuple[str, str, str, str]:
+    """Status, gas, logs, and the output or the error."""
+    error = call.get("error")
+    text = call["returnData"] if error is None else error
+    if isinstance(error, dict):
+        text = error["message"]
+    if error is None and len(text) > WIDTH:
+        text = f"{text[:WIDTH]}... ({len(text) // 2 - 1} bytes)"
+    status = "ok" if call["status"] == "0x1" else "failed"
+    return status, str(int(call["gasUsed"], 16)), str(len(call["logs"])), text

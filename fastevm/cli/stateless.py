@@ -1,0 +1,132 @@
+"""``fastevm stateless verify``: a block from a file or a node, verified on its witness alone."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.named import CHAIN_HELP, choice, registry
+from fastevm.chain.stateless import Witness, WitnessError, verify
+from fastevm.core.execution.block.block_decoding import decode_block
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.config_values import read_bytes, read_number
+from fastevm.errors import FastevmError
+from fastevm.rpc_client.blocking import JsonRpcClient
+
+HTTP_SECONDS: Final = 120.0  # for a witness, which a node makes by executing the block
+MAX_FILE_BYTES: Final = 1 << 30
+TAGS: Final = ("latest", "safe", "finalized", "earliest")
+
+
+class Input(NamedTuple):
+    """What is verified, in JSON form: ``chainId``, ``block`` (RLP) and ``witness``."""
+
+    chain_id: int
+    block: Block
+    witness: Witness
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Input":
+        """Of a decoded file; ValueError names the wrong member."""
+        if not isinstance(found, Mapping):
+            raise ValueError("expected an object with chainId, block and witness")
+        if missing := [name for name in ("chainId", "block", "witness") if name not in found]:
+            raise ValueError(f"{missing[0]}: missing")
+        return cls(
+            read_number(found["chainId"], "chainId"),
+            decode_block(read_bytes(found["block"], "block")),
+            Witness.from_json(found["witness"]),
+        )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the sub-command ``verify`` and its options."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    one = actions.add_parser("verify", help="execute a block on its witness, compare every root")
+    one.add_argument(
+        "file", nargs="?", type=Path, help="JSON with chainId, block (RLP) and witness"
+    )
+    one.add_argument("--url", help="ask this node, which serves debug_executionWitness")
+    one.add_argument("--block", default="latest", help="number, hash or tag (%(default)s)")
+    one.add_argument("--save", type=Path, metavar="FILE", help="keep what the node gave")
+    one.add_argument("--chain", metavar="NAME", help="by default by chain id; " + CHAIN_HELP)
+    one.add_argument("--genesis", type=Path, metavar="FILE", help="of a chain without a name")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Verify and print; 0 if the block holds, 1 if not, 2 if there is nothing to verify."""
+    if (arguments.file is None) == (arguments.url is None):
+        print("fastevm stateless: give a file or --url", file=sys.stderr)
+        return 2
+    try:
+        found = fetched(arguments) if arguments.url else read_file(arguments.file)
+        given = Input.from_json(found)
+        chain = chain_of(arguments, given.chain_id)
+        began = time.perf_counter()
+        verified = verify(given.block, given.witness, chain)
+    except (FastevmError, ValueError, OSError) as error:
+        print(f"fastevm stateless: {error}", file=sys.stderr)
+        return 1
+    milliseconds = 1e3 * (time.perf_counter() - began)
+    print(f"block {given.block.number} 0x{given.block.hash.hex()} holds, {milliseconds:.0f} ms")
+    print(f"state root    0x{verified.state_root.hex()}")
+    print(f"receipts root 0x{verified.receipts_root.hex()}")
+    print(f"{len(verified.receipts)} transactions, {verified.gas_used} gas")
+    print(
+        f"needed: {verified.nodes} nodes of {len(given.witness.state)}, "
+        f"{verified.codes} codes of {len(given.witness.codes)}"
+    )
+    return 0
+
+
+def read_file(path: Path) -> Any:
+    """The decoded file; ValueError."""
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise ValueError(f"{path}: over {MAX_FILE_BYTES} bytes")
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not a JSON file: {error}") from None
+
+
+def fetched(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The block and its witness as a node has them, in the form of a file."""
+    client = JsonRpcClient(arguments.url, timeout=HTTP_SECONDS, compressed=True)
+    block = block_named(arguments.block)
+    raw = client.call("debug_getRawBlock", block)
+    # By hash, so that a reorganisation cannot come in between.
+    block_hash = "0x" + decode_block(read_bytes(raw, "debug_getRawBlock")).hash.hex()
+    try:
+        witness = client.call("debug_executionWitnessByBlockHash", block_hash)
+    except FastevmError:  # a node that knows only the one that takes numbers
+        witness = client.call("debug_executionWitness", block)
+    found = {"chainId": client.call("eth_chainId"), "block": raw, "witness": witness}
+    if arguments.save:
+        arguments.save.write_text(json.dumps(found) + "\n")
+    return found
+
+
+def block_named(text: str) -> str:
+    """A block's name as a node reads it; ValueError."""
+    if text in TAGS or (text.startswith("0x") and len(text) == 66):
+        return text
+    try:
+        return hex(int(text, 0))
+    except ValueError:
+        raise ValueError(f"--block: {text!r} is no number, hash or tag") from None
+
+
+def chain_of(arguments: argparse.Namespace, chain_id: int) -> ChainConfig:
+    """The chain that was named, or has this id; ValueError."""
+    if arguments.genesis is None:
+        config = registry.find(arguments.chain or chain_id).config()
+    else:
+        chosen = choice.chosen_chain(arguments.chain, arguments.genesis)
+        config = ChainConfig.from_genesis(chosen.genesis if chosen else {})
+    if config.chain_id != chain_id:
+        raise WitnessError(f"the block is of chain {chain_id}, not {config.chain_id}")
+    return config

@@ -1,0 +1,165 @@
+"""``fastevm statetest FILE``: state tests one by one, with a trace of every step (EIP-3155)."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TextIO
+
+import msgspec
+
+from fastevm.conformance.cli import known_fork
+from fastevm.conformance.runner import Selection
+from fastevm.conformance.sources import SourceError, test_files
+from fastevm.conformance.state import Execute, Played, StateTest, verdict
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.errors import FastevmError
+from fastevm.evm.machine import EVM, ExecutionResult
+from fastevm.tracing.runner import execute_traced
+from fastevm.tracing.step_loggers import Eip3155Logger
+
+NOTHING: Final = 2  # exit code: nothing was run
+
+Entry = tuple[str, str, StateTest, Mapping[str, Any]]  # name, fork, test, expectation
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `fastevm statetest`."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="FILE",
+        help="file, folder or archive; without any, their names are read from standard input",
+    )
+    parser.add_argument("--fork", type=known_fork, help="only entries of this fork")
+    parser.add_argument("--filter", metavar="TEXT", help="only entries whose name contains this")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--trace",
+        action="store_true",
+        help="a line of JSON for every step and a summary, on standard error, as EIP-3155 says",
+    )
+    form.add_argument(
+        "--json", action="store_true", help="the same in the words of go-ethereum's evm"
+    )
+    parser.add_argument("--memory", action="store_true", help="in traces: the memory, too")
+    parser.add_argument("--nostack", action="store_true", help="in traces: no stack")
+    parser.add_argument(
+        "--returndata", action="store_true", help="with --json: return data (--trace always has it)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the entries; their outcomes go to standard output as one JSON list.
+
+    Each of the list says name, fork, stateRoot, pass (as the test expects), and an error where it
+    did not pass. A trace goes to standard error while the entry runs. Without paths a line of
+    standard input is one, with a list of its own that is written before the next line is read, as
+    fuzzers want it that keep the process. 0 if all passed, 1 if one did not, 2 if there was nothing
+    to run or it could not be read.
+    """
+    if arguments.paths:
+        return run_paths(arguments.paths, arguments)
+    names = (line.strip() for line in sys.stdin)
+    return max((run_paths([name], arguments) for name in names if name), default=NOTHING)
+
+
+def run_paths(paths: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Run the entries below some paths, and write the list."""
+    try:
+        told = [told_of(entry, arguments, sys.stderr) for entry in entries(paths, arguments)]
+    except SourceError as error:
+        print(f"fastevm statetest: {error}", file=sys.stderr)
+        return NOTHING
+    if not told:
+        print("fastevm statetest: no entry was selected", file=sys.stderr)
+        return NOTHING
+    print(json.dumps(told, indent=2), flush=True)
+    return int(not all(entry["pass"] for entry in told))
+
+
+def entries(paths: Sequence[str], arguments: argparse.Namespace) -> Iterator[Entry]:
+    """Every selected entry of the files; SourceError for one that holds no state tests."""
+    selection = Selection(fork=arguments.fork, filter=arguments.filter)
+    for file, content in test_files(paths):
+        for title, fields in state_tests(file, content).items():
+            test = StateTest(fields)
+            for fork, expectations in fields["post"].items():
+                for position, expected in enumerate(expectations):
+                    name = f"{title}[{fork}-{position}]"
+                    if selection.takes(f"{file}::{name}", fork):
+                        yield name, fork, test, expected
+
+
+def state_tests(file: str, content: bytes) -> Mapping[str, Any]:
+    """Name -> test of a file's text."""
+    try:
+        tests = msgspec.json.decode(content)
+    except msgspec.DecodeError as error:
+        raise SourceError(f"{file}: no JSON: {error}") from None
+    if not isinstance(tests, dict) or not all(
+        isinstance(test, dict) and isinstance(test.get("post"), dict) for test in tests.values()
+    ):
+        raise SourceError(f"{file}: holds no state tests")
+    return tests
+
+
+def told_of(entry: Entry, arguments: argparse.Namespace, log: TextIO) -> dict[str, Any]:
+    """Play one entry, its trace written to ``log`` where one is asked for; its outcome."""
+    name, fork, test, expected = entry
+    try:
+        played = test.play(fork, expected, execution(arguments, log))
+    except (FastevmError, LookupError, TypeError, ValueError) as error:
+        fault = f"malformed test: {type(error).__name__}: {error}"
+        return {"name": name, "fork": fork, "pass": False, "error": fault}
+    root = hex_bytes(played.state.state_root())
+    if arguments.trace:
+        print(json.dumps(summary(fork, root, played)), file=log, flush=True)
+    elif arguments.json:
+        print(json.dumps({"stateRoot": root}), file=log, flush=True)
+    mismatch = verdict(expected, played)
+    told = {"name": name, "fork": fork, "stateRoot": root, "pass": mismatch is None}
+    if mismatch is not None:
+        told["error"] = f"expected {mismatch.expected}, found {mismatch.found}"
+    return told
+
+
+def execution(arguments: argparse.Namespace, log: TextIO) -> Execute:
+    """How transactions are run: with a line for each of their steps, or without."""
+    if not arguments.trace and not arguments.json:
+        return EVM.execute
+    options = {
+        "standard": arguments.trace,
+        "stack": not arguments.nostack,
+        "memory": arguments.memory,
+        "return_data": arguments.trace or arguments.returndata,
+    }
+    return partial(execute_logged, log, options)
+
+
+def execute_logged(
+    log: TextIO, options: Mapping[str, bool], evm: EVM, transaction: Transaction
+) -> ExecutionResult:
+    """Execute a transaction, a line for each of its steps."""
+    observer = Eip3155Logger(log, **options)
+    try:
+        return execute_traced(evm, transaction, observer)
+    finally:
+        observer.flush()
+
+
+def summary(fork: str, root: str, played: Played) -> dict[str, Any]:
+    """The last line of a trace in the words of EIP-3155."""
+    result = played.result
+    told = {
+        "stateRoot": root,
+        "output": hex_bytes(result.output if result else b""),
+        "gasUsed": quantity(result.gas_used if result else 0),
+        "pass": result is not None and result.success,
+        "fork": fork,
+    }
+    if played.rejection:
+        told["error"] = played.rejection
+    return told

@@ -1,0 +1,174 @@
+"""Writes the output of the state-transition tool: accounts, result and body."""
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from fastevm.cli.options import IO_FAULT, STDERR, STDOUT, Options, ToolError
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.roots import ordered_root
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import ZERO_ADDRESS, ZERO_HASH, Header, Log, Receipt, Withdrawal
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.hex import hex_bytes, hex_word, quantity
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
+
+Json = dict[str, Any]
+
+
+class Transition(Struct, frozen=True):
+    """A block that was run: what was included, what was rejected and why, and its outcome.
+
+    ``fault``: what makes the block as a whole invalid, or None.
+    """
+
+    schedule: ForkSchedule
+    header: Header
+    transactions: tuple[Transaction, ...]
+    result: BlockResult
+    rejected: list[tuple[int, str]]
+    withdrawals: tuple[Withdrawal, ...] | None
+    fault: str | None
+
+
+class Outputs:
+    """Writes values into files, or collects them for standard output and standard error."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.folder = Path(options["output.basedir"] or ".")
+        self._streams: dict[str, Json] = {STDOUT: {}, STDERR: {}}
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ToolError(IO_FAULT, f"failed creating output basedir: {error}") from None
+
+    def put(self, name: str, value: Any) -> None:
+        """Write a value where its option says; nowhere if that is empty."""
+        place = self.options[f"output.{name}"]
+        if place in self._streams:
+            self._streams[place][name] = value
+        elif place:
+            try:
+                (self.folder / place).write_text(json.dumps(value, indent=2) + "\n")
+            except OSError as error:
+                raise ToolError(IO_FAULT, f"failed writing output: {error}") from None
+
+    def close(self) -> None:
+        """Write what was collected for the streams."""
+        for place, stream in ((STDOUT, sys.stdout), (STDERR, sys.stderr)):
+            if self._streams[place]:
+                print(json.dumps(self._streams[place], indent=2), file=stream, flush=True)
+
+
+def alloc_json(layer: Layer) -> Json:
+    """All accounts of a state; what is empty is left out."""
+    return {
+        hex_bytes(address): _account_json(layer, address) for address in sorted(layer.addresses())
+    }
+
+
+def _account_json(layer: Layer, address: bytes) -> Json:
+    answer: Json = {}
+    code, slots, nonce = layer.code(address), layer.storage_items(address), layer.nonce(address)
+    if code:
+        answer["code"] = hex_bytes(code)
+    if slots:
+        answer["storage"] = {hex_word(slot): hex_word(slots[slot]) for slot in sorted(slots)}
+    answer["balance"] = quantity(layer.balance(address))
+    if nonce:
+        answer["nonce"] = quantity(nonce)
+    return answer
+
+
+def body_hex(transactions: Iterable[Transaction]) -> str:
+    """The RLP of the list of transactions as it stands in a block."""
+    items = [rlp.decode(t.raw) if t.type == 0 else t.raw for t in transactions]
+    return hex_bytes(rlp.encode(items))
+
+
+def result_json(transition: Transition) -> Json:
+    """The outcome with the names that state-transition tools share."""
+    result, header, rules = transition.result, transition.header, transition.schedule.parameters
+    logs = [log for receipt in result.receipts for log in receipt.logs]
+    answer: Json = {
+        "stateRoot": hex_bytes(result.state_root),
+        "txRoot": hex_bytes(ordered_root([t.raw for t in transition.transactions])),
+        "receiptsRoot": hex_bytes(result.receipts_root),
+        "logsHash": hex_bytes(_logs_hash(logs)),
+        "logsBloom": hex_bytes(result.logs_bloom),
+        "receipts": _receipts_json(transition),
+        "rejected": [{"index": i, "error": error} for i, error in transition.rejected],
+        "currentDifficulty": None if rules["proof_of_stake"] else quantity(header.difficulty),
+        "gasUsed": quantity(result.gas_used),
+    }
+    if header.base_fee_per_gas is not None:
+        answer["currentBaseFee"] = quantity(header.base_fee_per_gas)
+    if transition.withdrawals is not None:
+        paid = ordered_root([withdrawal.rlp() for withdrawal in transition.withdrawals])
+        answer["withdrawalsRoot"] = hex_bytes(paid)
+    if header.excess_blob_gas is not None:
+        answer["currentExcessBlobGas"] = quantity(header.excess_blob_gas)
+    if result.blob_gas_used is not None:
+        answer["blobGasUsed"] = quantity(result.blob_gas_used)
+    if result.requests_hash is not None:
+        answer["requestsHash"] = hex_bytes(result.requests_hash)
+        answer["requests"] = [hex_bytes(request) for request in result.requests]
+    if transition.fault is not None:
+        answer["blockException"] = transition.fault
+    return answer
+
+
+def _logs_hash(logs: Iterable[Log]) -> bytes:
+    return keccak256(rlp.encode([[log.address, list(log.topics), log.data] for log in logs]))
+
+
+def _receipts_json(transition: Transition) -> list[Json]:
+    answers, log_index = [], 0
+    pairs = zip(transition.transactions, transition.result.receipts, strict=True)
+    for index, (transaction, receipt) in enumerate(pairs):
+        place = {
+            "blockNumber": quantity(transition.header.number),
+            "transactionHash": hex_bytes(transaction.hash),
+            "transactionIndex": quantity(index),
+            "blockHash": hex_bytes(ZERO_HASH),
+        }
+        answers.append(_receipt_json(receipt, place, log_index))
+        log_index += len(receipt.logs)
+    return answers
+
+
+def _receipt_json(receipt: Receipt, place: Json, first_log: int) -> Json:
+    succeeded = receipt.status is None or receipt.status == 1
+    answer: Json = {
+        "type": quantity(receipt.tx_type),
+        "root": hex_bytes(receipt.post_state or b""),
+        "status": quantity(int(succeeded)),
+        "cumulativeGasUsed": quantity(receipt.cumulative_gas_used),
+        "logsBloom": hex_bytes(receipt.bloom),
+        "logs": [
+            {
+                "address": hex_bytes(log.address),
+                "topics": [hex_bytes(topic) for topic in log.topics],
+                "data": hex_bytes(log.data),
+                **place,
+                "logIndex": quantity(first_log + offset),
+                "removed": False,
+            }
+            for offset, log in enumerate(receipt.logs)
+        ],
+        "contractAddress": hex_bytes(receipt.contract_address or ZERO_ADDRESS),
+        "gasUsed": quantity(receipt.gas_used),
+        "effectiveGasPrice": quantity(receipt.effective_gas_price),
+        **place,
+    }
+    if receipt.blob_gas_used is not None:
+        answer["blobGasUsed"] = quantity(receipt.blob_gas_used)
+        answer["blobGasPrice"] = quantity(receipt.blob_gas_price or 0)
+    return answer

@@ -1,1 +1,0 @@
-"""Other libraries' names over fastevm."""

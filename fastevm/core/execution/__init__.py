@@ -1,0 +1,1 @@
+"""Transactions and blocks: decoding, validation, execution, receipts and roots."""

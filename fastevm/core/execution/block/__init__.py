@@ -1,0 +1,1 @@
+"""One block: header, system calls, receipts, requests, access list and roots."""

@@ -1,0 +1,66 @@
+# The Python class that builds or executes a block: it owns the executor and the layer it reads.
+from libc.stdint cimport uint64_t
+
+from fastevm.core.execution.block.block_end cimport BlockEnd
+from fastevm.core.execution.block.block_executor cimport BlockExecutor
+from fastevm.core.execution.parallel.bal_executor cimport ListRun
+from fastevm.core.execution.block.packed_receipts cimport PackedReceipts
+from fastevm.core.execution.block.system_calls cimport SystemOutcome
+from fastevm.core.execution.transaction.transaction cimport Transaction
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.spec.schedule cimport ForkSchedule
+from fastevm.core.state.layer cimport Layer
+from fastevm.core.state.records cimport LogRecord
+
+
+cdef class BlockBuilder:
+    cdef BlockExecutor c
+    cdef Layer base           # the layer that the world reads
+    cdef Layer layer          # the layer that the next changes are committed on
+    cdef bytes ancestors      # concatenated; the context points into it
+    cdef bytes deposit_contract
+    cdef int stage
+    cdef bint suspends        # over a remote state: nothing is guessed
+    cdef bint cancelled       # read by the machine
+    cdef bint is_set_up
+    cdef unsigned long owner  # the thread that uses it now; 0: none
+    cdef readonly object header
+    cdef readonly object schedule
+    cdef readonly tuple ommers
+    cdef readonly object withdrawals
+    cdef list added           # transactions
+    cdef list made            # receipts made so far, from the first on
+    cdef object blob_gas_price
+    cdef readonly int threads
+    cdef bytes given_list     # the RLP of its access list, to run by; None: there is none
+    cdef ListRun list_run     # where the transactions ran by it
+    cdef PackedReceipts packed  # their receipts, which the executor borrows; or see `end`
+    cdef BlockEnd end         # where threads ended it together
+    cdef object root_of       # of a layer, for receipts with state roots; None: the layer's own
+
+    cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1
+    cdef int expect(self, int stage, str action) except -1
+    cdef int expect_more(self, str action) except -1
+    cdef const LogRecord* logs(self) noexcept
+    cdef int set_up_once(self) except -1
+    cdef bint claim(self) except -1
+    cdef int look(self) except -1
+    cdef int run_all(self, tuple transactions) except -1
+    cdef object ended(self, object state_root)
+    cdef object listed(self)
+    cdef SystemOutcome call(self, str contract, bytes data)
+    cdef bytes request(self, str contract)
+    cdef int credit(self, bytes address, object amount) except -1
+    cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept
+    cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0
+    cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0
+    cdef uint64_t* refunds_of(self, tuple transactions) except? NULL
+    cdef int close_receipt(self) except -1
+    cdef bytes asked_root(self)
+    cdef object finished_receipts(self)
+    cdef list deposit_logs(self)
+    cdef Layer layer_after(self)
+    cdef int end_on_threads(self) except -1
+    cdef int enter_end(self) except -1
+    cdef tuple requests(self)
+    cdef bytes deposits(self)

@@ -1,0 +1,796 @@
+"""Executing and building blocks: one world for all transactions, system calls at both ends."""
+
+import os
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from fastevm.errors import FastevmError, InvalidBlock, InvalidTransaction, StateNotKnown
+from fastevm.core.execution.block.block_access_list import fetch_listed
+from fastevm.core.execution.block.fees import blob_base_fee
+from fastevm.core.execution.block.header_draft import sealed_header
+from fastevm.core.execution.op_stack.post_exec import post_exec_refunds
+from fastevm.core.execution.op_stack.predeploys import message_passer_root
+from fastevm.core.execution.block.requests import (
+    DEPOSIT_REQUEST, QUEUES, collected, deposit_requests, requests_hash,
+)
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.pow.rewards import block_rewards, withdrawal_credits
+from fastevm.core.execution.transaction.senders import recover_senders
+from fastevm.core.spec.schedule import schedule_for
+from fastevm.core.execution.block.validation import withdrawals_root
+from fastevm.core.state.remote import settled
+from fastevm.core.execution.types import ZERO_HASH, Block
+
+from fastevm.core.execution.block.block_context cimport fill_context
+from fastevm.core.execution.block.block_end cimport RECEIPTS_OF_AN_END, block_end
+from fastevm.core.execution.block.block_executor cimport (
+    executor_encode_receipt,
+    executor_encode_receipts,
+    executor_has_gas,
+    executor_leave,
+    executor_open,
+    executor_take,
+    executor_transact,
+    executor_transact_from,
+)
+from fastevm.core.execution.parallel.bal_executor cimport take_list_run
+from fastevm.core.execution.block.packed_receipts cimport packed_receipts
+from fastevm.core.execution.parallel.parallel cimport ParallelRun, give_back, pays, take
+from fastevm.core.execution.block.receipts cimport (
+    ReceiptRecord,
+    log_value,
+    receipt_value,
+    receipts_bloom,
+    receipts_root,
+)
+from fastevm.core.execution.transaction.refusals cimport not_known, raise_host_failure, refusal
+from fastevm.core.execution.parallel.optimistic cimport MOST_THREADS, run_ahead
+from fastevm.core.execution.parallel.pipelined_recovery cimport run_beside
+from fastevm.core.execution.transaction.sender_recovery cimport are_recovered
+from fastevm.core.execution.block.system_calls cimport (
+    SYSTEM_DONE,
+    SYSTEM_FAILED,
+    SystemOutcome,
+    system_call,
+    system_credit,
+)
+from fastevm.core.execution.transaction.transaction cimport Transaction, recover_now
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.execution.transaction.transaction_result cimport (
+    TX_OUT_OF_MEMORY,
+    TX_VALID,
+    TxOptions,
+    TxResult,
+)
+from fastevm.core.interpreter.machine cimport status_text
+from fastevm.core.primitives.exact_bytes cimport exactly
+from fastevm.core.primitives.bloom cimport BLOOM_SIZE
+from fastevm.core.primitives.buffer cimport Buffer, buffer_free
+from fastevm.core.primitives.hashes cimport Address, Hash, address_eq
+from fastevm.core.primitives.intrinsics cimport atomic_store_int
+from fastevm.core.primitives.word cimport Word, word_from_int
+from fastevm.core.spec.constants cimport BLOCK_HASH_WINDOW
+from fastevm.core.spec.schedule cimport ForkSchedule
+from fastevm.core.state.layer cimport Layer
+from fastevm.core.state.reader cimport Reader
+from fastevm.core.state.records cimport Accesses
+from fastevm.core.state.world cimport (
+    LogRecord,
+    accesses_count,
+    accesses_encode,
+    world_record_accesses,
+)
+
+
+cdef int CORES = os.cpu_count() or 1
+
+
+# The stages of a builder, in order.
+cdef enum:
+    CREATED = 0
+    OPEN = 1
+    CLOSED = 2
+
+
+class AccessListMismatch(Exception):
+    """The access list of a block is not what the block does."""
+
+
+cdef extern from "pythread.h" nogil:
+    unsigned long PyThread_get_thread_ident()
+
+cdef unsigned long IN_PYTHON = ~<unsigned long>0  # owns a block while a function of the user runs
+
+
+cdef class BlockBuilder:
+    """A block in the making on top of a layer.
+
+    ``begin()`` makes the system calls at the block's start, ``add()`` runs a transaction,
+    ``snapshot()`` gives the state so far, ``seal()`` ends the block. ``header`` is a draft:
+    everything that does not follow from the execution must be in it (see
+    `fastevm.core.execution.block.header_draft.draft_header`).
+    """
+
+    def __cinit__(self, *args, **options):
+        if not executor_take(&self.c):
+            raise MemoryError
+        self.cancelled = False
+        self.c.machine.cancel = &self.cancelled
+        self.added = []
+        self.made = []
+        self.blob_gas_price = 0
+        self.deposit_contract = bytes(20)
+        self.rest_on(Layer.empty(), schedule_for("osaka"), b"")
+
+    cdef int rest_on(self, Layer layer, ForkSchedule schedule, bytes ancestors) except -1:
+        """Point the block at a state, at rules and at the hashes of earlier blocks."""
+        cdef Reader reader
+        memset(&reader, 0, sizeof(reader))
+        self.base = self.layer = layer
+        self.schedule = schedule
+        self.ancestors = ancestors
+        self.c.context.ancestors = <const Hash*>PyBytes_AS_STRING(ancestors)
+        self.c.context.ancestor_count = PyBytes_GET_SIZE(ancestors) // 32
+        if self.suspends:
+            layer.attach_suspending(&reader)
+        else:
+            layer.attach(&reader)
+        executor_open(&self.c, &schedule.c, &reader)
+        if schedule.c.has_block_access_list and not world_record_accesses(self.c.world):
+            raise MemoryError
+        return 0
+
+    def __dealloc__(self):
+        executor_leave(&self.c)
+
+    def __init__(
+        self, Layer layer not None, header, ForkSchedule schedule not None, *, chain_id,
+        deposit_contract, ancestors=(), withdrawals=None, ommers=(), suspends=False,
+        root_of=None, threads=1, access_list=None,
+    ):
+        """``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count.
+
+        ``suspends``: over a remote state nothing is guessed. What is not known is noted there; a
+        transaction that reads it is refused with code ``needs_state``, and StateNotKnown is raised
+        where the block itself does.
+
+        ``deposit_contract``: 20 bytes, whose logs are deposits (EIP-6110). ``root_of``: gives the
+        32-byte root of a layer, for receipts of rules that have it there; None: the layer's own.
+
+        ``threads``: how many ``add_all`` may use. Blocks with receipts of states, of the OP stack,
+        of few transactions and over a remote state run on one.
+
+        ``access_list``: the RLP of the block's list, where it came with the block (EIP-7928).
+        Threads run the transactions by it then, and what has a wrong list ends with `AccessListMismatch`.
+        """
+        self.set_up_once()
+        exactly(deposit_contract, 20, "deposit_contract")
+        if threads < 1:
+            raise ValueError(f"threads is at least 1, not {threads}")
+        self.root_of, self.threads = root_of, threads
+        self.given_list, self.header = access_list, header
+        self.suspends = suspends
+        self.ommers = tuple(ommers)
+        self.withdrawals = None if withdrawals is None else tuple(withdrawals)
+        self.deposit_contract = deposit_contract
+        self.blob_gas_price = 0
+        if schedule.c.has_blobs:
+            self.blob_gas_price = blob_base_fee(header.excess_blob_gas or 0, schedule)
+        self.added, self.made = [], []
+        self.stage = CREATED
+        fill_context(&self.c.context, header, chain_id, self.blob_gas_price)
+        self.rest_on(layer, schedule, b"".join(ancestors[:BLOCK_HASH_WINDOW]))
+
+    cdef int set_up_once(self) except -1:
+        if self.is_set_up:
+            raise RuntimeError("a block is made once: make another builder")
+        self.is_set_up = True
+        return 0
+
+    cdef bint claim(self) except -1:
+        """Whether this call, not one around it, keeps other threads out; ``owner`` = 0 ends it."""
+        cdef unsigned long here = PyThread_get_thread_ident()
+        if self.owner == here:
+            return False
+        if self.owner:
+            raise RuntimeError("this block is in use; give each thread a block of its own")
+        self.owner = here
+        return True
+
+    cdef int look(self) except -1:
+        """Refuse while another thread uses the block."""
+        if self.claim():
+            self.owner = 0
+        return 0
+
+    cdef int expect(self, int stage, str action) except -1:
+        if self.stage != stage:
+            states = ("has not begun", "has begun", "is sealed")
+            raise FastevmError(f"cannot {action}: the block {states[self.stage]}")
+        return 0
+
+    cdef int expect_more(self, str action) except -1:
+        """Refuse unless transactions may be added: by its list a block runs as a whole."""
+        self.expect(OPEN, action)
+        if self.list_run is not None:
+            raise FastevmError(f"cannot {action}: the block ran by its access list")
+        return 0
+
+    cdef const LogRecord* logs(self) noexcept:
+        """The logs of all receipts."""
+        return self.c.world.logs if self.packed is None else self.packed.logs
+
+    # ------------------------------------------------------------------------------------------
+    # start, requests and credits
+
+    cdef SystemOutcome call(self, str contract, bytes data):
+        """Make a system call; raises if the host failed."""
+        cdef bytes target = self.schedule.system_contracts[contract]
+        cdef Address address
+        cdef SystemOutcome outcome
+        cdef size_t size = len(data)
+        cdef const uint8_t* input = <const uint8_t*>PyBytes_AS_STRING(data)
+        memcpy(address.b, PyBytes_AS_STRING(target), 20)
+        with nogil:
+            outcome = system_call(self.c.machine, &address, input, size)
+        raise_host_failure(outcome, self.c.world)
+        return outcome
+
+    cdef bytes request(self, str contract):
+        """The output of a system contract, which must exist and succeed."""
+        cdef SystemOutcome outcome = self.call(contract, b"")
+        cdef const Buffer* output = &self.c.machine.output
+        if outcome == SYSTEM_DONE:
+            return PyBytes_FromStringAndSize(<const char*>output.bytes, output.size)
+        found = "no code there"
+        if outcome == SYSTEM_FAILED:
+            found = status_text(self.c.machine.status).decode()
+        field = f"system call to 0x{self.schedule.system_contracts[contract].hex()}"
+        raise InvalidBlock(self.header.number, field, expected="success", found=found)
+
+    cdef int credit(self, bytes address, object amount) except -1:
+        cdef Address target
+        cdef Word value
+        cdef SystemOutcome outcome
+        memcpy(target.b, exactly(address, 20, "address"), 20)
+        word_from_int(&value, amount)
+        with nogil:
+            outcome = system_credit(self.c.world, &target, &value)
+        raise_host_failure(outcome, self.c.world)
+        return 0
+
+    def begin(self):
+        """Make the system calls of the start (EIP-4788, EIP-2935); missing ones are skipped."""
+        cdef ForkSchedule schedule = self.schedule
+        cdef bint is_first = self.claim()
+        try:
+            self.expect(CREATED, "begin")
+            self.stage = OPEN
+            if schedule.c.has_beacon_root:
+                self.call("BEACON_ROOTS_ADDRESS", self.header.parent_beacon_block_root)
+            if schedule.c.has_history_contract:
+                self.call("HISTORY_STORAGE_ADDRESS", self.header.parent_hash)
+        finally:
+            if is_first:
+                self.owner = 0
+
+    # ------------------------------------------------------------------------------------------
+    # transactions
+
+    cdef int close_receipt(self) except -1:
+        """Complete the receipt of the transaction run last."""
+        cdef ForkSchedule schedule = self.schedule
+        cdef ReceiptRecord* record = &self.c.receipts.records[self.c.receipts.count - 1]
+        cdef bytes root
+        cdef bint ok
+        if schedule.c.receipt_has_state_root:
+            self.layer = self.layer.commit(self.c.world)
+            root = self.layer.state_root() if self.root_of is None else self.asked_root()
+            memcpy(record.post_state.b, PyBytes_AS_STRING(root), 32)
+            record.has_post_state = True
+        with nogil:
+            ok = executor_encode_receipt(&self.c)
+        if not ok:
+            raise MemoryError
+        return 0
+
+    cdef bytes asked_root(self):
+        """What ``root_of`` gives, which finds the block in use."""
+        cdef unsigned long owner = self.owner
+        cdef bytes root
+        self.owner = IN_PYTHON
+        try:
+            root = self.root_of(self.layer)
+        finally:
+            self.owner = owner
+        if root is None or len(root) != 32:
+            raise ValueError("a root has 32 bytes")
+        return root
+
+    def add(self, Transaction transaction not None):
+        """Run a transaction; its receipt.
+
+        Raises `InvalidTransaction` if it is not valid in this block; nothing has changed then. Its
+        code is ``cancelled`` when another thread called ``cancel`` meanwhile.
+        """
+        cdef TxOptions options
+        cdef TxResult result
+        cdef bint is_first = self.claim()
+        memset(&result, 0, sizeof(result))
+        try:
+            self.expect_more("add a transaction")
+            recover_now(transaction)
+            memset(&options, 0, sizeof(options))
+            with nogil:
+                executor_transact(&self.c, &transaction.c, &options, &result)
+            if result.error != TX_VALID:
+                raise refusal(result.error, &transaction.c, &result)
+            self.close_receipt()
+            self.added.append(transaction)
+            return self.receipt(self.c.receipts.count - 1)
+        finally:
+            if is_first:
+                self.owner = 0
+
+    def cancel(self):
+        """Stop the current transaction, and refuse all later ones until ``resume``."""
+        atomic_store_int(<int*>&self.cancelled, True)
+
+    def resume(self):
+        """Run transactions again after ``cancel``."""
+        atomic_store_int(<int*>&self.cancelled, False)
+
+    def add_all(self, transactions):
+        """Run all transactions of a given block; `InvalidBlock` for the first bad one.
+
+        The block cannot be continued after an error.
+        """
+        cdef ForkSchedule schedule = self.schedule
+        cdef bint is_first
+        self.expect_more("add transactions")
+        transactions = tuple(transactions)
+        is_first = self.claim()
+        try:
+            self.expect_more("add transactions")
+            if schedule.c.receipt_has_state_root:
+                recover_senders(transactions)
+                for index, transaction in enumerate(transactions):
+                    try:
+                        self.add(transaction)
+                    except InvalidTransaction as error:
+                        raise self.invalid(index, error) from None
+            else:
+                self.run_all(transactions)
+                self.added.extend(transactions)
+        finally:
+            if is_first:
+                self.owner = 0
+
+    cdef int run_all(self, tuple transactions) except -1:
+        """All transactions in one go without the GIL; their senders before or meanwhile."""
+        cdef size_t count = len(transactions), first = self.c.receipts.count, ran = 0, i
+        cdef bint by_list = self.given_list is not None, encoded
+        cdef int cores = CORES
+        cdef TxResult result
+        cdef Transaction transaction
+        cdef Tx** signed = <Tx**>PyMem_RawMalloc((count + 1) * sizeof(Tx*))
+        cdef const Tx** pointers = <const Tx**>signed
+        cdef uint64_t* refunds = NULL
+        memset(&result, 0, sizeof(result))
+        if signed == NULL:
+            raise MemoryError
+        try:
+            refunds = self.refunds_of(transactions)
+            for i in range(count):
+                transaction = <Transaction?>transactions[i]
+                signed[i] = &transaction.c
+            if refunds == NULL and not by_list and not self.is_parallel(pointers, count):
+                with nogil:
+                    ran = run_beside(&self.c, signed, count, cores, &result)
+            else:
+                if not are_recovered(signed, count):
+                    recover_senders(transactions)
+                if by_list:
+                    ran = self.run_by_list(pointers, count)
+                elif refunds == NULL:
+                    ran = self.run_on_threads(pointers, count)
+                with nogil:
+                    ran = executor_transact_from(&self.c, pointers, ran, count, refunds, &result)
+            if ran < count:
+                raise self.invalid(ran, refusal(result.error, pointers[ran], &result))
+            if self.list_run is None:
+                with nogil:
+                    encoded = executor_encode_receipts(&self.c, first, self.threads)
+                if not encoded:
+                    raise MemoryError
+        finally:
+            PyMem_RawFree(signed)
+            PyMem_RawFree(refunds)
+
+    cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept:
+        """Whether these transactions run on several threads."""
+        cdef ForkSchedule schedule = self.schedule
+        return (
+            self.threads > 1 and self.base.remote_state is None
+            and pays(&schedule.c, self.c.world, transactions, count)
+        )
+
+    cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0:
+        """The number of transactions that ran by the given list: all of them, or none."""
+        cdef ForkSchedule schedule = self.schedule
+        cdef ListRun run
+        cdef Address deposits
+        if (
+            self.threads < 2 or count == 0 or self.c.world.accesses == NULL
+            or self.c.receipts.count != 0 or self.base.remote_state is not None
+            or not schedule.c.counts_gas_before_refunds
+        ):
+            return 0
+        run = take_list_run(self.base, self.given_list, min(self.threads, <int>MOST_THREADS))
+        memcpy(deposits.b, PyBytes_AS_STRING(self.deposit_contract), 20)
+        if run is None or not run.run(&self.c, transactions, count, &deposits):
+            raise AccessListMismatch
+        self.list_run = run
+        self.packed = run.packed(self.blob_gas_price)
+        return count
+
+    cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0:
+        """The number of transactions that ran, from the first on; the others are left."""
+        cdef ParallelRun run = take(min(self.threads, <int>MOST_THREADS))
+        cdef TxResult result
+        cdef size_t ran
+        memset(&result, 0, sizeof(result))
+        with nogil:
+            ran = run_ahead(run.c, &self.c, transactions, count, &result)
+        give_back(run, ran)
+        if result.error == TX_OUT_OF_MEMORY:
+            raise MemoryError
+        return ran
+
+    cdef uint64_t* refunds_of(self, tuple transactions) except? NULL:
+        """Gas that a post-exec transaction gives back to each; NULL: the block has none."""
+        cdef ForkSchedule schedule = self.schedule
+        cdef uint64_t* refunds
+        cdef size_t index
+        if not schedule.c.has_post_exec:
+            return NULL
+        found = post_exec_refunds(transactions, self.header.number)
+        if found is None:
+            return NULL
+        refunds = <uint64_t*>PyMem_RawCalloc(len(transactions), sizeof(uint64_t))
+        if refunds == NULL:
+            raise MemoryError
+        for index, refund in found.items():
+            refunds[index] = refund
+        return refunds
+
+    def invalid(self, index, error):
+        """The error of the block for the error of one of its transactions."""
+        if not isinstance(error, InvalidTransaction):
+            return error
+        if error.code == "needs_state":
+            return not_known(self.c.world)
+        field = f"transactions[{index}]"
+        return InvalidBlock(
+            self.header.number, field, expected="a valid transaction", found=error.message
+        )
+
+    # ------------------------------------------------------------------------------------------
+    # the results so far
+
+    def receipt(self, size_t index):
+        """The receipt of the transaction at this position; IndexError beyond the last."""
+        cdef size_t ready
+        cdef bint is_first = self.claim()
+        try:
+            if index >= self.c.receipts.count:
+                raise IndexError(f"the block has {self.c.receipts.count} transactions so far")
+            for ready in range(len(self.made), index + 1):
+                self.made.append(receipt_value(
+                    &self.c.receipts.records[ready], self.logs(), self.blob_gas_price
+                ))
+            return self.made[index]
+        finally:
+            if is_first:
+                self.owner = 0
+
+    @property
+    def receipts(self):
+        """The receipts so far."""
+        self.look()
+        if self.c.receipts.count:
+            self.receipt(self.c.receipts.count - 1)
+        return tuple(self.made)
+
+    @property
+    def transactions(self):
+        """The transactions so far."""
+        return tuple(self.added)
+
+    @property
+    def gas_used(self):
+        """Gas used so far."""
+        self.look()
+        return self.c.gas_used
+
+    @property
+    def blob_gas_used(self):
+        """Blob gas used so far."""
+        self.look()
+        return self.c.blob_gas_used
+
+    def has_gas_for(self, Transaction transaction not None, uint64_t gas_budget):
+        """Whether a transaction fits with all its gas, in each dimension that the fork has."""
+        self.look()
+        return executor_has_gas(&self.c, &transaction.c, gas_budget)
+
+    @property
+    def receipts_root(self):
+        """The root over the receipts so far."""
+        cdef Hash root
+        cdef bint ok = True
+        cdef bint is_first = self.claim()
+        if self.list_run is not None:
+            root = self.list_run.receipts.root
+        elif self.end is not None:
+            root = self.end.root
+        else:
+            with nogil:
+                ok = receipts_root(&self.c.receipts, self.threads, &root)
+        if is_first:
+            self.owner = 0
+        if not ok:
+            raise MemoryError
+        return root.b[:32]
+
+    @property
+    def logs_bloom(self):
+        """The bloom of the logs so far."""
+        cdef uint8_t bloom[BLOOM_SIZE]
+        cdef bint is_first = self.claim()
+        with nogil:
+            receipts_bloom(&self.c.receipts, bloom)
+        if is_first:
+            self.owner = 0
+        return bloom[:BLOOM_SIZE]
+
+    def snapshot(self):
+        """The state so far as a layer; its root is computed only when asked for."""
+        cdef bint is_first = self.claim()
+        try:
+            self.layer = self.layer.commit(self.c.world)
+            return self.layer
+        finally:
+            if is_first:
+                self.owner = 0
+
+    # ------------------------------------------------------------------------------------------
+    # the end
+
+    cdef list deposit_logs(self):
+        cdef Address contract
+        cdef const ReceiptRecord* record
+        cdef const LogRecord* log
+        cdef size_t i, j
+        logs = []
+        if self.list_run is not None and not self.list_run.receipts.has_deposits:
+            return logs
+        memcpy(contract.b, PyBytes_AS_STRING(self.deposit_contract), 20)
+        for i in range(self.c.receipts.count):
+            record = &self.c.receipts.records[i]
+            for j in range(record.log_count):
+                log = &self.logs()[record.first_log + j]
+                if not log.pseudo and address_eq(&log.address, &contract):
+                    logs.append(log_value(log))
+        return logs
+
+    cdef bytes deposits(self):
+        try:
+            return deposit_requests(self.deposit_logs())
+        except ValueError as error:
+            raise InvalidBlock(
+                self.header.number, "deposits", expected="canonical events", found=str(error)
+            ) from None
+
+    cdef object finished_receipts(self):
+        """All receipts: the values where ``add`` gave them to its callers, else packed."""
+        if self.packed is not None:
+            return self.packed
+        if len(self.made) == <Py_ssize_t>self.c.receipts.count:
+            return tuple(self.made)
+        return packed_receipts(&self.c.receipts, self.c.world.logs, self.blob_gas_price)
+
+    cdef tuple requests(self):
+        """The requests of the block, in the order of their types (EIP-7685)."""
+        cdef ForkSchedule schedule = self.schedule
+        if not schedule.c.collects_requests:
+            return ()
+        return collected([
+            (DEPOSIT_REQUEST, self.deposits()),
+            *[
+                (kind, self.request(contract))
+                for kind, contract in QUEUES
+                if contract in schedule.system_contracts
+            ],
+        ])
+
+    def rewards(self, draft):
+        """The rewards of the block as (address, wei); ``draft`` has its header and uncles."""
+        return block_rewards(draft, self.schedule)
+
+    def finish(self, *, state_root=True):
+        """End the block: credits, requests, roots. The `BlockResult`; the builder is done then.
+
+        Without ``state_root`` the state's root is left out: 32 zero bytes stand for it.
+        """
+        cdef bint is_first = self.claim()
+        try:
+            return self.ended(state_root)
+        finally:
+            if is_first:
+                self.owner = 0
+
+    cdef object ended(self, object state_root):
+        """The result of a block that is open, which it is no longer."""
+        cdef ForkSchedule schedule = self.schedule
+        self.expect(OPEN, "end it")
+        self.stage = CLOSED
+        draft = Block(self.header, (), self.ommers, self.withdrawals)
+        self.enter_end()
+        for address, amount in (*self.rewards(draft), *withdrawal_credits(draft)):
+            self.credit(address, amount)
+        requests = self.requests()
+        self.end_on_threads()
+        root, bloom = self.receipts_root, self.logs_bloom
+        accesses = self.access_list()
+        layer = self.layer_after()
+        return BlockResult(
+            layer=layer,
+            state_root=(
+                layer.state_root(min(self.threads, <int>MOST_THREADS)) if state_root else ZERO_HASH
+            ),
+            receipts=self.finished_receipts(),
+            receipts_root=root,
+            logs_bloom=bloom,
+            gas_used=self.c.gas_used,
+            blob_gas_used=self.c.blob_gas_used if schedule.c.has_blobs else None,
+            requests=requests,
+            requests_hash=requests_hash(requests) if schedule.c.has_requests else None,
+            withdrawals_root=self.withdrawals_root(layer, state_root),
+            access_list=accesses,
+        )
+
+    cdef int end_on_threads(self) except -1:
+        """State, receipts and their root of a block that has many and ran without a list."""
+        if (
+            self.threads > 1 and self.list_run is None and not self.made
+            and self.c.receipts.count >= RECEIPTS_OF_AN_END and self.base.remote_state is None
+        ):
+            self.end = block_end(
+                self.layer, &self.c, min(self.threads, <int>MOST_THREADS), self.blob_gas_price
+            )
+            self.packed = self.end.packed
+        return 0
+
+    cdef Layer layer_after(self):
+        """The state; what the block's end did completes the list, or it is a wrong one."""
+        if self.list_run is None:
+            return self.snapshot() if self.end is None else self.end.layer
+        if not self.list_run.is_complete(&self.c):
+            raise AccessListMismatch
+        return self.list_run.layer_after()
+
+    cdef int enter_end(self) except -1:
+        """What follows is recorded after the last transaction's accesses."""
+        if self.c.world.accesses != NULL:
+            self.c.world.accesses.index = <uint32_t>self.c.receipts.count + 1
+        return 0
+
+    def access_list(self):
+        """The RLP of the block access list so far; None in forks without one.
+
+        InvalidBlock when it is longer than the gas limit lets it be (EIP-7928).
+        """
+        cdef bint is_first = self.claim()
+        try:
+            return self.listed()
+        finally:
+            if is_first:
+                self.owner = 0
+
+    cdef object listed(self):
+        """See ``access_list``."""
+        cdef ForkSchedule schedule = self.schedule
+        cdef Accesses* accesses = self.c.world.accesses
+        cdef Buffer encoded
+        cdef bint ok
+        if accesses == NULL:
+            return None
+        most = self.header.gas_limit // schedule.c.block_access_item_gas
+        found = accesses_count(accesses)
+        if self.list_run is not None:
+            found = self.list_run.claims.sums.items
+        if found > most:
+            raise InvalidBlock(
+                self.header.number, "block_access_list",
+                expected=f"at most {most} items", found=f"{found} items",
+            )
+        if self.list_run is not None:
+            return self.given_list
+        memset(&encoded, 0, sizeof(Buffer))
+        try:
+            with nogil:
+                ok = accesses_encode(accesses, &encoded)
+            if not ok:
+                raise MemoryError
+            return PyBytes_FromStringAndSize(<const char*>encoded.bytes, encoded.size)
+        finally:
+            buffer_free(&encoded)
+
+    def withdrawals_root(self, Layer layer not None, bint state_root):
+        """What the header says of withdrawals in a block that leaves this state; None: nothing.
+
+        On chains of the OP stack it is a root of the state, which is left out without
+        ``state_root``.
+        """
+        cdef ForkSchedule schedule = self.schedule
+        if not schedule.c.has_withdrawals:
+            return None
+        if not schedule.c.commits_to_withdrawals:
+            return withdrawals_root(Block(self.header, (), (), self.withdrawals))
+        if not state_root:
+            return ZERO_HASH
+        return message_passer_root(layer)
+
+    def seal(self, *, state_root=True):
+        """End the block: the complete block and its `BlockResult`; see ``finish``."""
+        result = self.finish(state_root=state_root)
+        body = Block(self.header, self.transactions, self.ommers, self.withdrawals)
+        header = sealed_header(body, result)
+        return Block(
+            header, body.transactions, body.ommers, body.withdrawals, result.access_list
+        ), result
+
+
+def execute_block(
+    layer, block, schedule, *, chain_id, deposit_contract, ancestors=(), state_root=True,
+    root_of=None, threads=1,
+):
+    """Execute a block on its parent's state under ``schedule``; its `BlockResult`.
+
+    ``ancestors``: hashes of the preceding blocks, the parent's first; the first 256 count. Without
+    ``state_root`` 32 zero bytes stand for the roots of the state. Raises `InvalidBlock` for a
+    transaction or a system call that makes the block invalid. ``root_of``: see `BlockBuilder`. The
+    claims of the header are not compared: see `fastevm.core.execution.block.validation.validate_result`.
+    ``threads``: how many may run transactions; the result is the same. With ``block.access_list``
+    they run by it, or in order where it is wrong; a remote state fetches what it names at once.
+    """
+    def run(access_list=None):
+        builder = BlockBuilder(
+            layer,
+            block.header,
+            schedule,
+            chain_id=chain_id,
+            deposit_contract=deposit_contract,
+            ancestors=ancestors,
+            withdrawals=block.withdrawals,
+            ommers=block.ommers,
+            root_of=root_of,
+            threads=threads,
+            access_list=access_list,
+        )
+        builder.begin()
+        builder.add_all(block.transactions)
+        return builder.finish(state_root=state_root)
+
+    if layer.remote_state is not None:
+        fetch_listed(layer.remote_state, block, schedule.parameters["block_access_item_gas"])
+    if threads > 1 and block.access_list is not None and layer.remote_state is None:
+        try:
+            return run(block.access_list)
+        except (AccessListMismatch, InvalidBlock, StateNotKnown):
+            pass  # the run in order says what is wrong
+    return settled(layer, run)

@@ -1,0 +1,272 @@
+"""Block access lists (EIP-7928): their values, their RLP, and where two of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, NoReturn
+
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.state.remote import RemoteState
+from fastevm.core.state.source import Wanted
+from fastevm.errors import InvalidBlock
+
+FIELD: Final = "block_access_list"
+EMPTY_LIST: Final = b"\xc0"  # as RLP: that of a first block
+_INDEX_BYTES: Final = 4
+_NONCE_BYTES: Final = 8
+_WORD_BYTES: Final = 32
+_ADDRESS_BYTES: Final = 20
+_ACCOUNT_FIELDS: Final = 6
+
+
+class NumberChange(NamedTuple):
+    """A balance, a nonce or a slot's value; ``at``: the block access index that left it."""
+
+    at: int
+    value: int
+
+
+class CodeChange(NamedTuple):
+    """The code, and the block access index that left it."""
+
+    at: int
+    code: bytes
+
+
+class SlotChanges(NamedTuple):
+    """The changes of one slot."""
+
+    key: int
+    changes: tuple[NumberChange, ...]
+
+
+class AccountAccess(NamedTuple):
+    """What a block did with one account; a slot is either changed or read."""
+
+    address: bytes
+    storage_changes: tuple[SlotChanges, ...] = ()
+    storage_reads: tuple[int, ...] = ()
+    balance_changes: tuple[NumberChange, ...] = ()
+    nonce_changes: tuple[NumberChange, ...] = ()
+    code_changes: tuple[CodeChange, ...] = ()
+
+
+AccessList = tuple[AccountAccess, ...]
+
+
+def access_list_hash(encoded: bytes) -> bytes:
+    """What the header says of a list: Keccak-256 of its RLP."""
+    return keccak256(encoded)
+
+
+def item_count(accesses: Iterable[AccountAccess]) -> int:
+    """Addresses and different slots of each: what the gas limit bounds."""
+    return sum(1 + len(one.storage_changes) + len(one.storage_reads) for one in accesses)
+
+
+def encode_access_list(accesses: Iterable[AccountAccess]) -> bytes:
+    """The RLP of a list; what the values say is not checked."""
+    return rlp.encode(tuple(accesses))
+
+
+def decode_access_list(encoded: bytes, number: int | None = None) -> AccessList:
+    """The list of its RLP. InvalidBlock names what has a wrong form or a wrong place."""
+    return _Reader(number).accesses(encoded)
+
+
+def fetch_listed(state: RemoteState, block: Block, item_gas: int) -> None:
+    """Fetch what a block's list names from a remote state in one request, ahead of its run.
+
+    ``item_gas``: of the gas limit for each item, 0 in forks without lists. A list of another form
+    and one that is too long are left alone: the run says what is wrong.
+    """
+    if block.access_list is None or not item_gas or state.resolves:
+        return
+    try:
+        accesses = decode_access_list(block.access_list, block.number)
+    except InvalidBlock:
+        return
+    if item_count(accesses) > block.header.gas_limit // item_gas:
+        return
+    wanted = Wanted(accounts={one.address for one in accesses})
+    for one in accesses:
+        keys = (*(slot.key for slot in one.storage_changes), *one.storage_reads)
+        wanted.slots.update((one.address, key) for key in keys)
+    # What a transaction warms is loaded, too; unless it is read, the block's list leaves it out.
+    for transaction in block.transactions:
+        for entry in transaction.access_list:
+            wanted.accounts.add(entry.address)
+            wanted.slots.update((entry.address, key) for key in entry.storage_keys)
+    state.fetch(wanted)
+
+
+class _Reader:
+    """Reads a list of the block ``number``: every form, size and order is checked."""
+
+    def __init__(self, number: int | None) -> None:
+        self.number = number
+
+    def accesses(self, encoded: bytes) -> AccessList:
+        try:
+            items = rlp.decode(encoded)
+        except ValueError as error:
+            self.refuse(FIELD, "canonical RLP", str(error))
+        found = tuple(
+            self.account(item, f"{FIELD}[{position}]")
+            for position, item in enumerate(self.list_of(items, FIELD))
+        )
+        self.ordered([one.address for one in found], FIELD)
+        return found
+
+    def account(self, item: Any, field: str) -> AccountAccess:
+        parts = self.list_of(item, field, _ACCOUNT_FIELDS)
+        address = self.data(parts[0], field + ".address")
+        if len(address) != _ADDRESS_BYTES:
+            self.refuse(field + ".address", f"{_ADDRESS_BYTES} bytes", f"{len(address)} bytes")
+        changes = self.storage_changes(parts[1], field + ".storage_changes")
+        reads = self.storage_reads(parts[2], field + ".storage_reads")
+        twice = {one.key for one in changes} & set(reads)
+        if twice:
+            self.refuse(field + ".storage_reads", "no slot that is changed", hex(min(twice)))
+        return AccountAccess(
+            address,
+            changes,
+            reads,
+            self.numbers(parts[3], _WORD_BYTES, field + ".balance_changes"),
+            self.numbers(parts[4], _NONCE_BYTES, field + ".nonce_changes"),
+            self.codes(parts[5], field + ".code_changes"),
+        )
+
+    def storage_changes(self, item: Any, field: str) -> tuple[SlotChanges, ...]:
+        found = []
+        for position, part in enumerate(self.list_of(item, field)):
+            key, changes = self.list_of(part, f"{field}[{position}]", 2)
+            slot = self.integer(key, _WORD_BYTES, f"{field}[{position}].key")
+            values = self.numbers(changes, _WORD_BYTES, f"{field}[{position}].changes")
+            if not values:
+                self.refuse(f"{field}[{position}].changes", "a change", "none")
+            found.append(SlotChanges(slot, values))
+        self.ordered([one.key for one in found], field)
+        return tuple(found)
+
+    def storage_reads(self, item: Any, field: str) -> tuple[int, ...]:
+        found = tuple(
+            self.integer(part, _WORD_BYTES, f"{field}[{position}]")
+            for position, part in enumerate(self.list_of(item, field))
+        )
+        self.ordered(found, field)
+        return found
+
+    def numbers(self, item: Any, size: int, field: str) -> tuple[NumberChange, ...]:
+        found = []
+        for position, part in enumerate(self.list_of(item, field)):
+            index, value = self.list_of(part, f"{field}[{position}]", 2)
+            found.append(
+                NumberChange(
+                    self.integer(index, _INDEX_BYTES, f"{field}[{position}].index"),
+                    self.integer(value, size, f"{field}[{position}].value"),
+                )
+            )
+        self.ordered([one.at for one in found], field)
+        return tuple(found)
+
+    def codes(self, item: Any, field: str) -> tuple[CodeChange, ...]:
+        found = []
+        for position, part in enumerate(self.list_of(item, field)):
+            index, code = self.list_of(part, f"{field}[{position}]", 2)
+            found.append(
+                CodeChange(
+                    self.integer(index, _INDEX_BYTES, f"{field}[{position}].index"),
+                    self.data(code, f"{field}[{position}].code"),
+                )
+            )
+        self.ordered([one.at for one in found], field)
+        return tuple(found)
+
+    def list_of(self, item: Any, field: str, size: int | None = None) -> list[Any]:
+        if not isinstance(item, list):
+            self.refuse(field, "a list", "a byte string")
+        if size is not None and len(item) != size:
+            self.refuse(field, f"{size} fields", f"{len(item)} fields")
+        return item
+
+    def data(self, item: Any, field: str) -> bytes:
+        if not isinstance(item, bytes):
+            self.refuse(field, "a byte string", "a list")
+        return item
+
+    def integer(self, item: Any, size: int, field: str) -> int:
+        found = self.data(item, field)
+        if len(found) > size:
+            self.refuse(field, f"an integer of at most {size} bytes", f"{len(found)} bytes")
+        if found[:1] == b"\x00":
+            self.refuse(field, "an integer without leading zeros", found)
+        return int.from_bytes(found, "big")
+
+    def ordered(self, keys: Sequence[Any], field: str) -> None:
+        for position in range(1, len(keys)):
+            if keys[position - 1] >= keys[position]:
+                self.refuse(f"{field}[{position}]", "more than the one before", keys[position])
+
+    def refuse(self, field: str, expected: Any, found: Any) -> NoReturn:
+        raise InvalidBlock(self.number, field, expected=expected, found=found)
+
+
+def check_access_list(number: int, given: Sequence[AccountAccess], made: bytes) -> None:
+    """InvalidBlock with the first account and slot where the given list is not the executed one.
+
+    ``made``: the RLP of what the execution recorded.
+    """
+    for field, expected, found in _differences(decode_access_list(made), given):
+        raise InvalidBlock(number, FIELD + field, expected=expected, found=found)
+
+
+def _differences(
+    made: Sequence[AccountAccess], given: Sequence[AccountAccess]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Where the lists differ, and what either has there."""
+    ours = {one.address: one for one in made}
+    theirs = {one.address: one for one in given}
+    for address in sorted(ours.keys() | theirs.keys()):
+        field = f"[0x{address.hex()}]"
+        mine, other = ours.get(address), theirs.get(address)
+        if mine is None or other is None:
+            yield field, _presence(mine), _presence(other)
+        else:
+            yield from _account_differences(field, mine, other)
+
+
+def _presence(account: AccountAccess | None) -> str:
+    return "no such account" if account is None else "the account"
+
+
+def _account_differences(
+    field: str, mine: AccountAccess, other: AccountAccess
+) -> Iterator[tuple[str, Any, Any]]:
+    for slot, expected, found in _unequal(_slots(mine), _slots(other)):
+        yield f"{field}.storage[{slot:#x}]", expected or "no access", found or "no access"
+    for name in ("balance", "nonce", "code"):
+        ours, theirs = (dict(getattr(one, f"{name}_changes")) for one in (mine, other))
+        for index, expected, found in _unequal(ours, theirs):
+            yield (
+                f"{field}.{name}[{index}]",
+                "no change" if expected is None else expected,
+                "no change" if found is None else found,
+            )
+
+
+def _slots(account: AccountAccess) -> dict[int, str]:
+    """What the account's list says of each slot, in words."""
+    said = dict.fromkeys(account.storage_reads, "a read")
+    for key, changes in account.storage_changes:
+        said[key] = "changes " + ", ".join(f"{index}: {value:#x}" for index, value in changes)
+    return said
+
+
+def _unequal(ours: dict[int, Any], theirs: dict[int, Any]) -> Iterator[tuple[int, Any, Any]]:
+    for key in sorted(ours.keys() | theirs.keys()):
+        mine, other = ours.get(key), theirs.get(key)
+        if mine != other:
+            yield key, mine, other

@@ -1,0 +1,32 @@
+"""The result of the execution of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from fastevm.core.execution.types import Receipt
+from fastevm.core.state.layer import Layer
+
+
+class BlockResult(Struct, frozen=True, kw_only=True):
+    """The state after a block and everything that its header commits to.
+
+    ``requests`` are EIP-7685 requests, type byte first, empty ones left out; ``requests_hash``,
+    ``blob_gas_used`` and ``withdrawals_root`` are None in forks without them. Roots and hashes are
+    32 bytes. ``access_list``: the RLP of the block access list (EIP-7928), None in forks without
+    one and where the block was not executed.
+    """
+
+    layer: Layer
+    state_root: bytes
+    receipts: Sequence[Receipt]
+    receipts_root: bytes
+    logs_bloom: bytes
+    gas_used: int
+    blob_gas_used: int | None = None
+    requests: tuple[bytes, ...] = ()
+    requests_hash: bytes | None = None
+    withdrawals_root: bytes | None = None
+    access_list: bytes | None = None

@@ -1,0 +1,165 @@
+"""Gas limit bounds, base fee, excess blob gas and blob base fee of a block, from its parent."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from fastevm.core.execution.types import Header
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import ForkSchedule, schedule_for
+
+MAX_GAS_LIMIT = 2**63 - 1
+"""Gas limits fit a signed 64-bit integer in every client."""
+
+_HIGHEST_EXPONENT = 177  # e ** 177 < 2 ** 256 < e ** 178
+
+
+FEE_PARAMETER_SIZES = {1: 9, 2: 17}
+"""Bytes of a header's extra data with fee parameters, by their version."""
+
+
+class FeeParameters(Struct, frozen=True):
+    """How the base fee of the next block follows, as a header's extra data says it.
+
+    ``version`` 1 since Holocene, 2 since Jovian, which adds ``min_base_fee`` in wei. Source: OP
+    Stack specification, Holocene and Jovian, "Dynamic EIP-1559 Parameters", "Minimum Base Fee".
+    """
+
+    version: int
+    denominator: int
+    elasticity: int
+    min_base_fee: int = 0
+
+    @classmethod
+    def read(cls, extra_data: bytes) -> FeeParameters | None:
+        """The parameters in a header's extra data; None where it has another form."""
+        version = extra_data[0] + 1 if extra_data else 0
+        if len(extra_data) != FEE_PARAMETER_SIZES.get(version):
+            return None
+        numbers = (extra_data[1:5], extra_data[5:9], extra_data[9:])
+        return cls(version, *(int.from_bytes(number, "big") for number in numbers))
+
+    def extra_data(self) -> bytes:
+        """The extra data that says so."""
+        data = bytes([self.version - 1])
+        data += self.denominator.to_bytes(4, "big") + self.elasticity.to_bytes(4, "big")
+        return data if self.version == 1 else data + self.min_base_fee.to_bytes(8, "big")
+
+
+def fee_parameters(parent: Header, schedule: ForkSchedule) -> FeeParameters:
+    """What governs the base fee of a child of ``parent`` under ``schedule``.
+
+    The parent's extra data where it has the form for that, else the constants of the fork.
+    """
+    rules = schedule.parameters
+    found = FeeParameters.read(parent.extra_data) if rules["fee_parameters_version"] else None
+    if found is not None and 0 not in (found.denominator, found.elasticity):
+        return found
+    return FeeParameters(
+        0, int(rules["base_fee_change_denominator"]), int(rules["elasticity_multiplier"])
+    )
+
+
+def next_extra_data(parent: Header, schedule: ForkSchedule) -> bytes:
+    """The extra data of a child that goes on with its parent's fee parameters; else empty."""
+    version = int(schedule.parameters["fee_parameters_version"])
+    if version == 0:
+        return b""
+    found = fee_parameters(parent, schedule)
+    return replace(found, version=version).extra_data()
+
+
+def next_base_fee(parent: Header, schedule: ForkSchedule) -> int:
+    """The base fee in wei that a child of ``parent`` must have under ``schedule`` (EIP-1559).
+
+    On chains of the OP stack the parent's extra data changes the constants, from Jovian on the
+    parent's DA footprint counts like gas, and there is a least base fee.
+    """
+    if parent.base_fee_per_gas is None:
+        return int(schedule.parameters["initial_base_fee"])
+    governing = fee_parameters(parent, schedule)
+    target, fee = parent.gas_limit // governing.elasticity, parent.base_fee_per_gas
+    used = parent.gas_used
+    if governing.version == 2:
+        used = max(used, parent.blob_gas_used or 0)
+    if target != 0 and used != target:
+        step = fee * abs(used - target) // target // governing.denominator
+        fee = fee + max(step, 1) if used > target else fee - step
+    return max(fee, governing.min_base_fee)
+
+
+def gas_limit_bounds(parent: Header, schedule: ForkSchedule) -> tuple[int, int]:
+    """The least and the greatest gas limit of a child of ``parent``, both allowed.
+
+    The limit differs from the parent's by less than 1/1024 (Yellow Paper, section 4.3.4). At the
+    first block with a base fee the parent's is multiplied by ``elasticity_multiplier`` (EIP-1559).
+    On chains of the OP stack L1 sets the limit, whatever the parent's is.
+    """
+    rules = schedule.parameters
+    if rules["has_free_gas_limit"]:
+        return 0, MAX_GAS_LIMIT
+    base = elastic_gas_limit(parent, schedule)
+    reach = base // int(rules["gas_limit_divisor"])
+    return max(base - reach + 1, int(rules["min_gas_limit"])), min(base + reach - 1, MAX_GAS_LIMIT)
+
+
+def elastic_gas_limit(parent: Header, schedule: ForkSchedule) -> int:
+    """The parent's gas limit as its child sees it: doubled at the first block with a base fee."""
+    rules = schedule.parameters
+    if rules["has_base_fee"] and parent.base_fee_per_gas is None:
+        return parent.gas_limit * int(rules["elasticity_multiplier"])
+    return parent.gas_limit
+
+
+def gas_limit_towards(target: int, parent: Header, schedule: ForkSchedule) -> int:
+    """The gas limit of a child of ``parent`` as near to ``target`` as the bounds allow."""
+    least, greatest = gas_limit_bounds(parent, schedule)
+    return min(max(target, least), max(greatest, least))
+
+
+def next_excess_blob_gas(parent: Header, schedule: ForkSchedule) -> int:
+    """The excess blob gas of a child of ``parent`` under its ``schedule`` (EIP-4844, EIP-7918)."""
+    rules = schedule.parameters
+    if not rules["accepts_blobs"]:
+        return 0
+    excess, used = parent.excess_blob_gas or 0, parent.blob_gas_used or 0
+    per_blob = int(rules["blob_gas_per_blob"])
+    target, most = int(rules["blob_target"]), int(rules["blob_max"])
+    if excess + used < target * per_blob:
+        return 0
+    reserve_cost = int(rules["blob_reserve_cost"])
+    if reserve_cost:
+        reserve_price = reserve_cost * (parent.base_fee_per_gas or 0)
+        if reserve_price > per_blob * blob_base_fee(excess, schedule):
+            return excess + used * (most - target) // most
+    return excess + used - target * per_blob
+
+
+def blob_base_fee(excess_blob_gas: int, schedule: ForkSchedule | str) -> int:
+    """The price of blob gas in wei at this excess (EIP-4844, get_base_fee_per_blob_gas).
+
+    ``schedule``: the rules, or a fork's name.
+    OverflowError if the price may exceed 256 bits: no chain reaches that, and the series would be
+    very long.
+    """
+    rules = (schedule_for(schedule) if isinstance(schedule, str) else schedule).parameters
+    fraction = int(rules["blob_base_fee_fraction"])
+    return fake_exponential(int(rules["blob_min_base_fee"]), excess_blob_gas, fraction)
+
+
+def fake_exponential(factor: int, numerator: int, denominator: int) -> int:
+    """``factor * e ** (numerator / denominator)`` by Taylor's series in integers (EIP-4844).
+
+    ``denominator`` must be positive. The rounding errors are part of the definition. OverflowError
+    if the power may exceed 256 bits.
+    """
+    if denominator <= 0:
+        raise ValueError(f"a denominator is positive, not {denominator}")
+    if numerator > denominator * _HIGHEST_EXPONENT:
+        raise OverflowError(f"e ** ({numerator} / {denominator}) exceeds 256 bits")
+    term, total, i = factor * denominator, 0, 1
+    while term > 0:
+        total += term
+        term = term * numerator // (denominator * i)
+        i += 1
+    return total // denominator

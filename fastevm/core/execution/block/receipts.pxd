@@ -1,0 +1,72 @@
+# Receipts as C data: their consensus encoding, blooms, and the root over a block's receipts.
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from fastevm.core.primitives.bloom cimport BLOOM_SIZE
+from fastevm.core.primitives.buffer cimport Buffer
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.word cimport Word
+from fastevm.core.state.records cimport LogRecord
+
+
+cdef struct ReceiptRecord:
+    uint32_t tx_type
+    bint success
+    bint has_post_state      # before Byzantium, in place of the status
+    Hash post_state
+    uint64_t gas_used
+    uint64_t cumulative_gas_used
+    uint64_t blob_gas_used
+    bint has_blobs
+    bint has_da_footprint    # blob_gas_used is a share in it
+    bint has_deposit_nonce   # a deposit, from Regolith on
+    uint64_t deposit_nonce
+    uint64_t deposit_version  # 0: the encoding leaves the nonce out
+    Word effective_price
+    bint has_created
+    Address created
+    size_t first_log         # into the world's logs
+    size_t log_count         # pseudo logs included
+    size_t encoded_at        # into ReceiptList.encoded
+    size_t encoded_size
+    uint8_t bloom[BLOOM_SIZE]
+
+
+cdef struct ReceiptList:
+    ReceiptRecord* records
+    size_t count
+    size_t capacity
+    const uint8_t* bloom     # of borrowed records, to which nothing can be added; else NULL
+    Buffer encoded           # one encoding after the other, type bytes included
+
+
+cdef void receipts_clear(ReceiptList* list) noexcept nogil
+cdef void receipts_free(ReceiptList* list) noexcept nogil
+# Append a zeroed record; NULL without memory. Valid until the next one is added.
+cdef ReceiptRecord* receipts_add(ReceiptList* list) noexcept nogil
+# Let finished records of somebody else, without encodings, be those of the list; with their bloom.
+cdef void receipts_borrow(
+    ReceiptList* list, ReceiptRecord* records, size_t count, const uint8_t* bloom
+) noexcept nogil
+# Blooms and encodings of some records, appended to `out`, where their places are counted from.
+cdef bint receipts_encode_range(
+    ReceiptRecord* records, size_t first, size_t end, const LogRecord* logs, Buffer* out
+) noexcept nogil
+# Fill in blooms and encodings of the records from `first` on; none of them may be encoded before.
+# False: out of memory, the same as below.
+cdef bint receipts_encode_from(
+    ReceiptList* list, size_t first, const LogRecord* logs
+) noexcept nogil
+# The same on several threads, where there are many.
+cdef bint receipts_encode_on_threads(
+    ReceiptList* list, size_t first, const LogRecord* logs, int threads
+) noexcept nogil
+# The encodings, one for each receipt: the items of their trie.
+cdef void receipts_items(
+    const ReceiptList* list, const uint8_t** items, size_t* sizes
+) noexcept nogil
+cdef bint receipts_root(const ReceiptList* list, int threads, Hash* out) noexcept nogil
+cdef void receipts_bloom(const ReceiptList* list, uint8_t* bloom) noexcept nogil
+
+# The frozen values of fastevm.core.execution.types.
+cdef object log_value(const LogRecord* log)
+cdef object receipt_value(const ReceiptRecord* record, const LogRecord* logs, object blob_gas_price)

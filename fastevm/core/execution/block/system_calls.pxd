@@ -1,0 +1,29 @@
+# System calls at the start and the end of a block, and credits: block rewards and withdrawals.
+from libc.stdint cimport uint8_t
+
+from fastevm.core.interpreter.machine cimport Machine
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.word cimport Word
+from fastevm.core.state.world cimport World
+
+
+cdef enum SystemOutcome:
+    SYSTEM_DONE = 0
+    SYSTEM_NO_CODE = 1        # there is no code: nothing happened
+    SYSTEM_FAILED = 2         # reverted or halted: nothing happened; machine.status says how
+    SYSTEM_NEEDS_STATE = 3    # see world.need; nothing happened, call again
+    SYSTEM_CANCELLED = 4
+    SYSTEM_OUT_OF_MEMORY = 5
+
+
+# A call from 0xff..fe with SYSTEM_CALL_GAS, without value, outside of block gas, fees, receipts and
+# logs (EIP-4788, EIP-2935, EIP-7002, EIP-7251). machine.world, schedule and block are the caller's;
+# the output stays in machine.output.
+cdef SystemOutcome system_call(
+    Machine* m, const Address* contract, const uint8_t* data, size_t size
+) noexcept nogil
+# Add to a balance: block rewards, withdrawals. An account left empty is deleted where the fork does
+# that.
+cdef SystemOutcome system_credit(
+    World* w, const Address* address, const Word* amount
+) noexcept nogil

@@ -1,0 +1,63 @@
+"""The post-exec transaction: gas that a block's sequencer gives back (OP stack, Lagoon).
+
+Source: OP Stack specification, Lagoon, post-exec transactions and sequencer-defined metering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX, POST_EXEC_TX
+from fastevm.core.primitives import rlp
+from fastevm.errors import InvalidBlock
+
+VERSION = 1
+
+
+def post_exec_transaction(number: int, refunds: Sequence[tuple[int, int]]) -> Transaction:
+    """The transaction that ends block ``number`` with (index, gas) for some of those before it."""
+    payload = rlp.encode([VERSION, number, [list(entry) for entry in refunds]])
+    return Transaction.decode(bytes([POST_EXEC_TX]) + payload)
+
+
+def post_exec_refunds(transactions: Sequence[Transaction], number: int) -> dict[int, int] | None:
+    """Gas given back by index of the transaction; None for a block without refunds.
+
+    ``number``: of the block. InvalidBlock for a post-exec transaction that breaks a rule.
+    """
+    places = [index for index, one in enumerate(transactions) if one.type == POST_EXEC_TX]
+    if not places:
+        return None
+    last = len(transactions) - 1
+    if places != [last]:
+        field = f"transactions[{places[0]}]"
+        raise InvalidBlock(number, field, expected="nothing after it", found="a transaction")
+    fault = _Fault(number, f"transactions[{last}]")
+    payload: Any = rlp.decode(transactions[last].data)
+    version, block_number = (int.from_bytes(item, "big") for item in payload[:2])
+    fault.unless(version == VERSION, f"version {VERSION}", version)
+    fault.unless(block_number == number, f"block number {number}", block_number)
+    fault.unless(bool(payload[2]), "a refund", "none")
+    refunds: dict[int, int] = {}
+    before = -1
+    for index, gas in ((int.from_bytes(i, "big"), int.from_bytes(g, "big")) for i, g in payload[2]):
+        fault.unless(index > before, f"an index above {before}", index)
+        fault.unless(index < last, f"an index below {last}", index)
+        fault.unless(transactions[index].type != DEPOSIT_TX, "no deposit", f"index {index}")
+        fault.unless(gas > 0, "a refund above 0", gas)
+        refunds[index] = gas
+        before = index
+    return refunds
+
+
+class _Fault:
+    """Raises InvalidBlock for a transaction."""
+
+    def __init__(self, number: int, field: str) -> None:
+        self.number, self.field = number, field
+
+    def unless(self, holds: bool, expected: str, found: object) -> None:
+        if not holds:
+            raise InvalidBlock(self.number, self.field, expected=expected, found=found)

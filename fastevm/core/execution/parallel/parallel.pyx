@@ -1,0 +1,66 @@
+"""Blocks on several threads: when it pays, and what is kept from block to block."""
+
+from fastevm.core.execution.parallel.optimistic cimport (
+    run_ahead_free,
+    run_ahead_new,
+    run_ahead_repeated,
+    run_ahead_threads,
+)
+
+
+cdef enum:
+    KEPT_RUNS = 1             # idle ones, for the next block
+    PARALLEL_TRANSACTIONS = 8     # a block of fewer runs on one thread
+    CALL_SHARE = 20               # one thread without a call among so many transactions
+
+
+cdef bint pays(
+    const Schedule* schedule, const World* w, const Tx** transactions, size_t count
+) noexcept nogil:
+    cdef size_t i, calls = 0
+    for i in range(count):
+        calls += transactions[i].size != 0
+    return (
+        count >= PARALLEL_TRANSACTIONS and calls * CALL_SHARE >= count and w.accesses == NULL
+        and not schedule.has_deposits and not schedule.has_fee_vaults
+        and not schedule.has_da_footprint and not schedule.counts_gas_before_refunds
+    )
+
+
+cdef list kept = []
+
+
+cdef class ParallelRun:
+    def __dealloc__(self):
+        run_ahead_free(self.c)
+
+
+cdef size_t committed_ahead = 0
+cdef size_t repeated = 0
+
+
+def counts() -> dict[str, int]:
+    """Transactions that ran on threads in this process, and those that ran again in turn."""
+    return {"ran": committed_ahead, "repeated": repeated}
+
+
+cdef ParallelRun take(int threads):
+    cdef ParallelRun run
+    while kept:
+        run = kept.pop()
+        if run_ahead_threads(run.c) == threads:
+            return run
+    run = ParallelRun.__new__(ParallelRun)
+    run.c = run_ahead_new(threads)
+    if run.c == NULL:
+        raise MemoryError
+    return run
+
+
+cdef int give_back(ParallelRun run, size_t committed) except -1:
+    global committed_ahead, repeated
+    committed_ahead += committed
+    repeated += run_ahead_repeated(run.c)
+    if len(kept) < KEPT_RUNS:
+        kept.append(run)
+    return 0

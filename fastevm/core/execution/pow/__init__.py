@@ -1,0 +1,1 @@
+"""Proof of work: Ethash, difficulty and block rewards."""

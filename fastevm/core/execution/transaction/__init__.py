@@ -1,0 +1,1 @@
+"""One transaction: encodings, rules, senders and its execution."""

@@ -1,0 +1,7 @@
+"""The senders of many transactions at once, on threads."""
+
+from collections.abc import Iterable
+
+from fastevm.core.execution.transaction.transaction import Transaction
+
+def recover_senders(transactions: Iterable[Transaction], *, threads: int | None = None) -> None: ...

@@ -1,0 +1,64 @@
+# One transaction against a world: validate, buy gas, run, refund, pay (Yellow Paper, section 6).
+from libc.stdint cimport int64_t, uint64_t
+
+from fastevm.core.execution.transaction.delegation cimport UpfrontGas
+from fastevm.core.execution.transaction.intrinsic cimport IntrinsicGas
+from fastevm.core.execution.op_stack.l1_fees cimport L1Fees
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.execution.transaction.transaction_result cimport (
+    TX_BLOCK_GAS, TX_CANCELLED, TX_NEEDS_STATE, TX_OUT_OF_MEMORY, TX_PAUSED, TX_VALID, TxError,
+    TxOptions, TxResult,
+)
+from fastevm.core.interpreter.machine cimport Machine, TransactionContext
+from fastevm.core.interpreter.status cimport Status
+from fastevm.core.primitives.word cimport Word
+from fastevm.core.state.account cimport Account
+from fastevm.core.state.world cimport Checkpoint
+
+
+# A transaction between transact_begin and the last transact_run.
+cdef struct TxRun:
+    const Tx* tx
+    TxOptions options
+    TransactionContext context
+    IntrinsicGas intrinsic
+    Account* sender
+    Account* coinbase
+    Checkpoint start
+    uint64_t first_index       # world.log_index at the start
+    int64_t frame_gas          # what the message was given
+    # --- in forks with state gas ---
+    int64_t reservoir          # what the gas limit left for it
+    UpfrontGas upfront         # what is left of both when the message starts
+    int64_t recipient_charge   # state gas paid for the account that the message creates
+    Word price                 # per gas, to the sender
+    Word tip                   # per gas, to the coinbase
+    bint pays_coinbase
+    bint is_deposit
+    bint never_ran             # a deposit that is refused before its message
+    bint pays_l1_fee
+    L1Fees l1_fees             # where pays_l1_fee
+    Word l1_fee                # wei, for data
+    Word operator_fee          # wei, for the gas limit
+    Status pause               # after TX_PAUSED: a request of status.pxd
+
+
+# Execute a transaction. `m.world`, `m.schedule` and `m.block` are set by the caller,
+# `m.transaction` is not. A refused transaction changes nothing. If the world lacks state,
+# everything is rolled back and TX_NEEDS_STATE comes back: satisfy world.need and call again. The
+# output stays in `m.output`, the logs in `m.world.logs`. `options` may be NULL: a transaction of a
+# block.
+cdef TxError transact(
+    Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxResult* result
+) noexcept nogil
+
+# The same in steps, for callers that trace, or fetch state without a restart. `run` and `tx` must
+# not move until transact_run returns another value than TX_PAUSED. TX_PAUSED: satisfy the request
+# in run.pause and run again, or abandon.
+cdef TxError transact_begin(
+    Machine* m, const Tx* tx, const TxOptions* options, uint64_t block_gas_left, TxRun* run,
+    TxResult* result
+) noexcept nogil
+cdef TxError transact_run(Machine* m, TxRun* run, TxResult* result) noexcept nogil
+# Roll back to before transact_begin.
+cdef void transact_abandon(Machine* m, TxRun* run) noexcept nogil

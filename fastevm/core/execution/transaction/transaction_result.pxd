@@ -1,0 +1,85 @@
+# The options and the result of `transact`: why a transaction was refused, or what it did.
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from fastevm.core.interpreter.status cimport Status
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.word cimport Word
+
+
+# One per rule of validity, in the order of checking, and what the host or the machine may report.
+cdef enum TxError:
+    TX_VALID = 0
+    # --- the envelope ---
+    TX_TYPE_NOT_SUPPORTED = 1
+    TX_WRONG_CHAIN_ID = 2
+    TX_INVALID_SIGNATURE = 3
+    TX_NOT_RECOVERED = 4          # the caller did not recover the sender
+    # --- the sender ---
+    TX_NONCE_TOO_HIGH = 5
+    TX_NONCE_TOO_LOW = 6
+    TX_NONCE_MAX = 7
+    TX_GAS_LIMIT_TOO_HIGH = 8
+    TX_SENDER_NOT_EOA = 9
+    # --- fees ---
+    TX_TIP_ABOVE_FEE_CAP = 10
+    TX_FEE_CAP_TOO_LOW = 11
+    # --- blobs and authorizations ---
+    TX_BLOB_CREATE = 12
+    TX_NO_BLOBS = 13
+    TX_TOO_MANY_BLOBS = 14
+    TX_BLOB_HASH_VERSION = 15
+    TX_BLOB_FEE_CAP_TOO_LOW = 16
+    TX_SET_CODE_CREATE = 17
+    TX_NO_AUTHORIZATIONS = 18
+    # --- gas and funds ---
+    TX_INITCODE_TOO_LARGE = 19
+    TX_BLOCK_GAS = 20
+    TX_INSUFFICIENT_FUNDS = 21
+    TX_FUNDS_OVERFLOW = 22        # the cost does not fit 256 bits
+    TX_INTRINSIC_GAS = 23
+    TX_FLOOR_GAS = 24
+    TX_DA_FOOTPRINT = 25          # over what the block has left (OP stack, Jovian)
+    TX_POST_EXEC_REFUND = 26      # the block gives back more gas than was used (Lagoon)
+    # --- not the transaction's fault; everything is rolled back but for TX_PAUSED ---
+    TX_NEEDS_STATE = 40           # world.need says what
+    TX_PAUSED = 41                # run.pause says why; only from transact_run
+    TX_CANCELLED = 42
+    TX_OUT_OF_MEMORY = 43
+
+
+# Rules that a simulation skips. All false: a transaction of a block.
+cdef struct TxOptions:
+    bint skip_nonce               # any nonce; the account's nonce still increases
+    bint skip_sender_code_check   # EIP-3607
+    bint skip_gas_cap             # EIP-7825
+    bint skip_block_gas
+    bint skip_balance             # gas is free, and the sender receives the value that it lacks
+    # Both caps zero: no base fee rule, no payment. Blob cap zero: no blob fee.
+    bint fees_optional
+    bint no_coinbase_payment
+    uint64_t post_exec_refund     # gas that the block gives back (OP stack, Lagoon)
+    uint64_t block_state_gas      # state gas of the transactions before in the block
+    bint skip_l1_fee              # neither the L1 data fee nor the operator fee (OP stack)
+
+
+cdef struct TxResult:
+    TxError error
+    # --- of an executed transaction ---
+    Status status
+    uint64_t gas_used             # what was paid for
+    uint64_t gas_before_refund    # the most it had used at once, at least the floor
+    uint64_t gas_refunded
+    uint64_t block_gas            # regular gas that a block counts, in forks with state gas
+    uint64_t block_state_gas      # and state gas
+    uint64_t needs_regular_gas    # that a block must have left, in forks with state gas
+    uint64_t needs_state_gas
+    uint64_t blob_gas_used        # from Jovian on the share in the block's DA footprint
+    uint64_t deposit_nonce        # of the sender before a deposit
+    Word effective_price
+    size_t first_log              # index into world.logs
+    size_t log_count
+    bint has_created              # a creation, successful or not
+    Address created
+    # --- of a refused one: the two values that disagree, where the rule compares two ---
+    Word have
+    Word want

@@ -1,0 +1,53 @@
+"""Transactions that a development chain executes for senders who did not sign them.
+
+The fields of the signature name the sender: r holds the address (2^160 that of zero bytes) and s is
+0, which no signature has. So the hash differs from sender to sender, as it does in anvil, and no
+other chain takes the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastevm.core.execution.transaction.transaction import Transaction, restore
+from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX, POST_EXEC_TX
+
+ADDRESS_BYTES: Final = 20
+ADDRESS_LIMIT: Final = 2 ** (8 * ADDRESS_BYTES)
+UNPROTECTED_V: Final = 27  # of a legacy signature without a chain id
+PROTECTED_V: Final = 35  # of one with a chain id, which is added twice (EIP-155)
+UNSIGNED: Final = frozenset((DEPOSIT_TX, POST_EXEC_TX))  # types that never have a signature
+
+
+def impersonated(sender: bytes, fields: Mapping[str, Any], *, chain_id: int | None) -> Transaction:
+    """A transaction of ``sender`` (20 bytes); ``fields`` as of `Transaction.build`, without v.
+
+    ``chain_id``: that of a legacy transaction, None before EIP-155. TransactionDecodeError
+    where a value does not fit its field.
+    """
+    is_legacy = Transaction.build(**fields).type == 0
+    protected = UNPROTECTED_V if chain_id is None else PROTECTED_V + 2 * chain_id
+    v = protected if is_legacy else 0
+    r = int.from_bytes(sender, "big") or ADDRESS_LIMIT
+    return Transaction.build(sender=sender, **fields, v=v, r=r, s=0)
+
+
+def is_impersonated(transaction: Transaction) -> bool:
+    """Whether the fields of the signature are those that `impersonated` writes."""
+    return (
+        transaction.s == 0
+        and 0 < transaction.r <= ADDRESS_LIMIT
+        and transaction.type not in UNSIGNED
+    )
+
+
+def with_named_sender(transaction: Transaction) -> Transaction:
+    """The transaction with the sender that it names, if it is impersonated; else as it is.
+
+    Only for what this node wrote itself: anybody can write such fields.
+    """
+    if not is_impersonated(transaction):
+        return transaction
+    sender = transaction.r % ADDRESS_LIMIT
+    return restore(transaction.raw, sender.to_bytes(ADDRESS_BYTES, "big"))

@@ -1,0 +1,342 @@
+"""Frozen values of the public API: accounts, headers, blocks, logs and receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+from msgspec import Struct
+
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives import rlp
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.primitives.replace import replace
+from fastevm.core.state.values import Account, AccountProof, SlotProof
+from fastevm.errors import InvalidBlock
+
+__all__ = [
+    "Account",
+    "AccountProof",
+    "Block",
+    "Header",
+    "Log",
+    "Receipt",
+    "SlotProof",
+    "Transaction",
+    "Withdrawal",
+]
+
+EMPTY_LIST_HASH = keccak256(rlp.encode([]))
+EMPTY_ROOT = keccak256(rlp.encode(b""))
+EMPTY_BLOOM = bytes(256)
+ZERO_HASH = bytes(32)
+ZERO_ADDRESS = bytes(20)
+
+UINT64_BYTES = 8
+WORD_BYTES = 32
+
+# The fields of a header in the order of its RLP, with the layout of each: ("bytes", n) is exactly n
+# bytes, ("int", n) an integer of at most n bytes, ("data", None) any run of bytes.
+HEADER_LAYOUT: tuple[tuple[str, str, int], ...] = (
+    ("parent_hash", "bytes", 32),
+    ("ommers_hash", "bytes", 32),
+    ("coinbase", "bytes", 20),
+    ("state_root", "bytes", 32),
+    ("transactions_root", "bytes", 32),
+    ("receipts_root", "bytes", 32),
+    ("logs_bloom", "bytes", 256),
+    ("difficulty", "int", WORD_BYTES),
+    ("number", "int", UINT64_BYTES),
+    ("gas_limit", "int", UINT64_BYTES),
+    ("gas_used", "int", UINT64_BYTES),
+    ("timestamp", "int", UINT64_BYTES),
+    ("extra_data", "data", 0),
+    ("mix_hash", "bytes", 32),
+    ("nonce", "bytes", 8),
+    ("base_fee_per_gas", "int", WORD_BYTES),
+    ("withdrawals_root", "bytes", 32),
+    ("blob_gas_used", "int", UINT64_BYTES),
+    ("excess_blob_gas", "int", UINT64_BYTES),
+    ("parent_beacon_block_root", "bytes", 32),
+    ("requests_hash", "bytes", 32),
+    ("block_access_list_hash", "bytes", 32),
+    ("slot_number", "int", UINT64_BYTES),
+)
+# Frontier, London, Shanghai, Cancun, Prague, Amsterdam.
+HEADER_SIZES = (15, 16, 17, 20, 21, 23)
+_NUMBER_INDEX = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """A block header of any era; a field that its era does not have is None.
+
+    Hashes and roots are 32 bytes, ``coinbase`` 20, ``logs_bloom`` 256, ``nonce`` 8; gas in units of
+    gas, fees in wei, ``timestamp`` in Unix seconds. ``mix_hash`` is PREVRANDAO after the merge.
+    """
+
+    parent_hash: bytes = ZERO_HASH
+    ommers_hash: bytes = EMPTY_LIST_HASH
+    coinbase: bytes = ZERO_ADDRESS
+    state_root: bytes = EMPTY_ROOT
+    transactions_root: bytes = EMPTY_ROOT
+    receipts_root: bytes = EMPTY_ROOT
+    logs_bloom: bytes = EMPTY_BLOOM
+    difficulty: int = 0
+    number: int = 0
+    gas_limit: int = 0
+    gas_used: int = 0
+    timestamp: int = 0
+    extra_data: bytes = b""
+    mix_hash: bytes = ZERO_HASH
+    nonce: bytes = bytes(8)
+    base_fee_per_gas: int | None = None
+    withdrawals_root: bytes | None = None
+    blob_gas_used: int | None = None
+    excess_blob_gas: int | None = None
+    parent_beacon_block_root: bytes | None = None
+    requests_hash: bytes | None = None
+    block_access_list_hash: bytes | None = None
+    slot_number: int | None = None
+    _encoded: bytes | None = field(default=None, init=False, repr=False, compare=False)
+    _hash: bytes | None = field(default=None, init=False, repr=False, compare=False)
+
+    @classmethod
+    def decode(cls, raw: bytes) -> Header:
+        """The header whose RLP is exactly ``raw``; :class:`InvalidBlock` names a wrong field."""
+        return cls.from_items(_decoded(raw, "header", None), field="header")
+
+    @classmethod
+    def from_items(cls, items: Any, *, field: str = "header", number: int | None = None) -> Header:
+        """A header of decoded RLP items.
+
+        ``field`` prefixes the names in errors; ``number`` is used if the header's own
+        number cannot be read.
+        """
+        if not isinstance(items, list) or len(items) not in HEADER_SIZES:
+            found = f"{len(items)} fields" if isinstance(items, list) else "a byte string"
+            raise InvalidBlock(
+                number, field, expected="15, 16, 17, 20, 21 or 23 fields", found=found
+            )
+        claimed = items[_NUMBER_INDEX]
+        if isinstance(claimed, bytes) and len(claimed) <= UINT64_BYTES:
+            number = int.from_bytes(claimed, "big")
+        prefix = "" if field == "header" else field + "."
+        values = {
+            name: _field(item, kind, size, number, prefix + name)
+            for (name, kind, size), item in zip(HEADER_LAYOUT, items, strict=False)
+        }
+        return cls(**values)
+
+    @property
+    def prev_randao(self) -> bytes:
+        """The beacon chain's randomness (EIP-4399), in the field of the mix hash."""
+        return self.mix_hash
+
+    @property
+    def hash(self) -> bytes:
+        """Keccak-256 of the header's RLP: the hash of the block."""
+        if self._hash is None:
+            object.__setattr__(self, "_hash", keccak256(self.rlp()))
+        assert self._hash is not None
+        return self._hash
+
+    def under_hash(self, block_hash: bytes) -> Header:
+        """The same header with the hash that a chain with fields of its own gives it."""
+        copy = replace(self)
+        object.__setattr__(copy, "_hash", block_hash)
+        return copy
+
+    def rlp(self) -> bytes:
+        """The header's RLP; ValueError if a field is set and one of an earlier era is None."""
+        if self._encoded is None:
+            object.__setattr__(self, "_encoded", rlp.encode(self._items()))
+        assert self._encoded is not None
+        return self._encoded
+
+    def _items(self) -> list[bytes | int]:
+        values = list(_header_values(self))
+        while values[-1] is None:
+            values.pop()
+        if None in values:
+            missing = HEADER_LAYOUT[values.index(None)][0]
+            raise ValueError(f"header field {missing} is missing although a later field is present")
+        return values
+
+
+_header_values = attrgetter(*(name for name, _, _ in HEADER_LAYOUT))
+
+
+class Withdrawal(Struct, frozen=True):
+    """A payment from the beacon chain (EIP-4895); ``amount`` in gwei."""
+
+    index: int
+    validator_index: int
+    address: bytes
+    amount: int
+
+    @classmethod
+    def from_items(cls, items: Any, *, field: str, number: int | None) -> Withdrawal:
+        """A withdrawal of decoded RLP items; ``field`` and ``number`` are for the error."""
+        if not isinstance(items, list) or len(items) != 4:
+            found = f"{len(items)} fields" if isinstance(items, list) else "a byte string"
+            raise InvalidBlock(number, field, expected="4 fields", found=found)
+        return cls(
+            index=_field(items[0], "int", UINT64_BYTES, number, field + ".index"),
+            validator_index=_field(
+                items[1], "int", UINT64_BYTES, number, field + ".validator_index"
+            ),
+            address=_field(items[2], "bytes", 20, number, field + ".address"),
+            amount=_field(items[3], "int", UINT64_BYTES, number, field + ".amount"),
+        )
+
+    def rlp(self) -> bytes:
+        """The consensus encoding, which is also the value in the withdrawals trie."""
+        return rlp.encode(
+            [
+                _integer(self.index),
+                _integer(self.validator_index),
+                self.address,
+                _integer(self.amount),
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block: header and body. ``withdrawals`` is None before Shanghai.
+
+    ``access_list``: the RLP of its block access list (EIP-7928), which is no part of the block's
+    own; None where the block has none, or nobody here knows it.
+    """
+
+    header: Header
+    transactions: tuple[Transaction, ...] = ()
+    ommers: tuple[Header, ...] = ()
+    withdrawals: tuple[Withdrawal, ...] | None = None
+    access_list: bytes | None = field(default=None, repr=False, compare=False)
+    _encoded: bytes | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def hash(self) -> bytes:
+        """The header's hash."""
+        return self.header.hash
+
+    @property
+    def number(self) -> int:
+        """The header's number."""
+        return self.header.number
+
+    def with_access_list(self, encoded: bytes | None) -> Block:
+        """The same block with its block access list."""
+        if encoded == self.access_list:
+            return self
+        copy = replace(self, access_list=encoded)
+        object.__setattr__(copy, "_encoded", self._encoded)
+        return copy
+
+    @property
+    def size(self) -> int:
+        """Bytes of the block's RLP."""
+        return len(self.rlp())
+
+    def rlp(self) -> bytes:
+        """The block's RLP; legacy transactions are lists, typed ones strings (EIP-2718)."""
+        if self._encoded is None:
+            parts = [
+                self.header.rlp(),
+                _rlp_list(_embedded(transaction.raw) for transaction in self.transactions),
+                _rlp_list(ommer.rlp() for ommer in self.ommers),
+            ]
+            if self.withdrawals is not None:
+                parts.append(_rlp_list(withdrawal.rlp() for withdrawal in self.withdrawals))
+            object.__setattr__(self, "_encoded", _rlp_list(parts))
+        assert self._encoded is not None
+        return self._encoded
+
+
+class Log(Struct, frozen=True):
+    """An event: the emitting address, up to four 32-byte topics, and data."""
+
+    address: bytes
+    topics: tuple[bytes, ...]
+    data: bytes
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """The outcome of a transaction in its block.
+
+    ``status`` is None before Byzantium, where ``post_state`` holds the state root instead. Prices
+    in wei; the blob fields are None for transactions without blobs, ``contract_address`` for
+    transactions that create no contract. ``deposit_nonce`` is the sender's nonce before a deposit
+    (OP stack, from Regolith on); the encoding holds it if there is a ``deposit_receipt_version``.
+    """
+
+    tx_type: int
+    status: int | None
+    post_state: bytes | None
+    cumulative_gas_used: int
+    logs: tuple[Log, ...]
+    bloom: bytes
+    gas_used: int
+    effective_gas_price: int
+    contract_address: bytes | None = None
+    blob_gas_used: int | None = None
+    blob_gas_price: int | None = None
+    deposit_nonce: int | None = None
+    deposit_receipt_version: int | None = None
+
+    def rlp(self) -> bytes:
+        """The consensus encoding with the type's prefix (EIP-2718), as in the receipts trie."""
+        outcome = self.post_state if self.status is None else _integer(self.status)
+        logs = tuple((log.address, log.topics, log.data) for log in self.logs)
+        items: tuple[Any, ...] = (outcome or b"", self.cumulative_gas_used, self.bloom, logs)
+        if self.deposit_receipt_version is not None:
+            items += (self.deposit_nonce or 0, self.deposit_receipt_version)
+        payload = rlp.encode(items)
+        return payload if self.tx_type == 0 else bytes([self.tx_type]) + payload
+
+
+def _integer(value: int) -> bytes:
+    return value.to_bytes((value.bit_length() + 7) // 8, "big")
+
+
+def _decoded(raw: bytes, name: str, number: int | None) -> Any:
+    try:
+        return rlp.decode(raw)
+    except ValueError as error:
+        raise InvalidBlock(number, name, expected="canonical RLP", found=str(error)) from None
+
+
+def _field(item: Any, kind: str, size: int, number: int | None, name: str) -> Any:
+    """One decoded field, checked against its layout."""
+    if not isinstance(item, bytes):
+        raise InvalidBlock(number, name, expected="a byte string", found="a list")
+    if kind == "bytes":
+        if len(item) != size:
+            raise InvalidBlock(number, name, expected=f"{size} bytes", found=f"{len(item)} bytes")
+        return item
+    if kind == "data":
+        return item
+    if len(item) > size:
+        expected = f"an integer of at most {size} bytes"
+        raise InvalidBlock(number, name, expected=expected, found=f"{len(item)} bytes")
+    if item[:1] == b"\x00":
+        expected = "an integer without leading zeros"
+        raise InvalidBlock(number, name, expected=expected, found=item)
+    return int.from_bytes(item, "big")
+
+
+def _embedded(raw: bytes) -> bytes:
+    return raw if raw[:1] >= b"\xc0" else rlp.encode(raw)
+
+
+def _rlp_list(parts: Iterable[bytes]) -> bytes:
+    """The RLP of a list whose items are already encoded."""
+    payload = b"".join(parts)
+    if len(payload) < 56:
+        return bytes([0xC0 + len(payload)]) + payload
+    size = _integer(len(payload))
+    return bytes([0xF7 + len(size)]) + size + payload

@@ -1,0 +1,549 @@
+"""Enters and leaves frames until a message ends or requests something from the host."""
+
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from fastevm.core.interpreter.cancellation cimport CANCEL_REQUEST, LOOK_REQUEST, PAUSE_REQUEST
+from fastevm.core.interpreter.loop cimport run_untraced, run_traced
+from fastevm.core.interpreter.ops.calls cimport is_occupied
+from fastevm.core.interpreter.recorder cimport record_enter, record_leave
+from fastevm.core.interpreter.state_gas cimport begin_state_gas, charge_state, leave_state_gas
+from fastevm.core.interpreter.status cimport (
+    ADDRESS_COLLISION,
+    CALL_TOO_DEEP,
+    CANCELLED,
+    CODE_DEPOSIT_OUT_OF_GAS,
+    CODE_STARTS_WITH_EF,
+    CODE_TOO_LARGE,
+    ENTER_CALL,
+    HOST_CALL,
+    INITCODE_TOO_LARGE,
+    INSUFFICIENT_BALANCE,
+    INVALID_JUMP,
+    INVALID_OPCODE,
+    NEEDS_STATE,
+    NONCE_OVERFLOW,
+    OUT_OF_GAS,
+    OUT_OF_MEMORY,
+    PRECOMPILE_FAILED,
+    RETURNDATA_OUT_OF_BOUNDS,
+    REVERTED,
+    RUNNING,
+    STACK_OVERFLOW,
+    STACK_UNDERFLOW,
+    STATIC_VIOLATION,
+    STOPPED,
+    SUSPENDED,
+    TRACE_FULL,
+    UNDEFINED_OPCODE,
+)
+from fastevm.core.interpreter.tracer cimport tracer_is_full
+from fastevm.core.precompiles.registry cimport (
+    PRECOMPILE_INVALID,
+    PRECOMPILE_NO_MEMORY,
+    PRECOMPILE_OK,
+    PrecompileOutcome,
+    precompile_at,
+    precompile_run,
+)
+from fastevm.core.primitives.buffer cimport buffer_free
+from fastevm.core.primitives.guarded_memory cimport map_guarded, unmap_guarded
+from fastevm.core.primitives.hashes cimport address_eq
+from fastevm.core.primitives.intrinsics cimport atomic_load_int, load64, unlikely
+from fastevm.core.primitives.word cimport word_copy, word_from_address, word_is_zero, word_set
+from fastevm.core.spec.constants cimport CALL_DEPTH_LIMIT, STACK_LIMIT
+from fastevm.core.spec.schedule cimport Schedule
+from fastevm.core.state.account cimport account_covers
+from fastevm.core.state.code cimport code_new, code_release
+from fastevm.core.state.records cimport WORLD_OUT_OF_MEMORY
+from fastevm.core.state.world cimport (
+    account_is_dead,
+    world_account,
+    world_checkpoint,
+    world_create_contract,
+    world_knows_code,
+    world_open_code,
+    world_record_account,
+    world_rollback,
+    world_set_code,
+    world_touch,
+    world_transfer,
+    world_warm_account,
+)
+
+
+cdef enum:
+    # The top frame, one for each depth, and one that is described only to be refused.
+    FRAMES = CALL_DEPTH_LIMIT + 2
+    STACK_WORDS = (CALL_DEPTH_LIMIT + 1) * STACK_LIMIT
+    RIPEMD160 = 0x03
+    KEPT_MEMORY = 1 << 20     # bytes that a resting machine holds, of memory and of output
+
+
+cdef bint NEVER_CANCELLED = False
+
+
+# ----------------------------------------------------------------------------------------------
+# allocation
+
+cdef Machine* machine_new() noexcept nogil:
+    cdef Machine* m = <Machine*>PyMem_RawCalloc(1, sizeof(Machine))
+    if m == NULL:
+        return NULL
+    # Both are large and used from one end: the system provides pages at their first use.
+    m.frames = <Frame*>PyMem_RawMalloc(FRAMES * sizeof(Frame))
+    m.state_gas = <StateGas*>PyMem_RawMalloc(FRAMES * sizeof(StateGas))
+    m.stack = <Word*>map_guarded(STACK_WORDS * sizeof(Word))
+    m.frame_capacity = FRAMES
+    if m.frames == NULL or m.state_gas == NULL or m.stack == NULL:
+        machine_free(m)
+        return NULL
+    return m
+
+
+cdef void machine_free(Machine* m) noexcept nogil:
+    if m == NULL:
+        return
+    machine_abandon(m)
+    PyMem_RawFree(m.frames)
+    PyMem_RawFree(m.state_gas)
+    unmap_guarded(m.stack, STACK_WORDS * sizeof(Word))
+    buffer_free(&m.memory)
+    buffer_free(&m.output)
+    PyMem_RawFree(m)
+
+
+cdef void machine_rest(Machine* m) noexcept nogil:
+    machine_abandon(m)
+    if m.memory.capacity > KEPT_MEMORY:
+        buffer_free(&m.memory)
+    if m.output.capacity > KEPT_MEMORY:
+        buffer_free(&m.output)
+    m.output.size = 0
+
+
+cdef void release_code(Frame* f) noexcept nogil:
+    if f.owns_code:
+        code_release(f.analysed)
+        f.owns_code = False
+
+
+cdef void machine_abandon(Machine* m) noexcept nogil:
+    while m.depth != 0:
+        m.depth -= 1
+        release_code(&m.frames[m.depth])
+
+
+# ----------------------------------------------------------------------------------------------
+# entering a frame
+
+cdef bint creates(const Frame* f) noexcept nogil:
+    return f.kind == CREATE_MESSAGE or f.kind == CREATE2_MESSAGE
+
+
+# The number of the precompile at the address, 0 = none.
+cdef uint32_t find_precompile(const Machine* m, const Address* address) noexcept nogil:
+    cdef size_t i
+    for i in range(m.precompile_move_count):
+        if address_eq(&m.precompile_moves[i].address, address):
+            return m.precompile_moves[i].precompile
+    if (load64(address.b) | load64(address.b + 8)) != 0:
+        return 0
+    return precompile_at(m.schedule, address)
+
+
+cdef Status run_precompile(Machine* m, Frame* f, uint32_t number) noexcept nogil:
+    cdef PrecompileOutcome outcome
+    if number == HOST_PRECOMPILE:
+        return HOST_CALL
+    if number == RIPEMD160 and f.touched != NULL:
+        m.ripemd = f.touched
+    m.output.size = 0
+    outcome = precompile_run(number, m.schedule, f.data, f.data_size, &f.gas, &m.output)
+    if outcome == PRECOMPILE_OK:
+        return STOPPED
+    if outcome == PRECOMPILE_INVALID:
+        return PRECOMPILE_FAILED
+    return OUT_OF_MEMORY if outcome == PRECOMPILE_NO_MEMORY else OUT_OF_GAS
+
+
+cdef void set_registers(Machine* m, Frame* f) noexcept nogil:
+    cdef Frame* caller = f - 1
+    f.code = f.analysed.bytes
+    f.code_size = f.analysed.size
+    f.jumpdests = f.analysed.jumpdests
+    f.pc = f.code
+    f.base = m.stack + STACK_WORDS
+    f.memory_start = 0
+    if m.depth > 1:
+        f.base = caller.sp
+        f.memory_start = caller.memory_start + caller.memory_size
+        # The memory zeroed ahead for the caller belongs to the callee from here on.
+        caller.memory_ready = caller.memory_size
+    f.sp = f.base
+    f.limit = f.base - STACK_LIMIT
+    f.memory = m.memory.bytes + f.memory_start
+    f.memory_size = 0
+    f.memory_ready = 0
+    f.memory_cost = 0
+
+
+# Transfer the value and create accounts. The callee's account was read before.
+cdef bint begin_effects(Machine* m, Frame* f) noexcept nogil:
+    cdef Account* callee = f.account if creates(f) else f.touched
+    if creates(f) and not world_create_contract(
+        m.world, f.account, m.schedule.created_account_nonce
+    ):
+        return False
+    if f.payer != NULL:
+        return world_transfer(m.world, f.payer, callee, &f.value)
+    return callee == NULL or creates(f) or world_touch(m.world, callee)
+
+
+# Enter the frame described above the top one. RUNNING: the loop must run it. Any other status: the
+# frame ended at once.
+cdef Status open_frame(Machine* m, Frame* f) noexcept nogil:
+    cdef uint32_t precompile = 0
+    m.depth += 1
+    f.machine = m
+    f.world = m.world
+    f.schedule = m.schedule
+    f.cancel = m.cancel if m.cancel != NULL else &NEVER_CANCELLED
+    f.gas_start = f.gas
+    f.pc = NULL
+    m.output.size = 0
+    world_checkpoint(m.world, &f.checkpoint)
+    if m.tracer != NULL and m.tracer.calls and record_enter(m, f) != RUNNING:
+        return OUT_OF_MEMORY
+    if f.refused != RUNNING:
+        return f.refused
+    if unlikely(atomic_load_int(<const int*>f.cancel) == CANCEL_REQUEST):
+        return CANCELLED
+    if not begin_effects(m, f):
+        return OUT_OF_MEMORY
+    if not creates(f):
+        precompile = find_precompile(m, &f.code_address)
+    if precompile != 0:
+        return run_precompile(m, f, precompile)
+    if f.analysed == NULL:
+        return STOPPED
+    if unlikely(f.analysed.is_guarded):
+        open_guarded(m, f)
+    else:
+        set_registers(m, f)
+    return RUNNING
+
+
+# The run ends with NEEDS_STATE where the code may not be read.
+cdef void open_guarded(Machine* m, Frame* f) noexcept nogil:
+    if world_open_code(m.world, &f.code_address, f.analysed):
+        set_registers(m, f)
+    else:
+        give_up(m, NEEDS_STATE)
+
+
+# ----------------------------------------------------------------------------------------------
+# leaving a frame
+
+cdef inline int64_t code_price(const Schedule* s, int64_t size) noexcept nogil:
+    return size * s.code_deposit_cost + ((size + 31) >> 5) * s.code_word_cost
+
+
+# The output of init code becomes the contract's code.
+cdef Status deposit_code(Machine* m, Frame* f) noexcept nogil:
+    cdef const Schedule* s = m.schedule
+    cdef int64_t size = <int64_t>m.output.size
+    cdef Code* code
+    if size == 0:
+        return STOPPED
+    if s.max_code_size != 0 and size > s.max_code_size:
+        return CODE_TOO_LARGE
+    if s.rejects_code_starting_ef and m.output.bytes[0] == 0xef:
+        return CODE_STARTS_WITH_EF
+    if code_price(s, size) > f.gas:
+        if s.code_deposit_must_be_paid:
+            return CODE_DEPOSIT_OUT_OF_GAS
+        # Frontier: the contract is created without code. A trace shows what init code returned.
+        if m.tracer != NULL:
+            m.tracer.unpaid_code = m.output.size
+        m.output.size = 0
+        return STOPPED
+    f.gas -= code_price(s, size)
+    if unlikely(s.state_gas_version != 0) and not charge_state(f, size * m.state_byte_cost):
+        return CODE_DEPOSIT_OUT_OF_GAS
+    code = code_new(m.output.bytes, m.output.size, NULL, False)
+    if code == NULL or not world_set_code(m.world, f.account, code):
+        return OUT_OF_MEMORY
+    return STOPPED
+
+
+cdef bint keeps_gas(Status status) noexcept nogil:
+    return (
+        status == STOPPED or status == REVERTED or status == CALL_TOO_DEEP
+        or status == INSUFFICIENT_BALANCE or status == NONCE_OVERFLOW
+    )
+
+
+cdef void note_halt(Machine* m, const Frame* f) noexcept nogil:
+    m.halt_opcode = 0
+    m.halt_height = 0
+    m.halt_pc = 0
+    if f.pc != NULL:
+        m.halt_opcode = f.pc[0]
+        m.halt_height = <uint32_t>(f.base - f.sp)
+        m.halt_pc = f.pc - f.code
+
+
+# A touch of the RIPEMD-160 precompile outlives the failure of the frames around it: block
+# 2,675,119 of mainnet deleted the empty account after a call that ran out of gas, and every client
+# reproduces that (EIP-716).
+cdef bint keep_touch(Machine* m) noexcept nogil:
+    if m.ripemd == NULL or not m.schedule.clears_empty_accounts or not account_is_dead(m.ripemd):
+        return True
+    return world_touch(m.world, m.ripemd)
+
+
+cdef bint undo_frame(Machine* m, Frame* f, Status status) noexcept nogil:
+    world_rollback(m.world, &f.checkpoint)
+    if status != REVERTED:
+        m.output.size = 0
+        note_halt(m, f)
+    return keep_touch(m)
+
+
+# The caller continues after its call: result on the stack, output in memory, gas returned.
+cdef void give_back(Machine* m, const Frame* f, Status status, int64_t gas) noexcept nogil:
+    cdef Frame* caller = &m.frames[m.depth - 1]
+    cdef size_t size = m.output.size
+    caller.gas += gas
+    word_set(&caller.sp[0], status == STOPPED)
+    if creates(f):
+        if status == STOPPED:
+            word_from_address(&caller.sp[0], &f.account.address)
+            m.output.size = 0
+        return
+    if size > f.return_size:
+        size = f.return_size
+    if size != 0:
+        memcpy(caller.memory + f.return_offset, m.output.bytes, size)
+
+
+# End the message with a failure and drop all frames.
+cdef void give_up(Machine* m, Status status) noexcept nogil:
+    world_rollback(m.world, &m.frames[0].checkpoint)
+    machine_abandon(m)
+    m.output.size = 0
+    m.status = status
+    m.gas_left = 0
+
+
+cdef void close_frame(Machine* m, Status status) noexcept nogil:
+    cdef Frame* f = &m.frames[m.depth - 1]
+    cdef int64_t gas = 0
+    if status == STOPPED and creates(f):
+        status = deposit_code(m, f)
+    if status != STOPPED and status < CANCELLED and not undo_frame(m, f, status):
+        status = OUT_OF_MEMORY
+    if m.world.need == WORLD_OUT_OF_MEMORY:
+        status = OUT_OF_MEMORY
+    if unlikely(m.schedule.state_gas_version != 0):
+        leave_state_gas(m, f, status)
+    if keeps_gas(status):
+        gas = f.gas
+    if m.tracer != NULL and m.tracer.calls and status < CANCELLED:
+        if record_leave(m, status, f.gas_start - gas) != RUNNING:
+            status = OUT_OF_MEMORY
+    if status >= CANCELLED:
+        give_up(m, status)
+        return
+    release_code(f)
+    m.depth -= 1
+    if m.depth != 0:
+        give_back(m, f, status, gas)
+        return
+    m.status = status
+    m.gas_left = gas
+
+
+# ----------------------------------------------------------------------------------------------
+# a message
+
+cdef void describe_message(Frame* f, const Message* message) noexcept nogil:
+    memset(f, 0, sizeof(Frame))
+    f.kind = message.kind
+    f.refused = RUNNING
+    f.gas = message.gas
+    f.caller = message.sender
+    f.code_address = message.recipient
+    f.is_static = message.is_static
+    word_copy(&f.value, &message.value)
+
+
+# EIP-7702: the code is the delegate's, and the target of the transaction's own recipient is warm.
+cdef Status follow_delegation(Machine* m, Frame* f) noexcept nogil:
+    cdef Account* delegate
+    if not world_knows_code(m.world, f.account):
+        return NEEDS_STATE
+    delegate = world_account(m.world, &f.analysed.delegate)
+    if delegate == NULL:
+        return NEEDS_STATE
+    world_warm_account(m.world, delegate)
+    world_record_account(m.world, delegate)
+    f.analysed = delegate.code
+    return RUNNING
+
+
+# RUNNING, or a request; a request changes nothing but warm marks.
+cdef Status describe_top_call(Machine* m, Frame* f, const Message* message) noexcept nogil:
+    f.data = message.data
+    f.data_size = message.size
+    f.analysed = f.account.code
+    if not message.no_transfer:
+        f.touched = f.account
+    if f.analysed != NULL and unlikely(f.analysed.is_delegation) and m.schedule.has_delegations:
+        return follow_delegation(m, f)
+    return RUNNING
+
+
+cdef Status describe_top_creation(Machine* m, Frame* f, const Message* message) noexcept nogil:
+    m.created = message.recipient
+    world_warm_account(m.world, f.account)
+    world_record_account(m.world, f.account)
+    if is_occupied(m.schedule, f.account):
+        f.refused = ADDRESS_COLLISION
+    f.analysed = code_new(message.data, message.size, NULL, True)
+    f.owns_code = f.analysed != NULL
+    return RUNNING if f.analysed != NULL else OUT_OF_MEMORY
+
+
+cdef Status describe_top(Machine* m, Frame* f, const Message* message) noexcept nogil:
+    cdef Account* payer
+    describe_message(f, message)
+    f.account = world_account(m.world, &message.recipient)
+    if f.account == NULL:
+        return NEEDS_STATE
+    if not message.no_transfer:
+        payer = world_account(m.world, &message.sender)
+        if payer == NULL:
+            return NEEDS_STATE
+        f.payer = payer
+        if not word_is_zero(&f.value) and not account_covers(payer, &f.value):
+            f.refused = INSUFFICIENT_BALANCE
+    if creates(f):
+        return describe_top_creation(m, f, message)
+    return describe_top_call(m, f, message)
+
+
+cdef Status machine_start(Machine* m, const Message* message) noexcept nogil:
+    cdef Frame* f = &m.frames[0]
+    cdef Status status
+    machine_abandon(m)
+    m.ripemd = NULL
+    m.suspend_mark = False
+    m.output.size = 0
+    m.gas_left = 0
+    m.status = RUNNING
+    status = describe_top(m, f, message)
+    if status == NEEDS_STATE and m.world.need == WORLD_OUT_OF_MEMORY:
+        status = OUT_OF_MEMORY
+    if status != RUNNING:
+        m.status = status
+        return status
+    if unlikely(m.schedule.state_gas_version != 0):
+        begin_state_gas(m, message.state_gas)
+    status = open_frame(m, f)
+    if status == HOST_CALL:
+        return HOST_CALL
+    if status != RUNNING:
+        close_frame(m, status)
+    return m.status
+
+
+cdef inline bint is_paused(const Machine* m) noexcept nogil:
+    cdef int request = atomic_load_int(<const int*>m.cancel)
+    return request == PAUSE_REQUEST or (request == LOOK_REQUEST and m.depth > 1)
+
+
+cdef Status machine_run(Machine* m) noexcept nogil:
+    cdef Frame* f
+    cdef Status status
+    while m.depth != 0:
+        if m.tracer != NULL and tracer_is_full(m.tracer):
+            return TRACE_FULL
+        if m.cancel != NULL and unlikely(is_paused(m)):
+            return SUSPENDED
+        f = &m.frames[m.depth - 1]
+        if m.tracer != NULL and m.tracer.steps:
+            status = run_traced(f)
+        else:
+            status = run_untraced(f)
+        if status == ENTER_CALL:
+            status = open_frame(m, f + 1)
+        if NEEDS_STATE <= status <= HOST_CALL:
+            return status
+        if status != RUNNING:
+            close_frame(m, status)
+    return m.status
+
+
+cdef const Frame* machine_asked(const Machine* m) noexcept nogil:
+    return &m.frames[m.depth - 1]
+
+
+cdef void machine_answer(Machine* m, Status status, int64_t gas_used) noexcept nogil:
+    cdef Frame* f = &m.frames[m.depth - 1]
+    if gas_used > f.gas:
+        status = OUT_OF_GAS
+    else:
+        f.gas -= gas_used
+    close_frame(m, status)
+
+
+# ----------------------------------------------------------------------------------------------
+# messages
+
+cdef const char* status_text(Status status) noexcept nogil:
+    if status == REVERTED:
+        return b"execution reverted"
+    if status == OUT_OF_GAS:
+        return b"out of gas"
+    if status == STACK_UNDERFLOW:
+        return b"stack underflow"
+    if status == STACK_OVERFLOW:
+        return b"stack limit reached"
+    if status == INVALID_JUMP:
+        return b"invalid jump destination"
+    if status == UNDEFINED_OPCODE or status == INVALID_OPCODE:
+        return b"invalid opcode"
+    if status == STATIC_VIOLATION:
+        return b"write protection"
+    if status == RETURNDATA_OUT_OF_BOUNDS:
+        return b"return data out of bounds"
+    if status == ADDRESS_COLLISION:
+        return b"contract address collision"
+    if status == CODE_TOO_LARGE:
+        return b"max code size exceeded"
+    if status == INITCODE_TOO_LARGE:
+        return b"max initcode size exceeded"
+    return other_text(status)
+
+
+cdef const char* other_text(Status status) noexcept nogil:
+    if status == CODE_DEPOSIT_OUT_OF_GAS:
+        return b"contract creation code storage out of gas"
+    if status == CODE_STARTS_WITH_EF:
+        return b"invalid code: must not begin with 0xef"
+    if status == PRECOMPILE_FAILED:
+        return b"invalid input to a precompiled contract"
+    if status == NONCE_OVERFLOW:
+        return b"nonce uint64 overflow"
+    if status == CALL_TOO_DEEP:
+        return b"max call depth exceeded"
+    if status == INSUFFICIENT_BALANCE:
+        return b"insufficient balance for transfer"
+    if status == CANCELLED:
+        return b"execution aborted"
+    if status == OUT_OF_MEMORY:
+        return b"out of memory"
+    return b""

@@ -1,0 +1,61 @@
+# A frame's memory: the gas of its growth, and its space in the machine's memory.
+from libc.stdint cimport int64_t, uint64_t
+
+from fastevm.core.interpreter.machine cimport Frame
+from fastevm.core.primitives.intrinsics cimport likely, unlikely
+from fastevm.core.primitives.word cimport Word, word_is_zero
+from fastevm.core.spec.constants cimport MEMORY_QUADRATIC_DIVISOR, MEMORY_WORD_COST
+
+
+cdef enum:
+    MEMORY_LIMIT = 0x7fffffff     # bytes of all frames of a machine together; beyond: OUT_OF_MEMORY
+    MEMORY_AHEAD = 1024           # bytes zeroed ahead of what was asked for
+    MEMORY_ADDRESS_BITS = 36      # an end beyond 2^36 costs more gas than any block has: OUT_OF_GAS
+
+
+# Make `size` bytes of the frame's memory usable and zero where new. False: out of memory, and the
+# machine's status says so.
+cdef bint memory_prepare(Frame* f, uint64_t size) noexcept nogil
+
+
+# Yellow Paper, appendix H.1: C_mem of the new size less what was paid. Gives the gas left,
+# negative when it does not suffice.
+cdef inline int64_t memory_grow(Frame* f, uint64_t end, int64_t gas) noexcept nogil:
+    cdef uint64_t words = (end + 31) >> 5
+    cdef int64_t cost = <int64_t>(
+        words * MEMORY_WORD_COST + words * words // MEMORY_QUADRATIC_DIVISOR
+    )
+    gas -= cost - f.memory_cost
+    if unlikely(gas < 0):
+        return gas
+    if unlikely((words << 5) > f.memory_ready) and not memory_prepare(f, words << 5):
+        return -1
+    f.memory_size = words << 5
+    f.memory_cost = cost
+    return gas
+
+
+cdef inline bint is_memory_address(const Word* at) noexcept nogil:
+    return (at.d[1] | at.d[2] | at.d[3] | (at.d[0] >> (MEMORY_ADDRESS_BITS - 1))) == 0
+
+
+# Grow the memory to hold `size` > 0 bytes at `offset`.
+cdef inline int64_t memory_use(
+    Frame* f, const Word* offset, uint64_t size, int64_t gas
+) noexcept nogil:
+    if unlikely(not is_memory_address(offset)):
+        return -1
+    if likely(offset.d[0] + size <= f.memory_size):
+        return gas
+    return memory_grow(f, offset.d[0] + size, gas)
+
+
+# The same with a size from the stack; size 0 needs no memory at any offset.
+cdef inline int64_t memory_span(
+    Frame* f, const Word* offset, const Word* size, int64_t gas
+) noexcept nogil:
+    if unlikely(word_is_zero(size)):
+        return gas
+    if unlikely(not is_memory_address(size)):
+        return -1
+    return memory_use(f, offset, size.d[0], gas)

@@ -1,0 +1,15 @@
+# Whether an access pays the surcharge of a cold account (EIP-2929); precompiles never do.
+from fastevm.core.interpreter.machine cimport Frame
+from fastevm.core.precompiles.registry cimport precompile_at
+from fastevm.core.primitives.intrinsics cimport likely, load64
+from fastevm.core.state.account cimport Account
+from fastevm.core.state.world cimport world_is_cold_account
+
+
+# Marks the account warm; True when it was cold. The fork's own precompiles count, moved or not.
+cdef inline bint is_cold_access(Frame* f, Account* a) noexcept nogil:
+    if likely(not world_is_cold_account(f.world, a)):
+        return False
+    if (load64(a.address.b) | load64(a.address.b + 8)) != 0:
+        return True
+    return precompile_at(f.schedule, &a.address) == 0

@@ -1,0 +1,73 @@
+# The block around the transaction: BLOCKHASH to BLOBBASEFEE.
+from libc.stdint cimport uint64_t
+
+from fastevm.core.interpreter.frame cimport missing
+from fastevm.core.interpreter.machine cimport BlockContext, Frame
+from fastevm.core.interpreter.status cimport RUNNING, Status
+from fastevm.core.primitives.hashes cimport Hash
+from fastevm.core.primitives.word cimport (
+    Word,
+    word_copy,
+    word_fits64,
+    word_from_address,
+    word_load,
+    word_set,
+    word_zero,
+)
+from fastevm.core.spec.constants cimport BLOCK_HASH_WINDOW
+from fastevm.core.state.world cimport world_block_hash
+
+
+cdef inline Status op_blockhash(Frame* f, Word* sp) noexcept nogil:
+    cdef const BlockContext* block = f.machine.block
+    cdef Hash found
+    cdef uint64_t back = block.number - sp[0].d[0]
+    if not word_fits64(&sp[0]) or sp[0].d[0] >= block.number or back > BLOCK_HASH_WINDOW:
+        word_zero(&sp[0])
+    elif back <= block.ancestor_count:
+        word_load(&sp[0], block.ancestors[back - 1].b)
+    elif world_block_hash(f.world, sp[0].d[0], &found):
+        word_load(&sp[0], found.b)
+    else:
+        return missing(f)
+    return RUNNING
+
+
+cdef inline void op_coinbase(const Frame* f, Word* top) noexcept nogil:
+    word_from_address(top, &f.machine.block.coinbase)
+
+
+cdef inline void op_timestamp(const Frame* f, Word* top) noexcept nogil:
+    word_set(top, f.machine.block.timestamp)
+
+
+cdef inline void op_number(const Frame* f, Word* top) noexcept nogil:
+    word_set(top, f.machine.block.number)
+
+
+cdef inline void op_prevrandao(const Frame* f, Word* top) noexcept nogil:
+    """DIFFICULTY before the merge (EIP-4399)."""
+    if f.schedule.difficulty_is_randomness:
+        word_copy(top, &f.machine.block.prev_randao)
+    else:
+        word_copy(top, &f.machine.block.difficulty)
+
+
+cdef inline void op_gaslimit(const Frame* f, Word* top) noexcept nogil:
+    word_set(top, f.machine.block.gas_limit)
+
+
+cdef inline void op_chainid(const Frame* f, Word* top) noexcept nogil:
+    word_set(top, f.machine.block.chain_id)
+
+
+cdef inline void op_basefee(const Frame* f, Word* top) noexcept nogil:
+    word_copy(top, &f.machine.block.base_fee)
+
+
+cdef inline void op_blobbasefee(const Frame* f, Word* top) noexcept nogil:
+    word_copy(top, &f.machine.block.blob_base_fee)
+
+
+cdef inline void op_slotnum(const Frame* f, Word* top) noexcept nogil:
+    word_set(top, f.machine.block.slot_number)

@@ -1,0 +1,10 @@
+# The data copy, precompile 0x04.
+from libc.stdint cimport int64_t, uint8_t
+
+from fastevm.core.precompiles.registry cimport PrecompileOutcome
+from fastevm.core.primitives.buffer cimport Buffer
+
+
+cdef PrecompileOutcome identity(
+    const uint8_t* data, size_t size, int64_t* gas, Buffer* output,
+) noexcept nogil

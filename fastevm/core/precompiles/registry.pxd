@@ -1,0 +1,24 @@
+# The table of precompiles: which one is at an address, and running one without the GIL.
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from fastevm.core.primitives.buffer cimport Buffer
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.spec.schedule cimport Schedule
+
+
+cdef enum PrecompileOutcome:
+    PRECOMPILE_OK = 0
+    PRECOMPILE_OUT_OF_GAS = 1
+    PRECOMPILE_INVALID = 2    # bad input: the call fails and consumes all its gas
+    PRECOMPILE_NO_MEMORY = 3
+
+
+# Number of the precompile at the address in this fork (0x01..0x11; 0x12 = P256VERIFY at 0x100), 0 =
+# none.
+cdef uint32_t precompile_at(const Schedule* schedule, const Address* address) noexcept nogil
+
+# Charge `gas[0]` and compute; `output.size` is set (0 is a valid size). `number` as above.
+cdef PrecompileOutcome precompile_run(
+    uint32_t number, const Schedule* schedule, const uint8_t* data, size_t size, int64_t* gas,
+    Buffer* output,
+) noexcept nogil

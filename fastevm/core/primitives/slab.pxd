@@ -1,0 +1,67 @@
+# Memory for many small immutable records that versions share, with their reference counts beside.
+#
+# A record has whole cache lines to itself. The counts of a chunk's records lie together, so that
+# retaining many records brings few cache lines in, and none of the records themselves.
+from libc.stdint cimport uint32_t, uint64_t
+
+
+cdef extern from "fastevm/core/primitives/slab.h" nogil:
+    int count_up "fe_count_up"(int* count)            # atomic; both give the new count
+    int count_down "fe_count_down"(int* count)
+
+    # A lock for a few instructions; 0 = open.
+    void lock "fe_lock"(int* lock)
+    void unlock "fe_unlock"(int* lock)
+
+    # `size` bytes at a multiple of `size`, a power of two; NULL without memory.
+    void* map_aligned "fe_map_aligned"(size_t size)
+    void unmap "fe_unmap"(void* memory, size_t size)
+    void want_large_pages "fe_want_large_pages"(void* memory, size_t size, bint in_use)
+    # For the address sanitizer; nothing in other builds.
+    void forbid_memory "fe_forbid_memory"(void* memory, size_t size)
+    void permit_memory "fe_permit_memory"(void* memory, size_t size)
+
+
+cdef enum:
+    SLAB_LINE = 64                      # bytes; sizes are given in lines
+    SLAB_MAX_LINES = 32
+    CHUNK_BITS = 21                     # a chunk is as large, and as aligned, as a large page
+    CHUNK_HEAD = 64                     # bytes in front of the counts
+    COUNTS_STRIDE = 16 * 1024
+    RECIPROCAL_BITS = 20
+
+
+cdef struct SlabUse:
+    size_t records                      # of all sizes
+    size_t record_bytes                 # in them
+    size_t chunk_bytes                  # in chunks, used or not
+
+
+# 2^RECIPROCAL_BITS / lines, rounded up: exact for the numbers of lines in a chunk.
+cdef uint64_t[SLAB_MAX_LINES + 1] SLAB_RECIPROCALS
+
+
+# Chunks are aligned alike: with all counts at their beginning, the counts would share a few
+# sets of the caches.
+cdef inline uint64_t counts_offset(uint64_t chunk) noexcept nogil:
+    return ((chunk >> CHUNK_BITS) & 63) * COUNTS_STRIDE + CHUNK_HEAD
+
+
+# Where the reference count of a record of so many lines is; for the atomic functions only.
+cdef inline int* slab_count(const void* record, uint32_t lines) noexcept nogil:
+    cdef uint64_t at = <uint64_t>record
+    cdef uint64_t inside = at & ((<uint64_t>1 << CHUNK_BITS) - 1)
+    cdef uint64_t index = (inside // SLAB_LINE) * SLAB_RECIPROCALS[lines] >> RECIPROCAL_BITS
+    at -= inside
+    return <int*>(at + counts_offset(at)) + index
+
+
+# A record of 1 to SLAB_MAX_LINES lines with one reference, its content undefined; NULL without
+# memory. Any thread may allocate and free.
+cdef void* slab_alloc(uint32_t lines) noexcept nogil
+# The record's count must be 0, or no other thread has seen it.
+cdef void slab_free(void* record, uint32_t lines) noexcept nogil
+# What is in use now.
+cdef SlabUse slab_use() noexcept nogil
+# For tests: whether new chunks fail.
+cdef void slab_refuse(bint refuse) noexcept nogil

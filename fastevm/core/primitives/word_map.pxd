@@ -1,0 +1,33 @@
+# A persistent map from words to nonzero words: old versions stay, an update copies one path.
+from libc.stdint cimport uint64_t
+
+from fastevm.core.primitives.word cimport Word
+
+
+cdef enum:
+    WORD_MAP_GROUP = 16
+
+
+# A reference to a version; 0 = the empty map, allowed everywhere.
+ctypedef uint64_t WordMap
+
+
+cdef struct WordEntry:
+    Word key
+    Word value
+
+
+cdef WordMap word_map_retain(WordMap map) noexcept nogil
+cdef void word_map_release(WordMap map) noexcept nogil
+# The value at this key, borrowed, or NULL.
+cdef const Word* word_map_get(WordMap map, const Word* key) noexcept nogil
+# Bring the paths to at most WORD_MAP_GROUP keys into the cache, all at the same time.
+cdef void word_map_prefetch(WordMap map, const Word* keys, int count) noexcept nogil
+# Change the version that `map` refers to; other references go on to see what they saw. What has one
+# reference is edited in place, so a batch of updates on a private version copies each path once.
+# A zero value removes the key. False = out of memory, and nothing has changed.
+cdef bint word_map_put(WordMap* map, const Word* key, const Word* value) noexcept nogil
+# Visit every entry, in no particular order, until `visit` gives False.
+cdef bint word_map_each(
+    WordMap map, bint (*visit)(const WordEntry* entry, void* context) noexcept nogil, void* context
+) noexcept nogil

@@ -1,0 +1,602 @@
+"""The blocks of a simulated chain, one step after the other, without the GIL.
+
+Every rule of eth_simulateV1 is here, on a plan of C values. A step stops for what only Python has,
+and the chain goes on where it was. A refusal is a code with its numbers.
+
+Sources: the eth_simulateV1 specification of execution-apis, and go-ethereum where that is silent.
+"""
+
+
+from cpython.mem cimport PyMem_RawFree
+from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memcpy, memset
+
+
+from fastevm.core.execution.block.block_executor cimport (
+    executor_free,
+    executor_new,
+    executor_reset_gas,
+    executor_transact,
+)
+from fastevm.core.execution.block.header cimport (
+    EMPTY_ROOT,
+    FEE_PARAMETERS_SIZE,
+    NO_REQUESTS_HASH,
+    header_append,
+)
+from fastevm.core.execution.block.receipts cimport (
+    receipts_bloom,
+    receipts_clear,
+    receipts_encode_from,
+    receipts_root,
+)
+from fastevm.core.execution.block.system_calls cimport (
+    SYSTEM_CANCELLED,
+    SYSTEM_DONE,
+    SYSTEM_NEEDS_STATE,
+    SYSTEM_NO_CODE,
+    SYSTEM_OUT_OF_MEMORY,
+    system_call,
+    system_credit,
+)
+from fastevm.core.execution.transaction.transaction_data cimport LEGACY_TX, Tx
+from fastevm.core.execution.transaction.transaction_result cimport TX_CANCELLED, TX_OUT_OF_MEMORY, TX_VALID
+from fastevm.core.primitives.buffer cimport buffer_append, buffer_free
+from fastevm.core.primitives.hashes cimport address_eq
+from fastevm.core.primitives.intrinsics cimport atomic_load_int
+from fastevm.core.primitives.keccak cimport keccak256
+from fastevm.core.primitives.word cimport word_copy, word_is_zero, word_load, word_set, word_zero
+from fastevm.core.simulation.body cimport (
+    block_size,
+    body_add,
+    body_free,
+    body_hash,
+    body_next_block,
+)
+from fastevm.core.simulation.overrides cimport (
+    APPLIED,
+    APPLY_REFUSED,
+    Applied,
+    moves_attach,
+    overrides_apply,
+)
+from fastevm.core.simulation.plan cimport (
+    PlannedOverride,
+    PlannedWithdrawal,
+    SlotValue,
+    block_at,
+    call_at,
+    call_check,
+    call_defaults,
+    call_transaction,
+    list_add,
+    shown_transaction,
+)
+from fastevm.core.simulation.records cimport (
+    record_at,
+    records_add_call,
+    records_count,
+    records_free,
+)
+from fastevm.core.simulation.refusals cimport (
+    BLOCK_GAS_REACHED,
+    BLOCK_NUMBERS_ORDER,
+    BLOCK_TIMES_ORDER,
+    FAULTY_CALL,
+    INVALID_CALL,
+    NO_QUEUE_CONTRACT,
+    QUEUE_FAILED,
+    STATE_UNKNOWN,
+    TOO_MANY_BLOCKS,
+    TOO_MANY_CALLS,
+    TOO_MANY_CALLS_OF_BLOCK,
+    TRACE_LIMIT_REACHED,
+    OUTPUT_CAP_REACHED,
+    refuse,
+)
+from fastevm.core.spec.constants cimport BLOCK_HASH_WINDOW
+from fastevm.core.state.world cimport (
+    LogRecord,
+    accesses_encode,
+    world_follow,
+    world_record_accesses,
+)
+
+from fastevm.core.simulation.limits import MAX_BLOCKS, MAX_CALLS, MAX_CALLS_PER_BLOCK
+
+
+cdef uint64_t MOST_BLOCKS = MAX_BLOCKS
+cdef uint64_t MOST_CALLS = MAX_CALLS
+cdef uint64_t MOST_CALLS_PER_BLOCK = MAX_CALLS_PER_BLOCK
+
+
+cdef void simulation_options(TxOptions* options, bint validation) noexcept nogil:
+    memset(options, 0, sizeof(TxOptions))
+    options.skip_nonce = not validation
+    options.skip_sender_code_check = True
+    options.skip_gas_cap = True
+    options.skip_block_gas = True
+    options.fees_optional = not validation
+    options.skip_l1_fee = True
+
+
+cdef void mark_later_fields(HeaderFields* h, const Schedule* s) noexcept nogil:
+    """Which of the fields that forks after Frontier added a header has."""
+    h.has_base_fee = s.has_base_fee
+    h.has_withdrawals = s.has_withdrawals
+    h.has_blobs = s.has_blobs
+    h.has_requests = s.has_requests
+    h.has_block_access_list = s.has_block_access_list
+    h.has_slot_number = s.has_slot_number
+
+
+cdef class Chain:
+    """What runs a plan, one at a time; a thread owns one and uses it again."""
+
+    def __cinit__(self) -> None:
+        if not executor_new(&self.b):
+            raise MemoryError
+        self.b.machine.cancel = &self.cancelled
+
+    def __dealloc__(self) -> None:
+        cdef size_t i
+        executor_free(&self.b)
+        records_free(&self.records)
+        body_free(&self.body)
+        buffer_free(&self.scratch)
+        for i in range(QUEUE_COUNT):
+            buffer_free(&self.queues[i])
+        buffer_free(&self.text)
+        PyMem_RawFree(self.rules.items)
+        PyMem_RawFree(self.blocks.items)
+        PyMem_RawFree(self.hash_memory)
+
+    # ------------------------------------------------------------------------------------------
+    # the blocks to run
+
+    cdef ChainBlock* block(self, size_t index) noexcept nogil:
+        return &(<ChainBlock*>self.blocks.items)[index]
+
+    cdef const BlockRules* rules_of(self, const ChainBlock* block) noexcept nogil:
+        return &(<const BlockRules*>self.rules.items)[block.rules]
+
+    cdef ChainBlock* add_block(
+        self, const PlannedBlock* plan, uint64_t number, uint64_t time
+    ) noexcept nogil:
+        cdef ChainBlock* block = <ChainBlock*>list_add(&self.blocks, sizeof(ChainBlock))
+        if block != NULL:
+            block.plan = plan
+            block.number = number
+            block.time = time
+        return block
+
+    cdef bint count_calls(self) noexcept nogil:
+        """The counts that a plan must keep."""
+        cdef uint64_t count, total = 0
+        cdef size_t i
+        if self.plan.blocks.count > MOST_BLOCKS:
+            refuse(&self.refusal, TOO_MANY_BLOCKS, self.plan.blocks.count, MOST_BLOCKS)
+            return False
+        for i in range(self.plan.blocks.count):
+            count = block_at(self.plan, i).call_count
+            total += count
+            if count > MOST_CALLS_PER_BLOCK:
+                refuse(&self.refusal, TOO_MANY_CALLS_OF_BLOCK, count, MOST_CALLS_PER_BLOCK)
+                return False
+        if total > MOST_CALLS:
+            refuse(&self.refusal, TOO_MANY_CALLS, total, MOST_CALLS)
+            return False
+        return True
+
+    cdef Halt plan_blocks(self) noexcept nogil:
+        """Numbers and times of all blocks, those that fill gaps included."""
+        cdef uint64_t number = self.base.number, time = self.base.timestamp
+        cdef uint64_t base = number, wanted, due
+        cdef const PlannedBlock* plan
+        cdef size_t i
+        if not self.count_calls():
+            return CHAIN_REFUSED
+        for i in range(self.plan.blocks.count):
+            plan = block_at(self.plan, i)
+            wanted = plan.number if plan.has_number else number + 1
+            if wanted <= number:
+                refuse(&self.refusal, BLOCK_NUMBERS_ORDER, wanted, number)
+                return CHAIN_REFUSED
+            if i == 0 and not self.fills_gaps:
+                base = number = wanted - 1
+            if wanted - base > MOST_BLOCKS:
+                refuse(&self.refusal, TOO_MANY_BLOCKS, wanted - base, MOST_BLOCKS)
+                return CHAIN_REFUSED
+            while number + 1 < wanted:
+                number += 1
+                time += self.spacing
+                if self.add_block(NULL, number, time) == NULL:
+                    return CHAIN_OUT_OF_MEMORY
+            # past the last uint64 the clock begins again at zero, as go-ethereum's does
+            due = plan.time if plan.has_time else time + self.spacing
+            if due <= time:
+                refuse(&self.refusal, BLOCK_TIMES_ORDER, due, time)
+                return CHAIN_REFUSED
+            number, time = wanted, due
+            if self.add_block(plan, number, time) == NULL:
+                return CHAIN_OUT_OF_MEMORY
+        return CHAIN_DONE
+
+    # ------------------------------------------------------------------------------------------
+    # one block after the other
+
+    cdef Halt advance(self) noexcept nogil:
+        """Run until it is done or stops for something; the next stage is then set already."""
+        cdef Halt halt = CHAIN_DONE
+        while halt == CHAIN_DONE and self.at < self.blocks.count:
+            if atomic_load_int(<const int*>&self.cancelled):
+                return CHAIN_CANCELLED
+            halt = self.step(self.block(self.at))
+        return halt
+
+    cdef Halt step(self, ChainBlock* block) noexcept nogil:
+        if self.stage == DRAFTING:
+            return self.draft(block)
+        if self.stage == OPENING:
+            return self.open_block(block)
+        if self.stage == RUNNING_CALLS:
+            return self.run_calls(block)
+        if self.stage == PAYING:
+            return self.pay(block)
+        if self.stage == ASKING_QUEUES:
+            return self.ask_queues(block)
+        if self.stage == HASHING:
+            return self.hash_block(block)
+        return self.seal(block)
+
+    cdef Halt draft(self, ChainBlock* block) noexcept nogil:
+        """The header before the block runs: overrides, what sticks from the parent, then rules."""
+        cdef const HeaderFields* parent = &self.block(self.at - 1).header if self.at else &self.base
+        cdef const Schedule* s = self.rules_of(block).schedule
+        cdef uint64_t target = s.blob_target * s.blob_gas_per_blob
+        if not self.fees_known:
+            if (self.plan.validation and s.has_base_fee) or (
+                s.accepts_blobs and parent.excess_blob_gas + parent.blob_gas_used >= target
+            ):
+                return CHAIN_NEEDS_FEES
+            word_set(&block.blob_base_fee, s.blob_min_base_fee if s.has_blobs else 0)
+        self.fees_known = False
+        self.fill_header(block, s, parent)
+        self.fill_context(block, s)
+        self.b.schedule = self.b.machine.schedule = s
+        world_follow(self.b.world, s)
+        self.stage = OPENING
+        return CHAIN_DONE
+
+    cdef void fill_header(
+        self, ChainBlock* block, const Schedule* s, const HeaderFields* parent
+    ) noexcept nogil:
+        cdef const PlannedBlock* plan = block.plan
+        cdef HeaderFields* h = &block.header
+        mark_later_fields(h, s)
+        h.slot_number = parent.slot_number + 1 if parent.has_slot_number else 0
+        h.parent_hash = self.hashes[self.blocks.count - self.at]
+        h.number = block.number
+        h.timestamp = block.time
+        h.coinbase = parent.coinbase
+        h.gas_limit = parent.gas_limit
+        if s.fee_parameters_version != 0:
+            memcpy(h.extra_data, parent.extra_data, FEE_PARAMETERS_SIZE)
+            h.extra_data_size = parent.extra_data_size
+        if not self.is_merged:
+            word_copy(&h.difficulty, &parent.difficulty)
+        h.withdrawals_root = EMPTY_ROOT
+        h.requests_hash = NO_REQUESTS_HASH
+        if plan == NULL:
+            return
+        if plan.has_fee_recipient:
+            h.coinbase = plan.fee_recipient
+        if plan.has_gas_limit:
+            h.gas_limit = plan.gas_limit
+        if plan.has_difficulty and not self.is_merged:
+            word_copy(&h.difficulty, &plan.difficulty)
+        if plan.has_base_fee and s.has_base_fee:
+            word_copy(&h.base_fee_per_gas, &plan.base_fee)
+        if plan.has_blob_base_fee and s.has_blobs:
+            word_copy(&block.blob_base_fee, &plan.blob_base_fee)
+        if plan.withdrawal_count and s.has_withdrawals:
+            h.withdrawals_root = plan.withdrawals_root
+        h.mix_hash = plan.prev_randao
+        h.parent_beacon_block_root = plan.beacon_root
+
+    cdef void fill_context(self, const ChainBlock* block, const Schedule* s) noexcept nogil:
+        """What the block's calls see of it."""
+        cdef const HeaderFields* h = &block.header
+        cdef size_t known = self.at + self.known_ancestors
+        self.b.context.coinbase = h.coinbase
+        self.b.context.number = h.number
+        self.b.context.timestamp = h.timestamp
+        self.b.context.gas_limit = h.gas_limit
+        self.b.context.slot_number = h.slot_number
+        word_zero(&self.b.context.difficulty)
+        word_zero(&self.b.context.prev_randao)
+        if s.difficulty_is_randomness:
+            word_load(&self.b.context.prev_randao, h.mix_hash.b)
+        else:
+            word_copy(&self.b.context.difficulty, &h.difficulty)
+            if block.plan != NULL and block.plan.has_difficulty:
+                word_copy(&self.b.context.difficulty, &block.plan.difficulty)
+        word_copy(&self.b.context.base_fee, &h.base_fee_per_gas)
+        if block.plan != NULL and block.plan.has_base_fee:
+            word_copy(&self.b.context.base_fee, &block.plan.base_fee)
+        word_copy(&self.b.context.blob_base_fee, &block.blob_base_fee)
+        self.b.context.ancestors = &self.hashes[self.blocks.count - self.at]
+        self.b.context.ancestor_count = <uint32_t>(
+            known if known < BLOCK_HASH_WINDOW else BLOCK_HASH_WINDOW
+        )
+
+    cdef Halt open_block(self, ChainBlock* block) noexcept nogil:
+        """Overrides, then the system calls at the block's start (EIP-4788, EIP-2935)."""
+        cdef const BlockRules* rules = self.rules_of(block)
+        cdef SystemOutcome outcome = SYSTEM_DONE
+        cdef Applied applied
+        executor_reset_gas(&self.b)
+        self.b.world.log_count = self.b.world.log_index = 0
+        body_next_block(&self.body)
+        receipts_clear(&self.b.receipts)
+        self.moves.count = 0
+        if block.plan != NULL and block.plan.override_count:
+            applied = overrides_apply(
+                self.b.world, rules.schedule,
+                &(<const PlannedOverride*>self.plan.overrides.items)[block.plan.first_override],
+                block.plan.override_count, <const SlotValue*>self.plan.slots.items,
+                &self.moves, &self.refusal,
+            )
+            if applied != APPLIED:
+                return CHAIN_REFUSED if applied == APPLY_REFUSED else CHAIN_OUT_OF_MEMORY
+        moves_attach(self.b.machine, &self.moves)
+        # Overrides are no part of the list: it tells what the block does.
+        if rules.schedule.has_block_access_list and not world_record_accesses(self.b.world):
+            return CHAIN_OUT_OF_MEMORY
+        if rules.schedule.has_beacon_root:
+            outcome = system_call(
+                self.b.machine, &rules.beacon_contract,
+                block.header.parent_beacon_block_root.b, 32,
+            )
+        if outcome < SYSTEM_NEEDS_STATE and rules.schedule.has_history_contract:
+            outcome = system_call(
+                self.b.machine, &rules.history_contract, block.header.parent_hash.b, 32
+            )
+        if outcome >= SYSTEM_NEEDS_STATE:
+            return self.halt_of(outcome)
+        block.first_call = self.body.places.count
+        self.call_at = 0
+        self.stage = RUNNING_CALLS
+        return CHAIN_DONE
+
+    cdef Halt halt_of(self, SystemOutcome outcome) noexcept nogil:
+        """Of a system call that the host has ended."""
+        if outcome == SYSTEM_CANCELLED:
+            return CHAIN_CANCELLED
+        if outcome == SYSTEM_OUT_OF_MEMORY:
+            return CHAIN_OUT_OF_MEMORY
+        refuse(&self.refusal, STATE_UNKNOWN, 0, 0)
+        return CHAIN_REFUSED
+
+    # ------------------------------------------------------------------------------------------
+    # calls
+
+    cdef Halt run_calls(self, ChainBlock* block) noexcept nogil:
+        cdef bint ends_in_python = (
+            self.has_extras or self.rules_of(block).schedule.receipt_has_state_root
+        )
+        cdef size_t index
+        cdef Halt halt
+        if block.plan != NULL:
+            while self.call_at < block.plan.call_count:
+                if self.has_extras and not self.traced:
+                    return CHAIN_NEEDS_TRACING
+                index = block.plan.first_call + self.call_at
+                halt = self.run_call(call_at(self.plan, index), index)
+                if halt != CHAIN_DONE:
+                    return halt
+                self.call_at += 1
+                block.call_count += 1
+                self.traced = False
+                if ends_in_python:
+                    return CHAIN_NEEDS_CALL_END
+        self.stage = PAYING
+        return CHAIN_DONE
+
+    cdef Halt check_call(self, const PlannedCall* call, size_t index, uint64_t gas) noexcept nogil:
+        """What is wrong with a call before it is tried. ``gas``: what the block has left."""
+        self.refusal.call = index
+        if not call_check(call, self.b.context.chain_id, &self.refusal):
+            return CHAIN_REFUSED
+        if not call.default_gas and call.tx.gas_limit > gas:
+            refuse(&self.refusal, BLOCK_GAS_REACHED, gas, call.tx.gas_limit)
+            return CHAIN_REFUSED
+        if call.is_faulty:
+            refuse(&self.refusal, FAULTY_CALL, 0, 0)
+            return CHAIN_REFUSED
+        return CHAIN_DONE
+
+    cdef Halt run_call(self, const PlannedCall* call, size_t index) noexcept nogil:
+        cdef Tx* tx = &self.refusal.tx
+        cdef TxError error = TX_OUT_OF_MEMORY
+        cdef bint capped = False
+        cdef uint64_t left = self.b.context.gas_limit - self.b.gas_used
+        cdef Halt halt = self.check_call(call, index, left)
+        if halt != CHAIN_DONE:
+            return halt
+        call_transaction(tx, call, self.b.schedule, self.b.context.chain_id)
+        if call_defaults(self.b.world, tx, call, left, self.budget, &capped):
+            error = executor_transact(&self.b, tx, &self.tx_options, &self.result)
+        if error != TX_VALID:
+            return self.refused_call(error)
+        return self.note_call(call, capped)
+
+    cdef Halt refused_call(self, TxError error) noexcept nogil:
+        if error == TX_CANCELLED and not atomic_load_int(<const int*>&self.cancelled):
+            refuse(&self.refusal, TRACE_LIMIT_REACHED, 0, 0)
+            return CHAIN_REFUSED
+        if error == TX_CANCELLED:
+            return CHAIN_CANCELLED
+        if error == TX_OUT_OF_MEMORY:
+            return CHAIN_OUT_OF_MEMORY
+        self.refusal.code = INVALID_CALL
+        self.refusal.error = error
+        self.refusal.result = self.result
+        self.refusal.gas = self.refusal.tx.gas_limit
+        return CHAIN_REFUSED
+
+    cdef Halt note_call(self, const PlannedCall* call, bint capped) noexcept nogil:
+        """Record what a call gave, and the transaction that the block shows for it."""
+        cdef Tx* tx = &self.refusal.tx
+        if self.has_budget:
+            self.budget -= self.result.gas_used
+        if tx.tx_type != LEGACY_TX and (call.has_gas_price or not self.b.schedule.has_base_fee):
+            shown_transaction(tx)
+            self.b.receipts.records[self.b.receipts.count - 1].tx_type = LEGACY_TX
+        if not (
+            records_add_call(
+                &self.records, self.b.machine, self.b.world, &self.result, capped
+            )
+            and body_add(&self.body, tx)
+        ):
+            return CHAIN_OUT_OF_MEMORY
+        if not self.spend_output(
+            record_at(&self.records, records_count(&self.records) - 1).output_size
+        ):
+            return CHAIN_REFUSED
+        return CHAIN_DONE
+
+    cdef bint spend_output(self, uint64_t size) noexcept nogil:
+        """Count bytes that the request gives back. False: they are too many."""
+        if size > self.output_left:
+            refuse(&self.refusal, OUTPUT_CAP_REACHED, 0, 0)
+            return False
+        self.output_left -= size
+        return True
+
+    # ------------------------------------------------------------------------------------------
+    # the end of a block
+
+    cdef Halt pay(self, ChainBlock* block) noexcept nogil:
+        """Encode the receipts; pay the miner, or the validators (EIP-4895)."""
+        cdef const BlockRules* rules = self.rules_of(block)
+        cdef const PlannedWithdrawal* item
+        cdef SystemOutcome outcome = SYSTEM_DONE
+        cdef size_t i
+        if not receipts_encode_from(&self.b.receipts, 0, self.b.world.logs):
+            return CHAIN_OUT_OF_MEMORY
+        if rules.schedule.has_block_access_list:
+            self.b.world.accesses.index = <uint32_t>block.call_count + 1
+        if not word_is_zero(&rules.reward):
+            outcome = system_credit(self.b.world, &block.header.coinbase, &rules.reward)
+        if block.plan != NULL and rules.schedule.has_withdrawals:
+            for i in range(block.plan.withdrawal_count):
+                item = &(<const PlannedWithdrawal*>self.plan.withdrawals.items)[
+                    block.plan.first_withdrawal + i
+                ]
+                if outcome < SYSTEM_NEEDS_STATE:
+                    outcome = system_credit(self.b.world, &item.address, &item.amount)
+        if outcome >= SYSTEM_NEEDS_STATE:
+            return self.halt_of(outcome)
+        self.stage = ASKING_QUEUES if rules.schedule.collects_requests else HASHING
+        self.block_has_deposits = rules.schedule.collects_requests and self.has_deposits()
+        return CHAIN_NEEDS_DEPOSITS if self.block_has_deposits else CHAIN_DONE
+
+    cdef bint has_deposits(self) noexcept nogil:
+        """Whether the deposit contract has logged anything (EIP-6110)."""
+        cdef const LogRecord* log
+        cdef size_t i
+        for i in range(self.b.world.log_count):
+            log = &self.b.world.logs[i]
+            if not log.pseudo and address_eq(&log.address, &self.deposit_contract):
+                return True
+        return False
+
+    cdef Halt ask_queues(self, ChainBlock* block) noexcept nogil:
+        """The requests of the protocol's contracts (EIP-7002, EIP-7251, EIP-8282)."""
+        cdef const BlockRules* rules = self.rules_of(block)
+        cdef Halt halt = self.ask(&rules.withdrawal_contract, 0)
+        if halt == CHAIN_DONE:
+            halt = self.ask(&rules.consolidation_contract, 1)
+        self.queues[2].size = self.queues[3].size = 0
+        if rules.schedule.has_builder_requests:
+            if halt == CHAIN_DONE:
+                halt = self.ask(&rules.builder_deposit_contract, 2)
+            if halt == CHAIN_DONE:
+                halt = self.ask(&rules.builder_exit_contract, 3)
+        if halt != CHAIN_DONE:
+            return halt
+        self.stage = HASHING
+        return CHAIN_NEEDS_REQUESTS if self.has_requests() else CHAIN_DONE
+
+    cdef bint has_requests(self) noexcept nogil:
+        cdef size_t i
+        for i in range(QUEUE_COUNT):
+            if self.queues[i].size != 0:
+                return True
+        return self.block_has_deposits
+
+    cdef Halt ask(self, const Address* contract, size_t queue) noexcept nogil:
+        cdef uint8_t nothing = 0
+        cdef SystemOutcome outcome = system_call(self.b.machine, contract, &nothing, 0)
+        self.queues[queue].size = 0
+        if outcome == SYSTEM_DONE:
+            if self.b.machine.output.size == 0 or buffer_append(
+                &self.queues[queue], self.b.machine.output.bytes, self.b.machine.output.size
+            ):
+                return CHAIN_DONE
+            return CHAIN_OUT_OF_MEMORY
+        if outcome >= SYSTEM_NEEDS_STATE:
+            return self.halt_of(outcome)
+        if outcome == SYSTEM_NO_CODE and self.optional_contracts:
+            return CHAIN_DONE
+        refuse(
+            &self.refusal,
+            NO_QUEUE_CONTRACT if outcome == SYSTEM_NO_CODE else QUEUE_FAILED, 0, 0,
+        )
+        self.refusal.address = contract[0]
+        self.refusal.queue = <int>queue
+        self.refusal.status = self.b.machine.status
+        return CHAIN_REFUSED
+
+    cdef Halt hash_block(self, ChainBlock* block) noexcept nogil:
+        """What the header says of transactions and receipts; the hashes of the transactions."""
+        cdef HeaderFields* h = &block.header
+        h.gas_used = self.b.gas_used
+        if h.has_blobs:
+            h.blob_gas_used = self.b.blob_gas_used
+        receipts_bloom(&self.b.receipts, h.logs_bloom)
+        if block.call_count == 0:
+            h.transactions_root = h.receipts_root = EMPTY_ROOT
+        elif not (receipts_root(&self.b.receipts, 1, &h.receipts_root)
+                  and body_hash(&self.body, &h.transactions_root)):
+            return CHAIN_OUT_OF_MEMORY
+        if h.has_block_access_list and not self.hash_accesses(&h.block_access_list_hash):
+            return CHAIN_OUT_OF_MEMORY
+        self.stage = SEALING
+        return CHAIN_NEEDS_ROOT if self.needs_roots else CHAIN_DONE
+
+    cdef bint hash_accesses(self, Hash* out) noexcept nogil:
+        """The hash of the block's access list (EIP-7928). False: out of memory."""
+        self.scratch.size = 0
+        if not accesses_encode(self.b.world.accesses, &self.scratch):
+            return False
+        keccak256(out.b, self.scratch.bytes, self.scratch.size)
+        return True
+
+    cdef Halt seal(self, ChainBlock* block) noexcept nogil:
+        """Hash the header; the next block stands on this one."""
+        self.scratch.size = 0
+        if not header_append(&self.scratch, &block.header):
+            return CHAIN_OUT_OF_MEMORY
+        keccak256(block.hash.b, self.scratch.bytes, self.scratch.size)
+        block.size = block_size(
+            &self.body, &block.header, self.scratch.size,
+            block.plan.withdrawals_size if block.plan != NULL else 0,
+        )
+        self.hashes[self.blocks.count - self.at - 1] = block.hash
+        self.at += 1
+        self.stage = DRAFTING
+        if self.renews_worlds:
+            return CHAIN_NEEDS_WORLD
+        return CHAIN_DONE

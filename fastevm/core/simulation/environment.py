@@ -1,0 +1,95 @@
+"""What a simulated call sees of its block: the header's values with overrides put over them."""
+
+from typing import Any
+
+from fastevm.core.execution.block.fees import blob_base_fee
+from fastevm.core.primitives.replace import replace
+from fastevm.core.simulation.values import (
+    NO_BLOCK_OVERRIDES,
+    BlockEnvironment,
+    BlockOverrides,
+    SimulatePayload,
+    SimulationError,
+    StateView,
+)
+from fastevm.core.spec.schedule import ForkSchedule
+
+
+def environment_of(
+    header: Any,
+    schedule: ForkSchedule,
+    chain_id: int,
+    overrides: BlockOverrides,
+    *,
+    free_gas: bool = False,
+    free_blobs: bool = False,
+) -> BlockEnvironment:
+    """The environment of ``header`` under ``schedule``.
+
+    ``free_gas``: the call offers no price, so BASEFEE reads 0; ``free_blobs``: the same of blobs.
+    """
+    rules = schedule.parameters
+    base_fee = _chosen(overrides.base_fee_per_gas, header.base_fee_per_gas or 0)
+    blob_fee = 0
+    if rules["has_blobs"]:
+        blob_fee = _chosen(
+            overrides.blob_base_fee, blob_base_fee(header.excess_blob_gas or 0, schedule)
+        )
+    merged = rules["difficulty_is_randomness"]
+    randomness = _chosen(overrides.prev_randao, header.mix_hash)
+    return BlockEnvironment(
+        coinbase=_chosen(overrides.fee_recipient, header.coinbase),
+        number=_chosen(overrides.number, header.number),
+        timestamp=_chosen(overrides.time, header.timestamp),
+        gas_limit=_chosen(overrides.gas_limit, header.gas_limit),
+        chain_id=chain_id,
+        difficulty=0 if merged else _chosen(overrides.difficulty, header.difficulty),
+        prev_randao=int.from_bytes(randomness, "big") if merged else 0,
+        base_fee=0 if free_gas else base_fee,
+        blob_base_fee=0 if free_blobs else blob_fee,
+        slot_number=header.slot_number or 0,
+    )
+
+
+def overridden(defaults: BlockOverrides, overrides: BlockOverrides) -> BlockOverrides:
+    """What is overridden, and the defaults elsewhere."""
+    chosen = {
+        name: given
+        for name in BlockOverrides.__struct_fields__
+        if (given := getattr(overrides, name)) is not None
+    }
+    return replace(defaults, **chosen)
+
+
+def payload_on(view: StateView, payload: SimulatePayload) -> SimulatePayload:
+    """The payload with what the view says of the blocks on top of it.
+
+    With validation, base fees after the first follow from their parents.
+    """
+    first = view.next_block
+    if first is NO_BLOCK_OVERRIDES:
+        return payload
+    later = replace(first, number=None, time=None)
+    if payload.validation:
+        later = replace(later, base_fee_per_gas=None, blob_base_fee=None)
+    blocks = [
+        replace(entry, block_overrides=overridden(later if at else first, entry.block_overrides))
+        for at, entry in enumerate(payload.blocks)
+    ]
+    return replace(payload, blocks=tuple(blocks))
+
+
+def refuse_block_content(overrides: BlockOverrides) -> None:
+    """Overrides that only make sense where whole blocks are simulated."""
+    for name, value in (
+        ("beaconRoot", overrides.beacon_root),
+        ("withdrawals", overrides.withdrawals),
+    ):
+        if value is not None:
+            raise SimulationError(
+                "override", f'block override "{name}" is not supported for this RPC method'
+            )
+
+
+def _chosen(override: Any, default: Any) -> Any:
+    return default if override is None else override

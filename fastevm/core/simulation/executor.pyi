@@ -1,0 +1,21 @@
+"""The executor of simulated chains."""
+
+from typing import Any, final
+
+from fastevm.core.simulation.plan import Plan
+from fastevm.core.simulation.values import SimulateOptions, StateView
+
+@final
+class ChainExecutor:
+    """Runs plans, one at a time."""
+
+    @property
+    def touched(self) -> dict[bytes, set[int]] | None: ...
+    @property
+    def extras(self) -> dict[int, Any] | None: ...
+    def cancel(self) -> None: ...
+    def rearm(self) -> None: ...
+    def run(
+        self, view: StateView, plan: Plan, options: SimulateOptions, *, note_touched: bool = False
+    ) -> None: ...
+    def clear(self) -> None: ...

@@ -1,0 +1,479 @@
+"""Runs plans of simulated chains: the steps of a chain, and what they stop for.
+
+A chain stops for what only Python has: fees that follow from a parent by long arithmetic, roots of
+states, requests of a block, what a caller asks for beyond the standard.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport UINT64_MAX, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from types import SimpleNamespace
+
+from fastevm.core.execution.block.block_executor cimport executor_open
+from fastevm.core.execution.block.receipts cimport ReceiptRecord, log_value
+from fastevm.core.primitives.exact_bytes cimport exactly
+from fastevm.core.primitives.hashes cimport address_eq
+from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
+from fastevm.core.primitives.word cimport word_from_int, word_to_int
+from fastevm.core.interpreter.interrupts cimport begin_stoppable, drop_stoppable, end_stoppable
+from fastevm.core.simulation.account_changes cimport looked_at, warm_entries
+from fastevm.core.simulation.body cimport body_clear
+from fastevm.core.simulation.chain cimport (
+    CHAIN_CANCELLED,
+    CHAIN_DONE,
+    CHAIN_NEEDS_CALL_END,
+    CHAIN_NEEDS_DEPOSITS,
+    CHAIN_NEEDS_FEES,
+    CHAIN_NEEDS_REQUESTS,
+    CHAIN_NEEDS_ROOT,
+    CHAIN_NEEDS_TRACING,
+    CHAIN_OUT_OF_MEMORY,
+    CHAIN_REFUSED,
+    DRAFTING,
+    QUEUE_COUNT,
+    BlockRules,
+    Chain,
+    ChainBlock,
+    Halt,
+    simulation_options,
+)
+from fastevm.core.execution.block.header cimport FEE_PARAMETERS_SIZE, HeaderFields
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.simulation.account_changes cimport AccountsBefore
+from fastevm.core.simulation.plan cimport Plan
+from fastevm.core.spec.schedule cimport Schedule
+from fastevm.core.interpreter.tracer cimport StepTrace
+from fastevm.core.simulation.plan cimport list_add
+from fastevm.core.simulation.records cimport (
+    buffer_clear,
+    record_at,
+    record_outcome,
+    records_clear,
+    records_count,
+)
+from fastevm.core.simulation.refusals cimport OUTPUT_CAP_REACHED, exception_of
+from fastevm.core.spec.schedule cimport ForkSchedule
+from fastevm.core.state.reader cimport Reader
+from fastevm.core.state.world cimport LogRecord
+
+from fastevm.errors import InvalidBlock
+from fastevm.core.execution.block.fees import blob_base_fee, next_base_fee, next_excess_blob_gas
+from fastevm.core.execution.op_stack.predeploys import message_passer_root
+from fastevm.core.execution.block.requests import (
+    DEPOSIT_REQUEST,
+    QUEUES,
+    collected,
+    deposit_requests,
+    requests_hash,
+)
+from fastevm.core.execution.pow.rewards import WEI_PER_GWEI
+from fastevm.core.simulation.asset_changes import asset_changes
+from fastevm.core.simulation.call_tree import call_tree
+from fastevm.core.simulation.deadline import out_of_time
+from fastevm.core.simulation.limits import MAX_BLOCKS, MAX_TRACE_BYTES
+from fastevm.core.simulation.values import CallExtras, SimulateOptions, SimulationError, StateView
+from fastevm.core.execution.types import Header
+
+
+cdef enum:
+    KEPT_BYTES = 1 << 20         # of each buffer between two runs
+
+
+cdef size_t MOST_BLOCKS = MAX_BLOCKS
+
+
+cdef int put_contract(Address* out, ForkSchedule schedule, str name) except -1:
+    cdef bytes address = schedule.system_contracts.get(name, bytes(20))
+    memcpy(out.b, exactly(address, 20, name), 20)
+    return 0
+
+
+cdef class ChainExecutor(Chain):
+    """Runs plans, one at a time; a thread owns one and uses it again.
+
+    After ``run`` it holds what the blocks gave, until ``clear``.
+    """
+
+    def cancel(self) -> None:
+        """Stop at the next jump or call; any thread may."""
+        atomic_store_int(<int*>&self.cancelled, True)
+
+    def rearm(self) -> None:
+        """Forget that it was cancelled."""
+        atomic_store_int(<int*>&self.cancelled, False)
+
+    def run(
+        self, view: StateView, plan: Plan, options: SimulateOptions, *, note_touched: bool = False
+    ) -> None:
+        """Run a plan on ``view``; nothing runs if a number, time or count of any entry is wrong.
+
+        ``note_touched``: collect the accounts and slots that it looks at. Raises SimulationError
+        for what is refused as a whole, for too much output and when cancelled, InvalidTransaction
+        for a call that breaks a rule.
+        """
+        cdef Halt halt
+        cdef bint watched
+        while True:
+            self.touched = {} if note_touched else None
+            watched = begin_stoppable(&self.cancelled, True)
+            try:
+                halt = <Halt>self.run_once(view, plan, options)
+            except BaseException:
+                if watched:
+                    drop_stoppable()
+                raise
+            if watched and end_stoppable(&self.cancelled) and halt != CHAIN_DONE:
+                continue
+            if halt == CHAIN_DONE:
+                return
+            raise self.failure(halt)
+
+    cdef int run_once(self, object view, Plan plan, object options) except -1:
+        """Run a plan until it ends or fails; a `Halt`."""
+        cdef Halt halt = <Halt>self.begin(view, plan, options)
+        while halt == CHAIN_DONE:
+            with nogil:
+                halt = self.advance()
+            if halt == CHAIN_DONE:
+                return halt
+            if halt < CHAIN_REFUSED:
+                self.provide(halt)
+                halt = CHAIN_DONE
+        return halt
+
+    def clear(self) -> None:
+        """Let go of the plan, the state and large buffers."""
+        self.plan = self.view = self.base_layer = self.layer = self.options = None
+        self.extras = self.touched = self.deposits = None
+        records_clear(&self.records, KEPT_BYTES)
+        buffer_clear(&self.body.envelopes, KEPT_BYTES)
+        buffer_clear(&self.scratch, KEPT_BYTES)
+        buffer_clear(&self.text, KEPT_BYTES)
+
+    cdef object failure(self, Halt halt):
+        if halt == CHAIN_OUT_OF_MEMORY:
+            return MemoryError()
+        if halt == CHAIN_CANCELLED or atomic_load_int(<const int*>&self.cancelled):
+            return out_of_time(self.options.timeout)
+        if self.refusal.code == OUTPUT_CAP_REACHED:
+            cap = self.options.output_cap
+            return SimulationError("output_cap", f"the calls return more than {cap} bytes")
+        return exception_of(&self.refusal, self.plan.faults)
+
+    # ------------------------------------------------------------------------------------------
+    # before the first block
+
+    cdef int begin(self, object view, Plan plan, object options) except -1:
+        """Read view and options, number the blocks; a `Halt`."""
+        cdef Halt halt
+        self.view, self.plan, self.options, self.layer = view, plan, options, view.layer
+        self.spacing = options.block_spacing
+        self.needs_roots = not options.zero_state_root
+        self.has_extras = (
+            plan.state_diff or plan.asset_changes or plan.access_list or plan.call_tree
+        )
+        self.renews_worlds = self.has_extras or self.touched is not None
+        self.has_budget = options.gas_cap != 0
+        self.budget = options.gas_cap if self.has_budget else UINT64_MAX
+        self.output_left = UINT64_MAX if options.output_cap is None else options.output_cap
+        self.fills_gaps = getattr(view.config, "fills_gaps", True)
+        self.is_merged = (<ForkSchedule?>view.schedule).c.proof_of_stake
+        self.blocks.count = self.at = self.call_at = 0
+        self.stage = DRAFTING
+        self.fees_known = self.traced = False
+        self.extras = {} if self.has_extras else None
+        records_clear(&self.records, KEPT_BYTES)
+        body_clear(&self.body)
+        simulation_options(&self.tx_options, plan.validation)
+        self.read_parent()
+        with nogil:
+            halt = self.plan_blocks()
+        if halt == CHAIN_DONE:
+            self.read_rules()
+            self.read_constants()
+            self.open_world()
+        return halt
+
+    cdef int read_parent(self) except -1:
+        """The block of the view, and the hashes of the blocks up to it.
+
+        Headers and tuples cannot change: what the run before has read of them still holds.
+        """
+        cdef object view = self.view
+        cdef object header = view.header, block_hash = view.block_hash, ancestors = view.ancestors
+        if (
+            header is self.last_header and block_hash is self.last_hash
+            and ancestors is self.last_ancestors
+        ):
+            return 0
+        self.last_header = self.last_hash = self.last_ancestors = None
+        self.read_fields(header)
+        exactly(block_hash, sizeof(Hash), "block_hash")
+        self.read_hashes(b"".join((block_hash, *ancestors)))
+        if type(header) is Header and type(block_hash) is bytes and type(ancestors) is tuple:
+            self.last_header, self.last_hash = header, block_hash
+            self.last_ancestors = ancestors
+        return 0
+
+    cdef int read_fields(self, object header) except -1:
+        memcpy(self.base.coinbase.b, exactly(header.coinbase, 20, "coinbase"), 20)
+        word_from_int(&self.base.difficulty, header.difficulty)
+        self.base.number = header.number
+        self.base.timestamp = header.timestamp
+        self.base.gas_limit = header.gas_limit
+        self.base.gas_used = header.gas_used
+        self.base.blob_gas_used = header.blob_gas_used or 0
+        self.base.excess_blob_gas = header.excess_blob_gas or 0
+        self.base.has_slot_number = header.slot_number is not None
+        self.base.slot_number = header.slot_number or 0
+        cdef bytes extra_data = header.extra_data
+        self.base.extra_data_size = 0
+        if 0 < len(extra_data) <= FEE_PARAMETERS_SIZE:
+            self.base.extra_data_size = <uint32_t>len(extra_data)
+            memcpy(
+                self.base.extra_data, PyBytes_AS_STRING(extra_data), self.base.extra_data_size
+            )
+        return 0
+
+    cdef int read_hashes(self, bytes known) except -1:
+        """Put the hashes of known blocks behind room for those of the blocks to come."""
+        cdef size_t size = PyBytes_GET_SIZE(known)
+        if size % sizeof(Hash) != 0:
+            raise ValueError("ancestors: each must have 32 bytes")
+        PyMem_RawFree(self.hash_memory)
+        self.hash_memory = <Hash*>PyMem_RawMalloc(MOST_BLOCKS * sizeof(Hash) + size)
+        if self.hash_memory == NULL:
+            raise MemoryError
+        self.known_ancestors = size // sizeof(Hash)
+        memcpy(&self.hash_memory[MOST_BLOCKS], PyBytes_AS_STRING(known), size)
+        return 0
+
+    cdef int read_constants(self) except -1:
+        """The constants of the view's chain."""
+        cdef object config = self.view.config
+        self.hashes = &self.hash_memory[MOST_BLOCKS - self.blocks.count]
+        self.optional_contracts = not getattr(config, "has_system_contracts", True)
+        deposits = config.deposit_contract
+        memcpy(self.deposit_contract.b, exactly(deposits, 20, "deposit_contract"), 20)
+        memset(&self.b.context, 0, sizeof(self.b.context))
+        self.b.context.chain_id = config.chain_id
+        return 0
+
+    cdef int read_rules(self) except -1:
+        """The rules of every block; a simulated chain may cross forks."""
+        cdef size_t i, count = self.blocks.count
+        cdef ChainBlock* block
+        cdef object first, last, found
+        cdef object find = self.view.config.activations.at
+        if count == 0:
+            return 0
+        block = self.block(0)
+        first = last = find(block.number, block.time, after_merge=self.is_merged)
+        if count > 1:
+            block = self.block(count - 1)
+            last = find(block.number, block.time, after_merge=self.is_merged)
+        if first is not last or self.rules.count != 1 or self.schedules[0] is not first:
+            self.schedules = []
+            self.rules.count = 0
+            self.add_rules(first)
+        if first is last:
+            return 0
+        for i in range(1, count):
+            block = self.block(i)
+            found = find(block.number, block.time, after_merge=self.is_merged)
+            if found is not self.schedules[self.rules.count - 1]:
+                self.add_rules(found)
+            block.rules = self.rules.count - 1
+        return 0
+
+    def add_rules(self, ForkSchedule schedule not None) -> None:
+        """Note what a schedule means for blocks."""
+        cdef BlockRules* rules = <BlockRules*>list_add(&self.rules, sizeof(BlockRules))
+        if rules == NULL:
+            raise MemoryError
+        self.schedules.append(schedule)
+        rules.schedule = &schedule.c
+        word_from_int(&rules.reward, int(schedule.c.block_reward_gwei) * WEI_PER_GWEI)
+        put_contract(&rules.beacon_contract, schedule, "BEACON_ROOTS_ADDRESS")
+        put_contract(&rules.history_contract, schedule, "HISTORY_STORAGE_ADDRESS")
+        put_contract(
+            &rules.withdrawal_contract, schedule, "WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS"
+        )
+        put_contract(
+            &rules.consolidation_contract, schedule, "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS"
+        )
+        put_contract(
+            &rules.builder_deposit_contract, schedule, "BUILDER_DEPOSIT_CONTRACT_ADDRESS"
+        )
+        put_contract(&rules.builder_exit_contract, schedule, "BUILDER_EXIT_CONTRACT_ADDRESS")
+
+    cdef int open_world(self) except -1:
+        """Begin on the state of `layer` with an empty world."""
+        cdef Reader reader
+        cdef ForkSchedule schedule
+        memset(&reader, 0, sizeof(reader))
+        if self.blocks.count == 0:
+            return 0
+        schedule = self.schedules[0]
+        self.base_layer = self.layer
+        self.base_layer.attach(&reader)
+        executor_open(&self.b, &schedule.c, &reader)
+        self.b.world.log_transfers = self.plan.trace_transfers
+        self.b.machine.tracer = NULL
+        return 0
+
+    # ------------------------------------------------------------------------------------------
+    # what comes from Python
+
+    cdef int provide(self, Halt halt) except -1:
+        """Give the run what it stopped for."""
+        if halt == CHAIN_NEEDS_FEES:
+            return self.provide_fees()
+        if halt == CHAIN_NEEDS_ROOT:
+            return self.provide_root()
+        if halt == CHAIN_NEEDS_TRACING:
+            return self.start_tracing()
+        if halt == CHAIN_NEEDS_CALL_END:
+            return self.end_call()
+        if halt == CHAIN_NEEDS_DEPOSITS:
+            return self.provide_deposits()
+        if halt == CHAIN_NEEDS_REQUESTS:
+            return self.provide_requests_hash()
+        return self.renew_world()
+
+    cdef int provide_fees(self) except -1:
+        """The fees of the next block, by its parent."""
+        cdef ChainBlock* block = self.block(self.at)
+        cdef const HeaderFields* above
+        cdef ForkSchedule schedule = self.schedules[block.rules]
+        cdef bint overridden = block.plan != NULL and block.plan.has_base_fee
+        parent = self.view.header
+        if self.at:
+            above = &self.block(self.at - 1).header
+            parent = SimpleNamespace(
+                gas_limit=above.gas_limit, gas_used=above.gas_used,
+                base_fee_per_gas=(
+                    word_to_int(&above.base_fee_per_gas) if above.has_base_fee else None
+                ),
+                excess_blob_gas=above.excess_blob_gas, blob_gas_used=above.blob_gas_used,
+                extra_data=above.extra_data[:above.extra_data_size],
+            )
+        if schedule.c.has_blobs:
+            excess = next_excess_blob_gas(parent, schedule)
+            block.header.excess_blob_gas = excess
+            word_from_int(&block.blob_base_fee, blob_base_fee(excess, schedule))
+        if schedule.c.has_base_fee and self.plan.validation and not overridden:
+            word_from_int(&block.header.base_fee_per_gas, next_base_fee(parent, schedule))
+        self.fees_known = True
+        return 0
+
+    cdef int start_tracing(self) except -1:
+        """Prepare for what is told of the next call beyond the standard."""
+        if self.before is None:
+            self.before = AccountsBefore()
+        self.before.take(self.b.world)
+        if self.plan.call_tree:
+            if self.recorder is None:
+                self.recorder = StepTrace(steps=False, calls=True, limit=MAX_TRACE_BYTES)
+            self.recorder.drain()
+            self.b.machine.tracer = self.recorder.c
+        self.traced = True
+        return 0
+
+    cdef int end_call(self) except -1:
+        """The root that early receipts hold, and the extras of the call run last."""
+        cdef const Schedule* s = self.rules_of(self.block(self.at)).schedule
+        cdef ReceiptRecord* record = &self.b.receipts.records[self.b.receipts.count - 1]
+        cdef bytes root
+        self.b.machine.tracer = NULL
+        if s.receipt_has_state_root:
+            self.layer = self.layer.commit(self.b.world)
+            root = self.layer.state_root()
+            memcpy(record.post_state.b, PyBytes_AS_STRING(root), 32)
+            record.has_post_state = True
+        if self.has_extras:
+            self.extras[records_count(&self.records) - 1] = self.extras_of_call()
+        return 0
+
+    cdef object extras_of_call(self):
+        cdef Plan plan = self.plan
+        outcome = record_outcome(
+            &self.records, record_at(&self.records, records_count(&self.records) - 1)
+        )
+        changes = self.before.changes(self.b.world)
+        tree = None
+        if plan.call_tree:
+            frames = self.recorder.drain()
+            self.count_frames(frames)
+            tree = call_tree(frames)
+        return CallExtras(
+            state_diff=changes if plan.state_diff else None,
+            asset_changes=asset_changes(outcome.logs, changes) if plan.asset_changes else None,
+            access_list=tuple(warm_entries(self.b.world)) if plan.access_list else None,
+            call_tree=tree,
+        )
+
+    cdef int count_frames(self, list frames) except -1:
+        """The data of a call tree count as output."""
+        cdef uint64_t size = sum(
+            [len(frame.get("input", b"")) + len(frame.get("output", b"")) for frame in frames]
+        )
+        if not self.spend_output(size):
+            raise self.failure(CHAIN_REFUSED)
+        return 0
+
+    cdef int provide_deposits(self) except -1:
+        """The deposits in the block's logs (EIP-6110); logs that nobody can read are refused."""
+        cdef const ReceiptRecord* record
+        cdef const LogRecord* log
+        cdef size_t i, j
+        logs = []
+        for i in range(self.b.receipts.count):
+            record = &self.b.receipts.records[i]
+            for j in range(record.first_log, record.first_log + record.log_count):
+                log = &self.b.world.logs[j]
+                if not log.pseudo and address_eq(&log.address, &self.deposit_contract):
+                    logs.append(log_value(log))
+        try:
+            self.deposits = deposit_requests(logs)
+        except ValueError as error:
+            fault = InvalidBlock(
+                self.block(self.at).number, "deposits", expected="canonical events",
+                found=str(error),
+            )
+            raise SimulationError("override", str(fault)) from None
+        return 0
+
+    cdef int provide_requests_hash(self) except -1:
+        cdef bytes digest
+        cdef list queues = [
+            self.queues[i].bytes[:self.queues[i].size] if self.queues[i].size else b""
+            for i in range(QUEUE_COUNT)
+        ]
+        digest = requests_hash(collected([
+            (DEPOSIT_REQUEST, self.deposits if self.block_has_deposits else b""),
+            *zip([kind for kind, _ in QUEUES], queues, strict=True),
+        ]))
+        memcpy(self.block(self.at).header.requests_hash.b, PyBytes_AS_STRING(digest), 32)
+        return 0
+
+    cdef int provide_root(self) except -1:
+        """The root of the state after the block that has run."""
+        cdef bytes root
+        self.layer = self.layer.commit(self.b.world)
+        root = self.layer.state_root()
+        memcpy(self.block(self.at).header.state_root.b, PyBytes_AS_STRING(root), 32)
+        if self.rules_of(self.block(self.at)).schedule.commits_to_withdrawals:
+            root = message_passer_root(self.layer)
+            memcpy(self.block(self.at).header.withdrawals_root.b, PyBytes_AS_STRING(root), 32)
+        return 0
+
+    cdef int renew_world(self) except -1:
+        """Go on with an empty world: what a block looks at is then its own."""
+        if self.touched is not None:
+            for address, slots in looked_at(self.b.world).items():
+                self.touched.setdefault(address, set()).update(slots)
+        self.layer = self.layer.commit(self.b.world)
+        return self.open_world()

@@ -1,0 +1,32 @@
+# State overrides, applied outside of any transaction.
+from fastevm.core.interpreter.machine cimport Machine, PrecompileMove
+from fastevm.core.simulation.plan cimport PlannedOverride, SlotValue
+from fastevm.core.simulation.refusals cimport Refusal
+from fastevm.core.spec.schedule cimport Schedule
+from fastevm.core.state.world cimport World
+
+
+cdef enum:
+    MOVE_LIMIT = 64               # MAX_MOVED_PRECOMPILES
+
+
+# Which precompiles answer elsewhere or not at all, in one block.
+cdef struct PrecompileMoves:
+    PrecompileMove items[64]
+    size_t count
+
+
+cdef enum Applied:
+    APPLIED = 0
+    APPLY_REFUSED = 1
+    APPLY_OUT_OF_MEMORY = 2
+
+
+# Change the accounts as the overrides say, which are in ascending order of addresses, and collect
+# the moves of precompiles. An override of a precompile's address removes the precompile there.
+cdef Applied overrides_apply(
+    World* w, const Schedule* schedule, const PlannedOverride* items, size_t count,
+    const SlotValue* slots, PrecompileMoves* moves, Refusal* refusal
+) noexcept nogil
+# Let the machine run with the moves, which must outlive its runs.
+cdef void moves_attach(Machine* m, const PrecompileMoves* moves) noexcept nogil

@@ -1,0 +1,148 @@
+# What a simulation is to run, as C values: blocks, their overrides and their calls.
+from libc.stdint cimport uint64_t
+
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.primitives.arena cimport Arena
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.word cimport Word
+from fastevm.core.simulation.refusals cimport Refusal
+from fastevm.core.spec.schedule cimport Schedule
+from fastevm.core.state.code cimport Code
+from fastevm.core.state.world cimport World
+
+
+# A growing array of one kind of item.
+cdef struct List:
+    void* items
+    size_t count
+    size_t capacity
+
+
+cdef struct SlotValue:
+    Word key
+    Word value
+
+
+cdef struct PlannedOverride:
+    Address address
+    bint has_balance
+    bint has_nonce
+    bint has_code
+    bint has_state            # replaces all slots
+    bint has_state_diff
+    bint moves_precompile
+    Word balance
+    uint64_t nonce
+    Code* code                # a reference of the plan's own; NULL = no code
+    Address move_to
+    size_t first_slot
+    size_t slot_count
+
+
+cdef struct PlannedWithdrawal:
+    Address address
+    Word amount               # wei
+
+
+# A call. What it leaves open (nonce, gas, chain id, type of the transaction) is decided at its run.
+cdef struct PlannedCall:
+    Tx tx                     # its arrays are borrowed from a transaction that the plan keeps
+    bint default_nonce
+    bint default_gas
+    bint has_gas_price        # `tx.max_fee` and `tx.max_priority_fee` are both the price
+    bint has_fee_caps
+    bint has_access_list      # even an empty one
+    bint has_blob_hashes
+    bint has_authorizations
+    bint names_chain
+    bint is_faulty            # no transaction holds it: `Plan.faults` says why
+    Word chain_id
+
+
+# An entry of blockStateCalls: what is not overridden is as the rules of simulated chains have it.
+cdef struct PlannedBlock:
+    bint has_number
+    bint has_time
+    bint has_gas_limit
+    bint has_fee_recipient
+    bint has_base_fee
+    bint has_blob_base_fee
+    bint has_difficulty
+    uint64_t number           # UINT64_MAX for anything larger
+    uint64_t time
+    uint64_t gas_limit
+    Address fee_recipient
+    Hash prev_randao          # zeros unless it is overridden
+    Hash beacon_root          # the same
+    Word base_fee
+    Word blob_base_fee
+    Word difficulty
+    size_t first_call
+    size_t call_count
+    size_t first_override     # in ascending order of addresses
+    size_t override_count
+    size_t first_withdrawal
+    size_t withdrawal_count
+    Hash withdrawals_root
+    uint64_t withdrawals_size  # bytes of their RLP, without the header of the list
+
+
+cdef class Plan:
+    """What to run. Filled once, constant from then on: any number of threads may run it."""
+    cdef List blocks              # PlannedBlock
+    cdef List calls               # PlannedCall
+    cdef List overrides           # PlannedOverride
+    cdef List slots               # SlotValue
+    cdef List withdrawals         # PlannedWithdrawal
+    cdef Arena* arena             # decoded call data
+    cdef list kept                # objects whose memory the calls point into
+    cdef dict faults              # position of a call -> the exception that refuses it
+    cdef dict withdrawal_values   # position of a block -> its withdrawals
+    cdef public bint validation
+    cdef public bint trace_transfers
+    cdef public bint full_transactions
+    cdef public bint state_diff
+    cdef public bint asset_changes
+    cdef public bint access_list
+    cdef public bint call_tree
+
+    cdef int clear(self) except -1
+    # A new item at the end; MemoryError.
+    cdef PlannedBlock* add_block(self) except NULL
+    cdef PlannedCall* add_call(self) except NULL
+    # Values of fastevm.core.simulation.values.
+    cdef int fill(self, object payload) except -1
+    cdef int fill_block(self, PlannedBlock* block, object entry) except -1
+    cdef int fill_environment(self, PlannedBlock* block, object overrides) except -1
+    cdef int fill_withdrawals(self, PlannedBlock* block, tuple withdrawals) except -1
+    cdef int fill_call(self, PlannedCall* call, object request) except -1
+    cdef int fill_lists(self, PlannedCall* call, size_t at, object request) except -1
+    cdef int fill_overrides(self, PlannedBlock* block, object overrides) except -1
+    cdef int fill_override(self, PlannedOverride* item, object override) except -1
+    cdef int fill_slots(self, PlannedOverride* item, object slots) except -1
+
+
+# A zeroed item at the end; NULL when memory is exhausted.
+cdef void* list_add(List* list, size_t item_size) noexcept nogil
+# An item without Python's ways: the same, with the defaults of a call in place.
+cdef PlannedCall* plan_add_call(Plan plan) noexcept nogil
+# Put the overrides of a block in the order of their addresses.
+cdef void plan_sort_overrides(Plan plan, const PlannedBlock* block) noexcept nogil
+
+cdef PlannedBlock* block_at(Plan plan, size_t index) noexcept nogil
+cdef PlannedCall* call_at(Plan plan, size_t index) noexcept nogil
+
+# What contradicts itself in a call: its fees, or its chain. False: `refusal` says what.
+cdef bint call_check(
+    const PlannedCall* call, uint64_t chain_id, Refusal* refusal
+) noexcept nogil
+# What a call is as a transaction under the fork's rules: all but gas and nonce.
+cdef void call_transaction(
+    Tx* tx, const PlannedCall* call, const Schedule* s, uint64_t chain_id
+) noexcept nogil
+# The same as a block shows it: a gas price makes it a legacy transaction without lists.
+cdef void shown_transaction(Tx* tx) noexcept nogil
+# The gas that a call gets (`tx.gas_limit`) and its nonce. False: out of memory.
+cdef bint call_defaults(
+    World* w, Tx* tx, const PlannedCall* call, uint64_t left, uint64_t budget, bint* capped
+) noexcept nogil

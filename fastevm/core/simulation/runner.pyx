@@ -1,0 +1,284 @@
+"""One block of simulated calls: it takes overrides, and relaxes the rules of transactions."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from fastevm.core.execution.block.block cimport BlockBuilder
+from fastevm.core.execution.block.block_executor cimport executor_transact
+from fastevm.core.execution.transaction.refusals cimport refusal as refusal_of
+from fastevm.core.execution.block.system_calls cimport SYSTEM_DONE, SYSTEM_NO_CODE, SystemOutcome
+from fastevm.core.execution.transaction.transaction cimport SENDER_KNOWN, Transaction, transaction_from
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.execution.transaction.transaction_encoding cimport tx_append_unsigned
+from fastevm.core.execution.transaction.transaction_result cimport (
+    TX_CANCELLED,
+    TX_OUT_OF_MEMORY,
+    TX_VALID,
+    TxError,
+    TxOptions,
+    TxResult,
+)
+from fastevm.core.interpreter.interrupts cimport LONG_RUN_GAS, begin_stoppable, end_stoppable
+from fastevm.core.interpreter.machine cimport BlockContext
+from fastevm.core.primitives.buffer cimport Buffer, buffer_free
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
+from fastevm.core.primitives.word cimport word_from_int, word_store
+from fastevm.core.simulation.chain cimport simulation_options
+from fastevm.core.simulation.overrides cimport (
+    APPLY_OUT_OF_MEMORY,
+    APPLY_REFUSED,
+    Applied,
+    moves_attach,
+    overrides_apply,
+)
+from fastevm.core.simulation.plan cimport (
+    Plan,
+    PlannedBlock,
+    PlannedCall,
+    PlannedOverride,
+    SlotValue,
+    block_at,
+    call_at,
+    call_defaults,
+    call_transaction,
+)
+from fastevm.core.simulation.records cimport (
+    Records,
+    record_at,
+    record_outcome,
+    records_add_call,
+    records_free,
+)
+from fastevm.core.simulation.refusals cimport (
+    NO_QUEUE_CONTRACT,
+    QUEUE_FAILED,
+    Refusal,
+    exception_of,
+    refuse,
+)
+from fastevm.core.spec.schedule cimport ForkSchedule
+from fastevm.core.state.account cimport Account
+from fastevm.core.state.world cimport world_account
+
+from collections.abc import Sequence
+
+from fastevm.core.execution.block.requests import QUEUES
+from fastevm.core.simulation.values import (
+    BlockEnvironment,
+    CallOutcome,
+    CallRequest,
+    SimulationError,
+    StateView,
+)
+from fastevm.core.execution.types import Withdrawal
+
+
+cdef Address address_from(bytes value) except *:
+    cdef Address address
+    if len(value) != 20:
+        raise ValueError(f"an address has 20 bytes, not {len(value)}")
+    memcpy(address.b, PyBytes_AS_STRING(value), 20)
+    return address
+
+
+cdef int fill_environment(BlockContext* context, object environment) except -1:
+    context.coinbase = address_from(environment.coinbase)
+    context.number = environment.number
+    context.timestamp = environment.timestamp
+    context.gas_limit = environment.gas_limit
+    context.chain_id = environment.chain_id
+    word_from_int(&context.difficulty, environment.difficulty)
+    word_from_int(&context.prev_randao, environment.prev_randao)
+    context.slot_number = environment.slot_number
+    word_from_int(&context.base_fee, environment.base_fee)
+    word_from_int(&context.blob_base_fee, environment.blob_base_fee)
+    return 0
+
+
+cdef class Runner(BlockBuilder):
+    """A block whose calls are simulated; one thread at a time, reused from block to block.
+
+    ``open`` points it at a state, ``override`` changes what the calls see, ``simulate`` runs one,
+    ``begin`` and ``seal`` are those of any block.
+    """
+
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def open(
+        self,
+        view: StateView,
+        *,
+        withdrawals: Sequence[Withdrawal] | None = None,
+        environment: BlockEnvironment | None = None,
+    ) -> None:
+        """Begin a block on the view's state: ``view.header`` is this block's draft, ``ancestors``
+        the hashes of the blocks before it. ``environment``: what calls see in the header's place.
+        """
+        self.look()
+        self.is_set_up = False  # what a refused block leaves is that of the block before
+        BlockBuilder.__init__(
+            self, view.layer, view.header, view.schedule, chain_id=view.config.chain_id,
+            deposit_contract=view.config.deposit_contract, ancestors=view.ancestors,
+            withdrawals=withdrawals,
+        )
+        self.moves.count = 0
+        moves_attach(self.c.machine, &self.moves)
+        self.c.machine.cancel = &self.cancelled
+        self.c.machine.tracer = NULL
+        self.c.world.log_transfers = False
+        if environment is not None:
+            fill_environment(&self.c.context, environment)
+
+    def cancel(self) -> None:
+        """Stop the call under way at its next jump or call, and every later one; any thread may.
+        """
+        atomic_store_int(<int*>&self.cancelled, True)
+
+    def rearm(self) -> None:
+        """Forget that it was cancelled."""
+        atomic_store_int(<int*>&self.cancelled, False)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was told to stop since the last ``rearm``."""
+        return bool(atomic_load_int(<const int*>&self.cancelled))
+
+    # --- overrides ---
+
+    cdef Account* account(self, bytes address) except NULL:
+        cdef Address key = address_from(address)
+        cdef Account* account = world_account(self.c.world, &key)
+        if account == NULL:
+            raise MemoryError
+        return account
+
+    def override(self, plan: Plan) -> None:
+        """Change the accounts as the plan's first block says, as if a transaction had done it.
+
+        Overrides of a precompile's address remove the precompile there, or move it. SimulationError
+        (reason ``override``) for what contradicts itself, in go-ethereum's words.
+        """
+        cdef Plan changes = plan
+        cdef const PlannedBlock* block = block_at(changes, 0)
+        cdef Refusal refusal
+        cdef Applied applied
+        memset(&refusal, 0, sizeof(refusal))
+        with nogil:
+            applied = overrides_apply(
+                self.c.world, self.c.schedule,
+                &(<const PlannedOverride*>changes.overrides.items)[block.first_override],
+                block.override_count, <const SlotValue*>changes.slots.items, &self.moves, &refusal,
+            )
+        if applied == APPLY_OUT_OF_MEMORY:
+            raise MemoryError
+        if applied == APPLY_REFUSED:
+            raise exception_of(&refusal, {})
+        moves_attach(self.c.machine, &self.moves)
+
+    # --- running ---
+
+    def balance(self, address: bytes) -> int:
+        """Balance in wei at this point of the block."""
+        cdef uint8_t word[32]
+        word_store(word, &self.account(address).balance)
+        return int.from_bytes(word[:32], "big")
+
+    def nonce(self, address: bytes) -> int:
+        """Nonce at this point of the block."""
+        return self.account(address).nonce
+
+    def simulate(self, plan: Plan, gas: int) -> CallOutcome:
+        """Run the plan's first call with this much gas.
+
+        Nonces, the sender's code and, when no price is offered, fees do not matter. Raises
+        InvalidTransaction (nothing changed), or SimulationError when cancelled.
+        """
+        cdef Plan calls = plan
+        cdef const PlannedCall* call = call_at(calls, 0)
+        cdef uint64_t limit = gas
+        cdef TxOptions options
+        cdef TxResult result
+        cdef Tx tx
+        cdef TxError error = TX_OUT_OF_MEMORY
+        cdef bint capped = False, watched
+        memset(&options, 0, sizeof(options))
+        memset(&result, 0, sizeof(result))
+        memset(&tx, 0, sizeof(tx))
+        if call.is_faulty:
+            raise calls.faults[0]
+        simulation_options(&options, False)
+        while True:
+            watched = begin_stoppable(&self.cancelled, limit > LONG_RUN_GAS)
+            with nogil:
+                call_transaction(&tx, call, self.c.schedule, self.c.context.chain_id)
+                if call_defaults(self.c.world, &tx, call, limit, limit, &capped):
+                    tx.gas_limit = limit
+                    error = executor_transact(&self.c, &tx, &options, &result)
+            if not (watched and end_stoppable(&self.cancelled) and error == TX_CANCELLED):
+                break
+        if error == TX_CANCELLED:
+            raise SimulationError("timeout", "execution aborted")
+        if error != TX_VALID:
+            raise refusal_of(error, &tx, &result)
+        return self.outcome(&result)
+
+    cdef bytes request(self, str contract):
+        """The requests of a queue contract; a fault has go-ethereum's words."""
+        cdef SystemOutcome outcome = self.call(contract, b"")
+        cdef const Buffer* output = &self.c.machine.output
+        cdef Refusal refusal
+        memset(&refusal, 0, sizeof(refusal))
+        if outcome == SYSTEM_DONE:
+            return PyBytes_FromStringAndSize(<const char*>output.bytes, <Py_ssize_t>output.size)
+        refuse(&refusal, NO_QUEUE_CONTRACT if outcome == SYSTEM_NO_CODE else QUEUE_FAILED, 0, 0)
+        refusal.address = address_from(self.schedule.system_contracts[contract])
+        refusal.queue = [name for _, name in QUEUES].index(contract)
+        refusal.status = self.c.machine.status
+        raise exception_of(&refusal, {})
+
+    cdef object outcome(self, const TxResult* result):
+        """What a finished call gave, as a value."""
+        cdef Records records
+        cdef bint ok
+        memset(&records, 0, sizeof(Records))
+        try:
+            with nogil:
+                ok = records_add_call(&records, self.c.machine, self.c.world, result, False)
+            if not ok:
+                raise MemoryError
+            return record_outcome(&records, record_at(&records, 0))
+        finally:
+            records_free(&records)
+
+
+def transaction_of(request: CallRequest, gas: int, nonce: int, view: StateView) -> Transaction:
+    """The unsigned transaction that a call stands for on ``view``; ``nonce`` unless it has one."""
+    cdef Plan plan = Plan.__new__(Plan)
+    cdef PlannedCall* call = plan.add_call()
+    cdef ForkSchedule schedule = view.schedule
+    cdef Transaction transaction
+    cdef Buffer envelope
+    cdef Tx tx
+    memset(&tx, 0, sizeof(tx))
+    plan.fill_call(call, request)
+    if call.is_faulty:
+        raise plan.faults[0]
+    call_transaction(&tx, call, &schedule.c, view.config.chain_id)
+    tx.gas_limit = gas
+    if call.default_nonce:
+        tx.nonce = nonce
+    memset(&envelope, 0, sizeof(Buffer))
+    try:
+        if not tx_append_unsigned(&envelope, &tx):
+            raise MemoryError
+        transaction = transaction_from(
+            PyBytes_FromStringAndSize(<const char*>envelope.bytes, <Py_ssize_t>envelope.size)
+        )
+    finally:
+        buffer_free(&envelope)
+    transaction.c.sender = tx.sender
+    transaction.c.sender_state = SENDER_KNOWN
+    return transaction

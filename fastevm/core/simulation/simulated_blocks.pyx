@@ -1,0 +1,134 @@
+"""Simulated chains as values of the library."""
+
+from fastevm.core.execution.block.header cimport HeaderFields
+from fastevm.core.execution.transaction.transaction cimport SENDER_KNOWN, Transaction, transaction_from
+from fastevm.core.primitives.bloom cimport BLOOM_SIZE
+from fastevm.core.primitives.word cimport word_to_int
+from fastevm.core.simulation.body cimport envelope_at
+from fastevm.core.simulation.chain cimport ChainBlock
+from fastevm.core.simulation.executor cimport ChainExecutor
+from fastevm.core.simulation.plan cimport Plan, PlannedBlock, call_at
+from fastevm.core.simulation.records cimport record_at, record_outcome
+
+from fastevm.core.primitives.replace import replace
+
+from fastevm.core.simulation.deadline import WATCHDOG, thread_owned
+from fastevm.core.simulation.environment import payload_on
+from fastevm.core.simulation.executor import ChainExecutor as ChainExecutorClass
+from fastevm.core.simulation.values import (
+    SimulatedBlock,
+    SimulateOptions,
+    SimulatePayload,
+    StateView,
+)
+from fastevm.core.execution.types import Block, Header
+
+
+cdef object header_value(const HeaderFields* h):
+    return Header(
+        parent_hash=h.parent_hash.b[:32],
+        coinbase=h.coinbase.b[:20],
+        state_root=h.state_root.b[:32],
+        transactions_root=h.transactions_root.b[:32],
+        receipts_root=h.receipts_root.b[:32],
+        logs_bloom=h.logs_bloom[:BLOOM_SIZE],
+        difficulty=word_to_int(&h.difficulty),
+        number=h.number,
+        gas_limit=h.gas_limit,
+        gas_used=h.gas_used,
+        timestamp=h.timestamp,
+        extra_data=h.extra_data[:h.extra_data_size],
+        mix_hash=h.mix_hash.b[:32],
+        base_fee_per_gas=word_to_int(&h.base_fee_per_gas) if h.has_base_fee else None,
+        withdrawals_root=h.withdrawals_root.b[:32] if h.has_withdrawals else None,
+        blob_gas_used=h.blob_gas_used if h.has_blobs else None,
+        excess_blob_gas=h.excess_blob_gas if h.has_blobs else None,
+        parent_beacon_block_root=h.parent_beacon_block_root.b[:32] if h.has_blobs else None,
+        requests_hash=h.requests_hash.b[:32] if h.has_requests else None,
+        block_access_list_hash=(
+            h.block_access_list_hash.b[:32] if h.has_block_access_list else None
+        ),
+        slot_number=h.slot_number if h.has_slot_number else None,
+    )
+
+
+cdef Transaction transaction_at(ChainExecutor run, const ChainBlock* block, size_t index):
+    """A transaction of a block; its sender is known, though nobody signed it."""
+    cdef Transaction transaction = transaction_from(
+        envelope_at(&run.body, block.first_call + index)
+    )
+    transaction.c.sender = call_at(run.plan, block.plan.first_call + index).tx.sender
+    transaction.c.sender_state = SENDER_KNOWN
+    return transaction
+
+
+cdef object withdrawals_of(ChainExecutor run, size_t at):
+    """The withdrawals of a block; None before there were any."""
+    cdef const ChainBlock* block = run.block(at)
+    if not block.header.has_withdrawals:
+        return None
+    if block.plan == NULL or block.plan.withdrawal_count == 0:
+        return ()
+    return run.plan.withdrawal_values[block.plan - <const PlannedBlock*>run.plan.blocks.items]
+
+
+cdef object outcome_at(ChainExecutor run, size_t index):
+    outcome = record_outcome(&run.records, record_at(&run.records, index))
+    return outcome if run.extras is None else replace(outcome, extras=run.extras[index])
+
+
+cdef object block_value(ChainExecutor run, size_t at):
+    cdef const ChainBlock* block = run.block(at)
+    cdef size_t i
+    transactions = tuple([transaction_at(run, block, i) for i in range(block.call_count)])
+    return SimulatedBlock(
+        block=Block(
+            header_value(&block.header), transactions, (), withdrawals_of(run, at)
+        ),
+        calls=tuple([outcome_at(run, block.first_call + i) for i in range(block.call_count)]),
+        senders=tuple([transaction.sender for transaction in transactions]),
+    )
+
+
+def simulate_plan(
+    view: StateView, plan: Plan, options: SimulateOptions
+) -> list[SimulatedBlock]:
+    """Run a plan on ``view``; one result per block, fillers of number gaps included.
+
+    Raises SimulationError for what is refused as a whole and on timeout, InvalidTransaction for a
+    call that breaks a rule.
+    """
+    return simulate_touching(view, plan, options, note_touched=False)[0]
+
+
+def simulate_touching(
+    view: StateView, plan: Plan, options: SimulateOptions, *, note_touched: bool = True
+) -> tuple[list[SimulatedBlock], dict[bytes, list[int]]]:
+    """The same, and every account that was looked at with its slots: what a capsule holds."""
+    if view.layer.remote_state is None:
+        return run_plan(view, plan, options, note_touched)
+    return view.layer.remote_state.settle(
+        lambda: run_plan(view, plan, options, note_touched), plan.call_objects()
+    )
+
+
+def run_plan(
+    view: StateView, plan: Plan, options: SimulateOptions, note_touched: bool
+) -> tuple[list[SimulatedBlock], dict[bytes, list[int]]]:
+    """Run a plan on what is known of the state."""
+    cdef ChainExecutor run = thread_owned(ChainExecutorClass)
+    cdef size_t i
+    try:
+        with WATCHDOG.watch(run, options.timeout):
+            run.run(view, plan, options, note_touched=note_touched)
+        touched = {address: sorted(slots) for address, slots in (run.touched or {}).items()}
+        return [block_value(run, i) for i in range(run.blocks.count)], touched
+    finally:
+        run.clear()
+
+
+def simulate_v1(
+    view: StateView, payload: SimulatePayload, options: SimulateOptions
+) -> list[SimulatedBlock]:
+    """Run the payload's blocks on ``view``; see ``simulate_plan``."""
+    return simulate_plan(view, Plan.of(payload_on(view, payload)), options)

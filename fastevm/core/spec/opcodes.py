@@ -1,0 +1,190 @@
+"""The opcodes: one row each, with the stack items that it needs and leaves.
+
+Prices change from fork to fork; ``eips`` has them under their EIP.
+"""
+
+from enum import Enum
+
+from msgspec import Struct
+
+
+class Kind(Enum):
+    """The group of an opcode; the interpreter has one file per group."""
+
+    ARITHMETIC = "arithmetic"
+    COMPARISON = "comparison"
+    HASHING = "hashing"
+    ENVIRONMENT = "environment"
+    BLOCK = "block"
+    STACK = "stack"
+    MEMORY = "memory"
+    STORAGE = "storage"
+    FLOW = "flow"
+    LOGGING = "logging"
+    CALLS = "calls"
+
+
+class Op(Struct, frozen=True):
+    """One opcode.
+
+    ``value`` is its byte, ``imm`` the number of immediate bytes after it, ``pops`` the stack items
+    it needs, ``pushes`` the items in their place afterwards. DUP and SWAP count the items they look
+    at, so ``pops`` is always the required height and ``grow`` the change of height.
+    """
+
+    value: int
+    mnemonic: str
+    imm: int
+    pops: int
+    pushes: int
+    kind: Kind
+
+    @property
+    def grow(self) -> int:
+        """Stack items gained, negative when lost."""
+        return self.pushes - self.pops
+
+
+def _ops(kind: Kind, *rows: tuple[int, str, int, int]) -> tuple[Op, ...]:
+    return tuple(
+        Op(value, mnemonic, 0, pops, pushes, kind) for value, mnemonic, pops, pushes in rows
+    )
+
+
+_SINGLE = (
+    *_ops(
+        Kind.ARITHMETIC,
+        (0x01, "ADD", 2, 1),
+        (0x02, "MUL", 2, 1),
+        (0x03, "SUB", 2, 1),
+        (0x04, "DIV", 2, 1),
+        (0x05, "SDIV", 2, 1),
+        (0x06, "MOD", 2, 1),
+        (0x07, "SMOD", 2, 1),
+        (0x08, "ADDMOD", 3, 1),
+        (0x09, "MULMOD", 3, 1),
+        (0x0A, "EXP", 2, 1),
+        (0x0B, "SIGNEXTEND", 2, 1),
+    ),
+    *_ops(
+        Kind.COMPARISON,
+        (0x10, "LT", 2, 1),
+        (0x11, "GT", 2, 1),
+        (0x12, "SLT", 2, 1),
+        (0x13, "SGT", 2, 1),
+        (0x14, "EQ", 2, 1),
+        (0x15, "ISZERO", 1, 1),
+        (0x16, "AND", 2, 1),
+        (0x17, "OR", 2, 1),
+        (0x18, "XOR", 2, 1),
+        (0x19, "NOT", 1, 1),
+        (0x1A, "BYTE", 2, 1),
+        (0x1B, "SHL", 2, 1),
+        (0x1C, "SHR", 2, 1),
+        (0x1D, "SAR", 2, 1),
+        (0x1E, "CLZ", 1, 1),
+    ),
+    *_ops(Kind.HASHING, (0x20, "KECCAK256", 2, 1)),
+    *_ops(
+        Kind.ENVIRONMENT,
+        (0x30, "ADDRESS", 0, 1),
+        (0x31, "BALANCE", 1, 1),
+        (0x32, "ORIGIN", 0, 1),
+        (0x33, "CALLER", 0, 1),
+        (0x34, "CALLVALUE", 0, 1),
+        (0x35, "CALLDATALOAD", 1, 1),
+        (0x36, "CALLDATASIZE", 0, 1),
+        (0x37, "CALLDATACOPY", 3, 0),
+        (0x38, "CODESIZE", 0, 1),
+        (0x39, "CODECOPY", 3, 0),
+        (0x3A, "GASPRICE", 0, 1),
+        (0x3B, "EXTCODESIZE", 1, 1),
+        (0x3C, "EXTCODECOPY", 4, 0),
+        (0x3D, "RETURNDATASIZE", 0, 1),
+        (0x3E, "RETURNDATACOPY", 3, 0),
+        (0x3F, "EXTCODEHASH", 1, 1),
+        (0x47, "SELFBALANCE", 0, 1),
+        (0x49, "BLOBHASH", 1, 1),
+    ),
+    *_ops(
+        Kind.BLOCK,
+        (0x40, "BLOCKHASH", 1, 1),
+        (0x41, "COINBASE", 0, 1),
+        (0x42, "TIMESTAMP", 0, 1),
+        (0x43, "NUMBER", 0, 1),
+        (0x44, "PREVRANDAO", 0, 1),
+        (0x45, "GASLIMIT", 0, 1),
+        (0x46, "CHAINID", 0, 1),
+        (0x48, "BASEFEE", 0, 1),
+        (0x4A, "BLOBBASEFEE", 0, 1),
+        (0x4B, "SLOTNUM", 0, 1),
+    ),
+    *_ops(Kind.STACK, (0x50, "POP", 1, 0), (0x5F, "PUSH0", 0, 1)),
+    *_ops(
+        Kind.MEMORY,
+        (0x51, "MLOAD", 1, 1),
+        (0x52, "MSTORE", 2, 0),
+        (0x53, "MSTORE8", 2, 0),
+        (0x59, "MSIZE", 0, 1),
+        (0x5E, "MCOPY", 3, 0),
+    ),
+    *_ops(
+        Kind.STORAGE,
+        (0x54, "SLOAD", 1, 1),
+        (0x55, "SSTORE", 2, 0),
+        (0x5C, "TLOAD", 1, 1),
+        (0x5D, "TSTORE", 2, 0),
+    ),
+    *_ops(
+        Kind.FLOW,
+        (0x00, "STOP", 0, 0),
+        (0x56, "JUMP", 1, 0),
+        (0x57, "JUMPI", 2, 0),
+        (0x58, "PC", 0, 1),
+        (0x5A, "GAS", 0, 1),
+        (0x5B, "JUMPDEST", 0, 0),
+        (0xF3, "RETURN", 2, 0),
+        (0xFD, "REVERT", 2, 0),
+        (0xFE, "INVALID", 0, 0),
+    ),
+    *_ops(
+        Kind.CALLS,
+        (0xF0, "CREATE", 3, 1),
+        (0xF1, "CALL", 7, 1),
+        (0xF2, "CALLCODE", 7, 1),
+        (0xF4, "DELEGATECALL", 6, 1),
+        (0xF5, "CREATE2", 4, 1),
+        (0xFA, "STATICCALL", 6, 1),
+        (0xFF, "SELFDESTRUCT", 1, 0),
+    ),
+)
+
+_FAMILIES = (
+    *(Op(0x5F + n, f"PUSH{n}", n, 0, 1, Kind.STACK) for n in range(1, 33)),
+    *(Op(0x7F + n, f"DUP{n}", 0, n, n + 1, Kind.STACK) for n in range(1, 17)),
+    *(Op(0x8F + n, f"SWAP{n}", 0, n + 1, n + 1, Kind.STACK) for n in range(1, 17)),
+    *(Op(0xA0 + n, f"LOG{n}", 0, n + 2, 0, Kind.LOGGING) for n in range(5)),
+    # The height that the least immediate needs.
+    Op(0xE6, "DUPN", 1, 17, 18, Kind.STACK),
+    Op(0xE7, "SWAPN", 1, 18, 18, Kind.STACK),
+    Op(0xE8, "EXCHANGE", 1, 3, 3, Kind.STACK),
+)
+
+OPCODES: tuple[Op, ...] = tuple(sorted(_SINGLE + _FAMILIES, key=lambda op: op.value))
+"""Every opcode of every fork up to Amsterdam, in the order of their bytes."""
+
+BY_MNEMONIC: dict[str, Op] = {op.mnemonic: op for op in OPCODES}
+BY_VALUE: dict[int, Op] = {op.value: op for op in OPCODES}
+
+FORMER_NAMES: dict[str, str] = {
+    "DIFFICULTY": "PREVRANDAO",
+    "SHA3": "KECCAK256",
+    "SUICIDE": "SELFDESTRUCT",
+}
+"""Former names of opcodes that tools still use."""
+
+
+def op_named(mnemonic: str) -> Op:
+    """The opcode of that name, former names included; ``KeyError`` for any other."""
+    upper = mnemonic.upper()
+    return BY_MNEMONIC[FORMER_NAMES.get(upper, upper)]

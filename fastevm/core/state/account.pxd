@@ -1,0 +1,65 @@
+# The accounts and slots of a world, with their warm marks and original values.
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.word cimport Word, word_copy, word_lt, word_sub
+from fastevm.core.state.code cimport Code
+
+
+# The changes since the last commit of the world.
+cdef enum Dirty:
+    DIRTY_FIELDS = 1      # balance, nonce, code or existence
+    DIRTY_STORAGE = 2     # slots marked dirty
+    DIRTY_RESET = 4       # all slots of before were dropped
+
+
+cdef struct Slot:
+    Word key
+    Word current
+    # value at the start of transaction `written_tx`; valid only in that transaction
+    Word original
+    uint32_t written_tx   # transaction that wrote it last; otherwise original == current
+    uint32_t warm_tx      # warm when equal to the world's current transaction
+    uint32_t dirty        # written since the last commit: belongs into the next diff
+    uint32_t listing      # place among the world's accesses, from 1; 0 = not recorded
+
+
+cdef struct Account:
+    Address address
+    uint32_t warm_tx      # warm when equal to the world's current transaction
+    Word balance
+    uint64_t nonce
+    Code* code            # NULL = no code
+    Hash code_hash
+    uint32_t created_tx   # created as a contract in this transaction
+    uint32_t touched_tx   # listed among the touched of this transaction
+    uint32_t destroyed_tx  # listed for destruction at the end of this transaction
+    uint32_t delegated_tx  # its delegation needs no state gas in this transaction
+    bint exists
+    bint owns_code        # `code` holds a reference of this record, not of the base
+    uint32_t dirty        # Dirty marks: what the next diff must carry
+    uint32_t listing      # place among the world's accesses, from 1; 0 = not recorded
+    # What a run learned of the balance: the value itself, or only that it covers some amounts.
+    bint balance_seen
+    bint balance_taken
+    bint storage_reset    # slots of the base are no longer read: they are all zero
+    bint base_has_storage
+    const void* storage   # the reader's handle
+    Slot** slots          # open addressing, a power of two
+    uint32_t slot_mask    # 0 = no table yet
+    uint32_t slot_count
+    uint64_t index        # position in the world's list
+    Word lowest           # where balance_taken: the least that was left over; else unset
+
+
+# Whether the balance is at least this amount.
+cdef inline bint account_covers(Account* a, const Word* amount) noexcept nogil:
+    cdef Word rest
+    if word_lt(&a.balance, amount):
+        a.balance_seen = True
+        return False
+    word_sub(&rest, &a.balance, amount)
+    if not a.balance_taken or word_lt(&rest, &a.lowest):
+        a.balance_taken = True
+        word_copy(&a.lowest, &rest)
+    return True

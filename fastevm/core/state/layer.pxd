@@ -1,0 +1,45 @@
+# An immutable version of the whole state; a new one shares everything that did not change.
+from fastevm.core.primitives.hashes cimport Hash
+from fastevm.core.primitives.persistent_map cimport MapNode
+from fastevm.core.state.changes cimport ChangeList
+from fastevm.core.state.account_map cimport AccountLeaf
+from fastevm.core.state.remote_cache cimport KnownAccount
+from fastevm.core.state.reader cimport Reader
+from fastevm.core.state.remote cimport RemoteBase, RemoteState
+from fastevm.core.state.world cimport World
+from fastevm.core.trie.trie cimport TrieNode
+
+
+cdef class Changes:
+    """Owns a list of changes, so that it outlives the layer while a commitment reads it."""
+    cdef ChangeList* list
+
+
+cdef class Layer:
+    cdef MapNode* accounts   # AccountLeaf by address
+    # The commitment, after `settle`: the account trie and the storage tries by address.
+    cdef bint settled
+    cdef TrieNode* trie
+    cdef MapNode* storage_tries
+    cdef Hash root
+    # Before: the changes since the parent.
+    cdef Layer parent
+    cdef Changes changes
+    cdef size_t unsettled_depth
+    # Above a remote state: what `accounts` hides of it, and where readers find all of that.
+    cdef readonly RemoteState remote_state
+    cdef MapNode* masks
+    cdef RemoteBase guessing, suspending
+
+    # A run over a remote state guesses what is not known; see fastevm/core/state/remote.pyx.
+    cdef void attach(self, Reader* reader) noexcept
+    # There it stops with READ_MISSING instead.
+    cdef void attach_suspending(self, Reader* reader) noexcept
+    cdef Layer edited(self, object accounts, object removed)
+    cdef const KnownAccount* remote_account(self, bytes address) except? NULL
+    cdef void point(self, RemoteBase* base, bint suspends) noexcept
+    cdef Layer commit(self, World* w)
+    # The layer with this map, whose reference it takes over, after this one and these changes.
+    cdef Layer followed_by(self, MapNode* accounts, Changes changes)
+    cdef int settle(self, int threads=*) except -1
+    cdef const AccountLeaf* leaf(self, bytes address) except? NULL

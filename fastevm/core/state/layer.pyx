@@ -1,0 +1,555 @@
+"""Immutable versions of the state: persistent maps to read from, tries to commit to them.
+
+A layer is the map of its accounts; each account holds the map of its slots. Committing a world
+copies the paths to what changed and shares the rest, so a snapshot costs nothing and a read never
+walks a chain of layers. The Merkle tries are updated when a root or a proof is requested, and after
+UNSETTLED_LIMIT layers without a root.
+"""
+
+from cpython.number cimport PyNumber_Index
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+from fastevm.core.primitives.suggestion import nearest
+
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.persistent_map cimport (
+    MapNode,
+    map_count,
+    map_each,
+    map_get,
+    map_release,
+    map_retain,
+)
+from fastevm.core.primitives.thread_pool cimport TEAM_LIMIT
+from fastevm.core.primitives.word cimport (
+    Word, uint64_from_named, word_copy, word_from_named, word_to_int,
+)
+from fastevm.core.primitives.word_map cimport WordEntry, word_map_each, word_map_get
+from fastevm.core.state.account cimport Account
+from fastevm.core.state.changes cimport ChangeList, changes_free, changes_new
+from fastevm.core.state.code cimport Code, code_new, code_retain
+from fastevm.core.state.commitment cimport (
+    STORAGE_TRIE_MAP,
+    Commitment,
+    account_nodes,
+    commit_accounts,
+    commit_storage,
+    hash_storage,
+    prove_account,
+    storage_nodes,
+)
+from fastevm.core.state.account_map cimport (
+    ACCOUNT_MAP,
+    AccountLeaf,
+    commit_world,
+    read_account,
+    read_block_hash,
+    read_slot,
+)
+from fastevm.core.state.remote_cache cimport KnownAccount
+from fastevm.core.state.tombstones cimport MASK_MAP, MaskLeaf, mask_hides, mask_of, mask_world
+from fastevm.core.state.reader cimport Reader
+from fastevm.core.state.remote cimport (
+    RemoteBase,
+    RemoteState,
+    read_remote_account,
+    read_remote_block_hash,
+    read_remote_code,
+    read_remote_slot,
+)
+from fastevm.core.state.world cimport (
+    WORLD_NEEDS_ACCOUNT,
+    World,
+    world_account,
+    world_begin,
+    world_free,
+    world_new,
+    world_put_account,
+    world_put_slot,
+    world_remove_account,
+    world_reset_storage,
+)
+from fastevm.core.trie.parallel_hashing cimport trie_root_on
+from fastevm.core.trie.trie cimport EMPTY_TRIE_ROOT, trie_release, trie_retain, trie_root
+
+from fastevm.errors import StateNotKnown
+from fastevm.core.state.source import StateSource
+from fastevm.core.state.values import Account as AccountValue
+from fastevm.core.state.values import AccountProof
+
+
+cdef enum:
+    PARALLEL_CHANGES = 1_000  # accounts and slots, from which on threads hash
+    UNSETTLED_LIMIT = 256     # layers in a row without a commitment; each keeps its parent alive
+
+
+FIELDS = ("balance", "nonce", "code", "storage", "reset")
+LARGEST_CODE = 2**31  # bytes; a protocol's own limits are far below
+
+
+cdef class Changes:
+    def __cinit__(self) -> None:
+        self.list = changes_new()
+        if self.list == NULL:
+            raise MemoryError
+
+    def __dealloc__(self) -> None:
+        changes_free(self.list)
+
+
+cdef bint commit_path(Layer layer, Commitment* c, list path, int threads):
+    """Commit lists of changes, oldest first, all as they stand in this layer."""
+    cdef Changes changes
+    cdef const ChangeList* work
+    cdef size_t count = 0
+    cdef bint ok = True
+    for changes in path:
+        work = changes.list
+        count += work.account_count + work.key_count
+        with nogil:
+            ok = ok and commit_storage(c, layer.accounts, &ACCOUNT_MAP, work)
+    if count < PARALLEL_CHANGES:
+        threads = 1
+    for changes in path if threads > 1 else ():
+        work = changes.list
+        with nogil:
+            ok = ok and hash_storage(c, work, threads)
+    for changes in path:
+        work = changes.list
+        with nogil:
+            ok = ok and commit_accounts(c, layer.accounts, &ACCOUNT_MAP, work)
+    with nogil:
+        if threads > 1:
+            ok = ok and trie_root_on(c.trie, threads, &c.root)
+        else:
+            ok = ok and trie_root(c.trie, &c.root)
+    return ok
+
+
+cdef class Layer:
+    """One immutable version of the state: ``Layer.empty()``, ``Layer.of(...)``, or of execution."""
+
+    def __cinit__(self) -> None:
+        self.accounts = NULL
+        self.trie = NULL
+        self.storage_tries = NULL
+        self.settled = True
+        self.root = EMPTY_TRIE_ROOT
+
+    def __init__(self) -> None:
+        raise TypeError("layers come from Layer.empty(), Layer.of(...) or an execution")
+
+    def __dealloc__(self) -> None:
+        map_release(self.accounts, &ACCOUNT_MAP)
+        trie_release(self.trie)
+        map_release(self.storage_tries, &STORAGE_TRIE_MAP)
+        map_release(self.masks, &MASK_MAP)
+
+    def __reduce__(self) -> object:
+        # Above a remote state: with what is known of it, and without its source.
+        shipping = import_module("fastevm.core.state.shipping")
+        return shipping.unship, (shipping.ship(self),)
+
+    def __copy__(self) -> Layer:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Layer:
+        return self
+
+    def __repr__(self) -> str:
+        count = map_count(self.accounts)
+        accounts = "1 account" if count == 1 else f"{count} accounts"
+        return f"<Layer: {accounts}{' above a remote state' if self.remote_state else ''}>"
+
+    @staticmethod
+    def empty() -> Layer:
+        """The state without any account."""
+        return Layer.__new__(Layer)
+
+    @staticmethod
+    def of(accounts: Mapping[bytes, Mapping[str, Any]]) -> Layer:
+        """A state with these accounts, exactly as given (empty ones included).
+
+        ``accounts`` maps addresses (20 bytes or hex text) to mappings with any of ``balance``
+        (int, wei), ``nonce`` (int), ``code`` (bytes or hex text) and ``storage`` (mapping of int
+        slot to int value; zero values are left out). Raises ValueError or OverflowError for values
+        out of range.
+        """
+        return Layer.empty().with_accounts(accounts)
+
+    @staticmethod
+    def remote(source: StateSource | str, **options: Any) -> Layer:
+        """The state of a block that another node holds, fetched as it is read.
+
+        ``source``: where it comes from, or a URL, which `fastevm.fork.RemoteSource.open` opens
+        with the ``options``. Changes stay in the layers above. What a layer lists or hashes
+        (``addresses``, ``storage_items``, ``state_root``, ``proof``) is what was changed here.
+        """
+        cdef Layer layer = Layer.__new__(Layer)
+        if isinstance(source, str):
+            # The floor of the network lies above this one.
+            source = import_module("fastevm.fork").RemoteSource.open(source, **options)
+        layer.remote_state = source if isinstance(source, RemoteState) else RemoteState(source)
+        return layer
+
+    def with_accounts(self, accounts: Mapping[bytes, Mapping[str, Any]]) -> Layer:
+        """This state with the given fields of accounts replaced.
+
+        A field that is not given keeps its value; ``storage`` is merged slot by slot. If
+        ``reset`` is true, the old slots are removed first.
+        """
+        if self.remote_state is None:
+            return self.edited(accounts, ())
+        return self.remote_state.settle(lambda: self.edited(accounts, ()))
+
+    def without_accounts(self, addresses: Iterable[bytes]) -> Layer:
+        """This state without the given accounts and their storage."""
+        cdef list removed = list(addresses)
+        if self.remote_state is None:
+            return self.edited({}, removed)
+        return self.remote_state.settle(lambda: self.edited({}, removed))
+
+    cdef Layer edited(self, object accounts, object removed):
+        """This state with fields of accounts replaced, and without the removed ones."""
+        cdef Reader reader
+        cdef World* w = world_new()
+        memset(&reader, 0, sizeof(reader))
+        if w == NULL:
+            raise MemoryError
+        try:
+            self.attach(&reader)
+            world_begin(w, &reader)
+            for address, fields in accounts.items():
+                put_fields(w, unhexed(address), fields)
+            for address in removed:
+                world_remove_account(w, account_named(w, unhexed(address)))
+            return self.commit(w)
+        finally:
+            world_free(w)
+
+    cdef void attach(self, Reader* reader) noexcept:
+        """Let a world read from this layer; the layer must outlive the world's run."""
+        if self.remote_state is not None:
+            self.point(&self.guessing, self.remote_state.resolves)
+            read_remotely(reader, &self.guessing)
+            return
+        reader.base = self.accounts
+        reader.account = read_account
+        reader.slot = read_slot
+        reader.block_hash = read_block_hash
+        reader.code = NULL
+
+    cdef void attach_suspending(self, Reader* reader) noexcept:
+        """As ``attach``; a run that reads what is not known of a remote state stops there."""
+        self.attach(reader)
+        if self.remote_state is not None:
+            self.point(&self.suspending, True)
+            reader.base = &self.suspending
+
+    cdef void point(self, RemoteBase* base, bint suspends) noexcept:
+        base.accounts = self.accounts
+        base.masks = self.masks
+        base.known = self.remote_state.known
+        base.block_number = self.remote_state.block_number
+        base.suspends = suspends
+        base.resolver = <void*>self.remote_state if self.remote_state.resolves else NULL
+
+    cdef Layer commit(self, World* w):
+        """The layer with the world's changes on top of this one; their dirty marks are cleared.
+
+        The world commits its next changes on the layer returned here.
+        """
+        cdef Layer layer
+        cdef Changes changes = Changes.__new__(Changes)
+        cdef ChangeList* list = changes.list
+        cdef MapNode* masks = NULL
+        cdef MapNode* accounts
+        cdef bint failed = False, has_remote = self.remote_state is not None
+        with nogil:
+            if has_remote:
+                masks = mask_world(map_retain(self.masks), w, &failed)
+            accounts = commit_world(map_retain(self.accounts), w, list, &failed)
+        layer = self.followed_by(accounts, changes)
+        layer.remote_state = self.remote_state
+        layer.masks = masks
+        if failed:
+            raise MemoryError
+        return layer
+
+    cdef Layer followed_by(self, MapNode* accounts, Changes changes):
+        cdef Layer layer = Layer.__new__(Layer)
+        layer.accounts = accounts
+        layer.changes = changes
+        layer.settled = False
+        if self.unsettled_depth >= UNSETTLED_LIMIT:
+            self.settle()
+        layer.parent = self
+        layer.unsettled_depth = self.unsettled_depth + 1
+        return layer
+
+    cdef int settle(self, int threads=1) except -1:
+        """Update the tries to this layer's state and hash them."""
+        cdef Layer layer = self
+        cdef Commitment commitment
+        cdef bint ok
+        cdef list path = []
+        memset(&commitment, 0, sizeof(commitment))
+        if self.settled:
+            return 0
+        while not layer.settled:
+            path.append(layer.changes)
+            layer = layer.parent
+        path.reverse()
+        commitment.trie = trie_retain(layer.trie)
+        commitment.storage_tries = map_retain(layer.storage_tries)
+        ok = commit_path(self, &commitment, path, threads)
+        if self.settled or not ok:  # another thread was faster, or there is no memory
+            trie_release(commitment.trie)
+            map_release(commitment.storage_tries, &STORAGE_TRIE_MAP)
+            if not ok:
+                raise MemoryError
+            return 0
+        self.trie = commitment.trie
+        self.storage_tries = commitment.storage_tries
+        self.root = commitment.root
+        self.settled = True
+        self.parent = None
+        self.unsettled_depth = 0
+        self.changes = None
+        return 0
+
+    def state_root(self, threads: int = 1) -> bytes:
+        """The 32-byte root of the state trie (Yellow Paper, section 4.1), computed once.
+
+        ``threads``: how many may hash, where much has changed.
+        """
+        if not 1 <= threads <= TEAM_LIMIT:
+            raise ValueError(f"threads is a number from 1 to {TEAM_LIMIT}, not {threads}")
+        self.settle(threads)
+        return self.root.b[:32]
+
+    @property
+    def account_count(self) -> int:
+        """How many accounts exist."""
+        return map_count(self.accounts)
+
+    cdef const AccountLeaf* leaf(self, bytes address) except? NULL:
+        if len(address) != 20:
+            raise ValueError(f"an address has 20 bytes, not {len(address)}")
+        return <const AccountLeaf*>map_get(
+            self.accounts, &ACCOUNT_MAP, <const uint8_t*><const char*>address
+        )
+
+    cdef const KnownAccount* remote_account(self, bytes address) except? NULL:
+        """The account of the remote state, of which there is no leaf; NULL if it is not there."""
+        cdef Address key
+        memcpy(key.b, <const char*>address, 20)
+        if self.remote_state is None or mask_of(self.masks, &key) != NULL:
+            return NULL
+        return self.remote_state.account(&key)
+
+    def account(self, address: bytes) -> AccountValue | None:
+        """Balance, nonce and code hash, or None for an account that does not exist."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef const KnownAccount* known
+        if leaf != NULL:
+            return account_value(&leaf.balance, leaf.nonce, &leaf.code_hash)
+        known = self.remote_account(address)
+        if known != NULL:
+            return account_value(&known.entry.value, known.nonce, &known.code_hash)
+        return None
+
+    def balance(self, address: bytes) -> int:
+        """Balance in wei; 0 for an account that does not exist."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef const KnownAccount* known
+        if leaf != NULL:
+            return word_to_int(&leaf.balance)
+        known = self.remote_account(address)
+        return 0 if known == NULL else word_to_int(&known.entry.value)
+
+    def nonce(self, address: bytes) -> int:
+        """Nonce; 0 for an account that does not exist."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef const KnownAccount* known
+        if leaf != NULL:
+            return leaf.nonce
+        known = self.remote_account(address)
+        return 0 if known == NULL else known.nonce
+
+    def code(self, address: bytes) -> bytes:
+        """Code; empty for an account without any."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef const KnownAccount* known
+        if leaf != NULL:
+            return code_bytes(leaf.code)
+        known = self.remote_account(address)
+        return b"" if known == NULL else code_bytes(known.code)
+
+    def storage(self, address: bytes, slot: object) -> int:
+        """The value of a slot (0 <= slot < 2**256); 0 where nothing was stored."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef const Word* found
+        cdef Address account
+        cdef Word key, value
+        word_from_named(&key, slot, "slot")
+        if leaf != NULL:
+            found = word_map_get(leaf.storage, &key)
+            if found != NULL:
+                return word_to_int(found)
+        if self.remote_state is None:
+            return 0
+        memcpy(account.b, <const char*>address, 20)
+        if mask_hides(mask_of(self.masks, &account), &key):
+            return 0
+        self.remote_state.slot(&account, &key, &value)
+        return word_to_int(&value)
+
+    def addresses(self) -> list[bytes]:
+        """The addresses of all accounts, in no particular order."""
+        cdef list found = []
+        map_each(self.accounts, collect_address, <void*>found)
+        return found
+
+    def hidden(self) -> dict[bytes, set[int] | None]:
+        """What changes here hide of a remote state, by address: slots set to zero; None for all."""
+        cdef dict found = {}
+        map_each(self.masks, collect_mask, <void*>found)
+        return found
+
+    def storage_items(self, address: bytes) -> dict[int, int]:
+        """All slots of an account that are not zero."""
+        cdef const AccountLeaf* leaf = self.leaf(address)
+        cdef dict found = {}
+        if leaf != NULL:
+            word_map_each(leaf.storage, collect_slot, <void*>found)
+        return found
+
+    def proof(self, address: bytes, slots: list[int]) -> AccountProof:
+        """Merkle proofs of an account and of slots in it (EIP-1186).
+
+        The nodes run from the root to the leaf or to where the path ends.
+        """
+        account = self.account(address)
+        self.settle()
+        return prove_account(
+            self.trie, self.storage_tries, address, slots, account,
+            {slot: self.storage(address, slot) for slot in slots},
+        )
+
+    def account_path(self, path: bytes) -> list[bytes]:
+        """The nodes of the state trie on a path of 32 bytes, from the root to where it ends."""
+        self.settle()
+        return account_nodes(self.trie, path)
+
+    def storage_path(self, address: bytes, path: bytes) -> list[bytes]:
+        """The same in the storage trie of an account."""
+        self.settle()
+        return storage_nodes(self.storage_tries, address, path)
+
+
+cdef object account_value(const Word* balance, uint64_t nonce, const Hash* code_hash):
+    return AccountValue(
+        balance=word_to_int(balance), nonce=nonce, code_hash=code_hash.b[:32]
+    )
+
+
+cdef bytes code_bytes(const Code* code):
+    if code != NULL and code.is_unknown:
+        raise StateNotKnown(f"the code with the hash 0x{code.hash.b[:32].hex()} is not known here")
+    return b"" if code == NULL else code.bytes[:code.size]
+
+
+cdef void read_remotely(Reader* reader, const RemoteBase* base) noexcept:
+    reader.base = base
+    reader.account = read_remote_account
+    reader.slot = read_remote_slot
+    reader.block_hash = read_remote_block_hash
+    reader.code = NULL
+    if base.resolver != NULL:
+        reader.code = read_remote_code
+
+
+cdef bint collect_address(void* leaf, void* context) noexcept with gil:
+    (<list>context).append((<AccountLeaf*>leaf).address.b[:20])
+    return True
+
+
+cdef bint collect_mask(void* leaf, void* context) noexcept with gil:
+    cdef const MaskLeaf* mask = <const MaskLeaf*>leaf
+    cdef dict zeros = {}
+    if not mask.whole:
+        word_map_each(mask.zeros, collect_slot, <void*>zeros)
+    (<dict>context)[mask.address.b[:20]] = None if mask.whole else set(zeros)
+    return True
+
+
+cdef bint collect_slot(const WordEntry* slot, void* context) noexcept with gil:
+    (<dict>context)[word_to_int(&slot.key)] = word_to_int(&slot.value)
+    return True
+
+
+cdef object unhexed(object value):
+    """The bytes of a 0x-prefixed text; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    if value[:2] not in ("0x", "0X"):
+        raise ValueError(f"hex text must begin with 0x: {value[:20]!r}")
+    return bytes.fromhex(value[2:])
+
+
+cdef Account* account_named(World* w, bytes address) except NULL:
+    """The world's record of an account."""
+    cdef Address key
+    cdef Account* account
+    if len(address) != 20:
+        raise ValueError(f"an address has 20 bytes, not {len(address)}")
+    memcpy(key.b, <const char*>address, 20)
+    account = world_account(w, &key)
+    if account == NULL and w.need == WORLD_NEEDS_ACCOUNT:
+        raise StateNotKnown(f"account 0x{address.hex()} is not known here")
+    if account == NULL:
+        raise MemoryError
+    return account
+
+
+cdef int put_fields(World* w, bytes address, fields) except -1:
+    """Set the given fields of an account of the world. TypeError for others and for floats."""
+    cdef Account* a = account_named(w, address)
+    cdef Word balance, slot_key, slot_value
+    cdef Code* code
+    cdef bytes data
+    cdef uint64_t nonce
+    for name in fields:
+        if name not in FIELDS:
+            near = nearest(str(name), FIELDS)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(FIELDS)}"
+            raise TypeError(f"an account has no {name!r}: {hint}")
+    word_copy(&balance, &a.balance)
+    if "balance" in fields:
+        word_from_named(&balance, fields["balance"], "balance")
+    nonce = uint64_from_named(PyNumber_Index(fields.get("nonce", a.nonce)), "nonce")
+    code = a.code
+    if "code" in fields:
+        data = unhexed(fields["code"])
+        if data is None or len(data) > LARGEST_CODE:
+            raise ValueError(f"code is at most {LARGEST_CODE} bytes")
+        code = code_new(<const uint8_t*><const char*>data, len(data), NULL, False)
+        if code == NULL:
+            raise MemoryError
+    else:
+        code_retain(code)
+    world_put_account(w, a, &balance, nonce, code)
+    if fields.get("reset"):
+        world_reset_storage(w, a)
+    for slot, value in fields.get("storage", {}).items():
+        word_from_named(&slot_key, slot, "slot")
+        word_from_named(&slot_value, value, "value")
+        if not world_put_slot(w, a, &slot_key, &slot_value):
+            raise MemoryError
+    return 0

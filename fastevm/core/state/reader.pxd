@@ -1,0 +1,34 @@
+# The source of a world's accounts and slots: a table of functions, called at a first access only.
+from libc.stdint cimport uint8_t, uint64_t
+
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.word cimport Word
+from fastevm.core.state.code cimport Code
+
+
+cdef enum ReadStatus:
+    READ_FOUND = 0
+    READ_ABSENT = 1       # certainly not there: the account does not exist, the slot is zero
+    READ_MISSING = 2      # not known here: the host must fetch it first
+    READ_RECORDED = 3     # an account: absent, and the reader's handle is given all the same
+
+
+cdef struct AccountData:
+    Word balance
+    uint64_t nonce
+    Code* code            # NULL = no code; borrowed from the base, which outlives the run
+    Hash code_hash
+    bint has_storage      # at least one non-zero slot (EIP-7610)
+    const void* storage   # the reader's own handle for slots of this account
+
+
+cdef struct Reader:
+    const void* base      # the reader's own data, borrowed
+    ReadStatus (*account)(const void* base, const Address* address, AccountData* out) noexcept nogil
+    ReadStatus (*slot)(
+        const void* base, const void* storage, const Address* address, const Word* key, Word* out
+    ) noexcept nogil
+    # Whether the bytes of guarded code may be read; NULL: never. With it an access
+    # list warms what it names without reading it: the first read is the code's own.
+    bint (*code)(const void* base, const Address* address, const Code* code) noexcept nogil
+    ReadStatus (*block_hash)(const void* base, uint64_t number, Hash* out) noexcept nogil

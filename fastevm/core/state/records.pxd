@@ -1,0 +1,168 @@
+# The structures of a world: its tables, journal entries and logs.
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from fastevm.core.primitives.arena cimport Arena
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.word cimport Word
+from fastevm.core.state.account cimport Account, Slot
+from fastevm.core.state.reader cimport Reader
+
+
+cdef enum WorldNeed:
+    NEED_NOTHING = 0
+    WORLD_NEEDS_ACCOUNT = 1   # need_address
+    WORLD_NEEDS_SLOT = 2      # need_address, need_key
+    WORLD_NEEDS_BLOCK_HASH = 3  # need_number
+    WORLD_OUT_OF_MEMORY = 4
+    WORLD_NEEDS_CODE = 5      # need_address: its code may not be read, for the whole run
+
+
+cdef struct LogRecord:
+    Address address
+    uint32_t topic_count
+    Word topics[4]
+    uint8_t* data            # owned by the arena
+    size_t size
+    uint64_t index           # position among all logs of the block, reverted ones included
+    bint pseudo              # a transfer pseudo log: not part of bloom and receipts
+
+
+cdef enum JournalKind:
+    JOURNAL_ACCOUNT_WARM
+    JOURNAL_SLOT_WARM
+    JOURNAL_SLOT
+    JOURNAL_BALANCE
+    JOURNAL_NONCE
+    JOURNAL_CODE
+    JOURNAL_EXISTS
+    JOURNAL_TOUCH
+    JOURNAL_CREATED
+    JOURNAL_DESTROY
+    JOURNAL_DELEGATED
+    JOURNAL_TRANSIENT
+
+
+cdef struct JournalEntry:
+    uint32_t kind
+    uint32_t stamp           # previous stamp or flag
+    Account* account
+    void* place              # the Slot or TransientSlot written; the previous Code of a code change
+    Word value               # previous value; limb 0 for a nonce
+
+
+cdef struct TransientSlot:
+    Account* account
+    Word key
+    Word value
+    uint32_t tx              # transaction of the value; zero in any other
+
+
+cdef struct Checkpoint:
+    size_t journal_size
+    size_t log_count
+    int64_t refund
+
+
+# What an access list names that is not read before code reads it.
+cdef struct Listed:
+    Address address
+    Word key
+    bint is_slot
+
+
+# A value after a block access index (EIP-7928): a balance, a nonce in limb 0, a slot's value, or
+# the hash of code whose bytes are copied.
+cdef struct Change:
+    uint32_t index
+    Word value
+    const uint8_t* code
+    size_t size
+
+
+# The changes of one value in the order of their indices; `before` is what it was before the index
+# that wrote it last.
+cdef struct ChangeLog:
+    Change* items            # in the arena
+    uint32_t count
+    uint32_t capacity
+    uint32_t written         # index + 1 of the last write; 0 = never written
+    Word before
+
+
+cdef struct AccountAccess:
+    Account* account
+    ChangeLog balance
+    ChangeLog nonce
+    ChangeLog code
+
+
+cdef struct SlotAccess:
+    Account* account
+    Slot* slot
+    ChangeLog value
+
+
+# What the transactions of a block read and changed: see accesses.pxd.
+cdef struct Accesses:
+    uint32_t index           # block access index of what runs now
+    bint failed              # out of memory
+    AccountAccess* accounts
+    size_t account_count
+    size_t account_capacity
+    size_t accounts_kept     # of transactions that ended; the rest may be dropped
+    SlotAccess* slots
+    size_t slot_count
+    size_t slot_capacity
+    size_t slots_kept
+
+
+cdef struct World:
+    Reader reader
+    Arena* arena
+    uint32_t tx              # stamp of the current transaction, from 1
+    int64_t refund           # refund counter of the current transaction, may be negative inside it
+    uint64_t seed            # mixes the tables' hashes: keys are chosen by attackers
+    # accounts
+    Account** accounts       # open addressing, a power of two
+    size_t account_mask
+    Account** account_list   # in order of first use
+    size_t account_count
+    size_t account_capacity
+    # journal
+    JournalEntry* journal
+    size_t journal_size
+    size_t journal_capacity
+    # logs since world_begin or world_take_logs
+    LogRecord* logs
+    size_t log_count
+    size_t log_capacity
+    uint64_t log_index       # next LogRecord.index
+    bint log_transfers       # add pseudo logs for moved ether
+    # of the fork: see Schedule
+    bint clears_empty_accounts
+    bint has_transfer_logs
+    bint has_burn_logs
+    bint selfdestruct_keeps_balance
+    # touched and destroyed in this transaction; truncated on rollback through the journal
+    Account** touched
+    size_t touched_count
+    size_t touched_capacity
+    Account** destroyed
+    size_t destroyed_count
+    size_t destroyed_capacity
+    # transient storage
+    TransientSlot** transient   # open addressing, a power of two
+    size_t transient_mask
+    size_t transient_count
+    # of the current transaction, if the reader reads late: open addressing, in the arena
+    const Address* warm_coinbase  # warm from the start, whether it is loaded or not; NULL: none
+    Listed** listed
+    size_t listed_mask       # a power of two less one
+    size_t listed_count      # 0 = no table
+    Accesses* accesses       # owned; NULL = nothing is recorded
+    Accesses* idle_accesses  # owned; of an earlier run, for its memory; or NULL
+    # what a failed read needs
+    WorldNeed need
+    Address need_address
+    Word need_key
+    uint64_t need_number

@@ -1,0 +1,427 @@
+"""Whole states as a stream of chunks, written and read without a Python value for an account.
+
+A chunk is a sequence of entries; numbers are big-endian without leading zeros behind their length:
+
+- code: CODE_ENTRY, size (4 bytes), bytes; codes count from 1 in the order of the stream
+- account: ACCOUNT_ENTRY, address (20 bytes), balance, nonce (8 bytes), code (4 bytes; 0: none)
+- slot of the account before: key, value; its first byte is the length of the key
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from collections.abc import Callable
+
+from fastevm.core.primitives.buffer cimport Buffer, buffer_append, buffer_free, buffer_reserve
+from fastevm.core.primitives.hashes cimport Hash, hash_eq
+from fastevm.core.primitives.intrinsics cimport process_seed
+from fastevm.core.primitives.persistent_map cimport MapNode, map_each, map_release, map_set
+from fastevm.core.primitives.table cimport hash_hash, table_is_full
+from fastevm.core.primitives.word cimport Word, word_copy, word_is_zero, word_load_n, word_store
+from fastevm.core.primitives.word_map cimport WordEntry, word_map_each, word_map_put
+from fastevm.core.state.changes cimport (
+    ChangeList,
+    changes_add_account,
+    changes_add_key,
+    changes_free,
+    changes_new,
+)
+from fastevm.core.state.code cimport EMPTY_CODE_HASH, Code, code_new, code_release, code_retain
+from fastevm.core.state.commitment cimport (
+    STORAGE_TRIE_MAP,
+    Commitment,
+    commit_accounts,
+    commit_storage,
+)
+from fastevm.core.state.layer cimport Layer
+from fastevm.core.state.account_map cimport ACCOUNT_MAP, AccountLeaf
+from fastevm.core.trie.trie cimport trie_release, trie_root
+
+
+cdef enum:
+    CHUNK_BYTES = 1 << 20     # a chunk ends at this size
+    ACCOUNT_ENTRY = 0x40
+    CODE_ENTRY = 0x41
+    BATCH_CHANGES = 1 << 18   # accounts and slots between two commitments: 10 MB of changes
+    FIRST_CODES = 64
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+# The codes that were written: an open-addressing table of hashes to numbers from 1.
+cdef struct CodeNumbers:
+    Hash* hashes
+    uint32_t* numbers         # 0 = an empty place
+    size_t mask
+    uint32_t count
+
+
+cdef struct Stream:
+    Buffer chunk
+    CodeNumbers codes
+    void* writer              # the StateWriter
+    bint is_starved
+
+
+cdef bint grow_codes(CodeNumbers* codes) noexcept nogil:
+    cdef size_t capacity = 2 * (codes.mask + 1) if codes.mask else FIRST_CODES, i, at
+    cdef Hash* hashes = <Hash*>PyMem_RawCalloc(capacity, sizeof(Hash))
+    cdef uint32_t* numbers = <uint32_t*>PyMem_RawCalloc(capacity, sizeof(uint32_t))
+    if hashes == NULL or numbers == NULL:
+        PyMem_RawFree(hashes)
+        PyMem_RawFree(numbers)
+        return False
+    for i in range(codes.mask + 1 if codes.mask else 0):
+        if codes.numbers[i]:
+            at = hash_hash(&codes.hashes[i], process_seed()) & (capacity - 1)
+            while numbers[at]:
+                at = (at + 1) & (capacity - 1)
+            hashes[at] = codes.hashes[i]
+            numbers[at] = codes.numbers[i]
+    PyMem_RawFree(codes.hashes)
+    PyMem_RawFree(codes.numbers)
+    codes.hashes = hashes
+    codes.numbers = numbers
+    codes.mask = capacity - 1
+    return True
+
+
+cdef void put_be(uint8_t* out, uint64_t number, int size) noexcept nogil:
+    cdef int i
+    for i in range(size):
+        out[i] = <uint8_t>(number >> (8 * (size - 1 - i)))
+
+
+# The length of a word and its bytes without leading zeros; the number of bytes written.
+cdef size_t put_word(uint8_t* out, const Word* word) noexcept nogil:
+    cdef uint8_t bytes[32]
+    cdef size_t skip = 0
+    word_store(bytes, word)
+    while skip < 32 and bytes[skip] == 0:
+        skip += 1
+    out[0] = <uint8_t>(32 - skip)
+    memcpy(out + 1, bytes + skip, 32 - skip)
+    return 33 - skip
+
+
+# The number of a code, which is written first if it is new; 0 on failure.
+cdef uint32_t put_code(Stream* s, const Code* code) noexcept nogil:
+    cdef CodeNumbers* codes = &s.codes
+    cdef uint8_t head[5]
+    cdef size_t at
+    if table_is_full(codes.count, codes.mask) and not grow_codes(codes):
+        return 0
+    at = hash_hash(&code.hash, process_seed()) & codes.mask
+    while codes.numbers[at]:
+        if hash_eq(&codes.hashes[at], &code.hash):
+            return codes.numbers[at]
+        at = (at + 1) & codes.mask
+    head[0] = CODE_ENTRY
+    put_be(head + 1, code.size, 4)
+    if not buffer_append(&s.chunk, head, 5):
+        return 0
+    if not buffer_append(&s.chunk, code.bytes, code.size):
+        return 0
+    codes.count += 1
+    codes.hashes[at] = code.hash
+    codes.numbers[at] = codes.count
+    return codes.count
+
+
+cdef bint write_slot(const WordEntry* slot, void* context) noexcept nogil:
+    cdef Stream* s = <Stream*>context
+    cdef uint8_t* at
+    if s.chunk.size >= CHUNK_BYTES and not flush(s):
+        return False
+    if not buffer_reserve(&s.chunk, s.chunk.size + 66):
+        s.is_starved = True
+        return False
+    at = s.chunk.bytes + s.chunk.size
+    at += put_word(at, &slot.key)
+    at += put_word(at, &slot.value)
+    s.chunk.size = <size_t>(at - s.chunk.bytes)
+    return True
+
+
+cdef bint write_account(void* leaf, void* context) noexcept nogil:
+    cdef const AccountLeaf* account = <const AccountLeaf*>leaf
+    cdef Stream* s = <Stream*>context
+    cdef uint32_t code = 0
+    cdef uint8_t* at
+    if s.chunk.size >= CHUNK_BYTES and not flush(s):
+        return False
+    if account.code != NULL:
+        code = put_code(s, account.code)
+        if code == 0:
+            s.is_starved = True
+            return False
+    if not buffer_reserve(&s.chunk, s.chunk.size + 66):
+        s.is_starved = True
+        return False
+    at = s.chunk.bytes + s.chunk.size
+    at[0] = ACCOUNT_ENTRY
+    memcpy(at + 1, account.address.b, 20)
+    at += 21
+    at += put_word(at, &account.balance)
+    put_be(at, account.nonce, 8)
+    put_be(at + 8, code, 4)
+    s.chunk.size = <size_t>(at + 12 - s.chunk.bytes)
+    return word_map_each(account.storage, write_slot, context)
+
+
+cdef bint flush(Stream* s) noexcept with gil:
+    return (<StateWriter>s.writer).hand_over()
+
+
+cdef class StateWriter:
+    """The stream of one state; see `write_state`."""
+
+    cdef Stream stream
+    cdef object sink, error
+
+    def __cinit__(self, sink: Callable[[bytes], object]) -> None:
+        self.stream.writer = <void*>self
+        self.sink = sink
+
+    def __dealloc__(self) -> None:
+        buffer_free(&self.stream.chunk)
+        PyMem_RawFree(self.stream.codes.hashes)
+        PyMem_RawFree(self.stream.codes.numbers)
+
+    cdef bint hand_over(self):
+        """Pass the chunk to the sink; False if that raises."""
+        cdef Buffer* chunk = &self.stream.chunk
+        try:
+            self.sink(PyBytes_FromStringAndSize(<const char*>chunk.bytes, <Py_ssize_t>chunk.size))
+        except BaseException as error:
+            self.error = error
+            return False
+        chunk.size = 0
+        return True
+
+    cdef int write(self, Layer layer) except -1:
+        cdef bint ok
+        with nogil:
+            ok = map_each(layer.accounts, write_account, &self.stream)
+        if ok and self.stream.chunk.size:
+            self.hand_over()
+        if self.stream.is_starved:
+            raise MemoryError
+        if self.error is not None:
+            raise self.error
+        return 0
+
+
+def write_state(Layer layer not None, sink: Callable[[bytes], object]) -> None:
+    """Call ``sink`` with the chunks of a state, each of about 1 MiB, in their order."""
+    StateWriter(sink).write(layer)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+cdef struct Cursor:
+    const uint8_t* at
+    const uint8_t* end
+
+
+cdef inline size_t left(const Cursor* c) noexcept nogil:
+    return <size_t>(c.end - c.at)
+
+
+cdef uint64_t take_be(Cursor* c, int size) noexcept nogil:
+    cdef uint64_t number = 0
+    cdef int i
+    for i in range(size):
+        number = number << 8 | c.at[i]
+    c.at += size
+    return number
+
+
+# The bytes of a word, `size` of them.
+cdef bint take_word(Cursor* c, size_t size, Word* out) noexcept nogil:
+    if size > 32 or left(c) < size:
+        return False
+    word_load_n(out, c.at, size)
+    c.at += size
+    return True
+
+
+# A length and a word of so many bytes.
+cdef bint take_sized_word(Cursor* c, Word* out) noexcept nogil:
+    if left(c) < 1:
+        return False
+    c.at += 1
+    return take_word(c, (c.at - 1)[0], out)
+
+
+cdef class StateReader:
+    """Builds a layer from the chunks of `write_state`; for one thread."""
+
+    cdef MapNode* accounts
+    cdef Commitment commitment
+    cdef ChangeList* changes
+    cdef AccountLeaf* account      # the last one, in `accounts`
+    cdef bint is_listed            # it is the last one of `changes`
+    cdef Code** codes
+    cdef size_t code_count, code_capacity
+    cdef bint is_starved
+
+    def __cinit__(self) -> None:
+        self.changes = changes_new()
+        if self.changes == NULL:
+            raise MemoryError
+
+    def __dealloc__(self) -> None:
+        cdef size_t i
+        map_release(self.accounts, &ACCOUNT_MAP)
+        trie_release(self.commitment.trie)
+        map_release(self.commitment.storage_tries, &STORAGE_TRIE_MAP)
+        changes_free(self.changes)
+        for i in range(self.code_count):
+            code_release(self.codes[i])
+        PyMem_RawFree(self.codes)
+
+    def add(self, bytes chunk not None) -> None:
+        """Read the next chunk. ValueError for damaged bytes; the reader is of no use then."""
+        cdef const uint8_t* start = <const uint8_t*>PyBytes_AS_STRING(chunk)
+        cdef Cursor c = Cursor(start, start + PyBytes_GET_SIZE(chunk))
+        cdef bint ok
+        with nogil:
+            ok = self.take_entries(&c)
+        if self.is_starved:
+            raise MemoryError
+        if not ok:
+            raise ValueError(f"a damaged state: byte {c.at - start} of a chunk")
+
+    def finish(self) -> Layer:
+        """The layer, its state root computed. The reader is of no use afterwards."""
+        cdef Layer layer = Layer.__new__(Layer)
+        cdef bint ok
+        with nogil:
+            ok = self.commit() and trie_root(self.commitment.trie, &self.commitment.root)
+        if not ok:
+            raise MemoryError
+        layer.accounts = self.accounts
+        layer.trie = self.commitment.trie
+        layer.storage_tries = self.commitment.storage_tries
+        layer.root = self.commitment.root
+        layer.settled = True
+        self.accounts = self.commitment.storage_tries = NULL
+        self.commitment.trie = NULL
+        self.account = NULL
+        return layer
+
+    cdef bint take_entries(self, Cursor* c) noexcept nogil:
+        cdef uint8_t kind
+        while left(c):
+            kind = c.at[0]
+            c.at += 1
+            if kind <= 32:
+                if not self.take_slot(c, kind):
+                    return False
+            elif kind == ACCOUNT_ENTRY:
+                if not self.take_account(c):
+                    return False
+            elif kind != CODE_ENTRY or not self.take_code(c):
+                return False
+            if self.changes.account_count + self.changes.key_count >= BATCH_CHANGES:
+                if not self.commit():
+                    return self.starve()
+        return True
+
+    cdef bint take_code(self, Cursor* c) noexcept nogil:
+        cdef size_t size, capacity
+        cdef Code** moved
+        if left(c) < 4:
+            return False
+        size = <size_t>take_be(c, 4)
+        if left(c) < size:
+            return False
+        if self.code_count == self.code_capacity:
+            capacity = 2 * self.code_capacity if self.code_capacity else FIRST_CODES
+            moved = <Code**>PyMem_RawRealloc(self.codes, capacity * sizeof(Code*))
+            if moved == NULL:
+                return self.starve()
+            self.codes = moved
+            self.code_capacity = capacity
+        self.codes[self.code_count] = code_new(c.at, size, NULL, False)
+        if self.codes[self.code_count] == NULL:
+            return self.starve()
+        self.code_count = self.code_count + 1
+        c.at += size
+        return True
+
+    cdef bint take_account(self, Cursor* c) noexcept nogil:
+        cdef AccountLeaf* leaf
+        cdef const uint8_t* address = c.at
+        cdef Word balance
+        cdef uint64_t nonce, code
+        cdef bint failed = False
+        if left(c) < 20:
+            return False
+        c.at += 20
+        if not take_sized_word(c, &balance) or left(c) < 12:
+            return False
+        nonce = take_be(c, 8)
+        code = take_be(c, 4)
+        if code > self.code_count:
+            return False
+        leaf = <AccountLeaf*>PyMem_RawCalloc(1, sizeof(AccountLeaf))
+        if leaf == NULL:
+            return self.starve()
+        leaf.head.references = 1
+        memcpy(leaf.address.b, address, 20)
+        word_copy(&leaf.balance, &balance)
+        leaf.nonce = nonce
+        leaf.code_hash = EMPTY_CODE_HASH
+        if code:
+            leaf.code = self.codes[code - 1]
+            leaf.code_hash = leaf.code.hash
+            code_retain(leaf.code)
+        self.account = leaf
+        self.is_listed = False
+        self.accounts = map_set(self.accounts, &ACCOUNT_MAP, leaf, &failed)
+        if failed:
+            self.account = NULL
+        return self.starve() if failed else self.list_account()
+
+    cdef bint take_slot(self, Cursor* c, size_t key_size) noexcept nogil:
+        cdef Word key, value
+        if self.account == NULL or not take_word(c, key_size, &key):
+            return False
+        if not take_sized_word(c, &value) or word_is_zero(&value):
+            return False
+        if not self.list_account():
+            return False
+        if not changes_add_key(self.changes, &key):
+            return self.starve()
+        if not word_map_put(&self.account.storage, &key, &value):
+            return self.starve()
+        return True
+
+    # The slots of a large account may follow in a later batch, which lists it again.
+    cdef bint list_account(self) noexcept nogil:
+        if self.is_listed:
+            return True
+        if changes_add_account(self.changes, &self.account.address, False) == NULL:
+            return self.starve()
+        self.is_listed = True
+        return True
+
+    # Bring the tries up to the accounts and slots of this batch.
+    cdef bint commit(self) noexcept nogil:
+        cdef Commitment* c = &self.commitment
+        if not commit_storage(c, self.accounts, &ACCOUNT_MAP, self.changes):
+            return False
+        if not commit_accounts(c, self.accounts, &ACCOUNT_MAP, self.changes):
+            return False
+        self.changes.account_count = 0
+        self.changes.key_count = 0
+        self.is_listed = False
+        return True
+
+    cdef bint starve(self) noexcept nogil:
+        self.is_starved = True
+        return False

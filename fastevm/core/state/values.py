@@ -1,0 +1,32 @@
+"""Accounts and proofs as frozen values; ``fastevm.core.execution.types`` exports them."""
+
+from msgspec import Struct
+
+
+class Account(Struct, frozen=True):
+    """An account: ``balance`` in wei, ``nonce``, and the 32-byte keccak256 of its code."""
+
+    balance: int
+    nonce: int
+    code_hash: bytes
+
+
+class SlotProof(Struct, frozen=True):
+    """The value of a storage slot and the trie nodes (RLP, root first) that prove it."""
+
+    slot: int
+    value: int
+    nodes: tuple[bytes, ...]
+
+
+class AccountProof(Struct, frozen=True):
+    """An account (None: proved absent), its storage root, and the nodes that prove both.
+
+    Source: EIP-1186.
+    """
+
+    address: bytes
+    account: Account | None
+    storage_root: bytes
+    nodes: tuple[bytes, ...]
+    slots: tuple[SlotProof, ...]

@@ -1,0 +1,186 @@
+# The journaled world of one run: accounts, slots, logs and refunds over an immutable base.
+#
+# The only declaration file that users of a world need: it includes the records and the writes.
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from fastevm.core.primitives.hashes cimport Address, Hash, address_eq
+from fastevm.core.primitives.intrinsics cimport likely, unlikely
+from fastevm.core.primitives.table cimport hash_address, hash_word
+from fastevm.core.primitives.word cimport Word, word_eq, word_to_address
+from fastevm.core.spec.schedule cimport Schedule
+from fastevm.core.state.accesses cimport (
+    accesses_count,
+    accesses_encode,
+    world_record_accesses,
+    world_record_account,
+    world_record_slot,
+)
+from fastevm.core.state.account cimport Account, Slot
+from fastevm.core.state.code cimport Code
+from fastevm.core.state.journal cimport world_checkpoint, world_rollback
+from fastevm.core.state.reader cimport AccountData, Reader, ReadStatus
+from fastevm.core.state.records cimport (
+    NEED_NOTHING,
+    WORLD_NEEDS_ACCOUNT,
+    WORLD_NEEDS_BLOCK_HASH,
+    WORLD_NEEDS_CODE,
+    WORLD_NEEDS_SLOT,
+    WORLD_OUT_OF_MEMORY,
+    Checkpoint,
+    JournalEntry,
+    LogRecord,
+    TransientSlot,
+    World,
+    WorldNeed,
+)
+from fastevm.core.state.writes cimport (
+    slot_original,
+    world_add_balance,
+    world_add_refund,
+    world_create_contract,
+    world_destroy,
+    world_log,
+    world_log_burn,
+    world_log_burns,
+    world_log_transfer,
+    world_mark_delegated,
+    world_set_balance,
+    world_set_code,
+    world_set_nonce,
+    world_set_slot,
+    world_sub_balance,
+    world_touch,
+    world_transfer,
+    world_transient_get,
+    world_transient_set,
+    world_warm_account,
+    world_warm_slot,
+)
+
+
+# --- allocation and transactions ---
+cdef World* world_new() noexcept nogil                       # NULL without memory
+cdef void world_free(World* w) noexcept nogil
+cdef void world_begin(World* w, const Reader* reader) noexcept nogil   # empty it for another run
+# A new stamp: nothing is warm, no refund, an empty journal.
+cdef void world_begin_transaction(World* w) noexcept nogil
+# Destroy the listed accounts, delete touched empty accounts, clear transient storage. Logs stay.
+cdef bint world_end_transaction(World* w) noexcept nogil     # False: out of memory
+
+# --- reads; NULL or False = see w.need; nothing has changed then ---
+# Records do not move until the world begins another run.
+cdef Account* world_load_account(World* w, const Address* address) noexcept nogil
+cdef Slot* world_load_slot(World* w, Account* a, const Word* key) noexcept nogil
+cdef bint world_block_hash(World* w, uint64_t number, Hash* out) noexcept nogil
+cdef bint account_has_storage(const Account* a) noexcept nogil
+# Take the guard from code that is about to be read; False: it may not be.
+cdef bint world_open_code(World* w, const Address* address, Code* code) noexcept nogil
+# What the world has loaded, or NULL: threads may look while nobody changes it.
+cdef Account* world_find_account(const World* w, const Address* address) noexcept nogil
+cdef Slot* world_find_slot(const World* w, const Account* a, const Word* key) noexcept nogil
+# The access list of a transaction whose accounts and slots are not read before code reads them:
+# add an account, or a slot if `key` is not NULL (False: out of memory), and ask.
+cdef bint world_list(World* w, const Address* address, const Word* key) noexcept nogil
+cdef bint world_lists(const World* w, const Address* address, const Word* key) noexcept nogil
+
+
+cdef inline void world_follow(World* w, const Schedule* s) noexcept nogil:
+    """Take over the rules of a fork that concern the world alone."""
+    w.clears_empty_accounts = s.clears_empty_accounts
+    w.has_transfer_logs = s.has_transfer_logs
+    w.has_burn_logs = s.has_burn_logs
+    w.selfdestruct_keeps_balance = s.selfdestruct_keeps_balance
+
+
+cdef inline Account* world_account(World* w, const Address* address) noexcept nogil:
+    """The account's record, even if it does not exist."""
+    cdef size_t at = hash_address(address, w.seed) & w.account_mask
+    cdef Account* a = w.accounts[at]
+    while a != NULL:
+        if likely(address_eq(&a.address, address)):
+            return a
+        at = (at + 1) & w.account_mask
+        a = w.accounts[at]
+    return world_load_account(w, address)
+
+
+cdef inline Account* world_account_of_word(World* w, const Word* address) noexcept nogil:
+    cdef Address key
+    word_to_address(&key, address)
+    return world_account(w, &key)
+
+
+cdef inline Slot* world_slot(World* w, Account* a, const Word* key) noexcept nogil:
+    cdef size_t at
+    cdef Slot* s
+    if likely(a.slot_mask != 0):
+        at = hash_word(key, w.seed) & a.slot_mask
+        s = a.slots[at]
+        while s != NULL:
+            if likely(word_eq(&s.key, key)):
+                return s
+            at = (at + 1) & a.slot_mask
+            s = a.slots[at]
+    return world_load_slot(w, a, key)
+
+
+cdef inline bint world_is_cold_account(World* w, Account* a) noexcept nogil:
+    """Warms the account; True when it was cold and no list that is read late names it."""
+    if likely(not world_warm_account(w, a)):
+        return False
+    if w.warm_coinbase != NULL and address_eq(&a.address, w.warm_coinbase):
+        return False
+    return likely(w.listed_count == 0) or not world_lists(w, &a.address, NULL)
+
+
+cdef inline bint world_is_cold_slot(World* w, Account* a, Slot* slot) noexcept nogil:
+    """The same for a slot."""
+    if not world_warm_slot(w, a, slot):
+        return False
+    return likely(w.listed_count == 0) or not world_lists(w, &a.address, &slot.key)
+
+
+cdef inline bint world_knows_code(World* w, const Account* a) noexcept nogil:
+    """Whether the code may be read, if there is any. If not, the run cannot go on: see w.need."""
+    if unlikely(a.code != NULL and a.code.is_guarded):
+        return world_open_code(w, &a.address, a.code)
+    return True
+
+
+cdef inline bint account_is_empty(const Account* a) noexcept nogil:
+    """EIP-161: nonce 0, balance 0, no code."""
+    return (
+        a.nonce == 0 and a.code == NULL
+        and (a.balance.d[0] | a.balance.d[1] | a.balance.d[2] | a.balance.d[3]) == 0
+    )
+
+
+cdef inline bint account_is_dead(const Account* a) noexcept nogil:
+    return not a.exists or account_is_empty(a)
+
+
+# --- outside of transactions: overrides, genesis, tests. Not journaled, part of the diff ---
+# Takes over the code's reference.
+cdef bint world_put_account(
+    World* w, Account* a, const Word* balance, uint64_t nonce, Code* code
+) noexcept nogil
+cdef bint world_put_slot(World* w, Account* a, const Word* key, const Word* value) noexcept nogil
+cdef void world_remove_account(World* w, Account* a) noexcept nogil
+cdef bint world_reset_storage(World* w, Account* a) noexcept nogil
+
+# --- what other worlds found for this one, between transactions. NULL or False: out of memory ---
+# A blank record of an account that is not loaded.
+cdef Account* world_new_account(World* w, const Address* address) noexcept nogil
+# Set a slot without a look at what is below.
+cdef bint world_adopt_slot(World* w, Account* a, const Word* key, const Word* value) noexcept nogil
+# Copies of all logs of the other world.
+cdef bint world_adopt_logs(World* w, const World* other) noexcept nogil
+
+# --- state provided by the host after a need (remote state) ---
+cdef bint world_provide_account(
+    World* w, const Address* address, const Word* balance, uint64_t nonce, Code* code,
+    bint exists, bint has_storage,
+) noexcept nogil
+cdef bint world_provide_slot(
+    World* w, const Address* address, const Word* key, const Word* value
+) noexcept nogil

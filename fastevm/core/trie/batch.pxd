@@ -1,0 +1,27 @@
+# Digests of many encoded nodes at once.
+from fastevm.core.primitives.buffer cimport Buffer
+from fastevm.core.trie.encoding cimport Digest
+
+
+cdef enum:
+    BATCH = 64                        # nodes encoded at a time: they fit into the first-level cache
+
+
+# Messages one after the other in a buffer, which belongs to the caller.
+cdef struct Batch:
+    Buffer encoded
+    size_t starts[BATCH + 1]
+    Digest* digests[BATCH]
+    int count
+
+
+cdef void batch_begin(Batch* batch) noexcept nogil
+# Compute the digests of all messages; a message shorter than a hash is its own digest.
+cdef void batch_hash(Batch* batch) noexcept nogil
+
+
+# End a message: the bytes appended since the last one. There is room for BATCH messages.
+cdef inline void batch_close(Batch* batch, Digest* out) noexcept nogil:
+    batch.digests[batch.count] = out
+    batch.count += 1
+    batch.starts[batch.count] = batch.encoded.size

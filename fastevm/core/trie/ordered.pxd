@@ -1,0 +1,52 @@
+# Roots over lists: the trie that maps rlp(i) to the i-th item, hashed without being built.
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from fastevm.core.primitives.buffer cimport Buffer
+from fastevm.core.primitives.hashes cimport Hash
+from fastevm.core.trie.encoding cimport Digest
+
+
+# A branch with leaves alone below it: those of the positions [first, end), which differ at `fork`.
+cdef struct LowBranch:
+    uint32_t first
+    uint32_t end
+    uint32_t fork
+
+
+cdef struct OrderedList:
+    const uint8_t** items
+    const size_t* sizes
+    size_t count
+    Buffer scratch
+    Digest* leaves            # by position
+    uint32_t* starts          # of the paths in the leaves: by position
+    LowBranch* branches
+    size_t branch_count
+    int failed                # atomic
+    size_t longest            # an item that no lane beside it would help; `count`: none
+
+
+# A root in steps, which threads may share: the shape of the trie follows from the number of items;
+# then fill, hash all shares of leaves, then all of branches, both in any order; close. False: no
+# memory. `ordered_free` is needed in any case.
+cdef bint ordered_open(OrderedList* list, size_t count) noexcept nogil
+cdef void ordered_fill(
+    OrderedList* list, const uint8_t** items, const size_t* sizes
+) noexcept nogil
+cdef int64_t ordered_leaf_shares(const OrderedList* list) noexcept nogil
+cdef int64_t ordered_branch_shares(const OrderedList* list) noexcept nogil
+cdef void ordered_hash_leaf_share(OrderedList* list, int64_t share) noexcept nogil
+cdef void ordered_hash_branch_share(OrderedList* list, int64_t share) noexcept nogil
+cdef bint ordered_close(OrderedList* list, Hash* out) noexcept nogil
+cdef void ordered_free(OrderedList* list) noexcept nogil
+
+
+# Root of the trie that maps rlp(i) to items[i]: transactions, receipts, withdrawals. No item is
+# empty. False when memory is exhausted.
+cdef bint trie_ordered_root(
+    const uint8_t** items, const size_t* sizes, size_t count, Hash* out
+) noexcept nogil
+# The leaves of many items are hashed on so many threads.
+cdef bint trie_ordered_root_on_threads(
+    const uint8_t** items, const size_t* sizes, size_t count, int threads, Hash* out
+) noexcept nogil

@@ -1,0 +1,109 @@
+"""What compilers write about a contract: ABI and init code, of solc, Vyper, Foundry or Hardhat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from fastevm.evm.contracts.source_map import SourceLocation, places_of
+
+ARTIFACT_LIMIT: Final = 256 * 1024 * 1024  # bytes of a file
+SHOWN_NAMES: Final = 10
+
+
+class Artifact(NamedTuple):
+    """A contract as it was compiled; ``bytecode`` is None where there is an ABI only.
+
+    ``places``: where each pc of its code comes from; empty without a source map, and without the
+    sources that solc's source map speaks of.
+    """
+
+    name: str
+    abi: list[dict[str, Any]]
+    bytecode: bytes | None
+    places: Mapping[int, SourceLocation] = MappingProxyType({})
+
+
+def load_artifact(
+    source: Any, name: str | None = None, *, root: str | Path | None = None
+) -> Artifact:
+    """Read an artifact.
+
+    ``source``: an ABI, an artifact, or the output of ``solc --standard-json``, ``solc
+    --combined-json``, ``vyper -f combined_json`` or ``vyper.compile_code``; as values, as JSON
+    text, or as the path of a file. ``name``: of the contract, where there are several. ``root``:
+    where the sources of a source map are looked for, else the working directory. ValueError for
+    anything else, and for libraries that are not linked.
+    """
+    if isinstance(source, Artifact):
+        return source
+    place = ""
+    if isinstance(source, Path) or (isinstance(source, str) and source.lstrip()[:1] not in "[{"):
+        path = Path(source)
+        if path.stat().st_size > ARTIFACT_LIMIT:
+            raise ValueError(f"{path} is larger than {ARTIFACT_LIMIT} bytes")
+        source, place = path.read_text(), path.name.partition(".")[0]
+    if isinstance(source, str | bytes):
+        source = json.loads(source)
+    found = dict(_contracts_in(source, place or "Contract"))
+    if not found:
+        raise ValueError("no contract: an artifact is an ABI, or an object that has one")
+    chosen = _chosen(found, name)
+    artifact = _artifact(chosen.rpartition(":")[2], found[chosen])
+    whole = source if isinstance(source, Mapping) else {}
+    file = chosen.rpartition(":")[0] or artifact.name
+    return artifact._replace(places=places_of(file, found[chosen], whole, Path(root or ".")))
+
+
+def _contracts_in(source: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Every contract by ``file:name``."""
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        yield name, {"abi": list(source)}
+        return
+    if not isinstance(source, Mapping):
+        return
+    if "abi" in source:
+        yield str(source.get("contractName") or name), source
+        return
+    for where, inner in source.get("contracts", source).items():
+        if isinstance(inner, Mapping) and "abi" in inner:
+            yield where, inner
+        elif isinstance(inner, Mapping) and "contracts" in source:
+            for each, one in inner.items():
+                yield f"{where}:{each}", one
+
+
+def _chosen(found: Mapping[str, Any], name: str | None) -> str:
+    if name is None:
+        if len(found) == 1:
+            return next(iter(found))
+        known = ", ".join(sorted(found)[:SHOWN_NAMES])
+        raise ValueError(f"which of {len(found)} contracts? name= chooses one: {known}")
+    fits = [each for each in found if each == name or each.rpartition(":")[2] == name]
+    if len(fits) != 1:
+        known = ", ".join(sorted(fits or found)[:SHOWN_NAMES])
+        raise ValueError(f"{'no' if not fits else 'more than one'} contract {name!r}: {known}")
+    return fits[0]
+
+
+def _artifact(name: str, found: Mapping[str, Any]) -> Artifact:
+    abi = found["abi"]
+    if isinstance(abi, str):
+        abi = json.loads(abi)
+    code = found.get("bytecode", found.get("bin"))
+    if code is None:
+        code = found.get("evm", {}).get("bytecode")
+    if isinstance(code, Mapping):
+        code = code.get("object")
+    return Artifact(name, list(abi), None if code is None else _code(name, code))
+
+
+def _code(name: str, code: str | bytes) -> bytes:
+    if isinstance(code, bytes):
+        return code
+    if "_" in code:
+        raise ValueError(f"{name} uses libraries that are not linked")
+    return bytes.fromhex(code.removeprefix("0x"))

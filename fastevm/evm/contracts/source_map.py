@@ -1,0 +1,122 @@
+"""Where in a source each instruction of a contract's code comes from, as compilers tell it."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+PUSH0: Final = 0x5F
+PUSH32: Final = 0x7F
+HEX: Final = frozenset("0123456789abcdefABCDEF")
+SOURCE_LIMIT: Final = 16 * 1024 * 1024  # bytes of a file
+
+
+class SourceLocation(NamedTuple):
+    """A line of a source, counted from 1."""
+
+    file: str
+    line: int
+
+
+def instructions(code: bytes) -> Iterator[int]:
+    """The pc of every instruction of a code, the data at its end as if it were one."""
+    pc = 0
+    while pc < len(code):
+        yield pc
+        pc += 1 + (code[pc] - PUSH0 if PUSH0 < code[pc] <= PUSH32 else 0)
+
+
+def places_of(
+    file: str, found: Mapping[str, Any], whole: Mapping[str, Any], root: Path
+) -> dict[int, SourceLocation]:
+    """The place of each pc of the code that runs; empty where a compiler has told none.
+
+    ``file``: that the contract is in; ``found``: its own part of an output or an artifact,
+    ``whole`` of all; ``root``: where files that are named are looked for. Vyper tells lines;
+    solc tells bytes, which takes the text of the sources.
+    """
+    deployed = found.get("deployedBytecode") or found.get("evm", {}).get("deployedBytecode") or {}
+    if not isinstance(deployed, Mapping):
+        deployed = {"object": deployed}
+    told = found.get("source_map_runtime") or deployed.get("sourceMap")
+    if isinstance(told, Mapping):  # Vyper's; its `source_map` is that of the init code
+        places = told.get("pc_pos_map", {}).items()
+        return filled({int(pc): SourceLocation(file, place[0]) for pc, place in places if place})
+    text = (
+        deployed.get("sourceMap") or found.get("deployedSourceMap") or found.get("srcmap-runtime")
+    )
+    code = deployed.get("object") or found.get("bin-runtime")
+    if not text or not code:
+        return {}
+    return compressed_places(text, code_of(code), texts_of(file, found, whole, root))
+
+
+def filled(places: Mapping[int, SourceLocation]) -> dict[int, SourceLocation]:
+    """Places of every pc: one that Vyper tells nothing of belongs to what stands before it."""
+    found: dict[int, SourceLocation] = {}
+    for pc, after in pairwise([*sorted(places), max(places, default=0) + 1]):
+        found |= dict.fromkeys(range(pc, after), places[pc])
+    return found
+
+
+def code_of(code: str) -> bytes:
+    """Code as bytes; places of libraries that are not linked are zero."""
+    digits = code.removeprefix("0x")
+    return bytes.fromhex("".join(one if one in HEX else "0" for one in digits))
+
+
+def texts_of(
+    file: str, found: Mapping[str, Any], whole: Mapping[str, Any], root: Path
+) -> dict[int, tuple[str, bytes]]:
+    """Number of a source -> its name and its text, as far as it is found."""
+    numbers = {
+        int(each["id"]): name
+        for name, each in whole.get("sources", {}).items()
+        if isinstance(each, Mapping) and "id" in each
+    }
+    numbers |= dict(enumerate(whole.get("sourceList", ())))
+    if isinstance(found.get("id"), int):  # an artifact of Foundry
+        own = found.get("ast", {}).get("absolutePath") or next(iter(targets(found)), file)
+        numbers.setdefault(found["id"], own)
+    texts = {}
+    for number, name in numbers.items():
+        given = whole.get("sources", {}).get(name, {}).get("content")
+        path = root / name
+        if given is None and path.is_file() and path.stat().st_size <= SOURCE_LIMIT:
+            given = path.read_text()
+        if given is not None:
+            texts[number] = (name, given.encode())
+    return texts
+
+
+def targets(found: Mapping[str, Any]) -> Iterator[str]:
+    """The files that the metadata of an artifact names as what was compiled."""
+    metadata = found.get("metadata", {})
+    if isinstance(metadata, str):
+        metadata = json.loads(metadata or "{}")
+    yield from metadata.get("settings", {}).get("compilationTarget", {})
+
+
+def compressed_places(
+    text: str, code: bytes, texts: Mapping[int, tuple[str, bytes]]
+) -> dict[int, SourceLocation]:
+    """solc's source map: ``start:length:file:...`` of each instruction; empty: as before."""
+    starts = {
+        number: [0, *(at + 1 for at, byte in enumerate(source) if byte == 10)]
+        for number, (_, source) in texts.items()
+    }
+    start, number = 0, -1
+    found: dict[int, SourceLocation] = {}
+    for pc, entry in zip(instructions(code), text.split(";"), strict=False):
+        fields = entry.split(":")
+        if fields[0]:
+            start = int(fields[0])
+        if len(fields) > 2 and fields[2]:
+            number = int(fields[2])
+        if number in texts:
+            found[pc] = SourceLocation(texts[number][0], bisect_right(starts[number], start))
+    return found

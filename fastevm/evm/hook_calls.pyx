@@ -1,0 +1,152 @@
+"""Precompiles in Python, by address, and what watches a run."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport int64_t
+
+from fastevm.core.execution.transaction.arguments cimport as_bytes, gas_of, parse_address
+from fastevm.core.interpreter.machine cimport (
+    HOST_PRECOMPILE, Frame, Machine, PrecompileMove, machine_answer, machine_asked,
+)
+from fastevm.core.interpreter.status cimport PRECOMPILE_FAILED, REVERTED, STOPPED, Status
+from fastevm.core.primitives.buffer cimport buffer_append
+from fastevm.core.primitives.hashes cimport Address
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+
+from fastevm.errors import PrecompileFailed, ResourceLimitError, Revert
+
+
+cdef class Watch:
+    cdef int begin(self, Machine* m) except -1:
+        return 0
+
+    cdef int read(self, Machine* m) except -1:
+        return 0
+
+    cdef int finish(self, Machine* m) except -1:
+        return 0
+
+
+cdef class HostPrecompiles:
+    def __cinit__(self) -> None:
+        self.callables = {}
+
+    def __dealloc__(self) -> None:
+        PyMem_RawFree(self.moves)
+
+    cdef int pack(self, dict callables, object idle) except -1:
+        cdef size_t count = <size_t>len(callables)
+        cdef PrecompileMove* moves
+        if count > PRECOMPILES_LIMIT:
+            raise ResourceLimitError(
+                "precompiles", f"a machine has at most {PRECOMPILES_LIMIT} precompiles in Python"
+            )
+        moves = <PrecompileMove*>PyMem_RawMalloc((count + 1) * sizeof(PrecompileMove))
+        if moves == NULL:
+            raise MemoryError
+        for i, address in enumerate(callables):
+            parse_address(address, &moves[<size_t>i].address)
+            moves[<size_t>i].precompile = HOST_PRECOMPILE
+        try:
+            if idle is not None:
+                idle()
+        except BaseException:
+            PyMem_RawFree(moves)
+            raise
+        # Nothing from here on runs Python before both are replaced.
+        PyMem_RawFree(self.moves)
+        self.moves, self.count = moves, count
+        self.callables = callables
+        return 0
+
+    cdef int answer(self, Machine* m) except -1:
+        cdef const Frame* f = machine_asked(m)
+        cdef Status status = STOPPED
+        cdef int64_t used = 0
+        cdef bytes output = b""
+        run = self.callables[f.code_address.b[:20]]
+        data = (<const char*>f.data)[:f.data_size] if f.data_size else b""
+        try:
+            output, used = given(run(data, f.gas))
+        except Revert as revert:
+            status, output, used = REVERTED, revert.data, gas_of(revert.gas_used)
+        except PrecompileFailed:
+            status = PRECOMPILE_FAILED
+        m.output.size = 0
+        if PyBytes_GET_SIZE(output) > OUTPUT_LIMIT:
+            raise ResourceLimitError("precompile_output", f"over {OUTPUT_LIMIT} bytes of output")
+        if not buffer_append(&m.output, PyBytes_AS_STRING(output), PyBytes_GET_SIZE(output)):
+            raise MemoryError
+        machine_answer(m, status, used)
+        return 0
+
+
+cdef tuple given(object answer):
+    """Output and gas of what a precompile returned."""
+    if answer is None:
+        return b"", 0
+    if not isinstance(answer, tuple):
+        return as_bytes(answer), 0
+    if len(answer) != 2:
+        raise TypeError(f"a precompile gives its output and its gas, not {len(answer)} values")
+    output, gas = answer
+    return b"" if output is None else as_bytes(output), gas_of(gas)
+
+
+class Precompiles(MutableMapping):
+    """The precompiles of a machine that Python runs, by address of 20 bytes. See the stub."""
+
+    __slots__ = ("_host", "_idle")
+
+    def __init__(self, host: HostPrecompiles, idle: Callable[[], object]) -> None:
+        self._host, self._idle = host, idle
+
+    def __getitem__(self, address: bytes | str) -> object:
+        cdef HostPrecompiles host = self._host
+        return host.callables[key_of(address)]
+
+    def __setitem__(self, address: bytes | str, run: object) -> None:
+        cdef HostPrecompiles host = self._host
+        if not callable(run):
+            raise TypeError(f"a precompile is called, and {type(run).__name__} cannot be")
+        host.pack(host.callables | {key_of(address): run}, self._idle)
+
+    def __delitem__(self, address: bytes | str) -> None:
+        cdef HostPrecompiles host = self._host
+        callables = dict(host.callables)
+        del callables[key_of(address)]
+        host.pack(callables, self._idle)
+
+    def __iter__(self) -> Iterator[bytes]:
+        cdef HostPrecompiles host = self._host
+        return iter(host.callables)
+
+    def __len__(self) -> int:
+        cdef HostPrecompiles host = self._host
+        return len(host.callables)
+
+    def __repr__(self) -> str:
+        addresses = ", ".join([f"0x{address.hex()}" for address in self])
+        return f"<precompiles in Python: {addresses or 'none'}>"
+
+
+cdef bytes key_of(object address):
+    cdef Address key
+    parse_address(address, &key)
+    return key.b[:20]
+
+
+def packed(callables: Mapping[bytes, object] | None) -> HostPrecompiles | None:
+    """The precompiles of a machine; None for none."""
+    cdef HostPrecompiles host
+    if callables is None:
+        return None
+    host = HostPrecompiles()
+    host.pack(dict(callables), None)
+    return host
+
+
+def callables_of(host: HostPrecompiles | None) -> dict[bytes, object] | None:
+    """The reverse of ``packed``."""
+    return None if host is None else (<HostPrecompiles>host).callables

@@ -1,0 +1,71 @@
+# The in-memory machine at the top of the library: a layer, a world and a machine with one owner.
+cimport cython
+from libc.stdint cimport int64_t, uint64_t
+
+from fastevm.evm.base cimport EvmBase
+from fastevm.evm.result cimport ExecutionResult
+from fastevm.core.execution.transaction.transact cimport TxRun
+from fastevm.core.execution.transaction.transaction cimport Transaction
+from fastevm.core.interpreter.status cimport Status
+from fastevm.core.interpreter.machine cimport Message, TransactionContext
+from fastevm.core.primitives.hashes cimport Address
+
+
+cdef class EVM(EvmBase):
+    @cython.final
+    cdef int serve(self, Status status) except -1
+
+    @cython.final
+    cdef int afford(self, const Message* message) except -1
+
+    @cython.final
+    cdef object limited(self, object timeout, object run, tuple args, dict options)
+
+    @cython.final
+    cdef object special(self, tuple wishes, object run, tuple args, dict options)
+
+    @cython.final
+    cdef object listed(
+        self, object access_list, object run, tuple args, dict options, object timeout,
+        object trace
+    )
+
+    @cython.final
+    cdef int finish_watch(self) except -1
+
+    @cython.final
+    cdef ExecutionResult message(
+        self, const Message* message, const TransactionContext* terms, bytes data, bint commit
+    )
+
+    @cython.final
+    cdef int keep(self) except -1
+
+    @cython.final
+    cdef int begin(self, int64_t gas) except -1
+
+    @cython.final
+    cdef int end(self) except -1
+
+    @cython.final
+    cdef int serve_or_abandon(self, TxRun* run) except -1
+
+    @cython.final
+    cdef int warm(self, const Address* address) except -1
+
+    @cython.final
+    cdef ExecutionResult run(self, const Message* message, const TransactionContext* terms)
+
+    @cython.final
+    cdef ExecutionResult run_settled(
+        self, const Message* message, const TransactionContext* terms, bytes data
+    )
+
+    @cython.final
+    cdef ExecutionResult run_transaction(self, Transaction source, uint64_t misses)
+
+    @cython.final
+    cdef int ask_ahead(self, bytes sender, object to, bytes data, object value) except -1
+
+    @cython.final
+    cdef ExecutionResult result_of(self, Status status)

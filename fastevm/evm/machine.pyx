@@ -1,0 +1,580 @@
+"""``EVM``: an in-memory Ethereum machine to call from Python."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from fastevm.evm.base cimport EvmBase
+from fastevm.evm.result cimport ExecutionResult
+from fastevm.core.execution.transaction.arguments cimport (
+    as_bytes, gas_of, hash_run, integer, parse_address, word_argument,
+)
+from fastevm.core.execution.transaction.message_setup cimport MessageSetup
+from fastevm.core.execution.transaction.refusals cimport refusal
+from fastevm.core.execution.transaction.transact cimport (
+    TxRun, transact_abandon, transact_begin, transact_run,
+)
+from fastevm.core.execution.transaction.transaction cimport Transaction
+from fastevm.core.execution.transaction.transaction_result cimport TX_PAUSED, TX_VALID, TxError, TxResult
+from fastevm.core.interpreter.cancellation cimport NO_REQUEST, PAUSE_REQUEST
+from fastevm.core.interpreter.interrupts cimport (
+    LONG_RUN_GAS, begin_interruptible, serve_signals,
+)
+from fastevm.core.interpreter.machine cimport (
+    CALL_MESSAGE,
+    Machine,
+    Message,
+    TransactionContext,
+    machine_run,
+    machine_start,
+    status_text,
+)
+from fastevm.core.interpreter.status cimport (
+    HOST_CALL, NEEDS_STATE, OUT_OF_MEMORY, REVERTED, RUNNING, STOPPED, TRACE_FULL, Status,
+)
+from fastevm.core.execution.block.packed_logs cimport pack_logs
+from fastevm.core.primitives.hashes cimport Address, Hash
+from fastevm.core.primitives.intrinsics cimport atomic_load_int, atomic_store_int
+from fastevm.core.primitives.word cimport word_lt, word_to_int, word_zero
+from fastevm.core.spec.schedule cimport ForkSchedule
+from fastevm.core.state.remote_cache cimport misses_of_thread
+from fastevm.core.state.layer cimport Layer
+from fastevm.core.state.reader cimport Reader
+from fastevm.core.state.remote cimport RemoteState
+from fastevm.core.state.world cimport (
+    Account,
+    World,
+    world_account,
+    world_begin,
+    world_begin_transaction,
+    world_end_transaction,
+    world_follow,
+    world_set_balance,
+    world_warm_account,
+)
+
+from importlib import import_module
+
+from fastevm.errors import FastevmError
+from fastevm.core.execution.transaction.senders import recover_senders
+from fastevm.core.simulation.revert import revert_message
+from fastevm.core.spec.schedule import schedule_for
+from fastevm.core.state.source import Wanted, call_object
+
+
+# Loaded with the first time limit.
+DEADLINES = "fastevm.core.simulation.deadline"
+CREATION = "fastevm.evm.creation"
+TRACES = "fastevm.tracing.evm_traces"
+# Runs with more gas can last seconds: they serve signals meanwhile.
+cdef int64_t SHORT_RUN_GAS = 30_000_000
+ZERO_ADDRESS = bytes(20)
+
+# The block environment of a new machine; what is not named is zero.
+FIRST_BLOCK = {
+    "chain_id": 1,
+    "number": 1,
+    "timestamp": 1,
+    "gas_limit": 30_000_000,
+    "blob_base_fee": 1,
+}
+
+cdef int64_t HIGHEST_GAS = 0x7fffffffffffffff
+# The usual values of arguments, each one object.
+cdef object FREE = 0
+cdef tuple NO_HASHES = ()
+cdef Layer EMPTY = Layer.empty()
+# Where the name was before, and where programs look for it.
+globals()["ExecutionResult"] = ExecutionResult
+
+
+cdef inline int read_message(
+    Message* out, object to, bytes data, object sender, object value, object gas
+) except -1:
+    """Who calls whom; ``data`` must outlive the run."""
+    out.kind = CALL_MESSAGE
+    parse_address(to, &out.recipient)
+    parse_address(sender, &out.sender)
+    if value is not FREE:
+        word_argument(&out.value, value, "value")
+    out.data = <const uint8_t*>PyBytes_AS_STRING(data)
+    out.size = PyBytes_GET_SIZE(data)
+    out.gas = gas_of(gas)
+    return 0
+
+
+cdef inline int read_terms(
+    TransactionContext* out, const Address* sender, object origin, object price, bytes hashes
+) except -1:
+    """What code sees of the transaction; ``hashes`` must outlive the run."""
+    out.origin = sender[0]
+    if origin is not None:
+        parse_address(origin, &out.origin)
+    if price is FREE:
+        word_zero(&out.gas_price)
+    else:
+        word_argument(&out.gas_price, price, "gas_price")
+    out.blob_hashes = <const Hash*>PyBytes_AS_STRING(hashes)
+    out.blob_hash_count = <uint32_t>(PyBytes_GET_SIZE(hashes) // 32)
+    return 0
+
+
+cdef bint has_changed(const World* w) noexcept nogil:
+    """Whether a layer of its changes would differ from the one below."""
+    cdef size_t i
+    for i in range(w.account_count):
+        if w.account_list[i].dirty:
+            return True
+    return False
+
+
+cdef class EVM(EvmBase):
+    """EVM(fork='osaka', *, state=None, unchecked=(), code_size_limit=None, **environment)
+--
+
+An Ethereum machine over a state in memory.
+
+    ``fork``: a name or a schedule; ``state``: a Layer, else an empty one; ``environment``: the
+    block that code sees, as for ``set_block``; ``unchecked`` and ``code_size_limit``: see the
+    properties. UnknownForkError with a suggestion, TypeError for an unknown part of the
+    environment.
+
+    One object belongs to one thread at a time: while it runs code, other threads that run code on
+    it or change it get a RuntimeError. The ``state`` is immutable and may be shared between any
+    number of machines. Code that lasts serves Ctrl-C and SIGTERM meanwhile, on the main thread.
+    """
+
+    def __init__(
+        self,
+        fork: str | ForkSchedule = "osaka",
+        *,
+        state: Layer | None = None,
+        unchecked: object = (),
+        code_size_limit: object = None,
+        **environment: object,
+    ) -> None:
+        """``fork`` by name or as a schedule; ``environment`` as for ``set_block``."""
+        if not isinstance(fork, str | ForkSchedule):
+            raise TypeError(f"a fork is a name or a ForkSchedule, not {type(fork).__name__}")
+        schedule = fork if isinstance(fork, ForkSchedule) else schedule_for(fork)
+        self.set_block(**(FIRST_BLOCK | environment))
+        self.set_schedule(schedule)
+        self.state = EMPTY if state is None else state
+        self.unchecked = unchecked
+        self.code_size_limit = code_size_limit
+        self.layers = []
+
+    @classmethod
+    def fork(
+        cls, url: object, block: object = "latest", *, tx_index: object = None,
+        hardfork: object = None, **options: object,
+    ) -> EVM:
+        """A machine on the state that another node holds, fetched as it is read. See the stub."""
+        # The floor of the network lies above this one.
+        fork = import_module("fastevm.fork")
+        return fork.forked_evm(
+            cls, url, block, tx_index=tx_index, hardfork=hardfork, **options
+        )
+
+    cdef int begin(self, int64_t gas) except -1:
+        """Claim the machine for this thread and point the world at the state.
+
+        ``end`` must follow whatever happens. The state stays: nothing replaces it meanwhile.
+        """
+        cdef Reader reader
+        memset(&reader, 0, sizeof(reader))
+        if self.running:
+            self.check_idle()
+        self.running = True
+        self.machine.cancel = NULL
+        if gas > SHORT_RUN_GAS or self.time_limit is not None:
+            begin_interruptible(self.machine, gas > LONG_RUN_GAS)
+            if self.machine.cancel == NULL and self.time_limit is not None:
+                self.machine.cancel = &self.pause
+        self.pause_request = <int*>self.machine.cancel
+        if self.time_limit is not None and atomic_load_int(&self.overdue):
+            atomic_store_int(self.pause_request, PAUSE_REQUEST)  # it passed before this run began
+        if self.host is not None:
+            self.machine.precompile_moves = self.host.moves
+            self.machine.precompile_move_count = self.host.count
+        self.layer.attach(&reader)
+        world_begin(self.world, &reader)
+        world_follow(self.world, &self.schedule.c)
+        self.machine.world = self.world
+        self.machine.schedule = &self.schedule.c
+        self.machine.block = &self.context
+        self.machine.transaction = &self.transaction
+        if self.watch is not None:
+            self.active = self.watch
+            self.active.begin(self.machine)
+        return 0
+
+    cdef int end(self) except -1:
+        self.pause_request = NULL
+        self.running = False
+        self.machine.cancel = NULL
+        self.machine.tracer = NULL
+        if self.active is not None:
+            self.active = None
+        return 0
+
+    def cancel(self) -> None:
+        """Let the run under way end with its time limit's error; any thread may."""
+        cdef int* request = self.pause_request
+        atomic_store_int(&self.overdue, True)
+        if request != NULL:
+            atomic_store_int(request, PAUSE_REQUEST)
+
+    def rearm(self) -> None:
+        """Forget that the last run was to end."""
+        atomic_store_int(&self.overdue, False)
+        atomic_store_int(<int*>&self.pause, NO_REQUEST)
+
+    cdef int serve(self, Status status) except -1:
+        """After a pause: read a trace, run Python's part of a run, end one that is overdue."""
+        if status == TRACE_FULL or status == HOST_CALL:
+            self.is_calling = True
+            try:
+                if status == HOST_CALL:
+                    self.host.answer(self.machine)
+                else:
+                    self.active.read(self.machine)
+            finally:
+                self.is_calling = False
+        if self.machine.cancel == &self.pause:
+            atomic_store_int(<int*>&self.pause, NO_REQUEST)
+        else:
+            serve_signals()
+        if self.time_limit is not None and atomic_load_int(&self.overdue):
+            raise import_module(DEADLINES).out_of_time(self.time_limit)
+        return 0
+
+    cdef int finish_watch(self) except -1:
+        self.is_calling = True
+        try:
+            self.active.finish(self.machine)
+        finally:
+            self.is_calling = False
+        return 0
+
+    cdef object limited(self, object timeout, object run, tuple args, dict options):
+        """``run(self, ...)``, which ends with SimulationError after ``timeout`` seconds."""
+        seconds = float(timeout)
+        self.check_idle()
+        self.time_limit = seconds
+        try:
+            with import_module(DEADLINES).WATCHDOG.watch(self, seconds):
+                return run(self, *args, **options)
+        finally:
+            self.time_limit = None
+
+    cdef object special(self, tuple wishes, object run, tuple args, dict options):
+        """``run(self, ...)`` with a time limit, a trace, an access list."""
+        timeout, trace, access_list = wishes
+        if access_list is not None:
+            return self.listed(access_list, run, args, options, timeout, trace)
+        if trace is None:
+            return self.limited(timeout, run, args, options)
+        if timeout is not None:
+            options["timeout"] = timeout
+        self.check_idle()
+        return import_module(TRACES).run_traced(self, trace, run, args, options)
+
+    cdef object listed(
+        self, object access_list, object run, tuple args, dict options, object timeout,
+        object trace
+    ):
+        """``run(self, ...)`` with the accounts and slots of a list warm."""
+        cdef MessageSetup usual = self.setup
+        cdef MessageSetup setup = MessageSetup(
+            {} if usual is None else usual.transient, access_list
+        )
+        self.check_idle()
+        self.setup = setup
+        try:
+            return run(self, *args, timeout=timeout, trace=trace, **options)
+        finally:
+            self.setup = usual if usual is None else MessageSetup(setup.transient)
+
+    cdef int warm(self, const Address* address) except -1:
+        cdef Account* account = world_account(self.world, address)
+        if account == NULL:
+            raise MemoryError
+        world_warm_account(self.world, account)
+        return 0
+
+    cdef int afford(self, const Message* message) except -1:
+        """Give the sender what it lacks of the value."""
+        cdef Account* account = world_account(self.world, &message.sender)
+        if account == NULL:
+            raise MemoryError
+        if word_lt(&account.balance, &message.value):
+            if not world_set_balance(self.world, account, &message.value):
+                raise MemoryError
+        return 0
+
+    cdef ExecutionResult result_of(self, Status status):
+        """A result with what every kind of execution has."""
+        cdef ExecutionResult result = ExecutionResult.__new__(ExecutionResult)
+        cdef Machine* m = self.machine
+        if status == OUT_OF_MEMORY:
+            raise MemoryError
+        result.success = status == STOPPED
+        result.log_values = ()
+        result.output = b""
+        if result.success or status == REVERTED:
+            result.output = m.output.bytes[:m.output.size] if m.output.size else b""
+        if result.success:
+            if self.world.log_count:
+                result.packed_logs = pack_logs(self.world)
+                result.log_values = None
+        elif status == REVERTED:
+            result.error = revert_message(result.output)
+        else:
+            result.error = status_text(status).decode()
+        return result
+
+    def call(
+        self, to: bytes | str, data: bytes | str = b"", *, sender: bytes | str = ZERO_ADDRESS,
+        value: object = 0, gas: object = 30_000_000, gas_price: object = 0,
+        origin: bytes | str | None = None, static: bool = False, commit: bool = False,
+        blob_hashes: object = (), access_list: object = None, timeout: object = None,
+        trace: object = None,
+    ) -> ExecutionResult:
+        """Run a message call and forget what it changed, or keep it with ``commit``.
+
+        No intrinsic gas is charged, no fee is paid and no nonce moves. ``origin`` is what ORIGIN
+        gives, else the sender; ``static`` forbids changes of state as STATICCALL does;
+        ``blob_hashes``: what BLOBHASH gives, 32 bytes each. ``access_list``: pairs of an address
+        and slots, warm from the start at no cost. ``timeout``: seconds after which a
+        SimulationError ends the run. ``trace``: what ``result.trace`` shall be, see
+        `fastevm.tracing.evm_traces`. ``gas_used`` is what the frame used before refunds,
+        ``gas_refunded`` the refund counter at the end. A failing call is a result with ``success``
+        False and an ``error``; exceptions mean arguments that cannot be run.
+        """
+        cdef Message message
+        cdef TransactionContext terms
+        cdef bytes payload = as_bytes(data)
+        cdef bytes hashes = b"" if blob_hashes is NO_HASHES else hash_run(blob_hashes)
+        memset(&terms, 0, sizeof(terms))
+        if timeout is not None or trace is not None or access_list is not None:
+            return self.special((timeout, trace, access_list), EVM.call, (to, data), {
+                "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
+                "origin": origin, "static": static, "commit": commit, "blob_hashes": blob_hashes,
+            })
+        memset(&message, 0, sizeof(Message))
+        message.is_static = static
+        read_message(&message, to, payload, sender, value, gas)
+        read_terms(&terms, &message.sender, origin, gas_price, hashes)
+        return self.message(&message, &terms, payload, commit is not False and commit)
+
+    cdef ExecutionResult message(
+        self, const Message* message, const TransactionContext* terms, bytes data, bint commit
+    ):
+        """Run a message whose data are ``data``; keep what it changed with ``commit``."""
+        if self.layer.remote_state is None:
+            result = self.run(message, terms)
+        else:
+            result = self.run_settled(message, terms, data)
+        if commit and result.success:
+            self.keep()
+        return result
+
+    cdef int keep(self) except -1:
+        """End the transaction of the message run last, and keep what it changed."""
+        cdef bint ok
+        cdef MessageSetup setup
+        if self.setup is not None:
+            setup = self.setup
+            setup.remember(self.world)
+        with nogil:
+            ok = world_end_transaction(self.world)
+        if not ok:
+            raise MemoryError
+        if has_changed(self.world):
+            self.layer = self.layer.commit(self.world)
+        return 0
+
+    cdef ExecutionResult run_settled(
+        self, const Message* message, const TransactionContext* terms, bytes data
+    ):
+        """Run a message over a remote state until the run guesses nothing."""
+        cdef RemoteState remote = self.layer.remote_state
+        cdef uint64_t before
+        cdef bint is_first = True
+        while True:
+            before = misses_of_thread()
+            try:
+                result = self.run(message, terms)
+            except Exception:
+                if misses_of_thread() == before:
+                    raise
+            else:
+                if misses_of_thread() == before:
+                    return result
+            remote.fetch_missing((call_object(
+                message.sender.b[:20], message.recipient.b[:20], data, word_to_int(&message.value)
+            ),) if is_first and message.kind == CALL_MESSAGE else ())
+            is_first = False
+
+    cdef ExecutionResult run(self, const Message* message, const TransactionContext* terms):
+        """Run a message in a transaction of its own that is never ended."""
+        cdef Status status
+        cdef ExecutionResult result
+        cdef MessageSetup setup
+        self.begin(message.gas)
+        try:
+            self.transaction = terms[0]
+            world_begin_transaction(self.world)
+            self.warm(&message.sender)
+            self.warm(&message.recipient)
+            if self.schedule.c.warm_coinbase:
+                self.world.warm_coinbase = &self.context.coinbase
+            if self.setup is not None:
+                setup = self.setup  # another thread may put another one in its place
+                setup.apply(self.world, message)
+            if self.options.skip_balance:
+                self.afford(message)
+            with nogil:
+                status = machine_start(self.machine, message)
+                if status == RUNNING:
+                    status = machine_run(self.machine)
+            while NEEDS_STATE < status <= HOST_CALL:
+                self.serve(status)
+                with nogil:
+                    status = machine_run(self.machine)
+            if self.active is not None:
+                self.finish_watch()
+            result = self.result_of(status)
+            result.gas_used = message.gas - self.machine.gas_left
+            result.gas_refunded = self.world.refund
+            return result
+        finally:
+            self.transaction.blob_hashes = NULL
+            self.end()
+
+    def transact(
+        self, to: bytes | str | None = None, data: bytes | str = b"", *,
+        sender: bytes | str = ZERO_ADDRESS, value: object = 0, gas: object = None,
+        gas_price: object = 0, nonce: object = None, timeout: object = None,
+        trace: object = None, **fields: object,
+    ) -> ExecutionResult:
+        """Run a whole transaction (``to`` None creates a contract) and keep what it changed.
+
+        Validity rules, intrinsic gas, fees, refunds and the nonce are those of the fork; the sender
+        needs no signature. Without ``gas`` the transaction gets the most that block and fork allow.
+        ``fields`` are further fields of ``Transaction.build``, such as ``max_fee_per_gas``,
+        ``access_list`` or ``authorization_list``. Raises InvalidTransaction, with the state as it
+        was, for a transaction that no block could hold, and SimulationError after ``timeout``
+        seconds.
+        """
+        cdef Address from_, to_
+        if timeout is not None or trace is not None:
+            return self.special((timeout, trace, None), EVM.transact, (to, data), {
+                "sender": sender, "value": value, "gas": gas, "gas_price": gas_price,
+                "nonce": nonce, **fields,
+            })
+        parse_address(sender, &from_)
+        if to is not None:
+            parse_address(to, &to_)
+        address = from_.b[:20]
+        amount = integer(value, "value")
+        if "max_fee_per_gas" not in fields:
+            fields["gas_price"] = integer(gas_price, "gas_price")
+        if gas is None:
+            gas = self.most_gas()
+        if self.layer.remote_state is not None:
+            self.ask_ahead(address, None if to is None else to_.b[:20], as_bytes(data), amount)
+        if nonce is None:
+            nonce = self.layer.nonce(address)
+        transaction = Transaction.build(
+            sender=address, to=None if to is None else to_.b[:20], data=as_bytes(data),
+            value=amount, gas_limit=integer(gas, "gas"), nonce=integer(nonce, "nonce"), **fields,
+        )
+        return self.execute(transaction)
+
+    def most_gas(self) -> int:
+        """The highest gas limit of a transaction: the block's or the fork's, the lower one."""
+        cdef uint64_t cap = <uint64_t>self.schedule.c.tx_gas_cap
+        if self.schedule.c.state_gas_version != 0:
+            cap = <uint64_t>self.schedule.c.tx_total_gas_cap
+        if cap == 0 or self.options.skip_gas_cap:
+            return self.context.gas_limit
+        return min(self.context.gas_limit, cap)
+
+    def execute(self, transaction: Transaction) -> ExecutionResult:
+        """Run a transaction, signed or built, and keep what it changed; see ``transact``."""
+        cdef Transaction source = transaction
+        cdef RemoteState remote = self.layer.remote_state
+        cdef uint64_t before
+        recover_senders([source], threads=1)
+        while True:
+            before = misses_of_thread()
+            try:
+                return self.run_transaction(source, before)
+            except Exception:
+                if misses_of_thread() == before:
+                    raise
+            remote.fetch_missing()
+
+    cdef ExecutionResult run_transaction(self, Transaction source, uint64_t misses):
+        """Run it and keep what it changed; FastevmError if the thread has more ``misses`` then."""
+        cdef TxResult outcome
+        cdef TxRun run
+        cdef TxError error
+        memset(&outcome, 0, sizeof(outcome))
+        memset(&run, 0, sizeof(run))
+        self.begin(HIGHEST_GAS if source.c.gas_limit >> 63 else <int64_t>source.c.gas_limit)
+        try:
+            with nogil:
+                error = transact_begin(
+                    self.machine, &source.c, &self.options, self.context.gas_limit, &run, &outcome
+                )
+                if error == TX_VALID:
+                    error = transact_run(self.machine, &run, &outcome)
+            while error == TX_PAUSED:
+                self.serve_or_abandon(&run)
+                with nogil:
+                    error = transact_run(self.machine, &run, &outcome)
+            if error != TX_VALID:
+                raise refusal(error, &source.c, &outcome)
+            if self.active is not None:
+                self.finish_watch()
+            result = self.result_of(outcome.status)
+            result.gas_used = outcome.gas_used
+            result.gas_refunded = outcome.gas_refunded
+            if outcome.has_created and result.success:
+                result.created_address = outcome.created.b[:20]
+            if misses_of_thread() != misses:
+                raise FastevmError("the run guessed values of the remote state")
+            self.layer = self.layer.commit(self.world)
+            return result
+        finally:
+            self.machine.transaction = NULL
+            self.end()
+
+    cdef int ask_ahead(self, bytes sender, object to, bytes data, object value) except -1:
+        """Fetch what every transaction reads, and what the endpoint says that this one does."""
+        cdef RemoteState remote = self.layer.remote_state
+        accounts = {sender, self.context.coinbase.b[:20]}
+        if to is not None:
+            accounts.add(to)
+        remote.fetch(Wanted(accounts, calls=[call_object(sender, to, data, value)]))
+        return 0
+
+    cdef int serve_or_abandon(self, TxRun* run) except -1:
+        """Run Python's signal handlers; if one raises, the transaction has changed nothing."""
+        try:
+            self.serve(run.pause)
+        except BaseException:
+            transact_abandon(self.machine, run)
+            raise
+        return 0
+
+    def create(self, initcode: bytes | str, **terms: object) -> ExecutionResult:
+        """Run init code as a message, as ``call`` runs code. See the stub."""
+        return import_module(CREATION).create(self, initcode, **terms)
+
+    def deploy(self, initcode: bytes | str, **fields: object) -> ExecutionResult:
+        """Run a creation transaction; ``created_address`` says where. See ``transact``."""
+        return self.transact(None, initcode, **fields)

@@ -1,7 +1,0 @@
-"""The senders of many transactions at once, on threads."""
-
-from collections.abc import Iterable
-
-from fastevm.execution.transaction import Transaction
-
-def recover_senders(transactions: Iterable[Transaction], *, threads: int | None = None) -> None: ...

@@ -1,0 +1,59 @@
+"""Addresses and texts without the keys that providers put into addresses and headers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from fastevm.rpc_client.messages import shown_address
+
+HIDDEN: Final = "***"
+MAX_TEXT: Final = 400  # characters of an endpoint's own message that are shown
+MIN_SECRET: Final = 3  # characters; anything shorter occurs everywhere
+# Segments of paths that are no keys. Masking them would make messages hard to read.
+COMMON = re.compile(r"v\d+|rpc|eth|ethereum|mainnet|sepolia|hoodi|jsonrpc|json-rpc|public|node")
+
+
+def masked(url: str) -> str:
+    """``url`` for people to read: ``https://host:port``, and ``/***`` for whatever comes after it.
+
+    User, password, path, query and fragment may all hold a key.
+    """
+    try:
+        parts = urlsplit(url)
+        shown = shown_address(url)
+    except ValueError:  # a port that is no number, a bracket that does not close
+        return HIDDEN
+    rest = parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc
+    return f"{shown}/{HIDDEN}" if rest else shown
+
+
+class Masker:
+    """Replaces the keys in addresses and headers wherever they occur in a text."""
+
+    def __init__(self, urls: Iterable[str], headers: Mapping[str, str] | None = None) -> None:
+        found = {part for url in urls for part in _secrets_of(url)}
+        for value in (headers or {}).values():
+            found |= {value, *value.split()[1:]}
+        self._secrets = sorted((one for one in found if len(one) >= MIN_SECRET), key=len)[::-1]
+
+    def text(self, message: object) -> str:
+        """``message`` without keys, at most ``MAX_TEXT`` characters of it, on one line."""
+        text = str(message)
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        text = " ".join(text.split())
+        return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."
+
+
+def _secrets_of(url: str) -> set[str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return {url}
+    found = {parts.query, parts.fragment, parts.username or "", parts.password or ""}
+    found |= {part for part in parts.path.split("/") if not COMMON.fullmatch(part)}
+    found |= {value for _, value in parse_qsl(parts.query)}
+    return {*found, *map(unquote, found)}

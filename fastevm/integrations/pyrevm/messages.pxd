@@ -1,0 +1,40 @@
+# Messages that keep what they change, as pyrevm sends them.
+from libc.stdint cimport uint64_t
+
+from fastevm.integrations.pyrevm.message_rules cimport Rules, SentMessage
+from fastevm.evm.machine cimport EVM
+from fastevm.evm.result cimport ExecutionResult
+
+
+cdef class Ended:
+    """The last message: as it was sent, what it gave, and its gas as a transaction counts it."""
+    cdef readonly Rules rules
+    cdef readonly SentMessage sent
+    cdef readonly ExecutionResult outcome
+    cdef readonly int opcode          # the byte that halted
+
+    cdef object spent(self)
+
+
+cdef class Messages:
+    """The part of pyrevm's ``EVM`` that runs code."""
+    cdef public EVM _evm
+    cdef public Rules _rules
+    cdef public uint64_t _gas_limit   # of a message without one, and of the block
+    cdef public dict _keys            # accounts that were asked for or changed, 20 bytes by text
+    cdef public object _tx            # TxEnv
+    cdef public bint _is_bare         # which says nothing
+    cdef public Ended _last           # None before the first, and after one that was refused
+    cdef public bint _has_run         # since the block was set
+    cdef public bint tracing
+
+    cdef bytes key_of(self, object address)
+    cdef SentMessage read(
+        self, object caller, object to, object data, object value, object gas, object price
+    )
+    cdef Ended send(self, SentMessage sent, bytes sender, bytes to, bint static)
+    cdef ExecutionResult run_bare(self, SentMessage sent, bytes sender, bytes to, bint static)
+    cdef ExecutionResult run(self, SentMessage sent, bytes sender, bytes to, bint static)
+    cdef dict options(self, SentMessage sent, bytes sender, bint static)
+    cdef int pay(self, bytes sender, Ended ended) except -1
+    cdef int summarise(self) except -1

@@ -1,0 +1,182 @@
+"""What a follower checks of a feed's messages, and the names of what it cannot check.
+
+Source: OP Stack specification, subblocks and flashblocks; L1 attributes deposited transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastevm.chain.config import MS_PER_SECOND, ChainConfig
+from fastevm.chain.pending_block import PendingBlock
+from fastevm.core.execution.block.fees import next_excess_blob_gas
+from fastevm.core.execution.block.header_draft import next_slot
+from fastevm.core.execution.block.requests import requests_hash
+from fastevm.core.execution.block.validation import validate_header
+from fastevm.core.execution.op_stack.l1_attributes import (
+    attributes_of,
+    attributes_selector,
+    attributes_source_hash,
+)
+from fastevm.core.execution.op_stack.predeploys import message_passer_root
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import EMPTY_LIST_HASH, EMPTY_ROOT, ZERO_HASH, Header
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.errors import FastevmError
+from fastevm.rpc_types.feed import FeedBase, FeedSlice
+
+SIGNATURE = "signature"  # of the sequencer: the connection's TLS is all there is
+UNKNOWN_WITHOUT_L1 = ("gas_limit", "prev_randao", "parent_beacon_block_root", "deposits")
+UNKNOWN_WITHOUT_CONSENSUS = ("prev_randao", "parent_beacon_block_root")
+
+
+class Divergence(FastevmError):
+    """A message that breaks a rule, or whose execution gave another result than it says."""
+
+
+def draft_of(base: FeedBase, parent: Header, schedule: ForkSchedule) -> Header:
+    """The draft header of the block that a feed began on ``parent``."""
+    rules = schedule.parameters
+    has_blobs = bool(rules["has_blobs"])
+    return Header(
+        parent_hash=base.parent_hash,
+        coinbase=base.fee_recipient,
+        number=base.block_number,
+        gas_limit=base.gas_limit,
+        timestamp=base.timestamp,
+        extra_data=base.extra_data,
+        mix_hash=base.prev_randao,
+        base_fee_per_gas=base.base_fee_per_gas if rules["has_base_fee"] else None,
+        withdrawals_root=EMPTY_ROOT if rules["has_withdrawals"] else None,
+        blob_gas_used=0 if has_blobs else None,
+        excess_blob_gas=next_excess_blob_gas(parent, schedule) if has_blobs else None,
+        parent_beacon_block_root=(
+            base.parent_beacon_block_root if rules["has_beacon_root"] else None
+        ),
+        requests_hash=ZERO_HASH if rules["has_requests"] else None,
+        block_access_list_hash=EMPTY_LIST_HASH if rules["has_block_access_list"] else None,
+        slot_number=next_slot(parent, base.slot_number) if rules["has_slot_number"] else None,
+    )
+
+
+def told_header(draft: Header, transactions_root: bytes, message: FeedSlice) -> Header:
+    """The header of the block so far as a message tells it; nothing is executed.
+
+    ``draft``: of the block, see ``draft_of``. ``transactions_root``: 32 bytes, of all transactions
+    so far. Where the block hash is told, it is the hash of this header.
+    """
+    tells_withdrawals = draft.withdrawals_root is not None and message.withdrawals_root != ZERO_HASH
+    return replace(
+        draft,
+        state_root=message.state_root,
+        transactions_root=transactions_root,
+        receipts_root=message.receipts_root,
+        logs_bloom=message.logs_bloom,
+        gas_used=message.gas_used,
+        withdrawals_root=message.withdrawals_root if tells_withdrawals else draft.withdrawals_root,
+        blob_gas_used=None if draft.blob_gas_used is None else message.blob_gas_used or 0,
+        requests_hash=None if draft.requests_hash is None else requests_hash(()),
+    )
+
+
+def check_draft(draft: Header, parent: Header, schedule: ForkSchedule, config: ChainConfig) -> None:
+    """InvalidBlock unless a block may begin so on ``parent``, whose hash is not compared.
+
+    The base fee, the extra data's form, the timestamp and, where the rules bound it, the gas limit.
+    """
+    config.check_rules_known(draft.number, draft.timestamp)
+    step = config.least_timestamp_step
+    if config.fixed_block_time:
+        step = config.block_time_ms // MS_PER_SECOND
+        if step and draft.timestamp != parent.timestamp + step:
+            expected = parent.timestamp + step
+            raise Divergence(f"timestamp: expected {expected}, found {draft.timestamp}")
+    validate_header(
+        replace(draft, parent_hash=parent.hash), parent, schedule, least_timestamp_step=step
+    )
+
+
+def check_parent(last: FeedSlice, base: FeedBase) -> None:
+    """Divergence when a block begins on another one than the slice that came last ends.
+
+    Only a slice with a state root has the hash that its block would have.
+    """
+    if ZERO_HASH not in (last.state_root, last.block_hash) and base.parent_hash != last.block_hash:
+        raise Divergence(f"block {base.block_number} has another parent than slice {last.id}")
+
+
+def check_attributes(
+    transactions: Sequence[Transaction],
+    number: int,
+    schedule: ForkSchedule,
+    parent_schedule: ForkSchedule,
+) -> None:
+    """Divergence unless a block with deposits begins with the L1 attributes.
+
+    The first block of a fork still has the form of the fork before (``parent_schedule``). The
+    source hash follows from the attributes; whether they are those of L1 cannot be seen here.
+    """
+    if not schedule.parameters["has_deposits"]:
+        return
+    found = attributes_of(tuple(transactions[:1]))
+    if found is None:
+        raise Divergence(f"block {number} does not begin with the L1 attributes")
+    first = transactions[0]
+    forms = {attributes_selector(schedule), attributes_selector(parent_schedule)}
+    if first.data[:4] not in forms:
+        raise Divergence(f"L1 attributes: selector 0x{first.data[:4].hex()} of another fork")
+    expected = attributes_source_hash(found)
+    if first.source_hash != expected:
+        raise Divergence(f"L1 attributes: the source hash is not 0x{expected.hex()}")
+
+
+def with_withdrawals(pending: PendingBlock, message: FeedSlice) -> PendingBlock:
+    """The pending block with the withdrawals root of the message, where that is told."""
+    if message.withdrawals_root == ZERO_HASH or pending.header.withdrawals_root is None:
+        return pending
+    header = replace(pending.header, withdrawals_root=message.withdrawals_root)
+    return replace(pending, header=header)
+
+
+def check_outcome(pending: PendingBlock, message: FeedSlice, schedule: ForkSchedule) -> None:
+    """Divergence when a slice's execution gave another result than the message says.
+
+    Gas, receipts root, bloom and blob gas are told always (blob gas mostly), the state root and
+    the withdrawals root where they are not zero. ``pending`` has the withdrawals root told.
+    """
+    header, layer = pending.header, pending.layer
+    named: list[tuple[str, bytes | int | None, bytes | int | None]] = [
+        ("gas used", header.gas_used, message.gas_used),
+        ("receipts root", header.receipts_root, message.receipts_root),
+        ("logs bloom", header.logs_bloom, message.logs_bloom),
+    ]
+    if message.blob_gas_used is not None and header.blob_gas_used is not None:
+        named.append(("blob gas used", header.blob_gas_used, message.blob_gas_used))
+    if message.withdrawals_root != ZERO_HASH and header.withdrawals_root is not None:
+        found = EMPTY_ROOT
+        if schedule.parameters["commits_to_withdrawals"]:
+            found = message_passer_root(layer)
+        named.append(("withdrawals root", found, message.withdrawals_root))
+    if message.state_root != ZERO_HASH:
+        named.append(("state root", layer.state_root(), message.state_root))
+        if message.block_hash != ZERO_HASH:
+            told = replace(header, state_root=message.state_root)
+            named.append(("block hash", told.hash, message.block_hash))
+    for name, result, expected in named:
+        if result != expected:
+            raise Divergence(f"slice {message.id}: another {name} than announced")
+
+
+def unverified(message: FeedSlice, schedule: ForkSchedule) -> tuple[str, ...]:
+    """The names of what a message says, or should say, and nobody here can check."""
+    rules = schedule.parameters
+    deposits = bool(rules["has_deposits"])
+    found = [*(UNKNOWN_WITHOUT_L1 if deposits else UNKNOWN_WITHOUT_CONSENSUS), SIGNATURE]
+    told = {
+        "state_root": message.state_root != ZERO_HASH,
+        "block_hash": ZERO_HASH not in (message.block_hash, message.state_root),
+        "withdrawals_root": message.withdrawals_root != ZERO_HASH or not rules["has_withdrawals"],
+        "blob_gas_used": message.blob_gas_used is not None or not rules["has_blobs"],
+    }
+    return tuple(found + [name for name, known in told.items() if not known])

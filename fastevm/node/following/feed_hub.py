@@ -1,0 +1,177 @@
+"""Publishes slices to the readers of the feed through bounded queues."""
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+
+from msgspec import Struct, field
+
+from fastevm.chain.metrics import FAULTS, MetricsRegistry
+from fastevm.chain.pending_block import PendingBlock
+from fastevm.rpc_types.feed import compress
+from fastevm.rpc_types.feed_formats import FeedFormat, feed_text
+
+log = logging.getLogger(__name__)
+
+QUEUE_MESSAGES = 100  # unsent messages of one reader; more of them end it
+
+
+class SlowReader(Exception):
+    """A reader's queue overflowed and messages were lost; it should connect again."""
+
+
+class FeedFaults(Struct):
+    """Fault injection for tests of followers: what happens to the next messages."""
+
+    drop: int = 0
+    duplicate: int = 0
+    delay: float = 0.0
+    reorder: int = 0
+    _held: list[str] = field(default_factory=list)
+
+    def apply(self, message: str, metrics: MetricsRegistry) -> list[tuple[float, str]]:
+        """The texts to send in place of this message, each with a delay in seconds."""
+        if self.drop:
+            self.drop -= 1
+            metrics.count(FAULTS.format("drop"))
+            return []
+        if self.reorder:
+            self.reorder -= 1
+            self._held.append(message)
+            metrics.count(FAULTS.format("reorder"))
+            return []
+        held, self._held = self._held, []
+        delay, self.delay = self.delay, 0.0
+        out = [(delay, message), *((delay, one) for one in held)]
+        if delay:
+            metrics.count(FAULTS.format("delay"))
+        if self.duplicate:
+            self.duplicate -= 1
+            metrics.count(FAULTS.format("duplicate"))
+            out.append((delay, message))
+        return out
+
+
+class FeedFrame:
+    """A message as text and, compressed on first use, as Brotli."""
+
+    __slots__ = ("_packed", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._packed: bytes | None = None
+
+    @property
+    def packed(self) -> bytes:
+        """The Brotli form."""
+        if self._packed is None:
+            self._packed = compress(self.text)
+        return self._packed
+
+
+class FeedHub:
+    """The feed of one node; ``publish`` runs on the builder's thread, all else on the loop.
+
+    ``form``: of its messages. ``always_packed``: whether every reader gets Brotli, as from the
+    proxies of public feeds.
+    """
+
+    def __init__(self, metrics: MetricsRegistry) -> None:
+        self.metrics = metrics
+        self.faults = FeedFaults()
+        self.form, self.always_packed = FeedFormat.FASTEVM, False
+        self._readers: set[FeedReader] = set()
+        self._by_address: Counter[str] = Counter()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._last_id: str | None = None
+
+    @property
+    def readers(self) -> int:
+        """The number of readers."""
+        return len(self._readers)
+
+    def publish(self, pending: PendingBlock, first_new: int = 0) -> None:
+        """Send a slice to all readers."""
+        previous, self._last_id = (
+            self._last_id,
+            f"{pending.header.number}-{pending.slice_index}",
+        )
+        loop = self._loop
+        if loop is None or not self._readers:
+            return
+        told = feed_text(pending, self.form, previous)
+        for delay, text in self.faults.apply(told, self.metrics):
+            frame = FeedFrame(text)
+            self.metrics.count("feed_messages_sent_total")
+            try:
+                if delay:
+                    loop.call_soon_threadsafe(loop.call_later, delay, self._deliver, frame)
+                else:
+                    loop.call_soon_threadsafe(self._deliver, frame)
+            except RuntimeError:  # the event loop is closed
+                self._loop = None
+                return
+
+    def open(self, address: str, *, limit: int, address_limit: int) -> "FeedReader":
+        """A new reader at ``address``; FeedReader.close ends it.
+
+        ConnectionRefusedError beyond ``limit`` readers, or ``address_limit`` of one address.
+        """
+        if len(self._readers) >= limit:
+            raise ConnectionRefusedError(f"too many readers of the feed, limit {limit}")
+        if self._by_address[address] >= address_limit:
+            raise ConnectionRefusedError(
+                f"too many readers of the feed at one address, limit {address_limit}"
+            )
+        self._loop = asyncio.get_running_loop()
+        reader = FeedReader(self, address)
+        self._readers.add(reader)
+        self._by_address[address] += 1
+        return reader
+
+    def remove(self, reader: "FeedReader") -> None:
+        """Remove a reader."""
+        if reader in self._readers:
+            self._readers.discard(reader)
+            self._by_address -= Counter((reader.address,))
+
+    def _deliver(self, frame: FeedFrame) -> None:
+        for reader in list(self._readers):
+            reader.offer(frame)
+
+
+class FeedReader:
+    """The queue of messages of one reader."""
+
+    def __init__(self, hub: FeedHub, address: str) -> None:
+        self.address = address
+        self._hub = hub
+        self._queue: deque[FeedFrame] = deque()
+        self._arrived = asyncio.Event()
+        self._lost = False
+
+    def offer(self, frame: FeedFrame) -> None:
+        """Queue a message; a full queue ends the reader."""
+        if len(self._queue) >= QUEUE_MESSAGES:
+            self._lost = True
+            self._queue.clear()
+            self._hub.metrics.count("feed_slow_readers_total")
+            self._hub.remove(self)
+        else:
+            self._queue.append(frame)
+        self._arrived.set()
+
+    async def frames(self) -> AsyncIterator[FeedFrame]:
+        """The messages in order. SlowReader when some were lost."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            if self._lost:
+                raise SlowReader
+            while self._queue:
+                yield self._queue.popleft()
+
+    def close(self) -> None:
+        """Remove the reader from the feed."""
+        self._hub.remove(self)

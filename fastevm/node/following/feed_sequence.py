@@ -1,0 +1,90 @@
+"""The sequence of a feed's messages: gaps, duplicates, restarts, and slices that come early."""
+
+from collections.abc import Iterator
+from enum import Enum
+
+from fastevm.core.primitives.replace import replace
+from fastevm.rpc_types.feed import FeedSlice
+
+EARLY_BLOCKS = 6  # ahead of the canonical head, that may begin before their parent is here
+EARLY_SLICES = 64  # of one block
+
+
+class Verdict(Enum):
+    """The relation of a message to the last accepted one; the values are labels of a metric."""
+
+    NEXT = "next"
+    FIRST = "first"
+    START = "start"
+    DUPLICATE = "duplicate"
+    RESTART = "restart"
+    CONFLICT = "conflict"
+    GAP = "gap"
+    INVALID_BLOCK = "invalid_block"
+    PREDECESSOR = "predecessor_mismatch"
+    MISSING_FIRST = "missing_first"
+
+
+def classify(latest: FeedSlice | None, new: FeedSlice) -> Verdict:
+    """The verdict on ``new`` after ``latest``, the last accepted message.
+
+    ``latest`` is None where there is no pending state. RESTART, CONFLICT (the same place with
+    another content), GAP, INVALID_BLOCK and PREDECESSOR invalidate all pending state.
+    """
+    if latest is None:
+        return Verdict.START if new.index == 0 else Verdict.MISSING_FIRST
+    same_block = new.block_number == latest.block_number
+    if same_block and new.payload_id != latest.payload_id:
+        return Verdict.RESTART if new.index == 0 else Verdict.GAP
+    if same_block and new.index == latest.index:
+        return Verdict.DUPLICATE if is_copy(new, latest) else Verdict.CONFLICT
+    if new.previous_id is not None and new.previous_id != latest.id:
+        return Verdict.PREDECESSOR
+    if same_block:
+        return Verdict.NEXT if new.index == latest.index + 1 else Verdict.GAP
+    if new.block_number == latest.block_number + 1 and new.index == 0:
+        return Verdict.FIRST
+    return Verdict.INVALID_BLOCK
+
+
+def is_copy(one: FeedSlice, other: FeedSlice) -> bool:
+    """Whether two messages say the same, whatever each names as its predecessor."""
+    return one == other or replace(one, previous_id=other.previous_id) == other
+
+
+class EarlySlices:
+    """Messages whose parent block is not here yet; of each block from index 0 without gaps."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, list[FeedSlice]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._blocks.values()))
+
+    def keep(self, new: FeedSlice, head: int) -> bool:
+        """Keep a message until its parent comes; False for one that may not be kept.
+
+        ``head``: the number of the canonical head.
+        """
+        if not head < new.block_number <= head + EARLY_BLOCKS:
+            return False
+        kept = self._blocks.setdefault(new.block_number, [])
+        if kept and new.payload_id != kept[0].payload_id and new.index == 0:
+            kept.clear()
+        if new.index > len(kept) or new.index >= EARLY_SLICES:
+            if not kept:
+                del self._blocks[new.block_number]
+            return False
+        kept[new.index :] = [new]
+        return True
+
+    def take(self, number: int) -> Iterator[FeedSlice]:
+        """Remove and return the messages of a block in order; drop those of earlier blocks."""
+        found = self._blocks.pop(number, [])
+        for old in [known for known in self._blocks if known < number]:
+            del self._blocks[old]
+        return iter(found)
+
+    def clear(self) -> None:
+        """Drop all messages."""
+        self._blocks.clear()

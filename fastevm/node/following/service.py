@@ -1,0 +1,303 @@
+"""The sync service of a follower: canonical blocks over JSON-RPC, slices over the feed.
+
+The two connections are independent and are opened again when they break. The upstream decides what
+is canonical; a feed that cannot be followed leaves no pending block. A feed that is lost leaves the
+pending block as it was until that is too old, or the head moves past it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from threading import RLock
+from typing import Any, Final, TypeVar
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.metrics import MetricsRegistry
+from fastevm.core.execution.types import Block
+from fastevm.errors import FastevmError
+from fastevm.node.following.block_import import BlockImport, ForeignChain
+from fastevm.node.following.feed_follower import FeedFollower
+from fastevm.node.following.link import Link
+from fastevm.node.following.upstream import Upstream, UpstreamError
+from fastevm.rpc_types.feed import MAX_MESSAGE_BYTES, FeedError
+from fastevm.rpc_types.feed_reader import FeedForm, FeedHead, FeedReader
+
+PENDING_AGE: Final = 5.0
+"""Seconds after which a pending block without a feed is withdrawn."""
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds between attempts to connect
+PING_SECONDS = 2.0  # between pings on an idle feed; a pong must come within half of it
+SILENCE_SECONDS = 5.0  # without a message the feed is connected again
+FEED_FORM: Final = 'feed_form{{form="{}",frames="{}"}}'  # gauge of what the feed turned out to be
+FORWARDS_LIMIT: Final = 1_024  # transactions that wait for the upstream
+FORWARDS_AT_ONCE: Final = 64  # of them that are sent; an HTTP client has 100 connections
+
+T = TypeVar("T")
+
+
+class Backoff:
+    """Pauses between attempts that double until one succeeds."""
+
+    def __init__(self, first: float = FIRST_PAUSE, longest: float = LONGEST_PAUSE) -> None:
+        self.first, self.longest = first, longest
+        self._next = first
+
+    def reset(self) -> None:
+        """An attempt succeeded."""
+        self._next = self.first
+
+    def pause(self) -> float:
+        """Seconds to wait before the next attempt."""
+        pause, self._next = self._next, min(self.longest, self._next * 2)
+        return pause
+
+
+class SyncService:
+    """The two tasks of a follower; ``start`` and ``stop`` run on its event loop.
+
+    ``on_foreign(text)`` is called after every attempt that finds the upstream on another chain.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        follower: FeedFollower,
+        *,
+        add_block: Callable[[Block], Any],
+        lock: RLock,
+        metrics: MetricsRegistry,
+        upstream_url: str,
+        feed_url: str | None = None,
+        poll_seconds: float = 0.2,
+        first_pause: float = FIRST_PAUSE,
+        jump: Callable[[Block], None] | None = None,
+        lag_seconds: float = 0.0,
+        pending_age: float = PENDING_AGE,
+    ) -> None:
+        """``jump`` and ``lag_seconds`` as of :class:`BlockImport`; ``pending_age``: seconds after
+        its newest slice, for which the pending block stays when the feed is lost; 0: no limit."""
+        self.chain, self.follower, self.metrics = chain, follower, metrics
+        self.feed_url, self.poll_seconds = feed_url, poll_seconds
+        self.first_pause, self.pending_age = first_pause, pending_age
+        self._upstream_link = Link("upstream", metrics)
+        self._feed_link = Link("feed", metrics, loss=loss_of_the_feed(pending_age))
+        self._expiry: asyncio.Task[None] | None = None
+        self.upstream = Upstream(upstream_url, on_head=self._head_announced)
+        self.block_import = BlockImport(
+            chain, self.upstream, add_block=add_block, lock=lock, metrics=metrics, jump=jump,
+            lag_seconds=lag_seconds,
+        )  # fmt: skip
+        self.on_foreign: Callable[[str], None] | None = None
+        self._in_sync_at = time.monotonic()
+        self._feed_form: str | None = None  # the gauge that is set
+        self._heads_only = False
+        self._announced = asyncio.Event()
+        self._forwarding = 0
+        self._sending = asyncio.Semaphore(FORWARDS_AT_ONCE)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def upstream_age(self) -> float:
+        """Seconds since this node last had the upstream's head, or since the start."""
+        return time.monotonic() - self._in_sync_at
+
+    @property
+    def feed_age(self) -> float | None:
+        """Seconds since a message became pending state here; None without a feed of slices."""
+        return self.follower.age if self.has_slices else None
+
+    @property
+    def has_slices(self) -> bool:
+        """Whether there is a feed, and as far as is known it sends more than headers."""
+        return self.feed_url is not None and not self._heads_only
+
+    @property
+    def connections(self) -> dict[str, bool]:
+        """Whether the connections hold, by name: that to the upstream, and to the feed if any."""
+        links = [self._upstream_link, *([] if self.feed_url is None else [self._feed_link])]
+        return {link.name: link.holds for link in links}
+
+    async def start(self) -> None:
+        """Start the tasks; returns at once."""
+        self._loop = asyncio.get_running_loop()
+        follow_blocks = self._forever(self._follow_blocks, self._upstream_link)
+        self._tasks.append(asyncio.create_task(follow_blocks))
+        if self.feed_url is not None:
+            follow_feed = self._forever(self._follow_feed, self._feed_link)
+            self._tasks.append(asyncio.create_task(follow_feed))
+
+    async def stop(self) -> None:
+        """Stop the tasks and close the connections."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._end_expiry()
+        self._tasks.clear()
+        self._loop = None
+        await self.upstream.close()
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin ``work`` on the event loop of the service, from any thread. UpstreamError."""
+        if self._loop is None:
+            work.close()
+            raise UpstreamError("the upstream node is not connected")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def forward(self, raw: bytes) -> None:
+        """Submit a transaction to the upstream. RpcRefusal or UpstreamError."""
+        if self._forwarding >= FORWARDS_LIMIT:
+            raise UpstreamError(f"{FORWARDS_LIMIT} transactions wait for the upstream node already")
+        self._forwarding += 1
+        try:
+            async with self._sending:
+                if self._loop is None:
+                    raise UpstreamError("the node stops")
+                await self.upstream.call("eth_sendRawTransaction", "0x" + raw.hex())
+        finally:
+            self._forwarding -= 1
+
+    async def _forever(self, attempt: Callable[[Backoff], Awaitable[None]], link: Link) -> None:
+        import aiohttp  # slow to import, and only a follower needs it
+
+        backoff = Backoff(self.first_pause)
+        while True:
+            try:
+                await attempt(backoff)
+            except (FastevmError, aiohttp.ClientError, OSError, TimeoutError) as error:
+                link.broke(error)
+            except Exception as error:
+                log.exception("%s failed", link.name)
+                link.broke(error)
+            await asyncio.sleep(backoff.pause())
+
+    # --- the feed ---------------------------------------------------------------------------------
+
+    async def _follow_feed(self, backoff: Backoff) -> None:
+        import aiohttp
+
+        assert self.feed_url is not None
+        try:
+            async with (
+                aiohttp.ClientSession() as session,
+                session.ws_connect(
+                    self.feed_url, heartbeat=PING_SECONDS, max_msg_size=MAX_MESSAGE_BYTES
+                ) as socket,
+            ):
+                self._feed_link.opened()
+                self._end_expiry()
+                reader = FeedReader()
+                while True:
+                    # a timeout of `receive` would restart with every pong
+                    async with asyncio.timeout(SILENCE_SECONDS):
+                        message = await socket.receive()
+                    if message.type not in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
+                        raise UpstreamError(f"{self.feed_url}: the feed ended")
+                    backoff.reset()
+                    if await asyncio.to_thread(self._receive, reader, message.data):
+                        self._announced.set()
+        finally:
+            self._feed_form_is(None)
+            if self._feed_link.holds and self._loop is not None:
+                self._expiry = asyncio.create_task(self._expire())
+
+    async def _expire(self) -> None:
+        """Withdraw the pending block of a feed that is lost, once its newest slice is too old."""
+        await asyncio.to_thread(self.follower.interrupted)
+        if not self.pending_age:
+            return
+        while (left := self.pending_age - self.follower.age) > 0:
+            await asyncio.sleep(left)
+        if self.follower.latest is not None:
+            log.warning("feed: no slice for %g s: pending means latest now", self.pending_age)
+        await asyncio.to_thread(self.follower.withdraw, "the feed is not connected")
+
+    def _end_expiry(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
+        self._expiry = None
+
+    def _receive(self, reader: FeedReader, frame: str | bytes) -> bool:
+        """Take a message in; whether it announces a canonical block that is not here."""
+        try:
+            found = reader.read(frame)
+        except FeedError as error:
+            log.warning("feed: %s", error)
+            self.metrics.count("feed_decode_errors_total")
+            return False
+        if found is None:
+            return False
+        if self._feed_form is None:
+            self._feed_form_is(reader)
+        if isinstance(found, FeedHead):
+            self.metrics.count("feed_heads_total")
+            return not self.chain.knows(found.hash)
+        self.follower.receive(found)
+        return False
+
+    def _feed_form_is(self, reader: FeedReader | None) -> None:
+        """Tell in the metrics and the log what the first message of a connection showed."""
+        if self._feed_form is not None:
+            self.metrics.set(self._feed_form, 0)
+        self._feed_form = None
+        if reader is not None and reader.form is not None:
+            frames = "brotli" if reader.compressed else "json"
+            log.info("the feed sends %s as %s", reader.form.value, frames)
+            self._heads_only = reader.form is FeedForm.HEADERS
+            self._feed_form = FEED_FORM.format(reader.form.value, frames)
+            self.metrics.set(self._feed_form, 1)
+
+    # --- canonical blocks -------------------------------------------------------------------------
+
+    def _head_announced(self) -> None:
+        self._announced.set()
+
+    async def _follow_blocks(self, backoff: Backoff) -> None:
+        try:
+            await self.block_import.check_identity()
+            self._upstream_link.opened()
+            while True:
+                self._announced.clear()
+                if await self.block_import.follow_head():
+                    self._in_sync_at = time.monotonic()
+                self.metrics.set("upstream_foreign", 0)
+                backoff.reset()
+                with contextlib.suppress(TimeoutError):
+                    # not wait_for: before Python 3.12 it can swallow a cancellation
+                    async with asyncio.timeout(self.poll_seconds):
+                        await self._announced.wait()
+        except ForeignChain as error:
+            self.metrics.count("upstream_foreign_total")
+            self.metrics.set("upstream_foreign", 1)
+            await asyncio.to_thread(self.follower.withdraw, "the upstream is on another chain")
+            if self.on_foreign is not None:
+                self.on_foreign(str(error))
+            raise
+
+
+def loss_of_the_feed(pending_age: float) -> str:
+    """What happens when the feed is lost, for the log."""
+    kept = f"for up to {pending_age:g} s" if pending_age else "until the head moves past it"
+    return f"the pending block is kept {kept}"
+
+
+async def fetch_block(url: str, number: int = 0) -> dict[str, Any]:
+    """A block of the upstream as JSON; retries until the upstream answers."""
+    upstream, backoff = Upstream(url), Backoff()
+    try:
+        while True:
+            try:
+                found = await upstream.call("eth_getBlockByNumber", hex(number), False)
+                return dict(found)
+            except UpstreamError as error:
+                log.warning("waiting for the upstream node: %s", error)
+                await asyncio.sleep(backoff.pause())
+    finally:
+        await upstream.close()

@@ -1,9 +1,0 @@
-"""The names of the package."""
-
-from fastevm.node.op_stack.op_genesis import DEFAULT_OP_FORK, OP_FORK_NAMES, op_stack_genesis
-
-__all__ = [
-    "DEFAULT_OP_FORK",
-    "OP_FORK_NAMES",
-    "op_stack_genesis",
-]

@@ -1,0 +1,63 @@
+"""Checks of a blob transaction's sidecar: its version, its counts, its hashes, its proofs."""
+
+from hashlib import sha256
+
+from fastevm.core.execution.transaction.sidecar import CELL_PROOF_VERSION, BlobSidecar
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.node.pool.kzg import TrustedSetup
+from fastevm.node.pool.pooled_transaction import refuse
+
+CELLS_PER_BLOB = 128
+HASH_VERSION = b"\x01"  # first byte of a versioned hash (EIP-4844)
+
+
+def check_sidecar(
+    transaction: Transaction,
+    sidecar: BlobSidecar | None,
+    schedule: ForkSchedule,
+    setup: TrustedSetup | None,
+) -> None:
+    """Raise InvalidTransaction when the sidecar (EIP-4844, EIP-7594) does not prove the hashes.
+
+    Since Osaka there is a proof for every cell, before it one for every blob. Proofs are checked
+    last because they take milliseconds.
+    """
+    hashes = transaction.blob_versioned_hashes
+    if sidecar is None:
+        refuse("missing_sidecar", "missing sidecar in blob transaction")
+    # One EIP brought both the most blobs of a transaction and proofs of cells.
+    wanted = CELL_PROOF_VERSION if schedule.parameters["blob_max_per_tx"] else 0
+    if sidecar.version != wanted:
+        text = f"Wrong sidecar format: have version {sidecar.version}, want version {wanted}"
+        refuse("sidecar_version", text)
+    proofs = len(hashes) * (CELLS_PER_BLOB if wanted == CELL_PROOF_VERSION else 1)
+    found = (len(sidecar.blobs), len(sidecar.commitments), len(sidecar.proofs))
+    if found != (len(hashes), len(hashes), proofs):
+        refuse(
+            "sidecar_counts",
+            f"invalid number of blobs, commitments and proofs: have {found}, "
+            f"want {(len(hashes), len(hashes), proofs)}",
+        )
+    for index, (commitment, expected) in enumerate(zip(sidecar.commitments, hashes, strict=True)):
+        if HASH_VERSION + sha256(commitment).digest()[1:] != expected:
+            text = f"blob {index} of the sidecar does not match its versioned hash"
+            refuse("sidecar_hash", text)
+    _check_proofs(sidecar, setup)
+
+
+def _check_proofs(sidecar: BlobSidecar, setup: TrustedSetup | None) -> None:
+    if setup is None:
+        refuse(
+            "no_trusted_setup",
+            "blob transactions are not supported by this node: it has no KZG trusted setup",
+        )
+    try:
+        if sidecar.version == CELL_PROOF_VERSION:
+            right = setup.verify_cells(sidecar.blobs, sidecar.commitments, sidecar.proofs)
+        else:
+            right = setup.verify_blobs(sidecar.blobs, sidecar.commitments, sidecar.proofs)
+    except ValueError as error:
+        refuse("kzg", f"KZG verification error: {error}")
+    if not right:
+        refuse("kzg", "KZG verification error: the proofs do not match the blobs")

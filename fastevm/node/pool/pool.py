@@ -1,0 +1,524 @@
+"""The transaction pool: transactions by sender and nonce until a canonical block includes them.
+
+The pool takes a transaction when its sender covers the cost and its nonce is unused. Transactions
+that follow the account's nonce without a gap are executable, the others are queued. The builder
+takes the best executable one, includes it and confirms it, or drops it. A confirmed transaction
+stays known until its block is canonical; it is executable again if the block is given up.
+"""
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
+from typing import Protocol
+
+from msgspec import Struct
+
+from fastevm.core.execution.transaction.sidecar import BlobSidecar
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
+from fastevm.core.execution.transaction.unsigned_sender import is_impersonated
+from fastevm.errors import InvalidTransaction
+from fastevm.node.pool.admission import check_funds
+from fastevm.node.pool.eviction import EvictionHeap
+from fastevm.node.pool.ordering import OrderedByPrice
+from fastevm.node.pool.pooled_transaction import (
+    BLOB_TX,
+    EXECUTABLE,
+    NO_SUBPOOL,
+    QUEUED,
+    PooledTransaction,
+    SenderQueue,
+    Subpool,
+    authorities_of,
+    refuse,
+)
+from fastevm.node.pool.replacement import check_replacement
+
+Content = Mapping[bytes, Mapping[int, Transaction]]
+
+
+class PoolLimits(Struct, frozen=True):
+    """Bounds of the pool, in transactions.
+
+    ``executable`` and ``queued`` bound the two subpools, ``*_per_sender`` one sender's share of
+    them. ``blob_transactions`` bounds those with blobs (each holds up to 768 KiB), ``sidecars``
+    those of included transactions, which a reorganisation may bring back. ``by_arrival``: blocks
+    take them as they came, not by tip. ``cap_alone_replaces``: a higher fee cap is all that a
+    replacement needs.
+    """
+
+    executable: int = 20_480
+    queued: int = 4_096
+    executable_per_sender: int = 4_096
+    queued_per_sender: int = 256
+    blob_transactions: int = 64
+    blob_transactions_per_sender: int = 16
+    sidecars: int = 64
+    by_arrival: bool = False
+    cap_alone_replaces: bool = False
+
+
+class Accounts(Protocol):
+    """What the pool reads of a state."""
+
+    def balance(self, address: bytes) -> int: ...
+    def nonce(self, address: bytes) -> int: ...
+    def code(self, address: bytes) -> bytes: ...
+
+
+class TransactionPool:
+    """Transactions of all senders; every method may be called from any thread.
+
+    ``accounts``: the newest state, with pre-confirmed transactions; see ``settle``. ``charges``
+    tells what a transaction pays besides gas and value, in wei (OP stack).
+    """
+
+    def __init__(
+        self,
+        accounts: Accounts,
+        limits: PoolLimits | None = None,
+        charges: Callable[[Transaction], int] | None = None,
+    ) -> None:
+        self.limits = limits or PoolLimits()
+        self._lock = RLock()
+        self._accounts = accounts
+        self._charges = charges
+        self._by_hash: dict[bytes, PooledTransaction] = {}
+        self._queues: dict[bytes, SenderQueue] = {}
+        self._confirmed: dict[bytes, PooledTransaction] = {}
+        self._sidecars: dict[bytes, PooledTransaction] = {}
+        self._authorities: dict[bytes, int] = {}
+        self._changed: set[bytes] = set()  # accounts whose nonces the next state may change
+        self._readmitted: Container[bytes] | None = None  # None: all
+        self._arrivals = 0
+        self._blob_count = 0
+        self._ordered = OrderedByPrice()
+        self._ordered.by_arrival = self.limits.by_arrival
+        self._executable, self._queued = EvictionHeap(EXECUTABLE), EvictionHeap(QUEUED)
+
+    def __len__(self) -> int:
+        return len(self._by_hash)
+
+    @property
+    def executable_count(self) -> int:
+        """The number of executable transactions."""
+        return self._executable.count
+
+    @property
+    def queued_count(self) -> int:
+        """The number of queued transactions."""
+        return self._queued.count
+
+    @property
+    def confirmed_count(self) -> int:
+        """The number of pre-confirmed transactions whose block is not canonical yet."""
+        return len(self._confirmed)
+
+    # --- submission and queries -------------------------------------------------------------------
+
+    def add(self, transaction: Transaction, sidecar: BlobSidecar | None = None) -> None:
+        """Add a transaction that `check_pooled` accepted.
+
+        InvalidTransaction (``already_known``, ``nonce_too_low``, ``insufficient_funds``,
+        ``replacement_underpriced``, ``underpriced`` ...); nothing has changed then.
+        """
+        address = transaction.sender
+        if address is None:
+            refuse("invalid_sender", "invalid sender: invalid transaction v, r, s values")
+        with self._lock:
+            if transaction.hash in self._by_hash or transaction.hash in self._confirmed:
+                refuse("already_known", "already known")
+            self._arrivals += 1
+            charges = 0 if self._charges is None else self._charges(transaction)
+            new = PooledTransaction(transaction, address, self._arrivals, sidecar, charges)
+            sender = self._queues.get(address) or SenderQueue(self._accounts.nonce(address))
+            old = sender.by_nonce.get(new.nonce)
+            self._check(sender, new, old)
+            if old is not None:
+                self._take_out(sender, old)
+            self._queues.setdefault(address, sender)
+            self._insert(sender, new)
+
+    def find(self, tx_hash: bytes) -> Transaction | None:
+        """The transaction with this hash: in the pool, or pre-confirmed and not yet canonical."""
+        pooled = self._by_hash.get(tx_hash) or self._confirmed.get(tx_hash)
+        return None if pooled is None else pooled.transaction
+
+    def sidecar(self, tx_hash: bytes) -> BlobSidecar | None:
+        """The sidecar of a transaction in the pool, or of one included lately."""
+        for pooled in (self._by_hash, self._confirmed, self._sidecars):
+            if tx_hash in pooled:
+                return pooled[tx_hash].sidecar
+        return None
+
+    def blob(self, versioned_hash: bytes) -> bytes | None:
+        """The blob with this versioned hash, of a transaction whose sidecar is still kept."""
+        with self._lock:
+            kept = [*self._by_hash.values(), *self._confirmed.values(), *self._sidecars.values()]
+        for pooled in kept:
+            hashes = pooled.transaction.blob_versioned_hashes
+            if pooled.sidecar is not None and versioned_hash in hashes:
+                return pooled.sidecar.blobs[hashes.index(versioned_hash)]
+        return None
+
+    def next_nonce(self, address: bytes, known: int | None = None) -> int:
+        """The nonce after all included and all executable transactions of the account.
+
+        ``known``: its nonce in a state that the caller has read; the answer is not below it.
+        """
+        with self._lock:
+            sender = self._queues.get(address)
+            nonce = self._accounts.nonce(address) if sender is None else sender.frontier
+        return nonce if known is None else max(nonce, known)
+
+    def is_ahead_of(self, accounts: Accounts) -> bool:
+        """Whether the pool may count a nonce as used that is not in this state.
+
+        It waits for no lock. A transaction that is included is executable, then its sender's nonce
+        is about to change, then the pool has the state with it: asked for in this order.
+        """
+        return bool(self._executable.count or self._changed) or self._accounts is not accounts
+
+    def executable(self) -> Content:
+        """The executable transactions, by sender and nonce."""
+        return self.content()[0]
+
+    def queued(self) -> Content:
+        """The queued transactions, by sender and nonce."""
+        return self.content()[1]
+
+    def content(self) -> tuple[Content, Content]:
+        """The executable and the queued transactions, by sender and nonce.
+
+        Sender by sender, so that the builder waits for the lock of one of them at most.
+        """
+        with self._lock:
+            senders = list(self._queues)
+        executable, queued = {}, {}
+        for address in senders:
+            ready, waiting = self.content_of(address)
+            if ready:
+                executable[address] = ready
+            if waiting:
+                queued[address] = waiting
+        return executable, queued
+
+    def content_of(self, address: bytes) -> tuple[dict[int, Transaction], dict[int, Transaction]]:
+        """The executable and the queued transactions of a sender, by nonce."""
+        with self._lock:
+            sender = self._queues.get(address)
+            waiting = [] if sender is None else sorted(sender.by_nonce.items())
+            return (
+                {nonce: one.transaction for nonce, one in waiting if one.subpool is EXECUTABLE},
+                {nonce: one.transaction for nonce, one in waiting if one.subpool is QUEUED},
+            )
+
+    def hashes(self) -> set[bytes]:
+        """The hashes of all in the pool and of all pre-confirmed and not yet canonical."""
+        with self._lock:
+            return {*self._by_hash, *self._confirmed}
+
+    def drop(self, tx_hash: bytes) -> bool:
+        """Remove a transaction; whether it was in the pool."""
+        with self._lock:
+            pooled = self._by_hash.get(tx_hash)
+            if pooled is not None:
+                self._remove(pooled)
+            return pooled is not None
+
+    # --- block building ---------------------------------------------------------------------------
+
+    def open_slice(self, base_fee: int) -> None:
+        """Order all executable transactions by effective tip at this base fee (wei per gas)."""
+        with self._lock:
+            stale = len(self._ordered) > 2 * len(self._queues) + 64
+            if base_fee == self._ordered.base_fee and not stale:
+                self._ordered.restore()
+                return
+            heads = (sender.by_nonce.get(sender.nonce) for sender in self._queues.values())
+            self._ordered.rebuild(base_fee, [head for head in heads if head is not None])
+
+    def best(self) -> PooledTransaction | None:
+        """The next transaction to include; the caller confirms it, drops it or sets it aside."""
+        with self._lock:
+            while (pooled := self._ordered.pop()) is not None:
+                if (
+                    pooled.subpool is EXECUTABLE
+                    and self._queues[pooled.sender].nonce == pooled.nonce
+                ):
+                    return pooled
+        return None
+
+    def set_aside(self, pooled: PooledTransaction) -> None:
+        """The transaction does not fit; its sender is skipped until the next ``open_slice``."""
+        with self._lock:
+            self._ordered.set_aside(pooled)
+
+    def confirm(self, pooled: PooledTransaction) -> None:
+        """The transaction is in the block under construction; the sender's next one is offered."""
+        with self._lock:
+            self._confirmed[pooled.hash] = pooled
+            self._use_nonce(pooled.sender, pooled.nonce, pooled.authorities)
+
+    def settle(self, accounts: Accounts) -> None:
+        """Use a new state, which holds all confirmed transactions."""
+        with self._lock:
+            self._accounts = accounts
+            stale, self._changed = self._changed, set()
+            for address in stale:
+                self._renumber(address)
+
+    def sealed(self, transactions: Iterable[Transaction]) -> None:
+        """The block that was built with these transactions is canonical."""
+        with self._lock:
+            for transaction in transactions:
+                self._include(transaction)
+
+    def reset(
+        self,
+        accounts: Accounts,
+        included: Iterable[Transaction] = (),
+        returned: Iterable[Transaction] = (),
+    ) -> None:
+        """The canonical chain changed: blocks with ``included`` joined, with ``returned`` left it.
+
+        ``accounts``: the state to build on. Transactions that were confirmed for a block that is
+        given up are added again where they are still valid.
+        """
+        with self._lock:
+            here = set()
+            for transaction in included:
+                here.add(transaction.hash)
+                self._include(transaction)
+            given_up, self._confirmed = self._confirmed, {}
+            for key, pooled in given_up.items():
+                if pooled.sidecar is not None:
+                    self._sidecars[key] = pooled
+            back = [one for one in returned if one.type != DEPOSIT_TX]
+            back += (pooled.transaction for pooled in given_up.values())
+            self._changed.update(one.sender for one in back if one.sender is not None)
+            self.settle(accounts)
+            known = self._readmitted
+            if known is not None:
+                back = [one for one in back if one.hash in known]
+            self._reenter(one for one in back if one.hash not in here)
+
+    @contextmanager
+    def readmitting(self, hashes: Container[bytes]) -> Iterator[None]:
+        """Within it, `reset` adds no other transactions again than these."""
+        self._readmitted = hashes
+        try:
+            yield
+        finally:
+            self._readmitted = None
+
+    # --- inside: rules ----------------------------------------------------------------------------
+
+    def _check(
+        self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
+    ) -> None:
+        has_blobs = new.transaction.type == BLOB_TX
+        if new.nonce < sender.nonce:
+            text = f"nonce too low: next nonce {sender.nonce}, tx nonce {new.nonce}"
+            refuse("nonce_too_low", text)
+        if has_blobs and new.nonce > sender.frontier:
+            text = f"nonce too high: tx nonce {new.nonce}, gapped nonce {sender.frontier}"
+            refuse("nonce_too_high", text)
+        check_funds(sender, self._accounts.balance(new.sender), new, old)
+        self._check_delegation(sender, new, old)
+        if sender.by_nonce and sender.has_blobs != has_blobs:
+            refuse("address_reserved", "address already reserved")
+        if old is not None:
+            check_replacement(old, new, cap_alone=self.limits.cap_alone_replaces)
+        else:
+            self._check_capacity(sender, new)
+
+    def _check_delegation(
+        self, sender: SenderQueue, new: PooledTransaction, old: PooledTransaction | None
+    ) -> None:
+        """Raise where a delegated account would have more than one transaction (EIP-7702)."""
+        if new.sender in self._authorities or self._has_delegated(new):
+            if not sender.executable_count and new.nonce != sender.nonce:
+                refuse("delegated_gap", "gapped-nonce tx from delegated accounts")
+            if sender.executable_count and old is None:
+                refuse(
+                    "delegated_in_flight",
+                    "in-flight transaction limit reached for delegated accounts",
+                )
+        for authority in new.authorities:
+            known = self._queues.get(authority)
+            if known is not None and (len(known.by_nonce) > 1 or known.has_blobs):
+                refuse("authority_reserved", "authority already reserved")
+
+    def _has_delegated(self, new: PooledTransaction) -> bool:
+        """Whether the sender has code, which is a delegation unless a contract is impersonated."""
+        return bool(self._accounts.code(new.sender)) and not is_impersonated(new.transaction)
+
+    def _check_capacity(self, sender: SenderQueue, new: PooledTransaction) -> None:
+        """Evict the lowest price where the pool is full; raise when ``new`` does not pay more."""
+        limits, fits = self.limits, new.nonce <= sender.frontier
+        if new.transaction.type == BLOB_TX:
+            if len(sender.by_nonce) >= limits.blob_transactions_per_sender:
+                _refuse_account(sender)
+            if self._blob_count >= limits.blob_transactions:
+                refuse("pool_full", "txpool is full")
+        subpool, limit = self._executable, limits.executable
+        own, own_limit = sender.executable_count, limits.executable_per_sender
+        if not fits:
+            subpool, limit = self._queued, limits.queued
+            own, own_limit = sender.queued_count, limits.queued_per_sender
+        if own >= own_limit:
+            _refuse_account(sender)
+        if subpool.count < limit:
+            return
+        lowest = subpool.lowest()
+        if lowest is None or (new.tip_cap, new.fee_cap) <= (lowest.tip_cap, lowest.fee_cap):
+            refuse("underpriced", "transaction underpriced")
+        if lowest.sender == new.sender:
+            # Evicting the sender's last transaction would leave this one behind a gap.
+            refuse("pool_full", "txpool is full")
+        self._evict(lowest)
+
+    def _evict(self, lowest: PooledTransaction) -> None:
+        # Only a sender's last transaction leaves no gap behind it.
+        sender = self._queues[lowest.sender]
+        last = max(sender.by_nonce) if lowest.subpool is QUEUED else sender.frontier - 1
+        self._remove(sender.by_nonce[last])
+
+    # --- inside: moving ---------------------------------------------------------------------------
+
+    def _insert(self, sender: SenderQueue, new: PooledTransaction) -> None:
+        sender.by_nonce[new.nonce] = new
+        self._by_hash[new.hash] = new
+        self._blob_count += new.transaction.type == BLOB_TX
+        for authority in new.authorities:
+            self._authorities[authority] = self._authorities.get(authority, 0) + 1
+        if new.nonce < sender.frontier:
+            self._move(sender, new, EXECUTABLE)
+            if new.nonce == sender.nonce:
+                self._ordered.push(new)
+            return
+        if new.nonce > sender.frontier:
+            self._move(sender, new, QUEUED)
+        self._promote(sender)
+        while self._executable.count > self.limits.executable:
+            lowest = self._executable.lowest()
+            assert lowest is not None
+            self._evict(lowest)
+
+    def _promote(self, sender: SenderQueue) -> None:
+        """Make the transactions executable that follow the frontier without a gap."""
+        while (pooled := sender.by_nonce.get(sender.frontier)) is not None:
+            self._move(sender, pooled, EXECUTABLE)
+            if sender.frontier == sender.nonce:
+                self._ordered.push(pooled)
+            sender.frontier += 1
+
+    def _demote(self, sender: SenderQueue, first: int) -> None:
+        """Queue the executable transactions from nonce ``first`` on."""
+        for nonce in range(first, sender.frontier):
+            pooled = sender.by_nonce.get(nonce)
+            if pooled is not None:
+                self._move(sender, pooled, QUEUED)
+        sender.frontier = min(sender.frontier, first)
+
+    def _move(self, sender: SenderQueue, pooled: PooledTransaction, subpool: Subpool) -> None:
+        if pooled.subpool is EXECUTABLE:
+            sender.cost -= pooled.cost
+            self._executable.remove(pooled, subpool)
+        elif pooled.subpool is QUEUED:
+            self._queued.remove(pooled, subpool)
+        if subpool is EXECUTABLE:
+            sender.cost += pooled.cost
+            self._executable.add(pooled)
+        elif subpool is QUEUED:
+            self._queued.add(pooled)
+
+    def _take_out(self, sender: SenderQueue, pooled: PooledTransaction) -> None:
+        self._move(sender, pooled, NO_SUBPOOL)
+        del sender.by_nonce[pooled.nonce]
+        del self._by_hash[pooled.hash]
+        self._blob_count -= pooled.transaction.type == BLOB_TX
+        for authority in pooled.authorities:
+            self._authorities[authority] -= 1
+            if not self._authorities[authority]:
+                del self._authorities[authority]
+
+    def _remove(self, pooled: PooledTransaction) -> None:
+        sender, was_executable = self._queues[pooled.sender], pooled.subpool is EXECUTABLE
+        self._take_out(sender, pooled)
+        if was_executable:  # those that follow are behind a gap now
+            self._demote(sender, pooled.nonce)
+        if not sender.by_nonce and pooled.sender not in self._changed:
+            del self._queues[pooled.sender]
+
+    def _use_nonce(self, address: bytes, nonce: int, authorities: frozenset[bytes]) -> None:
+        """A nonce is used; the state with the new nonce comes with ``settle``."""
+        self._changed.add(address)
+        self._changed |= authorities
+        sender = self._queues.get(address)
+        if sender is None:
+            sender = self._queues[address] = SenderQueue(nonce)
+        self._set_nonce(sender, max(sender.nonce, nonce + 1))
+
+    def _include(self, transaction: Transaction) -> None:
+        """A canonical block includes the transaction."""
+        if transaction.type == DEPOSIT_TX:  # it has no nonce; its sender's comes with ``settle``
+            assert transaction.sender is not None
+            self._changed.add(transaction.sender)
+            return
+        confirmed = self._confirmed.pop(transaction.hash, None)
+        if confirmed is None:
+            confirmed = self._by_hash.get(transaction.hash)
+            assert transaction.sender is not None
+            self._use_nonce(transaction.sender, transaction.nonce, authorities_of(transaction))
+        if confirmed is not None and confirmed.sidecar is not None:
+            self._sidecars[transaction.hash] = confirmed
+            while len(self._sidecars) > self.limits.sidecars:
+                del self._sidecars[next(iter(self._sidecars))]
+
+    def _set_nonce(self, sender: SenderQueue, nonce: int) -> None:
+        """Remove the transactions below ``nonce`` and find the executable ones again."""
+        waiting = sender.by_nonce
+        if nonce < sender.nonce:
+            self._demote(sender, sender.nonce)
+            sender.nonce = sender.frontier = nonce
+        elif nonce > sender.nonce:
+            if nonce == sender.nonce + 1:  # the usual case
+                used_nonces = [sender.nonce]
+            else:
+                few = nonce - sender.nonce <= len(waiting)
+                used_nonces = (
+                    [*range(sender.nonce, nonce)] if few else [n for n in waiting if n < nonce]
+                )
+            for used in used_nonces:
+                if used in waiting:
+                    self._take_out(sender, waiting[used])
+            sender.nonce, sender.frontier = nonce, max(sender.frontier, nonce)
+            head = waiting.get(nonce)
+            if head is not None and head.subpool is EXECUTABLE:
+                self._ordered.push(head)
+        self._promote(sender)
+
+    def _renumber(self, address: bytes) -> None:
+        sender = self._queues.get(address)
+        if sender is None:
+            return
+        nonce = self._accounts.nonce(address)
+        if nonce != sender.nonce:
+            self._set_nonce(sender, nonce)
+        if not sender.by_nonce:
+            del self._queues[address]
+
+    def _reenter(self, transactions: Iterable[Transaction]) -> None:
+        """Add the transactions again that are still valid."""
+        for transaction in transactions:
+            kept = self._sidecars.pop(transaction.hash, None)
+            try:
+                self.add(transaction, None if kept is None else kept.sidecar)
+            except InvalidTransaction:
+                continue  # nonce or funds do not fit on the new branch
+
+
+def _refuse_account(sender: SenderQueue) -> None:
+    refuse("account_limit", f"account limit exceeded: pooled {len(sender.by_nonce)} txs")

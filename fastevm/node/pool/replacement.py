@@ -1,0 +1,53 @@
+"""The replacement rule: how much more a transaction must offer to replace one of its nonce."""
+
+from fastevm.node.pool.pooled_transaction import BLOB_TX, PooledTransaction, refuse
+
+PRICE_BUMP_PERCENT = 10
+BLOB_PRICE_BUMP_PERCENT = 100
+
+MESSAGE = "replacement transaction underpriced"
+
+
+def check_replacement(
+    old: PooledTransaction, new: PooledTransaction, *, cap_alone: bool = False
+) -> None:
+    """Raise InvalidTransaction unless ``new`` may replace ``old``, which has the same nonce.
+
+    Both fee caps must rise by 10 %, with blobs all three by 100 %. The least price is rounded down
+    (integer division), as in go-ethereum. ``cap_alone``: any higher fee cap will do, as in anvil.
+    """
+    if cap_alone:
+        if new.fee_cap <= old.fee_cap:
+            refuse("replacement_underpriced", MESSAGE)
+        return
+    if new.transaction.type == BLOB_TX:
+        _check_blob_replacement(old, new)
+        return
+    for before, after in ((old.fee_cap, new.fee_cap), (old.tip_cap, new.tip_cap)):
+        if after <= before or after < _bumped(before, PRICE_BUMP_PERCENT):
+            refuse("replacement_underpriced", MESSAGE)
+
+
+def _check_blob_replacement(old: PooledTransaction, new: PooledTransaction) -> None:
+    bump = BLOB_PRICE_BUMP_PERCENT
+    pairs = (
+        ("gas fee cap", old.fee_cap, new.fee_cap),
+        ("gas tip cap", old.tip_cap, new.tip_cap),
+        (
+            "blob gas fee cap",
+            old.transaction.max_fee_per_blob_gas or 0,
+            new.transaction.max_fee_per_blob_gas or 0,
+        ),
+    )
+    for name, before, after in pairs:
+        if after <= before:
+            text = f"{MESSAGE}: new tx {name} {after} <= {before} queued"
+            refuse("replacement_underpriced", text)
+    for name, before, after in pairs:
+        if after < _bumped(before, bump):
+            text = f"{MESSAGE}: new tx {name} {after} < {before} queued + {bump}%"
+            refuse("replacement_underpriced", f"{text} replacement penalty")
+
+
+def _bumped(price: int, percent: int) -> int:
+    return price * (100 + percent) // 100

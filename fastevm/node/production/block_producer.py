@@ -1,0 +1,406 @@
+"""Builds blocks from the pool: begins a block, fills its slices, seals it; knows no due times."""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from threading import RLock
+
+from msgspec import Struct
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.fork_choice import HeadChange
+from fastevm.chain.metrics import FAULTS, MetricsRegistry
+from fastevm.chain.pending_block import PendingBlock
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.replace import replace
+from fastevm.core.state.remote import settled
+from fastevm.errors import ForkError, InvalidTransaction
+from fastevm.node.pool.pool import TransactionPool
+from fastevm.node.pool.pooled_transaction import PooledTransaction
+from fastevm.node.production.attributes import AttributesSource, BlockAttributes
+from fastevm.node.production.block_clock import BlockClock
+from fastevm.node.production.block_settings import BlockSettings
+from fastevm.node.production.deadline import DeadlineTimer
+from fastevm.node.production.missing_state import NEEDS_STATE, MissingState
+from fastevm.node.production.sliced_block import SlicedBlock, open_child_block
+
+log = logging.getLogger(__name__)
+
+NEVER = math.inf
+MIN_TRANSACTION_GAS = 21_000
+MAX_FETCHES = 16  # of state that one transaction lacks, before it waits for the next block
+
+# Refusals after which a transaction stays in the pool: a later block may include it.
+RETRYABLE = {
+    "nonce_too_high",
+    "fee_cap_too_low",
+    "blob_fee_cap_too_low",
+    "block_gas_limit",
+    "da_footprint",
+    "too_many_blobs",
+}
+
+
+class BuilderFaults(Struct):
+    """Fault injection for tests of followers: each switch makes one wrong block."""
+
+    restart_block: bool = False
+    seal_without_last: bool = False
+
+
+class BlockProducer:
+    """One block under construction on the head of a chain; ``source`` says what it begins with.
+
+    ``lock`` guards the block under construction and every addition to the chain. ``publish`` is
+    called with each new pending block and must return at once.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        pool: TransactionPool,
+        publish: Callable[[PendingBlock], None],
+        *,
+        source: AttributesSource,
+        metrics: MetricsRegistry | None = None,
+    ) -> None:
+        self.chain, self.pool, self.publish = chain, pool, publish
+        self.source = source
+        self.metrics = metrics or MetricsRegistry()
+        self.lock = RLock()
+        self.faults = BuilderFaults()
+        self.deadline_timer = DeadlineTimer()
+        self.clock = BlockClock()
+        self.settings = BlockSettings()
+        self.attempt = 0
+        self.exhausted = False
+        self.stopping = False
+        self.paused = False
+        self.open_block: SlicedBlock | None = None
+        self.missing_state: MissingState | None = None
+        self._sealing = False
+        self._spare: tuple[object, SlicedBlock] | None = None
+        chain.on_head(self._head_moved)
+
+    # --- one block --------------------------------------------------------------------------------
+
+    def begin(self, timestamp: int) -> PendingBlock:
+        """Begin a child of the head; its first slice, for the caller to publish.
+
+        That slice has the transactions that the block begins with, and no others.
+
+        ``timestamp``: of the block by the system's clock, in seconds. The producer's clock adds its
+        offset, and the timestamp is at least that of the parent plus the configured step.
+        """
+        self._open(timestamp)
+        return self.close_slice()
+
+    def _open(self, timestamp: int, *, is_whole: bool = False) -> None:
+        self.attempt += 1
+        attributes = self.attributes(timestamp)
+        self.clock.begun(timestamp)
+        if self.missing_state is not None:
+            self.missing_state.prepare_block(self.chain.head.header, attributes.timestamp)
+        spare, self._spare = self._spare, None
+        if is_whole and spare is not None and spare[0] == self.opens_with(attributes):
+            self.open_block = spare[1]
+            return
+        self.open_block = settled(
+            self.chain.layer_of(self.chain.head.hash),
+            lambda: open_child_block(self.chain, attributes, attempt=self.attempt),
+        )
+
+    def opens_with(self, attributes: BlockAttributes) -> tuple[object, ...]:
+        """What a child of the head with these attributes follows from."""
+        return self.chain.head.hash, self.chain.amendments, self.chain.config, attributes
+
+    def keep_spare(self, attributes: BlockAttributes, block: SlicedBlock) -> None:
+        """Keep a block that was opened to be looked at, for the next one that is sealed at once.
+
+        It has no transactions besides those that it begins with. Called with the lock.
+        """
+        self._spare = self.opens_with(attributes), block
+
+    def attributes(self, system_time: int) -> BlockAttributes:
+        """What a child of the head begins with, by the system's clock at ``system_time``."""
+        head = self.chain.head
+        found = self.source.attributes(head, self.next_timestamp(system_time))
+        return self.settings.applied(found, head.hash)
+
+    def next_timestamp(self, system_time: int) -> int:
+        """The timestamp of a child of the head, by the system's clock at ``system_time``."""
+        parent = self.chain.head.header.timestamp
+        return self.clock.next_timestamp(
+            system_time, parent, self.chain.config.least_timestamp_step
+        )
+
+    def fill(
+        self,
+        gas_budget: int,
+        deadline: float = NEVER,
+        cpu_limit: float = NEVER,
+        limit: float = NEVER,
+    ) -> int:
+        """Add the best transactions of the pool within the gas, ``limit`` at most; how many.
+
+        ``gas_budget``: of the whole block so far. A transaction that still runs at ``deadline``
+        (monotonic seconds) is stopped and tried again in the next slice. A transaction that ran for
+        more than ``cpu_limit`` seconds of CPU as the first of its slices leaves the pool: it would
+        stop every slice. CPU time counts because a busy machine may reach the deadline without
+        running anything.
+        """
+        block, pool = self._current_block(), self.pool
+        pool.open_slice(block.header.base_fee_per_gas or 0)
+        added, gas_used = 0, block.gas_used
+        self.exhausted = False
+        with self._stopped_at(deadline):
+            while gas_used + MIN_TRANSACTION_GAS <= gas_budget and time.monotonic() < deadline:
+                pooled = pool.best() if added < limit else None
+                if pooled is None:
+                    return added
+                if not block.has_gas_for(pooled.transaction, gas_budget):
+                    pool.set_aside(pooled)
+                    continue
+                if self._is_awaited(pooled, deadline):
+                    pool.set_aside(pooled)
+                    continue
+                waits = deadline == NEVER
+                if self._include(pooled, NEVER if added else cpu_limit, waits=waits):
+                    added += 1
+                    gas_used = block.gas_used
+        self.exhausted = time.monotonic() >= deadline
+        return added
+
+    def close_slice(self) -> PendingBlock:
+        """Close a slice: the block so far, whose state the pool uses from now on."""
+        pending = self._current_block().close_slice()
+        self.pool.settle(pending.layer)
+        return pending
+
+    def seal(self) -> Block:
+        """Compute the roots and make the block canonical; no block is under construction then."""
+        block = self._current_block()
+        if self.faults.seal_without_last and block.has_chosen:
+            self.faults.seal_without_last = False
+            self.metrics.count(FAULTS.format("seal_without_last"))
+            block = self._without_last(block)
+        sealed, result = block.seal()
+        self.open_block = None
+        self.clock.sealed(sealed.header.timestamp)
+        self._sealing = True
+        try:
+            self.chain.append(sealed, result)
+        finally:
+            self._sealing = False
+        self.pool.sealed(sealed.transactions)
+        if self.pool.confirmed_count:
+            self.abandon()  # an injected fault left transactions out of the block
+        else:
+            self.pool.settle(self.chain.layer_of(sealed.hash))
+        return sealed
+
+    def mine(
+        self,
+        count: int = 1,
+        *,
+        timestamp: int | None = None,
+        interval: int | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> list[Block]:
+        """Build and seal ``count`` blocks at once from what the pool holds.
+
+        ``timestamp`` (seconds): of the first block, not below what its parent allows. ``interval``:
+        seconds that pass on the clock before each block. Fewer blocks are made when ``is_stopped``,
+        which is asked before each, or when the producer stops.
+        """
+        blocks: list[Block] = []
+        with self.lock:
+            if timestamp is not None or (interval is not None and count):
+                self.seal_open_block()
+            if timestamp is not None:
+                self.clock.set_next(timestamp)
+            system_time = int(time.time())  # of all blocks, so that the interval is exact
+            for _ in range(count):
+                if self.stopping or is_stopped():
+                    break
+                if interval is None:
+                    system_time = int(time.time())
+                else:
+                    self.clock.offset += interval
+                blocks.append(self._mine_one(system_time))
+        return blocks
+
+    def mine_each(self) -> list[Block]:
+        """Build and seal a block for each transaction of the pool that can be included now."""
+        blocks: list[Block] = []
+        with self.lock:
+            while self.pool.executable_count and not self.stopping:
+                self._begin_whole(int(time.time()))
+                if not self.fill(self._current_block().header.gas_limit, limit=1):
+                    self.abandon()
+                    break
+                blocks.append(self.seal())
+        return blocks
+
+    def mine_with(self, transactions: Iterable[Transaction]) -> Block:
+        """Build and seal a block with just these transactions, besides those it begins with.
+
+        InvalidTransaction for the first one that cannot be included; there is no block then.
+        """
+        with self.lock:
+            self._begin_whole(int(time.time()))
+            try:
+                for transaction in transactions:
+                    self._add(transaction, waits=True)
+            except InvalidTransaction:
+                self.abandon()
+                raise
+            return self.seal()
+
+    def stop(self) -> None:
+        """Build no more blocks; what `mine` has under way ends after its block."""
+        self.stopping = True
+        with self.lock:
+            pass
+
+    def seal_open_block(self) -> None:
+        """Seal the block under construction if it has chosen transactions, else drop it."""
+        with self.lock:
+            if self.open_block is not None and self.open_block.has_chosen:
+                self.seal()
+            self.open_block = None
+
+    @property
+    def block_time(self) -> float | None:
+        """Seconds from block to block where this producer makes them by itself; else None."""
+        return None
+
+    def pause(self, wanted: bool) -> None:
+        """Make no blocks by itself, or go on to."""
+
+    def restart(self) -> None:
+        """Drop the block under construction, to begin again with the head and the time of now."""
+        with self.lock:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Drop the block under construction; its transactions are executable again."""
+        self.open_block = None
+        head = self.chain.head
+        self.pool.reset(self.chain.layer_of(head.hash))
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _mine_one(self, system_time: int) -> Block:
+        self._begin_whole(system_time)
+        if self.pool.executable_count:
+            self.fill(self._current_block().header.gas_limit)
+        return self.seal()
+
+    def _begin_whole(self, timestamp: int) -> None:
+        """Begin a child of the head that is sealed at once: nobody reads its slices."""
+        self._open(timestamp, is_whole=True)
+        if self._current_block().begins_with:
+            self.close_slice()  # the pool has to know what they have changed
+
+    def _current_block(self) -> SlicedBlock:
+        assert self.open_block is not None, "no block was begun"
+        return self.open_block
+
+    def _is_awaited(self, pooled: PooledTransaction, deadline: float) -> bool:
+        """Whether a transaction waits for its state; without a deadline this waits for it too."""
+        state, transaction = self.missing_state, pooled.transaction
+        if state is None:
+            return False
+        if deadline != NEVER:
+            return state.is_fetching(transaction.hash)
+        try:
+            state.fetch(transaction)
+        except ForkError as error:
+            log.warning("transaction 0x%s stays: %s", transaction.hash.hex(), error)
+            return True
+        return False
+
+    def _include(self, pooled: PooledTransaction, cpu_limit: float, *, waits: bool) -> bool:
+        transaction = pooled.transaction
+        started = 0.0 if cpu_limit == NEVER else time.thread_time()
+        try:
+            self._add(transaction, waits=waits)
+        except ForkError as error:
+            log.warning("transaction 0x%s stays: %s", transaction.hash.hex(), error)
+            self.pool.set_aside(pooled)
+            return False
+        except InvalidTransaction as error:
+            if cpu_limit != NEVER:
+                pooled.cpu_seconds += time.thread_time() - started
+            if error.code == "cancelled" and pooled.cpu_seconds <= cpu_limit:
+                self.metrics.count("transactions_postponed_total")
+                self.pool.set_aside(pooled)
+            elif error.code in RETRYABLE:
+                self.pool.set_aside(pooled)
+            elif error.code == NEEDS_STATE and self.missing_state is not None:
+                self.metrics.count("transactions_awaiting_state_total")
+                self.missing_state.begin(transaction)
+                self.pool.set_aside(pooled)
+            else:
+                log.debug("transaction 0x%s left the pool: %s", transaction.hash.hex(), error)
+                self.metrics.count("transactions_refused_total")
+                self.pool.drop(transaction.hash)
+            return False
+        self.pool.confirm(pooled)
+        return True
+
+    def _add(self, transaction: Transaction, *, waits: bool) -> None:
+        """Add a transaction to the block; where nobody ``waits`` for time, fetch what it reads."""
+        block, state = self._current_block(), self.missing_state
+        for _ in range(MAX_FETCHES if waits and state is not None else 0):
+            try:
+                block.add(transaction)
+            except InvalidTransaction as error:
+                if error.code != NEEDS_STATE or state is None:
+                    raise
+                state.fetch(transaction)
+            else:
+                return
+        block.add(transaction)
+
+    @contextmanager
+    def _stopped_at(self, deadline: float) -> Iterator[None]:
+        block = self._current_block()
+        block.resume()
+        if deadline == NEVER or not self.pool.executable_count:
+            yield
+            return
+        self.deadline_timer.arm(deadline, block.cancel)
+        try:
+            yield
+        finally:
+            self.deadline_timer.disarm()
+            block.resume()
+
+    def _without_last(self, block: SlicedBlock) -> SlicedBlock:
+        """The block without its last transaction (an injected fault)."""
+        transactions = block.close_slice().transactions
+        attributes = self.source.attributes(self.chain.head, block.header.timestamp)
+        attributes = self.settings.applied(attributes, self.chain.head.hash)
+        begins_with = transactions[: block.begins_with]
+        attributes = replace(attributes, transactions=begins_with)
+        other = open_child_block(self.chain, attributes, attempt=self.attempt)
+        for transaction in transactions[block.begins_with : -1]:
+            other.add(transaction)
+        return other
+
+    def _head_moved(self, change: HeadChange) -> None:
+        """Update the pool when imported blocks changed the canonical chain."""
+        with self.lock:
+            if self._sealing:
+                return
+            self.open_block = None
+            included = [one for block in change.added for one in block.transactions]
+            returned = [one for block in change.removed for one in block.transactions]
+            layer = self.chain.layer_of(self.chain.head.hash)
+            self.pool.reset(layer, included, returned)
+            self.metrics.count("reorganisations_total", bool(change.removed))

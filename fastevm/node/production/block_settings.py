@@ -1,0 +1,57 @@
+"""What a developer decided about the next blocks, in place of the rules and the source."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastevm.core.primitives.replace import replace
+from fastevm.node.production.attributes import BlockAttributes
+
+MAX_GAS_LIMIT: Final = 2**63 - 1  # gas is a signed number of 64 bits
+MAX_BASE_FEE: Final = 2**128 - 1  # wei; what a block costs still fits into 256 bits
+
+
+class BlockSettings:
+    """Decisions about all later blocks, and about the children of one block.
+
+    ``coinbase`` (20 bytes) and ``gas_limit`` hold until they change; None leaves them to the source
+    and the rules. ``min_gas_price`` (wei): what a transaction must offer. Methods may be called
+    while no block begins.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Leave everything to the source and the rules again."""
+        self.coinbase: bytes | None = None
+        self.gas_limit: int | None = None
+        self.min_gas_price = 0
+        self._parent: bytes | None = None
+        self._of_children: dict[str, Any] = {}
+
+    def set_child(self, parent: bytes, **decided: Any) -> None:
+        """Decide about the children of the block with the hash ``parent``.
+
+        ``base_fee`` in wei, ``prev_randao`` of 32 bytes.
+        """
+        if parent != self._parent:
+            self._parent, self._of_children = parent, {}
+        self._of_children |= decided
+
+    def base_fee_after(self, parent: bytes) -> int | None:
+        """The base fee in wei that was set for the children of a block, if one was."""
+        found: int | None = self._of_child(parent).get("base_fee")
+        return found
+
+    def applied(self, attributes: BlockAttributes, parent: bytes) -> BlockAttributes:
+        """The attributes of a child of ``parent`` with what was decided."""
+        decided = dict(self._of_child(parent))
+        if self.coinbase is not None:
+            decided["coinbase"] = self.coinbase
+        if self.gas_limit is not None:
+            decided["gas_limit"] = self.gas_limit
+        return replace(attributes, **decided) if decided else attributes
+
+    def _of_child(self, parent: bytes) -> dict[str, Any]:
+        return self._of_children if parent == self._parent else {}

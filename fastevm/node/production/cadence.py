@@ -1,0 +1,119 @@
+"""When slices are due, when filling one begins and ends, and when it is published.
+
+All times are in seconds of the monotonic clock.
+"""
+
+from msgspec import Struct
+
+MS = 1_000
+
+FILL_START = 0.5  # latest share of an interval before the due time at which filling begins
+EXHAUSTED_FILL_START = 0.75  # the same after a slice that its deadline stopped
+MIN_FILL_SECONDS = 0.015
+PUBLISH_AHEAD = 0.004  # seconds before the due time: waking up takes about that long
+MAX_PUBLISH_AHEAD = 0.1  # share of the interval
+SAFETY = 1.5  # factor on expected costs
+MIN_CLOSING_SECONDS = 0.002  # between the end of filling and the due time
+MAX_CLOSING = 0.3  # share of the interval
+SMOOTHING = 0.2  # weight of the newest measurement
+
+
+class Tick(Struct, frozen=True):
+    """The due time of one slice. ``number`` counts all ticks, ``index`` those of a block from 1."""
+
+    number: int
+    index: int
+    due: float
+
+
+class Cadence:
+    """The ticks of blocks of ``block_time_ms`` in slices of ``interval_ms``.
+
+    Every tick is computed from ``anchor``, so errors do not add up. Where the block time is no
+    multiple of the interval the first slice is shorter, and the last one ends with the block.
+    """
+
+    def __init__(self, block_time_ms: int, interval_ms: int, anchor: float) -> None:
+        self.block_time, self.interval = block_time_ms / MS, interval_ms / MS
+        self.slices = -(-block_time_ms // interval_ms)
+        self._first_ms = block_time_ms - (self.slices - 1) * interval_ms
+        self.anchor = anchor
+
+    def tick(self, number: int) -> Tick:
+        """The tick of this number, from 0."""
+        block, index = divmod(number, self.slices)
+        offset = self._first_ms / MS + index * self.interval
+        return Tick(number, index + 1, self.anchor + block * self.block_time + offset)
+
+    def block_of(self, tick: Tick) -> int:
+        """The number of the tick's block, counted from the anchor."""
+        return tick.number // self.slices
+
+    def block_end(self, tick: Tick) -> float:
+        """When the block of this tick is sealed."""
+        return self.anchor + (self.block_of(tick) + 1) * self.block_time
+
+    def after(self, number: int, now: float) -> tuple[Tick, int]:
+        """The tick to wait for after ``number``, and how many were skipped.
+
+        A tick is skipped when the next one is due already.
+        """
+        tick, skipped = self.tick(number + 1), 0
+        while tick.due + self.interval < now:
+            tick, skipped = self.tick(tick.number + 1), skipped + 1
+        return tick, skipped
+
+
+def aligned_anchor(block_time_ms: int, wall: float, monotonic: float) -> float:
+    """The monotonic time of the last moment at which wall time was a multiple of the block time."""
+    return monotonic - wall % (block_time_ms / MS)
+
+
+class Average:
+    """An exponential moving average of seconds."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def update(self, seconds: float) -> None:
+        """Include a measurement."""
+        self.value += SMOOTHING * (seconds - self.value)
+
+
+class SliceTiming:
+    """The moments of a slice before its due time, from the measured costs of the last slices."""
+
+    def __init__(self, interval: float) -> None:
+        self.interval = interval
+        self._transaction, self._closing = Average(50e-6), Average(0.001)
+
+    def measure_at(self, tick: Tick) -> float:
+        """When the executable transactions are counted, to choose when filling begins."""
+        return tick.due - FILL_START * self.interval
+
+    def fill_at(self, tick: Tick, executable: int, *, exhausted: bool = False) -> float:
+        """When filling begins. ``exhausted``: the deadline stopped the slice before."""
+        if exhausted:
+            return tick.due - EXHAUSTED_FILL_START * self.interval
+        expected = SAFETY * (executable * self._transaction.value + self._closing.value)
+        return tick.due - min(max(MIN_FILL_SECONDS, expected), FILL_START * self.interval)
+
+    def close_at(self, tick: Tick) -> float:
+        """The deadline of filling: when the slice is closed."""
+        margin = max(MIN_CLOSING_SECONDS, SAFETY * self._closing.value)
+        return tick.due - min(margin, MAX_CLOSING * self.interval)
+
+    def publish_at(self, tick: Tick) -> float:
+        """When the closed slice is published."""
+        return tick.due - min(PUBLISH_AHEAD, MAX_PUBLISH_AHEAD * self.interval)
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long after a slice nothing has to be done for the next one."""
+        return (1 - FILL_START) * self.interval
+
+    def learn(self, transactions: int, filling: float, closing: float) -> None:
+        """Include the measured seconds of a slice with so many transactions."""
+        if transactions:
+            self._transaction.update(filling / transactions)
+        self._closing.update(closing)

@@ -1,0 +1,94 @@
+"""When a development node makes blocks: for each transaction, at an interval, or on demand."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from fastevm.node.production.block_producer import BlockProducer
+
+log = logging.getLogger(__name__)
+
+MIN_INTERVAL = 0.01  # seconds from block to block
+MAX_INTERVAL = 10**9  # seconds
+STOP_SECONDS = 5.0  # for the thread to end
+
+
+class Miner:
+    """Tells a producer when to make blocks; ``automine``: one for each transaction at once.
+
+    A producer that builds slices does so until the first change of the mode, and again when an
+    interval of its own block time is asked for.
+    """
+
+    def __init__(
+        self,
+        producer: BlockProducer,
+        paused: Callable[[], None] = lambda: None,
+        *,
+        automine: bool = False,
+    ) -> None:
+        """``paused``: called after the producer was paused or goes on."""
+        self.producer, self.paused, self.automine = producer, paused, automine
+        self.interval: float | None = producer.block_time
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+
+    def set_automine(self, wanted: bool) -> None:
+        """Make a block for each transaction at once, with no interval, or stop to.
+
+        Where blocks come at an interval, only the first changes anything.
+        """
+        with self._lock:
+            if self.automine and self.interval is None and not wanted:
+                self.automine = False
+            elif wanted and not (self.automine and self.interval is None):
+                self._set_mode(automine=True, interval=None)
+                if self.producer.pool.executable_count:
+                    self.producer.mine()
+
+    def set_interval(self, seconds: float | None, *, automine: bool = False) -> None:
+        """Make a block every so many seconds, and on demand; None or 0: on demand only.
+
+        ``automine``: for each transaction too. ValueError for seconds that are none.
+        """
+        if seconds is not None and seconds != 0 and not MIN_INTERVAL <= seconds <= MAX_INTERVAL:
+            raise ValueError(f"interval {seconds}: expected {MIN_INTERVAL} to {MAX_INTERVAL} s")
+        with self._lock:
+            self._set_mode(automine=automine, interval=float(seconds) if seconds else None)
+
+    def stop(self) -> None:
+        """Make no more blocks at an interval."""
+        with self._lock:
+            self._end_thread()
+
+    def _set_mode(self, *, automine: bool, interval: float | None) -> None:
+        self._end_thread()
+        self.automine, self.interval = automine, interval
+        by_itself = interval is not None and interval == self.producer.block_time and not automine
+        self.producer.pause(not by_itself)
+        self.paused()
+        if interval is not None and not by_itself:
+            self._ended = threading.Event()
+            self._thread = threading.Thread(
+                target=self._run, args=(interval, self._ended), name="fastevm-miner", daemon=True
+            )
+            self._thread.start()
+
+    def _end_thread(self) -> None:
+        self._ended.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(STOP_SECONDS)
+        self._thread = None
+
+    def _run(self, interval: float, ended: threading.Event) -> None:
+        due = time.monotonic() + interval
+        while not ended.wait(max(0.0, due - time.monotonic())):
+            try:
+                self.producer.mine()
+            except Exception:  # the next block is tried in its turn
+                log.exception("a block could not be made")
+            due = max(due + interval, time.monotonic())

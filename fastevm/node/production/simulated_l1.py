@@ -1,0 +1,213 @@
+"""A simulated L1: what the blocks of a development chain of the OP stack begin with.
+
+Source: the OP Stack specification, L1 attributes, deposits, and "Attributes Builder" of each fork.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from msgspec import Struct
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.fork_choice import HeadChange
+from fastevm.core.execution.op_stack.l1_attributes import (
+    DEPOSITOR,
+    USER_DOMAIN,
+    L1Attributes,
+    attributes_of,
+    attributes_selector,
+    attributes_source_hash,
+    source_hash,
+)
+from fastevm.core.execution.op_stack.predeploys import L1_BLOCK, SEQUENCER_FEE_VAULT
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.node.production.attributes import BlockAttributes
+
+L1_BLOCK_SECONDS: Final = 12
+
+ATTRIBUTES_GAS: Final = 1_000_000
+BEDROCK_ATTRIBUTES_GAS: Final = 150_000_000
+MAX_DEPOSIT_GAS: Final = 20_000_000  # that the portal on L1 sells in one block
+MAX_DEPOSIT_DATA: Final = 120_000  # bytes that the portal on L1 accepts
+MAX_WAITING: Final = 1_024  # deposits that are in no block yet
+LOG_INDEX_BYTES: Final = 6
+
+# Prices of L1 move like a triangle: up for half of the period in blocks of L1, then down.
+BASE_FEE_LEAST, BASE_FEE_STEP, BASE_FEE_PERIOD = 500_000_000, 31_250_000, 64  # wei
+BLOB_FEE_LEAST, BLOB_FEE_STEP, BLOB_FEE_PERIOD = 1_000_000, 100_000, 40  # wei
+
+# Scalars as OP Mainnet had them, before Ecotone and after; no operator fee, as on most chains.
+FEE_OVERHEAD, FEE_SCALAR = 188, 684_000
+BASE_FEE_SCALAR, BLOB_BASE_FEE_SCALAR = 5_227, 1_014_213
+DA_FOOTPRINT_GAS_SCALAR = 400
+
+
+class DepositRefused(ValueError):
+    """A deposit that the portal on L1 would not take, or for which there is no room."""
+
+
+class Deposit(Struct, frozen=True, kw_only=True):
+    """What a user of L1 deposits: a message, and ``mint`` new wei for its sender.
+
+    ``to`` None creates a contract. ``gas_limit`` was bought on L1.
+    """
+
+    sender: bytes
+    to: bytes | None
+    mint: int = 0
+    value: int = 0
+    gas_limit: int
+    data: bytes = b""
+
+
+class SimulatedL1:
+    """The L1 below a development chain: a block every 12 seconds of the chain's own time.
+
+    A block of L1 follows from its number alone, its number from the time: so every node, and the
+    same node after a restart, sees the same L1. Deposits that wait are included in the next block
+    that has room; they stay until a canonical block has them.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self._waiting: dict[bytes, Transaction] = {}
+        # Begins anywhere, so that equal deposits to a restarted node differ.
+        self._log_index = int.from_bytes(os.urandom(LOG_INDEX_BYTES))
+        chain.on_head(self._head_moved)
+
+    # --- blocks -----------------------------------------------------------------------------------
+
+    def attributes(self, parent: Block, timestamp: int) -> BlockAttributes:
+        """The attributes of a child of ``parent`` at ``timestamp`` (seconds)."""
+        number = timestamp // L1_BLOCK_SECONDS
+        first = self._attributes_deposit(parent, timestamp)
+        return BlockAttributes(
+            timestamp=timestamp,
+            coinbase=SEQUENCER_FEE_VAULT,
+            prev_randao=_digest(b"randao", number),
+            parent_beacon_block_root=_digest(b"beacon block", number),
+            transactions=(first, *self._fitting(parent.header.gas_limit - ATTRIBUTES_GAS)),
+        )
+
+    def _attributes_deposit(self, parent: Block, timestamp: int) -> Transaction:
+        schedule = self.chain.schedule_for_child(parent, timestamp)
+        known = l1_attributes(timestamp // L1_BLOCK_SECONDS, attributes_of(parent.transactions))
+        # In the first block of a fork the contract still has the code of the fork before.
+        form = attributes_selector(self.chain.schedule_of(parent.hash))
+        is_first = not schedule.parameters["deposits_report_gas"]
+        return Transaction.build(
+            type=DEPOSIT_TX,
+            source_hash=attributes_source_hash(known),
+            sender=DEPOSITOR,
+            to=L1_BLOCK,
+            mint=0,
+            value=0,
+            gas_limit=BEDROCK_ATTRIBUTES_GAS if is_first else ATTRIBUTES_GAS,
+            is_system=is_first,
+            data=known.calldata(form),
+        )
+
+    def _fitting(self, gas: int) -> list[Transaction]:
+        """The deposits that the next block includes: a deposit without gas breaks its block."""
+        found: list[Transaction] = []
+        for deposit in list(self._waiting.values()):
+            gas -= deposit.gas_limit
+            if gas < 0:
+                break
+            found.append(deposit)
+        return found
+
+    def _head_moved(self, change: HeadChange) -> None:
+        for block in change.added:
+            for transaction in block.transactions:
+                self._waiting.pop(transaction.hash, None)
+
+    # --- deposits ---------------------------------------------------------------------------------
+
+    def deposit(self, wanted: Deposit) -> Transaction:
+        """A deposit as the newest block of L1 would have it; `add` includes it.
+
+        DepositRefused for one that no portal would take.
+        """
+        limit = min(MAX_DEPOSIT_GAS, self.chain.head.header.gas_limit - ATTRIBUTES_GAS)
+        if wanted.gas_limit > limit:
+            raise DepositRefused(f"a deposit has at most {limit} gas, not {wanted.gas_limit}")
+        if len(wanted.data) > MAX_DEPOSIT_DATA:
+            raise DepositRefused(
+                f"a deposit has at most {MAX_DEPOSIT_DATA} bytes of data, not {len(wanted.data)}"
+            )
+        self._log_index += 1
+        number = self.chain.head.header.timestamp // L1_BLOCK_SECONDS
+        return Transaction.build(
+            type=DEPOSIT_TX,
+            source_hash=source_hash(USER_DOMAIN, l1_block_hash(number), self._log_index),
+            sender=wanted.sender,
+            to=wanted.to,
+            mint=wanted.mint,
+            value=wanted.value,
+            gas_limit=wanted.gas_limit,
+            is_system=False,
+            data=wanted.data,
+        )
+
+    def add(self, deposit: Transaction) -> None:
+        """Include a deposit at the start of the next block that has room for it.
+
+        DepositRefused when too many wait.
+        """
+        if len(self._waiting) >= MAX_WAITING:
+            raise DepositRefused(f"{MAX_WAITING} deposits wait for a block")
+        self._waiting[deposit.hash] = deposit
+
+    def drop(self, tx_hash: bytes) -> None:
+        """Forget a deposit that waits."""
+        self._waiting.pop(tx_hash, None)
+
+    def is_waiting(self, tx_hash: bytes) -> bool:
+        """Whether this deposit is in no canonical block yet."""
+        return tx_hash in self._waiting
+
+
+def simulated_l1(chain: Chain) -> SimulatedL1 | None:
+    """The simulated L1 of a chain whose blocks begin with deposits; None for other chains."""
+    head = chain.head
+    rules = chain.schedule_for_child(head, head.header.timestamp + 1).parameters
+    return SimulatedL1(chain) if rules["has_deposits"] else None
+
+
+def l1_attributes(number: int, before: L1Attributes | None) -> L1Attributes:
+    """What a block says of L1's block ``number``; ``before``: what its parent said."""
+    repeated = before is not None and before.number == number
+    return L1Attributes(
+        number=number,
+        timestamp=number * L1_BLOCK_SECONDS,
+        base_fee=_triangle(number, BASE_FEE_LEAST, BASE_FEE_STEP, BASE_FEE_PERIOD),
+        blob_base_fee=_triangle(number, BLOB_FEE_LEAST, BLOB_FEE_STEP, BLOB_FEE_PERIOD),
+        hash=l1_block_hash(number),
+        sequence_number=before.sequence_number + 1 if repeated and before is not None else 0,
+        batcher_hash=_digest(b"batcher", 0),
+        fee_overhead=FEE_OVERHEAD,
+        fee_scalar=FEE_SCALAR,
+        base_fee_scalar=BASE_FEE_SCALAR,
+        blob_base_fee_scalar=BLOB_BASE_FEE_SCALAR,
+        da_footprint_gas_scalar=DA_FOOTPRINT_GAS_SCALAR,
+    )
+
+
+def l1_block_hash(number: int) -> bytes:
+    """The hash of the block of L1 with this number."""
+    return _digest(b"block", number)
+
+
+def _digest(label: bytes, number: int) -> bytes:
+    return keccak256(b"simulated L1 " + label + number.to_bytes(8, "big"))
+
+
+def _triangle(number: int, least: int, step: int, period: int) -> int:
+    place = number % period
+    return least + step * min(place, period - place)

@@ -1,0 +1,255 @@
+"""Builds blocks in slices at their due times, in a thread of its own."""
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from typing import Any
+
+from fastevm.chain.fork_choice import HeadChange
+from fastevm.chain.metrics import FAULTS
+from fastevm.chain.pending_block import PendingBlock
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.replace import replace
+from fastevm.node.production.block_producer import BlockProducer
+from fastevm.node.production.cadence import Cadence, SliceTiming, Tick, aligned_anchor
+from fastevm.node.production.garbage_collection import Collector
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0  # pause after an unexpected error
+ERROR_LOG_SECONDS = 1.0  # between two log lines about errors
+THREAD_PRIORITY = -10  # of the builder's thread, where the system permits it
+MISSED_MS = 50.0  # a slice that is published later than this counts as missed
+
+
+class SliceBuilder(BlockProducer):
+    """Produces blocks on the head of a chain at the chain's block time and slice interval.
+
+    Slice j of n may use up to j/n of the block's gas limit. It is closed and published at its due
+    time even if it is empty or its deadline stopped it (see `cadence`). After the publication the
+    thread updates the state root, so that little is left to hash when the block is sealed.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.thread: threading.Thread | None = None
+        self.fails = False  # the last slice ended with an error
+        self.collects_garbage = True  # of the whole process, between slices
+        self._wake = threading.Event()
+        self._collector = Collector()
+        self._block = -1
+        self._error_logged = -ERROR_LOG_SECONDS
+        self.metrics.count("slices_missed_total", 0)
+        config = self.chain.config
+        self._cadence = Cadence(config.block_time_ms, config.slice_interval_ms, time.monotonic())
+        self._timing = SliceTiming(self._cadence.interval)
+
+    # --- from other threads -----------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin the first block and start the thread."""
+        if self.collects_garbage:
+            self._collector.start()
+        config = self.chain.config
+        self._cadence.anchor = aligned_anchor(config.block_time_ms, time.time(), time.monotonic())
+        tick = self._next_tick(-1)
+        self._begin_block(tick)
+        self.thread = threading.Thread(
+            target=self._run, args=(tick,), name="fastevm-builder", daemon=True
+        )
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Stop after the slice under way; the unsealed block is dropped."""
+        self.stopping = True
+        self._wake.set()
+        super().stop()
+        if self.thread is not None:
+            self.thread.join()
+        self._collector.stop()
+
+    @property
+    def block_time(self) -> float:
+        """Seconds from block to block."""
+        return self._cadence.block_time
+
+    def pause(self, wanted: bool) -> None:
+        """Build no slices until told to go on; what was pre-confirmed is sealed first."""
+        with self.lock:
+            if wanted and not self.paused:
+                self.seal_open_block()
+            self.paused = wanted
+            self._wake.set()
+
+    def mine(self, count: int = 1, **options: Any) -> list[Block]:
+        """Seal the block under construction now, with what the pool holds, and ``count - 1`` more.
+
+        Pre-confirmed transactions keep their positions: where another timestamp is asked for, the
+        block that holds them is sealed first.
+        """
+        with self.lock:
+            blocks = super().mine(count, **options)
+            self._publish_empty()
+        return blocks
+
+    def seal_open_block(self) -> None:
+        """Publish and seal the block under construction if it has chosen transactions."""
+        with self.lock:
+            if self.open_block is not None and self.open_block.has_chosen:
+                self._publish(self.close_slice())
+            super().seal_open_block()
+
+    def restart(self) -> None:
+        """Begin a new block on the head as it is now, and publish it."""
+        with self.lock:
+            super().restart()
+            self._publish_empty()
+
+    def _publish_empty(self) -> None:
+        if self.thread is not None and not self.stopping and not self.paused:
+            self._publish(self.begin(int(time.time())))
+
+    def _mine_one(self, system_time: int) -> Block:
+        if self.open_block is None:
+            self.begin(system_time)
+        assert self.open_block is not None
+        self.fill(self.open_block.header.gas_limit)
+        self._publish(self.close_slice())
+        return self.seal()
+
+    # --- the thread -------------------------------------------------------------------------------
+
+    def _run(self, tick: Tick) -> None:
+        with contextlib.suppress(OSError, AttributeError):  # not permitted, or not on this system
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_PRIORITY)
+        while not self.stopping:
+            try:
+                self._slice(tick)
+            except Exception as error:
+                self._fail(error)
+            else:
+                self.fails = False
+            tick = self._next_tick(tick.number)
+
+    def _fail(self, error: Exception) -> None:
+        """Count and log an error, at most one line a second, and drop the block."""
+        self.fails = True
+        self.metrics.count("slice_failures_total")
+        now = time.monotonic()
+        if now - self._error_logged >= ERROR_LOG_SECONDS:
+            self._error_logged = now
+            log.error("a slice failed, the block is begun again: %s", error, exc_info=error)
+        time.sleep(min(RETRY_SECONDS, self._cadence.interval))
+        try:
+            with self.lock:
+                self.abandon()
+        except Exception as second:  # the next slice fails with it and is reported
+            log.debug("the block could not be dropped: %s", second)
+
+    def _next_tick(self, number: int) -> Tick:
+        first = number < 0
+        if first:
+            number = int((time.monotonic() - self._cadence.anchor) / self._cadence.interval) - 1
+        tick, skipped = self._cadence.after(number, time.monotonic())
+        if skipped and not first:
+            self.metrics.count("slices_missed_total", skipped)
+        return tick
+
+    def _slice(self, tick: Tick) -> None:
+        """Fill, close and publish the slice of a tick; seal the block with its last slice."""
+        if self.paused:
+            self._wake.wait(self._cadence.interval)
+            self._wake.clear()
+            return
+        self._align_block(tick)
+        if not self.exhausted:
+            self._sleep_until(self._timing.measure_at(tick), tick)
+        executable = self.pool.executable_count
+        fill_at = self._timing.fill_at(tick, executable, exhausted=self.exhausted)
+        self._sleep_until(fill_at, tick)
+        if self.stopping:
+            return
+        with self.lock:
+            if self.paused or self.open_block is None:
+                return
+            pending = self._build(tick)
+        self._sleep_until(self._timing.publish_at(tick), tick, is_closed=True)
+        with self.lock:
+            if not self._is_current(pending):
+                return  # the block was sealed on demand, or the head moved
+            self._publish(pending, due=tick.due)
+            if tick.index == self._cadence.slices:
+                self._seal_and_begin(tick)
+            elif pending.first_new < len(pending.transactions):
+                pending.layer.state_root()
+        self._collector.collect(self._timing.idle_seconds)
+
+    def _build(self, tick: Tick) -> PendingBlock:
+        assert self.open_block is not None
+        started = time.monotonic()
+        gas_budget = self.open_block.header.gas_limit * tick.index // self._cadence.slices
+        deadline = self._timing.close_at(tick)
+        added = self.fill(gas_budget, deadline, cpu_limit=self._cadence.interval)
+        filled = time.monotonic()
+        pending = self.close_slice()
+        self._timing.learn(added, filled - started, time.monotonic() - filled)
+        return pending
+
+    def _is_current(self, pending: PendingBlock) -> bool:
+        block = self.open_block
+        return block is not None and (block.payload_id, block.index) == (
+            pending.payload_id,
+            pending.slice_index,
+        )
+
+    def _seal_and_begin(self, tick: Tick) -> None:
+        started = time.monotonic()
+        self.seal()
+        self._begin_block(self._cadence.tick(tick.number + 1))
+        self.metrics.set("seal_seconds", time.monotonic() - started)
+
+    def _align_block(self, tick: Tick) -> None:
+        """Make the block under construction the one of this tick."""
+        with self.lock:
+            if self.paused:
+                return
+            if self.faults.restart_block:
+                self.faults.restart_block = False
+                self.metrics.count(FAULTS.format("restart_block"))
+                self.abandon()
+            if self.open_block is None:
+                self._begin_block(tick)
+            elif self._cadence.block_of(tick) != self._block:
+                self._seal_and_begin(self._cadence.tick(tick.number - 1))
+
+    def _begin_block(self, tick: Tick) -> None:
+        self._block = self._cadence.block_of(tick)
+        end = time.time() + self._cadence.block_end(tick) - time.monotonic()
+        self._publish(self.begin(int(end + self._cadence.interval / 2)))
+
+    def _publish(self, pending: PendingBlock, due: float | None = None) -> None:
+        now = time.monotonic()
+        self.publish(replace(pending, published=now))
+        self.metrics.count("slices_total")
+        if due is not None:
+            late = max(0.0, now - due) * 1000
+            self.metrics.lateness_ms.observe(late)
+            self.metrics.count("slices_missed_total", late > MISSED_MS)
+
+    def _head_moved(self, change: HeadChange) -> None:
+        super()._head_moved(change)
+        if self.open_block is None:
+            self._wake.set()
+
+    def _sleep_until(self, moment: float, tick: Tick, *, is_closed: bool = False) -> None:
+        """Sleep. A moved head begins a new block at once, unless the slice ``is_closed``."""
+        while not self.stopping and (left := moment - time.monotonic()) > 0:
+            if not self._wake.wait(left):
+                return
+            self._wake.clear()
+            if self.stopping:
+                return
+            if not is_closed:
+                self._align_block(tick)

@@ -1,0 +1,196 @@
+"""A block under construction that is closed slice by slice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.pending_block import PAYLOAD_ID_SIZE, PendingBlock
+from fastevm.core.execution.block.block import BlockBuilder
+from fastevm.core.execution.block.block_access_list import access_list_hash
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.header_draft import draft_header
+from fastevm.core.execution.block.requests import requests_hash
+from fastevm.core.execution.block.roots import ordered_root
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import ZERO_HASH, Block, Header, Receipt
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
+from fastevm.node.production.attributes import BlockAttributes
+
+
+class SlicedBlock:
+    """Executes transactions on a state; each closed slice is an immutable pending block.
+
+    ``guesses``: over a remote state what is not known is guessed and noted there, for a block that
+    is run to find out what it reads; else a transaction that reads it is refused.
+    ``begins_with``: how many of its transactions every block on this parent would begin with.
+    ``cancel`` may be called from any thread, everything else from one.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        layer: Layer,
+        draft: Header,
+        schedule: ForkSchedule,
+        *,
+        ancestors: Sequence[bytes],
+        payload_id: bytes,
+        previous: PendingBlock | None = None,
+        guesses: bool = False,
+    ) -> None:
+        self.payload_id, self.previous = payload_id, previous
+        self.begins_with = 0
+        self.index = -1
+        self._sliced = 0  # transactions in closed slices
+        self._builder = BlockBuilder(
+            layer,
+            draft,
+            schedule,
+            chain_id=chain.config.chain_id,
+            deposit_contract=chain.config.deposit_contract,
+            ancestors=ancestors,
+            withdrawals=() if draft.withdrawals_root is not None else None,
+            suspends=not guesses and layer.remote_state is not None,
+        )
+        self._builder.begin()
+
+    @property
+    def header(self) -> Header:
+        """The header so far; roots and gas are those of the draft."""
+        return self._builder.header
+
+    @property
+    def schedule(self) -> ForkSchedule:
+        """The rules of the block."""
+        return self._builder.schedule
+
+    @property
+    def gas_used(self) -> int:
+        """Gas used so far."""
+        return self._builder.gas_used
+
+    @property
+    def blob_gas_used(self) -> int:
+        """Blob gas used so far."""
+        return self._builder.blob_gas_used
+
+    @property
+    def count(self) -> int:
+        """Transactions so far."""
+        return len(self._builder.transactions)
+
+    @property
+    def has_chosen(self) -> bool:
+        """Whether there are transactions besides those that the block begins with."""
+        return self.count > self.begins_with
+
+    def has_gas_for(self, transaction: Transaction, gas_budget: int) -> bool:
+        """Whether a transaction fits with all its gas in what the whole block may use so far."""
+        return self._builder.has_gas_for(transaction, gas_budget)
+
+    def add(self, transaction: Transaction) -> Receipt:
+        """Execute a transaction; InvalidTransaction changes nothing."""
+        return self._builder.add(transaction)
+
+    def cancel(self) -> None:
+        """Stop the transaction under way: it raises InvalidTransaction with code ``cancelled``."""
+        self._builder.cancel()
+
+    def resume(self) -> None:
+        """Accept transactions again after ``cancel``."""
+        self._builder.resume()
+
+    def close_slice(self) -> PendingBlock:
+        """Close a slice: the block so far as an immutable value."""
+        self.index += 1
+        builder = self._builder
+        transactions = builder.transactions
+        changes: dict[str, Any] = {
+            "state_root": ZERO_HASH,
+            "transactions_root": ordered_root([one.raw for one in transactions]),
+            "receipts_root": builder.receipts_root,
+            "logs_bloom": builder.logs_bloom,
+            "gas_used": builder.gas_used,
+        }
+        if self.schedule.parameters["commits_to_withdrawals"]:
+            changes["withdrawals_root"] = ZERO_HASH  # a root of the state, as the other one
+        if self.header.requests_hash is not None:
+            changes["requests_hash"] = requests_hash(())
+        if self.header.block_access_list_hash is not None:
+            changes["block_access_list_hash"] = access_list_hash(builder.access_list() or b"")
+        if self.header.blob_gas_used is not None:
+            changes["blob_gas_used"] = builder.blob_gas_used
+        first, self._sliced = self._sliced, len(transactions)
+        return PendingBlock(
+            header=replace(self.header, **changes),
+            layer=builder.snapshot(),
+            transactions=transactions,
+            receipts=builder.receipts,
+            slice_index=self.index,
+            published=time.monotonic(),
+            payload_id=self.payload_id,
+            first_new=first,
+            previous=self.previous,
+        )
+
+    def finish(self) -> BlockResult:
+        """End the block without a state root; a child can be executed on its layer."""
+        return self._builder.finish(state_root=False)
+
+    def seal(self) -> tuple[Block, BlockResult]:
+        """End the block with all its roots."""
+        return self._builder.seal()
+
+
+def payload_id(parent_hash: bytes, timestamp: int, attempt: int) -> bytes:
+    """Eight bytes that differ for each attempt at a block on this parent."""
+    seed = parent_hash + timestamp.to_bytes(8, "big") + attempt.to_bytes(8, "big")
+    return keccak256(seed)[:PAYLOAD_ID_SIZE]
+
+
+def open_child_block(
+    chain: Chain,
+    attributes: BlockAttributes,
+    *,
+    attempt: int,
+    parent: Block | None = None,
+    guesses: bool = False,
+) -> SlicedBlock:
+    """Begin a child of a block, with the transactions of its attributes; see `SlicedBlock`.
+
+    ``parent``: None for the head, which only who holds the lock of the producer may ask for: it
+    moves. InvalidTransaction where a transaction of the attributes cannot be included.
+    """
+    parent, timestamp = parent or chain.head, attributes.timestamp
+    schedule = chain.schedule_for_child(parent.header, timestamp)
+    draft = draft_header(
+        parent.header,
+        schedule,
+        timestamp=timestamp,
+        coinbase=attributes.coinbase,
+        gas_limit=attributes.gas_limit,
+        extra_data=attributes.extra_data,
+        prev_randao=attributes.prev_randao,
+        parent_beacon_block_root=attributes.parent_beacon_block_root,
+    )
+    if attributes.base_fee is not None and draft.base_fee_per_gas is not None:
+        draft = replace(draft, base_fee_per_gas=attributes.base_fee)
+    block = SlicedBlock(
+        chain,
+        chain.state_before(parent.header, timestamp),
+        draft,
+        schedule,
+        ancestors=chain.ancestors(parent.hash),
+        payload_id=payload_id(parent.hash, timestamp, attempt),
+        guesses=guesses,
+    )
+    for transaction in attributes.transactions:
+        block.add(transaction)
+    block.begins_with = block.count
+    return block

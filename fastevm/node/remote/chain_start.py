@@ -1,0 +1,22 @@
+"""The start of a chain: its constants, its first block and the state after it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from fastevm.chain.config import ChainConfig
+from fastevm.core.execution.types import Block
+from fastevm.core.state.layer import Layer
+from fastevm.node.remote.fork_history import ForkHistory
+
+
+class ChainStart(Struct, frozen=True):
+    """Where a chain begins: its constants, its first block, the state after it.
+
+    ``history``: the node that it was forked from.
+    """
+
+    config: ChainConfig
+    block: Block
+    layer: Layer
+    history: ForkHistory | None = None

@@ -1,0 +1,135 @@
+"""The node that a chain was forked from: the state at the fork, and the blocks up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import fastevm.fork as fork
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import RemoteState
+from fastevm.core.state.source import Found, Wanted
+from fastevm.node.remote.options import ForkOptions
+from fastevm.rpc_client.messages import RpcRefusal
+
+
+class ForkCounters(Protocol):
+    """What a fork has cost so far, by name."""
+
+    def as_dict(self) -> Mapping[str, float]: ...
+
+
+class ForkSource(Protocol):
+    """What a node needs of the source of a remote state; safe to use from any thread.
+
+    ``endpoint``: its address without a key. ``header``: the block's JSON object. ``request``
+    gives the result of a call of the upstream, from the disk where that has it: RpcRefusal as it
+    refused, ForkError when it cannot be reached. ``batch`` gives an RpcRefusal in place of a
+    result.
+    """
+
+    @property
+    def chain_id(self) -> int: ...
+    @property
+    def block_number(self) -> int: ...
+    @property
+    def block_hash(self) -> bytes: ...
+    @property
+    def endpoint(self) -> str: ...
+    @property
+    def header(self) -> Mapping[str, Any]: ...
+    @property
+    def counters(self) -> ForkCounters: ...
+    def at(self, block: Mapping[str, Any]) -> ForkSource: ...
+    def fetch(self, wanted: Wanted) -> Found: ...
+    def request(self, method: str, params: Sequence[Any]) -> Any: ...
+    def batch(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]: ...
+    def close(self) -> None: ...
+
+
+def open_source(options: ForkOptions) -> fork.RemoteSource:
+    """The state of the block that the options name. ForkError; ValueError for a wrong address."""
+    return fork.RemoteSource.open(options.urls, options.block, **options.of_source())
+
+
+class Prepared(Protocol):
+    """Makes the first state of a chain of what is known of a block's; see `start.prepared`."""
+
+    def __call__(self, state: RemoteState, schedule: ForkSchedule) -> Layer: ...
+
+
+class ForkHistory:
+    """The node that a chain was forked from, at the block where that happened.
+
+    It is the `StateSource` of the state there, so that another address may take over. ``newest``
+    answers for that state: the same source, or that of a later block which is executed here, since
+    what is not known has not changed in between.
+    """
+
+    def __init__(self, source: ForkSource, options: ForkOptions, prepared: Prepared) -> None:
+        """``prepared``: what makes the first state of what is known of a block's."""
+        self.source, self.options, self.prepared = source, options, prepared
+        self.newest: ForkSource = source
+        self.chain_id, self.block_number = source.chain_id, source.block_number
+        self.block_hash = source.block_hash
+
+    @property
+    def number(self) -> int:
+        """The number of the block at which the chain was forked."""
+        return self.block_number
+
+    @property
+    def name(self) -> str:
+        """The address of the node, without its key."""
+        return self.source.endpoint
+
+    def fetch(self, wanted: Wanted) -> Found:
+        """Values of the state at the fork. ForkError."""
+        return self.newest.fetch(wanted)
+
+    def move(self, url: str) -> None:
+        """Ask another address from now on. ForkError unless it has the block of the fork too."""
+        options = replace(self.options, urls=(url,), block=self.block_hash, transaction=None)
+        old, self.source = self.source, open_source(options)
+        self.options, self.newest = options, self.source
+        old.close()
+
+    def request(self, method: str, params: Sequence[Any]) -> Any:
+        """The result of a call of the upstream. RpcRefusal, ForkError."""
+        return self.source.request(method, params)
+
+    def has_block(self, block_hash: bytes) -> bool:
+        """Whether the upstream has this block, at the fork or before it. ForkError."""
+        return self._is_held("eth_getBlockByHash", ["0x" + block_hash.hex(), False], "number")
+
+    def has_transaction(self, tx_hash: bytes) -> bool:
+        """Whether a block at the fork or before it has this transaction. ForkError."""
+        return self._is_held("eth_getTransactionByHash", ["0x" + tx_hash.hex()], "blockNumber")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.source.close()
+
+    def told(self) -> list[tuple[str, Any]]:
+        """What a banner says of the fork: names and values."""
+        return [
+            ("Endpoint", self.name),
+            ("Block number", self.number),
+            ("Block hash", "0x" + self.block_hash.hex()),
+            ("Chain ID", self.chain_id),
+        ]
+
+    def metrics(self) -> dict[str, float]:
+        """The counters of the source, and where the chain was forked."""
+        counters = {f"fork_{name}": value for name, value in self.source.counters.as_dict().items()}
+        return counters | {"fork_block_number": self.number}
+
+    def _is_held(self, method: str, params: Sequence[Any], member: str) -> bool:
+        try:
+            found = self.source.request(method, params)
+        except RpcRefusal:
+            return False
+        number = found.get(member) if isinstance(found, dict) else None
+        return isinstance(number, str) and int(number, 16) <= self.number

@@ -1,0 +1,225 @@
+"""The pending block of a node that follows without a feed: built here, on the newest state.
+
+It holds what this node forwarded, and what the upstream says is pending where it says so. Nobody
+has promised its transactions: it answers reads and simulations, and no receipts.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from fastevm.chain.fork_choice import HeadChange
+from fastevm.chain.pending_block import PendingBlock
+from fastevm.core.execution.transaction.senders import recover_senders
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.transaction.transaction_fields import DEPOSIT_TX
+from fastevm.core.execution.types import Block
+from fastevm.core.state.remote import settled
+from fastevm.core.state.source import Wanted
+from fastevm.errors import FastevmError, ForkError, InvalidTransaction
+from fastevm.node.production.block_producer import BlockProducer
+from fastevm.node.production.sliced_block import open_child_block
+from fastevm.node.remote.fork_history import ForkHistory
+from fastevm.node.remote.transaction_state import TransactionState, remote
+from fastevm.rpc_client.messages import RpcRefusal
+from fastevm.rpc_types.transactions import transaction_from_json
+
+log = logging.getLogger(__name__)
+
+OFFER_SECONDS: Final = 1.0  # between two questions for the upstream's pending block
+REFUSED_SECONDS: Final = 60.0  # until it is asked again after it refused
+OFFERED_LIMIT: Final = 1_024  # transactions of it that are taken
+FETCHED_TOGETHER: Final = 256  # transactions whose state is fetched in the same round trips
+FILL_SECONDS: Final = 0.2  # of execution at a time, while no block is imported
+SLICES_LIMIT: Final = 64  # of a block, each a layer; then it is begun again
+AWAIT_SECONDS: Final = 0.02  # until transactions whose state is fetched are tried again
+LATEST_SECONDS: Final = 5.0  # for a thread to end
+
+
+class LocalPending:
+    """Keeps a pending block above the head; ``publish`` is called with each, as it grows.
+
+    ``history``: the upstream. ``state``: what fetches the state of transactions.
+    """
+
+    def __init__(
+        self,
+        producer: BlockProducer,
+        state: TransactionState,
+        history: Callable[[], ForkHistory],
+        publish: Callable[[PendingBlock], None],
+    ) -> None:
+        self.producer, self.state = producer, state
+        self.history, self.publish = history, publish
+        self.chain, self.pool, self.metrics = producer.chain, producer.pool, producer.metrics
+        self._offered: dict[bytes, Transaction] = {}
+        self._guests: set[bytes] = set()  # of the pool, that nobody sent to this node
+        self._fetched: set[bytes] = set()  # those whose state was fetched
+        self._ask_at = 0.0  # monotonic seconds
+        self._wake, self._stopping = threading.Event(), False
+        self._thread: threading.Thread | None = None
+        for name in ("asked", "blocks", "failures", "offered"):
+            self.metrics.count(f"local_pending_{name}_total", 0)
+        self.chain.on_head(self._head_moved)
+
+    def start(self) -> None:
+        """Build from now on, in a thread of its own."""
+        self._thread = threading.Thread(target=self._run, name="fastevm-pending", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Build nothing any more."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(LATEST_SECONDS)
+
+    def wake(self, transaction: Transaction | None = None) -> None:
+        """Look for new transactions at once; any thread may call."""
+        self._wake.set()
+
+    def _head_moved(self, change: HeadChange) -> None:
+        self._ask_at = min(self._ask_at, time.monotonic())
+        self._wake.set()
+
+    # --- the thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause = 0.0
+        while not self._stopping:
+            self._wake.wait(pause)
+            self._wake.clear()
+            if self._stopping:
+                return
+            try:
+                pause = self._renew()
+            except Exception as error:
+                if not isinstance(error, FastevmError):
+                    log.exception("the pending block could not be built")
+                else:
+                    log.warning("the pending block could not be built: %s", error)
+                self.metrics.count("local_pending_failures_total")
+                pause = OFFER_SECONDS
+
+    def _renew(self) -> float:
+        """Bring the pending block up to date; seconds to wait for the next time. FastevmError."""
+        if time.monotonic() >= self._ask_at:
+            with suppress(ForkError):  # what it said before stands
+                self._ask()
+        head = self.chain.head
+        timestamp = head.header.timestamp + self._seconds_of_a_block()
+        self.state.prepare_block(head.header, timestamp)  # before the lock is held
+        self._fetch_together(head, timestamp)
+        with self.producer.lock:
+            if self.chain.head is not head:
+                return 0.0
+            added = self._build(timestamp)
+        if self.state.is_busy or (added and self.producer.exhausted):
+            return AWAIT_SECONDS
+        return OFFER_SECONDS
+
+    def _fetch_together(self, head: Block, timestamp: int) -> None:
+        """Fetch what all new transactions read, in a few round trips. ForkError.
+
+        They run as a block that guesses; what they do read in the pending block may differ, and is
+        fetched for each of them then.
+        """
+        waiting = [*self._offered.values()]
+        for queue in self.pool.executable().values():
+            waiting += (one for _, one in sorted(queue.items()))
+        fresh = [one for one in waiting if one.hash not in self._fetched][:FETCHED_TOGETHER]
+        layer = self.chain.layer_of(head.hash)
+        senders = {one.sender for one in fresh if one.sender is not None}
+        attributes = self.producer.source.attributes(head, timestamp)
+
+        def run() -> None:
+            block = open_child_block(self.chain, attributes, attempt=0, parent=head, guesses=True)
+            for one in fresh:
+                with suppress(InvalidTransaction):
+                    block.add(one)
+
+        if fresh:
+            remote(layer).fetch(Wanted(accounts=senders))
+            settled(layer, run)
+        known = {one.hash for one in waiting}
+        self._fetched = (self._fetched & known) | {one.hash for one in fresh}
+
+    def _build(self, timestamp: int) -> int:
+        """Add what is new to the block, or begin one; how many transactions were added."""
+        producer = self.producer
+        self._admit()
+        if producer.open_block is not None and producer.open_block.index >= SLICES_LIMIT:
+            producer.abandon()
+        pending = None
+        if producer.open_block is None:
+            producer.clock.set_next(timestamp)
+            pending = producer.begin(timestamp)
+            self.metrics.count("local_pending_blocks_total")
+        assert producer.open_block is not None
+        gas_limit = producer.open_block.header.gas_limit
+        added = producer.fill(gas_limit, time.monotonic() + FILL_SECONDS)
+        if added:
+            pending = producer.close_slice()
+        if pending is not None:
+            self.metrics.set("local_pending_transactions", len(pending.transactions))
+            self.publish(pending)
+        return added
+
+    def _seconds_of_a_block(self) -> int:
+        config = self.chain.config
+        return max(int(config.least_timestamp_step), config.block_time_ms // 1_000)
+
+    # --- transactions of the upstream -------------------------------------------------------------
+
+    def _admit(self) -> None:
+        """Put what the upstream offers into the pool; what it no longer offers leaves it."""
+        gone = self._guests - self._offered.keys()
+        self._guests -= gone
+        if any(self.pool.find(one) is not None for one in gone):
+            self.producer.abandon()
+            for one in gone:
+                self.pool.drop(one)
+        for tx_hash, transaction in self._offered.items():
+            if tx_hash in self._guests or self.pool.find(tx_hash) is not None:
+                continue
+            with suppress(InvalidTransaction):  # it is in a block already, for example
+                self.pool.add(transaction)
+                self._guests.add(tx_hash)
+                self.metrics.count("local_pending_offered_total")
+
+    def _ask(self) -> None:
+        """Ask the upstream for its pending block; one on another head says nothing."""
+        self._ask_at = time.monotonic() + OFFER_SECONDS
+        self.metrics.count("local_pending_asked_total")
+        try:
+            found = self.history().request("eth_getBlockByNumber", ["pending", True])
+        except RpcRefusal as error:
+            log.info("%s has no pending block: %s", self.history().name, error)
+            self._ask_at += REFUSED_SECONDS
+            self._offered = {}
+            return
+        if not isinstance(found, Mapping) or not isinstance(found.get("transactions"), list):
+            self._offered = {}
+        elif found.get("parentHash") == "0x" + self.chain.head.hash.hex():
+            self._offered = self._read(found["transactions"])
+
+    def _read(self, listed: list[Any]) -> dict[bytes, Transaction]:
+        """The transactions of a block's JSON object by hash; those that are none are left out."""
+        offered: dict[bytes, Transaction] = {}
+        fresh: list[Transaction] = []
+        for one in listed[:OFFERED_LIMIT]:
+            with suppress(ValueError, TypeError, KeyError, AttributeError, FastevmError):
+                known = self._offered.get(bytes.fromhex(one["hash"][2:]))
+                transaction = known or transaction_from_json(one)
+                if transaction.type == DEPOSIT_TX:
+                    continue
+                if known is None:
+                    fresh.append(transaction)
+                offered[transaction.hash] = transaction
+        recover_senders(fresh)
+        return offered

@@ -1,0 +1,185 @@
+"""Command line options of a forked chain; names, units and defaults are those of anvil."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from fastevm.fork.block_choice import BlockLike, read_block, split_block
+from fastevm.fork.rate_limit import DEFAULT_UNITS_PER_SECOND
+from fastevm.fork.request_defaults import DEFAULT_BACKOFF, DEFAULT_RETRIES, DEFAULT_TIMEOUT
+
+MILLISECONDS: Final = 1_000
+HASH: Final = "0x[0-9a-fA-F]{64}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkOptions:
+    """Where a forked chain begins, and how its upstream is asked.
+
+    ``transaction``: 32 bytes, begin in front of it. ``chain_id``: that the upstream must have.
+    ``hardfork``: the name of the fork whose rules hold, where the chain's own are not known.
+    ``backoff`` and ``timeout`` in seconds. ``cache``: False for none, or its directory.
+    """
+
+    urls: tuple[str, ...]
+    block: BlockLike = "latest"
+    transaction: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    chain_id: int | None = None
+    hardfork: str | None = None
+    backoff: float = DEFAULT_BACKOFF
+    retries: int = DEFAULT_RETRIES
+    timeout: float = DEFAULT_TIMEOUT
+    compute_units_per_second: float = DEFAULT_UNITS_PER_SECOND
+    rate_limit: bool = True
+    cache: bool | Path = True
+    offline: bool = False
+
+    @property
+    def first_url(self) -> str:
+        """The first address, without the block that may stand behind it."""
+        return split_block(self.urls[0])[0]
+
+    def of_source(self) -> dict[str, Any]:
+        """The keyword arguments of ``RemoteSource.open``."""
+        names = ("headers", "chain_id", "backoff", "retries", "timeout", "rate_limit", "cache")
+        more = ("compute_units_per_second", "offline")
+        return {name: getattr(self, name) for name in names + more} | {"progress": False}
+
+
+def add_fork_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a chain that is forked from another node's."""
+    group = parser.add_argument_group("fork of another node's chain")
+    _add_place(group)
+    _add_following(group)
+    _add_requests(group)
+    _add_cache(group)
+
+
+def _add_place(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "-f", "--fork-url", "--rpc-url", action="append", metavar="URL[@BLOCK]",
+        help="JSON-RPC of the node with whose state and blocks this chain begins; may be repeated:"
+        " the addresses share the requests",
+    )  # fmt: skip
+    group.add_argument(
+        "--fork-block-number", "--fork-block", metavar="N|-N|HASH",
+        help="the block to begin after: its number, how many before the newest, its hash or a tag"
+        " (latest)",
+    )  # fmt: skip
+    group.add_argument(
+        "--fork-transaction-hash", type=_hash, metavar="HASH",
+        help="begin in front of this transaction, after those before it in its block",
+    )  # fmt: skip
+    group.add_argument(
+        "--fork-chain-id", type=int, metavar="N", help="chain id that the upstream must have"
+    )
+    group.add_argument(
+        "--hardfork", metavar="NAME",
+        help="rules of every block (the newest; on a fork those of its chain, where it is known)",
+    )  # fmt: skip
+
+
+def _add_following(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--follow", action="store_true",
+        help="build no blocks, but execute each new block of the upstream on state that is fetched"
+        " as it is read, and compare gas, receipts and logs with its header",
+    )  # fmt: skip
+
+
+def _add_requests(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--fork-header", action="append", type=_header, default=[], metavar="'NAME: VALUE'",
+        help="HTTP header of every request to it; may be repeated",
+    )  # fmt: skip
+    group.add_argument(
+        "--fork-retry-backoff", type=int, default=int(DEFAULT_BACKOFF * MILLISECONDS), metavar="MS",
+        help="milliseconds before the first repetition of a request that failed (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--retries", type=int, default=DEFAULT_RETRIES, metavar="N",
+        help="repetitions of a request that failed (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--timeout", type=int, default=int(DEFAULT_TIMEOUT * MILLISECONDS), metavar="MS",
+        help="milliseconds that a request may take (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--compute-units-per-second", "--cups", type=int, default=int(DEFAULT_UNITS_PER_SECOND),
+        metavar="N", help="compute units that the provider grants (%(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--no-rate-limit", "--no-rpc-rate-limit", action="store_true",
+        help="ask as fast as the upstream answers",
+    )  # fmt: skip
+
+
+def _add_cache(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--no-storage-caching", action="store_true", help="keep nothing of it on the disk"
+    )
+    group.add_argument(
+        "--cache-path", type=Path, metavar="DIR", help="keep what was fetched in this directory"
+    )
+    group.add_argument(
+        "--fork-offline", action="store_true",
+        help="ask no upstream: what the disk does not hold is an error that names it",
+    )  # fmt: skip
+
+
+def fork_options(arguments: argparse.Namespace) -> ForkOptions | None:
+    """What the options ask for; None without ``--fork-url``. ValueError where they disagree."""
+    if not arguments.fork_url:
+        _refuse_alone(arguments)
+        return None
+    blocks = {split_block(url)[1] for url in arguments.fork_url} - {None}
+    stated = arguments.fork_block_number
+    if stated is not None:
+        blocks.add(read_block(stated))
+    if len(blocks) > 1:
+        raise ValueError("--fork-url and --fork-block-number name different blocks")
+    transaction = arguments.fork_transaction_hash
+    if blocks and transaction is not None:
+        raise ValueError("--fork-transaction-hash says already at which block to begin")
+    kept = not (arguments.no_storage_caching or arguments.follow)  # no block is a base for long
+    return ForkOptions(
+        urls=tuple(arguments.fork_url),
+        block="latest" if stated is None else stated,
+        transaction=transaction,
+        headers=dict(arguments.fork_header),
+        chain_id=arguments.fork_chain_id,
+        hardfork=arguments.hardfork,
+        backoff=arguments.fork_retry_backoff / MILLISECONDS,
+        retries=arguments.retries,
+        timeout=arguments.timeout / MILLISECONDS,
+        compute_units_per_second=arguments.compute_units_per_second,
+        rate_limit=not arguments.no_rate_limit,
+        cache=kept and (arguments.cache_path or True),
+        offline=arguments.fork_offline,
+    )
+
+
+def _refuse_alone(arguments: argparse.Namespace) -> None:
+    """ValueError for options that mean nothing without ``--fork-url``."""
+    for name in ("block_number", "transaction_hash", "chain_id", "header", "offline"):
+        if getattr(arguments, f"fork_{name}") not in (None, [], False):
+            raise ValueError(f"--fork-{name.replace('_', '-')} needs --fork-url")
+
+
+def _hash(text: str) -> bytes:
+    if not re.fullmatch(HASH, text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no transaction hash")
+    return bytes.fromhex(text[2:])
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise argparse.ArgumentTypeError("a header has the form 'NAME: VALUE'")
+    return name.strip(), value.strip()

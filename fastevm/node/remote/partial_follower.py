@@ -1,0 +1,223 @@
+"""Executes the blocks of an upstream on state that is known in part, and judges what it had.
+
+A block is executed on fetched values; gas used, receipts root, bloom and requests must be those of
+its header, the state root cannot be compared. What blocks write is known from then on: they read it
+before. So a value that is not known has not changed since the base, and the newest block executed
+here is asked for it, whose state full nodes still hold.
+
+The base moves to the head after so many blocks or bytes: a new generation of known values begins,
+which takes over what runs read, and the one before it answers until the next move (`generation`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from fastevm.chain.chain import Chain
+from fastevm.chain.fork_choice import HeadChange
+from fastevm.chain.metrics import MetricsRegistry
+from fastevm.chain.storage import Archive, ScratchBlocks
+from fastevm.core.execution.block.block import execute_block
+from fastevm.core.execution.block.block_result import BlockResult
+from fastevm.core.execution.block.validation import validate_result
+from fastevm.core.execution.types import Block
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import RemoteState
+from fastevm.core.state.source import Found
+from fastevm.errors import InvalidBlock
+from fastevm.node.remote.fork_history import ForkHistory, ForkSource
+from fastevm.node.remote.generation import Generation
+from fastevm.node.remote.transaction_state import remote
+from fastevm.rpc_types.blocks import header_json
+
+log = logging.getLogger(__name__)
+
+KNOWN_LIMIT: Final = 128 * 1024 * 1024  # bytes known in one generation; two or three are held
+GENERATION_BLOCKS: Final = 128  # the base is never older, so that no chain of layers is hashed
+LAG_SECONDS: Final = 3.0  # an address has several machines, of which one may be behind
+FOLLOWED_STATES: Final = 256  # of canonical blocks are kept, with the generations they lie on
+ACCOUNT_BYTES: Final = 400  # of an account that a block changed, with a few slots, about
+
+# What an execution on a wrong value can get wrong; the rest of a header needs no state.
+OUTCOMES: Final = ("gas_used", "logs_bloom", "receipts_root", "requests_hash", "blob_gas_used")
+
+
+class PartialFollower:
+    """Adds the blocks of an upstream to a chain whose states are known in part.
+
+    ``limit``: bytes of known values, and ``blocks`` above the base, from which on the base moves to
+    the head. ``moved`` is called with the new history where the chain begins anew. ``doubts``:
+    whether the newest block did not match.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        history: ForkHistory,
+        metrics: MetricsRegistry,
+        *,
+        moved: Callable[[ForkHistory], None] = lambda history: None,
+        limit: int = KNOWN_LIMIT,
+        blocks: int = GENERATION_BLOCKS,
+    ) -> None:
+        self.chain, self.history, self.metrics, self.limit = chain, history, metrics, limit
+        self.moved, self.blocks = moved, blocks
+        self.doubts = False
+        for name in ("mismatches", "wrong_values", "unverified_blocks", "bases", "restarts"):
+            metrics.count(f"fork_{name}_total", 0)
+        chain.on_head(self._head_moved)
+
+    def add(self, block: Block) -> BlockResult:
+        """Verify and execute a block. InvalidBlock, ForkError.
+
+        The caller holds the lock of the chain.
+        """
+        if self.is_full():
+            self.move_base(self.chain.head)
+        parent = self.chain.block_by_hash(block.header.parent_hash)
+        if parent is not None and self.chain.has_state(parent.hash):
+            self._ask_at(parent)
+        try:
+            result = self.chain.add(block)
+        except InvalidBlock as error:
+            if not _is_outcome(error):
+                raise
+            log.warning("%s; what the block read is fetched anew", error)
+            self.metrics.count("fork_mismatches_total")
+            result = self._added_after_repair(block)
+        self.doubts = False
+        return result
+
+    # --- mismatches -------------------------------------------------------------------------------
+
+    def _added_after_repair(self, block: Block) -> BlockResult:
+        """Add a block again, with the values that its parent's state has now. InvalidBlock."""
+        parent = self._parent_of(block)
+        truth = self._truth(block, parent)
+        if truth is None:
+            self.doubts = True
+            self.metrics.count("fork_unverified_blocks_total")
+            raise InvalidBlock(
+                block.number,
+                "state",
+                expected="values of the parent's state that lead to this block",
+                found=f"other values at {self.history.name}",
+            )
+        layer = self.chain.layer_of(parent.hash)
+        wrong = differences(layer, truth)
+        count = sum(("balance" in fields) + len(fields["storage"]) for fields in wrong.values())
+        self.metrics.count("fork_wrong_values_total", count)
+        for address, fields in wrong.items():
+            log.warning(
+                "wrong values of account 0x%s, slots %s", address.hex(), list(fields["storage"])
+            )
+        self.move_base(parent, truth)
+        return self.chain.add(block)
+
+    def _truth(self, block: Block, parent: Block) -> Found | None:
+        """What the block reads of its parent's state, fetched anew; None where that is no help."""
+        state = RemoteState(self._history_at(parent))
+        chain, header = self.chain, block.header
+        schedule = chain.schedule_for_child(parent, header.timestamp)
+        try:
+            result = execute_block(
+                self.history.prepared(state, schedule),
+                block,
+                schedule,
+                chain_id=chain.config.chain_id,
+                deposit_contract=chain.config.deposit_contract,
+                ancestors=chain.ancestors(parent.hash),
+                state_root=False,
+            )
+            validate_result(chain.comparable(header, schedule, result), result)
+        except InvalidBlock as error:
+            log.error("on fetched values too: %s", error)
+            return None
+        return state.known_values()
+
+    def _parent_of(self, block: Block) -> Block:
+        parent = self.chain.block_by_hash(block.header.parent_hash)
+        assert parent is not None
+        return parent
+
+    # --- the place where values are asked for -----------------------------------------------------
+
+    def _source_at(self, block: Block) -> ForkSource:
+        return self.history.source.at(header_json(block.header, block.hash))
+
+    def _history_at(self, block: Block) -> ForkHistory:
+        return ForkHistory(self._source_at(block), self.history.options, self.history.prepared)
+
+    def _ask_at(self, block: Block) -> None:
+        """Have values that its state lacks asked for at this block."""
+        source = _source_of(self.chain.layer_of(block.hash))
+        if source.newest.block_hash != block.hash:
+            source.newest = self._source_at(block)
+
+    def _head_moved(self, change: HeadChange) -> None:
+        self._ask_at(self.chain.head)
+
+    def is_full(self) -> bool:
+        """Whether the base is too old, or too much is known above it."""
+        head = self.chain.head
+        layer = self.chain.layer_of(head.hash)
+        if head.number >= _source_of(layer).block_number + self.blocks:
+            return True
+        return remote(layer).size + layer.account_count * ACCOUNT_BYTES > self.limit
+
+    def move_base(self, block: Block, truth: Found | None = None) -> None:
+        """Begin a generation at a block. What nothing read in the last one is forgotten.
+
+        ``truth``: values of its state that count more than those of the last generation. The states
+        of the blocks before keep theirs, so that a reorganisation may go back to them.
+        """
+        layer = self.chain.layer_of(block.hash)
+        old = _source_of(layer)
+        if isinstance(old, Generation):
+            old.before = None
+        fresh = RemoteState(Generation(self._source_at(block), layer))
+        if truth is not None:
+            fresh.put(truth)
+        self.metrics.count("fork_bases_total")
+        self.chain.replace_state(block.hash, Layer.remote(fresh))
+
+    def begin_at(self, block: Block) -> None:
+        """Begin the chain anew at a block of the upstream; all that was known is forgotten.
+
+        The caller holds the lock of the chain. ForkError.
+        """
+        config = self.chain.config
+        history = self._history_at(block)
+        schedule = config.activations.at(block.number, block.header.timestamp)
+        layer = history.prepared(RemoteState(history), schedule)
+        self.history = history
+        self.metrics.count("fork_restarts_total")
+        self.moved(history)
+        self.chain.restart(config, block, layer, partial=True, archive=Archive(ScratchBlocks()))
+
+
+def _source_of(layer: Layer) -> ForkHistory | Generation:
+    """Where the values come from that the state lacks."""
+    source = remote(layer).source
+    assert isinstance(source, (ForkHistory, Generation))
+    return source
+
+
+def differences(layer: Layer, truth: Found) -> dict[bytes, dict[str, Any]]:
+    """The accounts of which ``layer`` has other values than ``truth``, with the true ones."""
+    wrong: dict[bytes, dict[str, Any]] = {}
+    for address, found in truth.accounts.items():
+        account = (layer.balance(address), layer.nonce(address), layer.code(address))
+        if account != (found.balance, found.nonce, found.code):
+            fields = {"balance": found.balance, "nonce": found.nonce, "code": found.code}
+            wrong[address] = {**fields, "storage": {}}
+    for (address, slot), value in truth.slots.items():
+        if layer.storage(address, slot) != value:
+            wrong.setdefault(address, {"storage": {}})["storage"][slot] = value
+    return wrong
+
+
+def _is_outcome(error: InvalidBlock) -> bool:
+    return error.field in OUTCOMES or error.field.startswith(("transactions[", "system call"))

@@ -1,0 +1,76 @@
+"""The beginning of a chain that is forked from another node's: rules, first block, state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import fastevm.fork as fork
+from fastevm.chain.config import ChainConfig
+from fastevm.chain.genesis import read_accounts
+from fastevm.chain.system_contracts import BUILDER_CONTRACTS, SYSTEM_CONTRACTS
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.replace import replace
+from fastevm.core.spec.schedule import ForkSchedule
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import RemoteState
+from fastevm.core.state.source import Wanted
+from fastevm.node.dev_accounts import DEV_BALANCE, DevAccount
+from fastevm.node.remote.chain_start import ChainStart
+from fastevm.node.remote.fork_history import ForkHistory, open_source
+from fastevm.node.remote.options import ForkOptions
+from fastevm.rpc_types.blocks import block_from_json, header_from_json
+
+CONTRACTS = read_accounts(SYSTEM_CONTRACTS | BUILDER_CONTRACTS)
+
+
+def forked_chain(
+    options: ForkOptions,
+    accounts: Sequence[DevAccount] = (),
+    *,
+    chain_id: int | None = None,
+    block_time_ms: int | None = None,
+    slice_interval_ms: int | None = None,
+) -> ChainStart:
+    """The beginning of a chain that goes on from the block that the options name.
+
+    ``accounts`` have 10,000 ether and no code there, above the fork. ``chain_id``: another one than
+    the upstream's. ForkError; ValueError for rules that cannot be, UnknownForkError.
+    """
+    source = open_source(options)
+    config = fork.rules_of(source, options.hardfork)
+    config = replace(
+        config,
+        chain_id=config.chain_id if chain_id is None else chain_id,
+        block_time_ms=block_time_ms or config.block_time_ms,
+        slice_interval_ms=slice_interval_ms or config.slice_interval_ms,
+    )
+    block = _first_block(source, config)
+    schedule = config.activations.at(block.number, block.header.timestamp)
+    history = ForkHistory(source, options, prepared)
+    layer = prepared(RemoteState(history), schedule, accounts)
+    return ChainStart(config, block, layer, history)
+
+
+def prepared(
+    state: RemoteState, schedule: ForkSchedule, accounts: Sequence[DevAccount] = ()
+) -> Layer:
+    """The state at the fork with funded ``accounts``, fetched in one request. ForkError.
+
+    An upstream for development may lack the system contracts of its rules; they are added.
+    """
+    called = [one for one in schedule.system_contracts.values() if one in CONTRACTS]
+    state.fetch(Wanted(accounts={*called, *(one.address for one in accounts)}))
+    layer = Layer.remote(state)
+    changes = {one: CONTRACTS[one] for one in called if not layer.code(one)}
+    changes |= {one.address: {"balance": DEV_BALANCE, "code": b""} for one in accounts}
+    return layer.with_accounts(changes) if changes else layer
+
+
+def _first_block(source: fork.RemoteSource, config: ChainConfig) -> Block:
+    """The block of the fork: its header alone, or all where fees depend on what it begins with."""
+    header = header_from_json(source.header).under_hash(source.block_hash)
+    schedule = config.activations.at(header.number, header.timestamp)
+    if not schedule.parameters["has_deposits"]:
+        return Block(header)
+    found = source.request("eth_getBlockByHash", ["0x" + source.block_hash.hex(), True])
+    return block_from_json(found)

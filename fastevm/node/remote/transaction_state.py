@@ -1,0 +1,145 @@
+"""Fetches the remote state that pooled transactions and the blocks under construction read."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+
+from fastevm.chain.chain import Chain
+from fastevm.core.execution.block.requests import QUEUES
+from fastevm.core.execution.op_stack.predeploys import FEE_VAULTS
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Header
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.remote import RemoteState
+from fastevm.core.state.source import Wanted
+from fastevm.errors import FastevmError, ForkError
+from fastevm.simulate import CallRequest, StateView, call
+
+log = logging.getLogger(__name__)
+
+THREADS: Final = 8  # transactions that are simulated for their state at once
+SIMULATED_SECONDS: Final = 10.0  # of one of them
+RING: Final = 8_191  # slots of the beacon roots' contract, and of the block hashes' contract
+AHEAD: Final = 64  # seconds, and blocks, whose slots are fetched together
+QUEUE_SLOTS: Final = 56  # head of a queue of requests, and what one block takes out of it
+
+
+class TransactionState:
+    """The `MissingState` of a forked chain; ``newest`` gives its newest state and header."""
+
+    def __init__(self, chain: Chain, newest: Callable[[], tuple[Layer, Header]]) -> None:
+        self.chain, self.newest = chain, newest
+        self._fetching: set[bytes] = set()
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="fastevm-fork")
+        self._seconds, self._numbers = range(0), range(0)
+
+    def close(self) -> None:
+        """Begin nothing any more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the state of a transaction is on its way."""
+        return bool(self._fetching)
+
+    # --- transactions -----------------------------------------------------------------------------
+
+    def is_fetching(self, tx_hash: bytes) -> bool:
+        """Whether the state of this transaction is on its way."""
+        return tx_hash in self._fetching
+
+    def begin(self, transaction: Transaction) -> None:
+        """Fetch what the transaction reads, in a thread of its own; returns at once."""
+        with self._lock:
+            if transaction.hash in self._fetching:
+                return
+            self._fetching.add(transaction.hash)
+        with suppress(RuntimeError):  # closed
+            self._threads.submit(self._fetch_logged, transaction)
+
+    def fetch(self, transaction: Transaction) -> None:
+        """Fetch what the transaction reads, and wait for it. ForkError."""
+        layer, header = self.newest()
+        request = CallRequest(
+            sender=transaction.sender or bytes(20),
+            to=transaction.to,
+            gas=transaction.gas_limit,
+            value=transaction.value,
+            data=transaction.data,
+            access_list=transaction.access_list or None,
+            authorization_list=transaction.authorization_list or None,
+        )
+        try:
+            call(self._view(layer, header), request, timeout=SIMULATED_SECONDS)
+        except ForkError:
+            raise
+        except FastevmError as error:  # it fails in the block as well, and says so there
+            log.debug("transaction 0x%s: %s", transaction.hash.hex(), error)
+        state = remote(layer)
+        state.fetch(Wanted(accounts={header.coinbase}))
+        state.fetch_missing()  # what a suspended run noted and this call did not read
+
+    def _fetch_logged(self, transaction: Transaction) -> None:
+        try:
+            self.fetch(transaction)
+        except FastevmError as error:
+            log.warning("the state of transaction 0x%s: %s", transaction.hash.hex(), error)
+        finally:
+            self._fetching.discard(transaction.hash)
+
+    def _view(self, layer: Layer, header: Header) -> StateView:
+        chain = self.chain
+        parent = chain.head
+        return StateView(
+            header=header,
+            block_hash=header.hash,
+            layer=layer,
+            ancestors=chain.ancestors(parent.hash),
+            schedule=chain.schedule_for_child(parent, header.timestamp),
+            config=chain.config,
+        )
+
+    # --- blocks -----------------------------------------------------------------------------------
+
+    def prepare_block(self, parent: Header, timestamp: int) -> None:
+        """Fetch what a child of ``parent`` at ``timestamp`` (seconds) reads by itself. ForkError.
+
+        That of the blocks after it comes along; later calls fetch nothing for those.
+        """
+        schedule = self.chain.schedule_for_child(parent, timestamp)
+        known, contracts = Wanted(), schedule.system_contracts
+        if timestamp not in self._seconds:
+            self._seconds = range(timestamp, timestamp + AHEAD)
+            self._add_ring(known, contracts.get("BEACON_ROOTS_ADDRESS"), self._seconds, 2)
+        if parent.number not in self._numbers:
+            first = not self._numbers
+            self._numbers = range(parent.number, parent.number + AHEAD)
+            self._add_ring(known, contracts.get("HISTORY_STORAGE_ADDRESS"), self._numbers, 1)
+            if first and schedule.parameters["has_fee_vaults"]:
+                known.accounts.update(FEE_VAULTS)
+            if first and schedule.parameters["collects_requests"]:
+                for name in (name for _, name in QUEUES if name in contracts):
+                    known.accounts.add(contracts[name])
+                    known.slots |= {(contracts[name], slot) for slot in range(QUEUE_SLOTS)}
+        if known:
+            remote(self.chain.layer_of(parent.hash)).fetch(known)
+
+    def _add_ring(self, wanted: Wanted, contract: bytes | None, places: range, rings: int) -> None:
+        if contract is not None:
+            wanted.accounts.add(contract)
+            wanted.slots |= {
+                (contract, place % RING + ring * RING) for place in places for ring in range(rings)
+            }
+
+
+def remote(layer: Layer) -> RemoteState:
+    """What a layer of a forked chain lies on."""
+    state = layer.remote_state
+    assert state is not None
+    return state

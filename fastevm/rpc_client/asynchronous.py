@@ -1,0 +1,251 @@
+"""JSON-RPC clients for an event loop: over HTTP, and over a WebSocket with subscriptions.
+
+aiohttp takes long to load and only a node that follows another needs it here, so that it is loaded
+with the first client instead of with this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from importlib import import_module
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from fastevm.rpc_client.messages import (
+    CONTENT_TYPE,
+    MAX_ANSWER_BYTES,
+    REQUEST_SECONDS,
+    Answer,
+    Call,
+    Request,
+    RpcUnreachable,
+    answer_of,
+    answers_in,
+    body_of,
+    checked_address,
+    request_of,
+    result_of,
+    shown_address,
+)
+
+if TYPE_CHECKING:
+    import aiohttp
+
+ERROR_STATUS: Final = 400  # HTTP statuses from here on are failures
+HEARTBEAT_SECONDS: Final = 5.0  # between pings; a pong must come within half of it
+CLOSE_SECONDS: Final = 1.0  # that the node has to answer a closing handshake
+UNREAD_LIMIT: Final = 1_024  # notifications; then the socket is not read until one is taken
+
+
+class AsyncJsonRpcClient:
+    """Calls a node over HTTP or HTTPS, on connections that stay open.
+
+    ``timeout`` in seconds for a whole request, ``max_answer`` in bytes.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float = REQUEST_SECONDS,
+        max_answer: int = MAX_ANSWER_BYTES,
+    ) -> None:
+        self.url = checked_address(url, "http", "https")
+        self.timeout, self.max_answer = timeout, max_answer
+        self._aiohttp = import_module("aiohttp")  # now: later the event loop would wait for it
+        self._session: aiohttp.ClientSession | None = None
+        self._ids = count(1)
+
+    async def call(self, method: str, *params: Any) -> Any:
+        """The result. RpcRefusal or RpcUnreachable."""
+        return result_of((await self.batch([(method, params)]))[0])
+
+    async def batch(self, calls: Sequence[Call]) -> list[Answer]:
+        """One answer for each call in their order: a result or an RpcRefusal. RpcUnreachable.
+
+        One body: a request for a single call, a batch for more.
+        """
+        requests = [request_of(method, params, next(self._ids)) for method, params in calls]
+        body = body_of(requests[0] if len(requests) == 1 else requests)
+        return answers_in(await self.send(body), requests) if requests else []
+
+    async def send(self, body: bytes) -> bytes:
+        """The answer to a body as it came. RpcUnreachable."""
+        if self._session is None:
+            self._session = self._aiohttp.ClientSession()
+        try:
+            async with (
+                asyncio.timeout(self.timeout),
+                self._session.post(self.url, data=body, headers=CONTENT_TYPE) as response,
+            ):
+                parts, size = [], 0
+                async for part in response.content.iter_any():
+                    parts.append(part)
+                    size += len(part)
+                    if size > self.max_answer:
+                        raise self._failure(f"an answer of more than {self.max_answer} bytes")
+                if response.status >= ERROR_STATUS:
+                    raise self._failure(f"HTTP status {response.status}", response.status)
+        except (self._aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            raise self._failure(type(error).__name__) from None
+        return b"".join(parts)
+
+    async def close(self) -> None:
+        """Close the connections; the next call opens one."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def _failure(self, reason: str, status: int | None = None) -> RpcUnreachable:
+        return RpcUnreachable(f"{shown_address(self.url)}: {reason}", status)
+
+
+class WebSocketClient:
+    """One WebSocket connection to a node: calls, and the notifications of its subscriptions.
+
+    ``async with`` opens and closes it; a connection that broke stays closed until ``open``.
+    ``timeout`` in seconds for a call, ``heartbeat`` between pings, ``max_message`` in bytes.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float = REQUEST_SECONDS,
+        heartbeat: float = HEARTBEAT_SECONDS,
+        max_message: int = MAX_ANSWER_BYTES,
+    ) -> None:
+        self.url = checked_address(url, "ws", "wss")
+        self.timeout, self.heartbeat, self.max_message = timeout, heartbeat, max_message
+        self._aiohttp = import_module("aiohttp")  # now: later the event loop would wait for it
+        self._session: aiohttp.ClientSession | None = None
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._waiting: dict[int, asyncio.Future[Request]] = {}
+        self._notes: asyncio.Queue[Any] = asyncio.Queue(UNREAD_LIMIT)
+        self._ids = count(1)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls can be sent."""
+        return self._socket is not None and not self._socket.closed
+
+    async def open(self) -> None:
+        """Connect. RpcUnreachable."""
+        self._notes = asyncio.Queue(UNREAD_LIMIT)
+        self._session = self._aiohttp.ClientSession()
+        try:
+            async with asyncio.timeout(self.timeout):
+                self._socket = await self._session.ws_connect(
+                    self.url, heartbeat=self.heartbeat, max_msg_size=self.max_message
+                )
+        except (self._aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            await self.close()
+            raise self._failure(str(error) or type(error).__name__) from None
+        self._reader = asyncio.create_task(self._read(self._socket))
+
+    async def call(self, method: str, *params: Any) -> Any:
+        """The result. RpcRefusal or RpcUnreachable."""
+        request = request_of(method, params, next(self._ids))
+        return result_of(answer_of(request, await self._response(request)))
+
+    async def notifications(self) -> AsyncIterator[Any]:
+        """The ``result`` of each notification of a subscription, until the connection ends.
+
+        While more than ``UNREAD_LIMIT`` of them are unread, calls get no answer.
+        """
+        reader = self._reader
+        while reader is not None:
+            next_note = asyncio.ensure_future(self._notes.get())
+            try:
+                await asyncio.wait((next_note, reader), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                if not next_note.done():
+                    next_note.cancel()
+            if not next_note.done():
+                return
+            yield next_note.result()
+
+    async def close(self) -> None:
+        """Take leave and close the connection; who waits for an answer gets RpcUnreachable."""
+        if self._socket is not None and not self._socket.closed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await self._socket.close()
+        await self.drop()
+
+    async def drop(self) -> None:
+        """Close the connection without a closing handshake."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.cancel()
+            await asyncio.wait((reader,))
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def _response(self, request: Request) -> Request:
+        if self._socket is None or self._socket.closed:
+            raise self._failure("the connection is closed")
+        key = request["id"]
+        future = self._waiting[key] = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(self.timeout):
+                await self._socket.send_str(body_of(request).decode())
+                response: Request = await future
+        except (self._aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise self._failure(str(error) or type(error).__name__) from None
+        finally:
+            self._waiting.pop(key, None)
+        return response
+
+    async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        """Give answers to the calls that wait for them, notifications to the queue."""
+        kinds = self._aiohttp.WSMsgType
+        try:
+            async for message in socket:
+                if message.type not in (kinds.TEXT, kinds.BINARY):
+                    break
+                for one in _objects_in(message.data):
+                    await self._take(one)
+        finally:
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(ConnectionResetError("the connection broke"))
+
+    async def _take(self, response: Request) -> None:
+        key = response.get("id")
+        future = self._waiting.get(key) if isinstance(key, int) else None
+        if future is not None and not future.done():
+            future.set_result(response)
+        elif response.get("method") == "eth_subscription":
+            with suppress(KeyError, TypeError):
+                await self._notes.put(response["params"]["result"])
+
+    def _failure(self, reason: str) -> RpcUnreachable:
+        return RpcUnreachable(f"{shown_address(self.url)}: {reason}")
+
+
+def _objects_in(text: str | bytes) -> list[Request]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    found = value if isinstance(value, list) else [value]
+    return [one for one in found if isinstance(one, dict)]

@@ -1,0 +1,265 @@
+"""A chain as the JSON that anvil dumps and loads: accounts, blocks, transactions with receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fastevm.core.execution.transaction.unsigned_sender import (
+    ADDRESS_LIMIT,
+    is_impersonated,
+    with_named_sender,
+)
+from fastevm.core.execution.types import Block, Header, Log, Receipt
+from fastevm.core.primitives.config_values import read_bytes, read_number
+from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.core.state.layer import Layer
+from fastevm.rpc_types.blocks import header_from_json, header_json
+from fastevm.rpc_types.transactions import Json, transaction_json, unchecked_transaction
+
+WORD_BYTES: Final = 32
+BLOB_FEE: Final = {"excess_blob_gas": 0, "blob_gasprice": 1}
+PLACE: Final = frozenset({"blockHash", "blockNumber", "transactionIndex", "from"})
+HEADER_HAS_NO: Final = ("hash", "size", "totalDifficulty")
+
+BlockAndReceipts = tuple[Block, Sequence[Receipt]]
+
+
+class SavedChain(Struct, frozen=True):
+    """What a dump holds. ``accounts``: as in the ``alloc`` of a genesis file.
+
+    ``blocks``: the newest ones, oldest first, each the parent of the next, with their receipts.
+    ``environment``: the header members of the newest block where it is not among them.
+    """
+
+    accounts: dict[str, Any]
+    blocks: tuple[BlockAndReceipts, ...]
+    environment: dict[str, Any]
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def accounts_json(layer: Layer) -> Json:
+    """All accounts of a state."""
+    answer: Json = {}
+    for address in layer.addresses():
+        found = layer.account(address)
+        if found is not None:
+            answer[hex_bytes(address)] = {
+                "nonce": found.nonce,
+                "balance": quantity(found.balance),
+                "code": hex_bytes(layer.code(address)),
+                "storage": {
+                    _word(slot): _word(value)
+                    for slot, value in sorted(layer.storage_items(address).items())
+                },
+            }
+    return answer
+
+
+def chain_json(layer: Layer, blocks: Sequence[BlockAndReceipts]) -> Json:
+    """A chain whose newest block, the last of ``blocks``, has the state ``layer``."""
+    head = blocks[-1][0].header
+    return {
+        "block": _environment_json(head),
+        "accounts": accounts_json(layer),
+        "best_block_number": head.number,
+        "blocks": [_block_json(block) for block, _ in blocks],
+        "transactions": [one for block, receipts in blocks for one in _mined(block, receipts)],
+        "historical_states": None,
+    }
+
+
+def _environment_json(head: Header) -> Json:
+    return {
+        "number": quantity(head.number),
+        "beneficiary": hex_bytes(head.coinbase),
+        "timestamp": quantity(head.timestamp),
+        "gas_limit": head.gas_limit,
+        "basefee": head.base_fee_per_gas or 0,
+        "difficulty": quantity(head.difficulty),
+        "prevrandao": hex_bytes(head.mix_hash),
+        "blob_excess_gas_and_price": BLOB_FEE | {"excess_blob_gas": head.excess_blob_gas or 0},
+        "slot_num": 0,
+    }
+
+
+def _block_json(block: Block) -> Json:
+    header = header_json(block.header, block.hash)
+    return {
+        "header": {name: value for name, value in header.items() if name not in HEADER_HAS_NO},
+        "transactions": [_transaction_json(one) for one in block.transactions],
+        "ommers": [],
+        "withdrawals": None,
+    }
+
+
+def _transaction_json(transaction: Any) -> Json:
+    members = transaction_json(transaction)
+    sender = hex_bytes(transaction.sender) if is_impersonated(transaction) else None
+    # What a transaction of two fee caps paid is told of a mined one; in others it is a member.
+    outside = PLACE | {"gasPrice"} if "maxFeePerGas" in members else PLACE
+    return {
+        "transaction": {name: value for name, value in members.items() if name not in outside},
+        "impersonated_sender": sender,
+    }
+
+
+def _mined(block: Block, receipts: Sequence[Receipt]) -> Iterator[Json]:
+    for index, (transaction, receipt) in enumerate(zip(block.transactions, receipts, strict=True)):
+        created = receipt.contract_address
+        info = {
+            "transaction_hash": hex_bytes(transaction.hash),
+            "transaction_index": index,
+            "from": hex_bytes(transaction.sender or b""),
+            "to": None if transaction.to is None else hex_bytes(transaction.to),
+            "contract_address": None if created is None else hex_bytes(created),
+            "traces": [],
+            "exit": "Stop" if receipt.status else "Revert",
+            "out": None,
+            "nonce": transaction.nonce,
+            "gas_used": receipt.gas_used,
+        }
+        yield {
+            "info": info,
+            "receipt": _receipt_json(receipt),
+            "block_hash": hex_bytes(block.hash),
+            "block_number": block.number,
+        }
+
+
+def _receipt_json(receipt: Receipt) -> Json:
+    return {
+        "type": quantity(receipt.tx_type),
+        "status": quantity(receipt.status or 0),
+        "cumulativeGasUsed": quantity(receipt.cumulative_gas_used),
+        "logs": [
+            {
+                "address": hex_bytes(log.address),
+                "topics": [hex_bytes(topic) for topic in log.topics],
+                "data": hex_bytes(log.data),
+            }
+            for log in receipt.logs
+        ],
+        "logsBloom": hex_bytes(receipt.bloom),
+    }
+
+
+def _word(value: int) -> str:
+    return hex_bytes(value.to_bytes(WORD_BYTES, "big"))
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_chain(found: Any) -> SavedChain:
+    """What a dump holds; ValueError names what is wrong. Blocks that do not join are left out."""
+    if not isinstance(found, Mapping) or not isinstance(found.get("accounts"), Mapping):
+        raise ValueError("accounts: expected an object, as anvil dumps it")
+    try:
+        receipts = _receipts_by_block(found.get("transactions") or ())
+        blocks = [_read_block(one, receipts) for one in found.get("blocks") or ()]
+        accounts = {name: _read_account(one) for name, one in found["accounts"].items()}
+        environment = _read_environment(found.get("block"))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a state as anvil dumps it: {error!r}") from error
+    return SavedChain(accounts, _joined(blocks), environment)
+
+
+def _read_account(found: Mapping[str, Any]) -> dict[str, Any]:
+    nonce = found.get("nonce") or 0
+    return {**found, "nonce": nonce if isinstance(nonce, str) else quantity(nonce)}
+
+
+def _read_environment(found: Any) -> dict[str, Any]:
+    if not isinstance(found, Mapping):
+        return {}
+    return {
+        "number": _number(found, "number"),
+        "timestamp": _number(found, "timestamp"),
+        "coinbase": read_bytes(found.get("beneficiary") or found.get("coinbase"), "coinbase", 20),
+        "gas_limit": _number(found, "gas_limit"),
+        "base_fee_per_gas": _number(found, "basefee"),
+    }
+
+
+def _number(found: Mapping[str, Any], name: str) -> int:
+    value = found.get(name) or 0
+    return value if isinstance(value, int) else read_number(value, name)
+
+
+def _receipts_by_block(found: Sequence[Any]) -> dict[str, list[Mapping[str, Any]]]:
+    by_block: dict[str, list[Mapping[str, Any]]] = {}
+    for one in found:
+        by_block.setdefault(one["block_hash"], []).append(one)
+    for mined in by_block.values():
+        mined.sort(key=lambda one: int(one["info"]["transaction_index"]))
+    return by_block
+
+
+def _read_block(found: Any, receipts: Mapping[str, Any]) -> BlockAndReceipts:
+    header = header_from_json(found["header"])
+    block = Block(
+        header,
+        tuple(_read_transaction(one) for one in found.get("transactions") or ()),
+        withdrawals=None if header.withdrawals_root is None else (),
+    )
+    mined = receipts.get(hex_bytes(block.hash), ())
+    if len(mined) != len(block.transactions):
+        raise ValueError(f"block {header.number}: {len(mined)} receipts of its transactions")
+    read, before = [], 0
+    for transaction, one in zip(block.transactions, mined, strict=True):
+        read.append(_read_receipt(one, transaction, header, before))
+        before = read[-1].cumulative_gas_used
+    return block, tuple(read)
+
+
+def _read_transaction(found: Mapping[str, Any]) -> Any:
+    members = found.get("transaction", found)
+    sender = found.get("impersonated_sender")
+    if sender is None:
+        return unchecked_transaction(members)
+    named = int(sender, 16) or ADDRESS_LIMIT
+    return with_named_sender(unchecked_transaction({**members, "r": hex(named), "s": "0x0"}))
+
+
+def _read_receipt(
+    found: Mapping[str, Any], transaction: Any, header: Header, gas_before: int
+) -> Receipt:
+    told, info = found["receipt"], found["info"]
+    total, created = (
+        read_number(told["cumulativeGasUsed"], "cumulativeGasUsed"),
+        info.get("contract_address"),
+    )
+    return Receipt(
+        tx_type=transaction.type,
+        status=read_number(told["status"], "status"),
+        post_state=None,
+        cumulative_gas_used=total,
+        logs=tuple(map(_read_log, told.get("logs") or ())),
+        bloom=read_bytes(told["logsBloom"], "logsBloom"),
+        gas_used=total - gas_before,
+        effective_gas_price=transaction.effective_gas_price(header.base_fee_per_gas or 0),
+        contract_address=None if created is None else read_bytes(created, "contract_address", 20),
+    )
+
+
+def _read_log(found: Mapping[str, Any]) -> Log:
+    topics = tuple(read_bytes(topic, "topics", WORD_BYTES) for topic in found["topics"])
+    return Log(
+        read_bytes(found["address"], "address", 20), topics, read_bytes(found["data"], "data")
+    )
+
+
+def _joined(blocks: Sequence[BlockAndReceipts]) -> tuple[BlockAndReceipts, ...]:
+    """The newest blocks that follow each other, oldest first."""
+    by_hash = {block.hash: (block, receipts) for block, receipts in blocks}
+    newest = max(blocks, key=lambda one: one[0].number, default=None)
+    joined: list[BlockAndReceipts] = []
+    while newest is not None:
+        joined.append(newest)
+        newest = by_hash.get(newest[0].header.parent_hash)
+    return tuple(reversed(joined))

@@ -1,0 +1,10 @@
+# Call objects of JSON-RPC.
+from fastevm.core.simulation.plan cimport Plan
+from fastevm.rpc_types.text.json_reader cimport Cursor
+
+
+# Read a call object of the usual form into a new call of the plan. False: it has another form.
+cdef bint take_call(Plan plan, Cursor* c) noexcept nogil
+# Read a call in the form of parsed JSON (or of ints and bytes), or a CallRequest, into a new call
+# of the plan. ValueError names the member that cannot be read.
+cdef int read_call(Plan plan, object value) except -1

@@ -1,0 +1,235 @@
+"""Reads call objects into a plan: from JSON text without the GIL, or from parsed JSON.
+
+The text reader takes the usual form: known members, each once, hex as nodes write it, no lists.
+Everything else, and every fault, is left to the reader of parsed JSON, which has the words.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItem, PyDict_Size
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memset
+
+from fastevm.core.execution.transaction.transaction_data cimport Tx
+from fastevm.core.primitives.arena cimport arena_alloc
+from fastevm.core.primitives.word cimport word_copy
+from fastevm.core.simulation.plan cimport Plan, PlannedCall, plan_add_call
+from fastevm.rpc_types.native_values cimport digits_of, read_address, read_uint64, read_word
+from fastevm.core.primitives.hex cimport hex_decode
+from fastevm.rpc_types.text.json_reader cimport (
+    STEP_END,
+    STEP_MORE,
+    Cursor,
+    Key,
+    Step,
+    is_key,
+    next_member,
+    once,
+    take,
+    take_data,
+    take_fixed,
+    take_uint64,
+    take_word,
+)
+
+from fastevm.core.simulation.values import CallRequest
+from fastevm.rpc_types.simulate_values import CALL_MEMBERS, call_from, refuse_unknown
+
+LISTS = ("accessList", "blobVersionedHashes", "authorizationList")
+
+
+# The members of a call object.
+cdef enum:
+    FROM = 0
+    TO = 1
+    GAS = 2
+    VALUE = 3
+    NONCE = 4
+    INPUT = 5
+    DATA = 6
+    GAS_PRICE = 7
+    FEE_CAP = 8
+    TIP = 9
+    CHAIN_ID = 10
+    KIND = 11
+
+
+cdef inline bint has(const Key* key, int member) noexcept nogil:
+    return (key.seen >> member) & 1
+
+
+cdef bint take_call(Plan plan, Cursor* c) noexcept nogil:
+    cdef PlannedCall* item = plan_add_call(plan)
+    cdef Key key
+    cdef size_t count = 0
+    cdef Step step = STEP_MORE
+    memset(&key, 0, sizeof(key))
+    if item == NULL or not take(c, c'{'):
+        return False
+    key.seen = 0
+    while True:
+        step = next_member(c, &count, &key)
+        if step != STEP_MORE:
+            break
+        if not (read_message(plan, c, &key, item) or read_terms(c, &key, item)):
+            return False
+    if step != STEP_END:
+        return False
+    item.default_gas = not has(&key, GAS)
+    item.default_nonce = not has(&key, NONCE)
+    item.tx.is_create = not has(&key, TO)
+    item.has_gas_price = has(&key, GAS_PRICE)
+    item.has_fee_caps = has(&key, FEE_CAP) or has(&key, TIP)
+    item.names_chain = has(&key, CHAIN_ID)
+    if item.has_gas_price:
+        word_copy(&item.tx.max_priority_fee, &item.tx.max_fee)
+    return True
+
+
+cdef bint read_message(Plan plan, Cursor* c, Key* key, PlannedCall* item) noexcept nogil:
+    """Who calls whom with what."""
+    if is_key(key, b"from"):
+        return once(key, FROM) and take_fixed(c, item.tx.sender.b, 20)
+    if is_key(key, b"to"):
+        return once(key, TO) and take_fixed(c, item.tx.to.b, 20)
+    if is_key(key, b"data"):
+        # beside an input it would have no meaning, and might be anything
+        return (not has(key, INPUT) and once(key, DATA)
+                and take_data(c, plan.arena, &item.tx.data, &item.tx.size))
+    if is_key(key, b"input"):
+        return (not has(key, DATA) and once(key, INPUT)
+                and take_data(c, plan.arena, &item.tx.data, &item.tx.size))
+    if is_key(key, b"value"):
+        return once(key, VALUE) and take_word(c, &item.tx.value)
+    return False
+
+
+cdef bint read_terms(Cursor* c, Key* key, PlannedCall* item) noexcept nogil:
+    """On what terms."""
+    cdef uint64_t number = 0
+    if is_key(key, b"gas"):
+        return once(key, GAS) and take_uint64(c, &item.tx.gas_limit)
+    if is_key(key, b"nonce"):
+        return once(key, NONCE) and take_uint64(c, &item.tx.nonce)
+    if is_key(key, b"gasPrice"):
+        return once(key, GAS_PRICE) and take_word(c, &item.tx.max_fee)
+    if is_key(key, b"maxFeePerGas"):
+        return once(key, FEE_CAP) and take_word(c, &item.tx.max_fee)
+    if is_key(key, b"maxPriorityFeePerGas"):
+        return once(key, TIP) and take_word(c, &item.tx.max_priority_fee)
+    if is_key(key, b"type"):
+        return once(key, KIND) and take_uint64(c, &number)
+    return is_key(key, b"chainId") and once(key, CHAIN_ID) and take_word(c, &item.chain_id)
+
+
+# ----------------------------------------------------------------------------------------------
+# out of parsed JSON
+
+cdef inline object member(dict given, str name):
+    """The member, or None."""
+    cdef PyObject* found = PyDict_GetItem(given, name)
+    return None if found == NULL else <object>found
+
+
+cdef int read_call(Plan plan, object value) except -1:
+    cdef PlannedCall* item = plan.add_call()
+    if isinstance(value, dict):
+        for name in LISTS:
+            if member(value, name) is not None:
+                return plan.fill_call(item, call_from(value))
+        return read_members(plan, item, value)
+    if isinstance(value, CallRequest):
+        return plan.fill_call(item, value)
+    if value is None:
+        return 0
+    raise ValueError(f"calls: expected an object, found {type(value).__name__}")
+
+
+cdef int read_members(Plan plan, PlannedCall* item, dict call) except -1:
+    """The members; one that is not null and not known is refused."""
+    cdef Py_ssize_t found = read_message_members(plan, item, call) + read_fees(item, call)
+    if found != PyDict_Size(call):
+        refuse_unknown(call, CALL_MEMBERS, "calls")
+    return 0
+
+
+cdef Py_ssize_t read_message_members(Plan plan, PlannedCall* item, dict call) except -1:
+    """Who calls whom with what; how many members there are of that."""
+    cdef Tx* tx = &item.tx
+    cdef Py_ssize_t found = 0
+    given = member(call, "from")
+    if given is not None:
+        found += 1
+        read_address(&tx.sender, given, "from")
+    given = member(call, "to")
+    tx.is_create = given is None
+    if given is not None:
+        found += 1
+        read_address(&tx.to, given, "to")
+    given = member(call, "gas")
+    if given is not None:
+        found += 1
+        read_uint64(&tx.gas_limit, given, "gas")
+        item.default_gas = False
+    given = member(call, "value")
+    if given is not None:
+        found += 1
+        read_word(&tx.value, given, "value")
+    given = member(call, "nonce")
+    if given is not None:
+        found += 1
+        read_uint64(&tx.nonce, given, "nonce")
+        item.default_nonce = False
+    given = member(call, "input")
+    if given is None:
+        given = member(call, "data")
+    if given is not None:
+        found += 1
+        read_data(plan, tx, given)
+    given = member(call, "chainId")
+    if given is not None:
+        found += 1
+        read_word(&item.chain_id, given, "chainId")
+        item.names_chain = True
+    return found
+
+
+cdef Py_ssize_t read_fees(PlannedCall* item, dict call) except -1:
+    """How many of them there are."""
+    cdef Tx* tx = &item.tx
+    price = member(call, "gasPrice")
+    cap, tip = member(call, "maxFeePerGas"), member(call, "maxPriorityFeePerGas")
+    if cap is not None:
+        read_word(&tx.max_fee, cap, "maxFeePerGas")
+    if tip is not None:
+        read_word(&tx.max_priority_fee, tip, "maxPriorityFeePerGas")
+    item.has_fee_caps = cap is not None or tip is not None
+    if price is not None:
+        item.has_gas_price = True
+        read_word(&tx.max_fee, price, "gasPrice")
+        word_copy(&tx.max_priority_fee, &tx.max_fee)
+    return (price is not None) + (cap is not None) + (tip is not None)
+
+
+cdef int read_data(Plan plan, Tx* tx, object value) except -1:
+    cdef size_t count = 0
+    cdef const char* digits
+    cdef uint8_t* room
+    if isinstance(value, str):
+        digits = digits_of(value, &count, "data")
+        if count == 0:
+            return 0
+        room = <uint8_t*>arena_alloc(plan.arena, count // 2 + 1)
+        if room == NULL:
+            raise MemoryError
+        if count & 1 or not hex_decode(room, digits, count):
+            raise ValueError("data: expected an even number of hex digits")
+        tx.data = room
+        tx.size = count // 2
+        return 0
+    if not isinstance(value, bytes):
+        raise ValueError(f"data: expected bytes or hex text, found {type(value).__name__}")
+    plan.kept.append(value)
+    tx.data = <const uint8_t*>PyBytes_AS_STRING(value)
+    tx.size = PyBytes_GET_SIZE(value)
+    return 0

@@ -1,0 +1,302 @@
+"""The contract ABI, read: signatures of functions, events and errors, and the values in their data.
+
+Source: the Solidity contract ABI specification. Every size in the data is checked, and the number
+of values has a limit, because offsets may make a few bytes mean any number of them.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fastevm.core.primitives.hex import checksum_address
+from fastevm.core.primitives.keccak import keccak256
+
+WORD: Final = 32
+VALUES_LIMIT: Final = 1_000  # values that one decoding makes
+DEPTH_LIMIT: Final = 16  # arrays and tuples in each other
+TEXT_LIMIT: Final = 10_000  # characters of a signature
+
+ARRAY: Final = re.compile(r"(.*)\[(\d{0,6})\]\Z", re.S)
+NAME: Final = re.compile(r"[A-Za-z_$][\w$]*\Z", re.A)
+NUMBER: Final = re.compile(r"(u?)int(\d{0,3})\Z", re.A)
+FIXED_BYTES: Final = re.compile(r"bytes(\d{1,2})\Z", re.A)
+NOT_NAMES: Final = frozenset(("indexed", "memory", "calldata", "storage", "payable"))
+
+
+class AbiError(ValueError):
+    """Text that is no signature, or data that is not what a signature describes."""
+
+
+class Parameter(Struct, frozen=True):
+    """One input. ``type`` is canonical; ``members`` are those of a tuple, or of its arrays."""
+
+    type: str
+    name: str = ""
+    members: tuple["Parameter", ...] = ()
+    indexed: bool = False
+
+    @property
+    def element(self) -> tuple["Parameter", int | None] | None:
+        """The element of an array and its length, None for any; None for what is no array."""
+        found = ARRAY.match(self.type)
+        if found is None:
+            return None
+        return Parameter(found[1], "", self.members), int(found[2]) if found[2] else None
+
+    def size(self) -> int | None:
+        """Bytes in the head of the encoding; None for a dynamic type, which has an offset there."""
+        array = self.element
+        if array is not None:
+            one = array[0].size()
+            return None if array[1] is None or one is None else one * array[1]
+        if self.type in ("string", "bytes"):
+            return None
+        if not self.type.startswith("("):
+            return WORD
+        sizes = [member.size() for member in self.members]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+class Entry(Struct, frozen=True, dict=True):
+    """A function, an event or an error. ``kind`` is one of these words."""
+
+    kind: str
+    name: str
+    inputs: tuple[Parameter, ...]
+
+    @cached_property
+    def signature(self) -> str:
+        """The name and the types, as they are hashed."""
+        return f"{self.name}({','.join(one.type for one in self.inputs)})"
+
+    @cached_property
+    def hash(self) -> bytes:
+        """The 32 bytes whose first four select a function or an error; topic 0 of an event."""
+        return keccak256(self.signature.encode())
+
+    @property
+    def indexed(self) -> int:
+        """How many inputs of an event are topics."""
+        return sum(one.indexed for one in self.inputs)
+
+
+def parse_entry(text: str) -> Entry:
+    """Parse ``function name(type name, ...)`` and what follows; AbiError for anything else."""
+    kind, _, rest = text.strip().partition(" ")
+    name, opening, inner = rest.strip().partition("(")
+    if kind not in ("function", "event", "error") or not opening or not NAME.match(name.strip()):
+        raise AbiError(f"no signature of a function, an event or an error: {text[:80]!r}")
+    return Entry(kind, name.strip(), parse_types("(" + inner))
+
+
+def parse_types(text: str) -> tuple[Parameter, ...]:
+    """Parse ``(type name, ...)``; what follows the parenthesis is ignored. AbiError."""
+    if len(text) > TEXT_LIMIT:
+        raise AbiError(f"a signature of more than {TEXT_LIMIT} characters")
+    return _parse_tuple(text.strip(), 0)[0]
+
+
+def _parse_tuple(text: str, depth: int) -> tuple[tuple[Parameter, ...], str]:
+    """The members of the tuple that ``text`` begins with, and what follows it."""
+    if not text.startswith("(") or depth > DEPTH_LIMIT:
+        raise AbiError(f"expected '(': {text[:80]!r}")
+    rest = text[1:].lstrip()
+    if rest.startswith(")"):
+        return (), rest[1:]
+    found = []
+    while True:
+        one, rest = _parse_parameter(rest.lstrip(), depth)
+        found.append(one)
+        if rest.startswith(")"):
+            return tuple(found), rest[1:]
+        if not rest.startswith(","):
+            raise AbiError(f"expected ',' or ')': {rest[:80]!r}")
+        rest = rest[1:]
+
+
+def _parse_parameter(text: str, depth: int) -> tuple[Parameter, str]:
+    """The type and the name that ``text`` begins with, and what follows them."""
+    members: tuple[Parameter, ...] = ()
+    base = ""
+    text = text.removeprefix("tuple")
+    if text.startswith("("):
+        members, text = _parse_tuple(text, depth + 1)
+        base = tuple_type(members)
+    end = next((place for place, letter in enumerate(text) if letter in ",)"), None)
+    if end is None:
+        raise AbiError("expected ',' or ')' at the end")
+    words = text[:end].split()
+    if words and (not base or words[0].startswith("[")):
+        base += words.pop(0)
+    names = [word for word in words if word not in NOT_NAMES]
+    name = names[-1] if names else ""
+    return Parameter(canonical(base), name, members, "indexed" in words), text[end:]
+
+
+def entry_of_json(found: Mapping[str, Any]) -> Entry | None:
+    """The entry of a JSON ABI; None for a kind that has no name. AbiError."""
+    kind = found.get("type", "function")
+    if kind not in ("function", "event", "error"):
+        return None
+    name = found.get("name")
+    if not isinstance(name, str) or not NAME.match(name):
+        raise AbiError(f"no name of a {kind}: {str(name)[:80]!r}")
+    return Entry(kind, name, _parameters_of_json(found.get("inputs"), 0))
+
+
+def _parameters_of_json(found: Any, depth: int) -> tuple[Parameter, ...]:
+    if not isinstance(found, list) or depth > DEPTH_LIMIT:
+        raise AbiError("inputs: expected a list")
+    made = []
+    for one in found:
+        if not isinstance(one, Mapping) or not isinstance(one.get("type"), str):
+            raise AbiError("inputs: expected objects with a type")
+        stated = one["type"]
+        members: tuple[Parameter, ...] = ()
+        if stated.startswith("tuple"):
+            members = _parameters_of_json(one.get("components"), depth + 1)
+            stated = tuple_type(members) + stated[len("tuple") :]
+        name = one.get("name")
+        made.append(
+            Parameter(
+                canonical(stated),
+                name if isinstance(name, str) and NAME.match(name) else "",
+                members,
+                one.get("indexed") is True,
+            )
+        )
+    return tuple(made)
+
+
+def tuple_type(members: Sequence[Parameter]) -> str:
+    """The type of a tuple."""
+    return f"({','.join(one.type for one in members)})"
+
+
+def canonical(stated: str) -> str:
+    """The type as it is hashed; AbiError for what is no type."""
+    base, dimensions = stated, ""
+    while (found := ARRAY.match(base)) is not None:
+        base, dimensions = found[1], f"[{found[2]}]{dimensions}"
+        if dimensions.count("[") > DEPTH_LIMIT:
+            raise AbiError(f"a type of more than {DEPTH_LIMIT} arrays")
+    if base in ("uint", "int"):
+        base += "256"
+    number, fixed = NUMBER.match(base), FIXED_BYTES.match(base)
+    known = (
+        base in ("address", "bool", "string", "bytes", "function")
+        or base.startswith("(")
+        or (number is not None and int(number[2]) in range(8, 257, 8))
+        or (fixed is not None and 1 <= int(fixed[1]) <= WORD)
+    )
+    if not known:
+        raise AbiError(f"unknown type {stated[:80]!r}")
+    return base + dimensions
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def decode(inputs: Sequence[Parameter], data: bytes) -> list[Any]:
+    """The values of ``inputs`` in ABI-encoded ``data``; AbiError where it does not hold them.
+
+    Numbers are int, addresses and bytes are bytes, arrays and tuples are lists.
+    """
+    return Decoder(data).members(inputs, 0)
+
+
+class Decoder:
+    """Reads the values of one encoding, at most ``VALUES_LIMIT`` of them."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.left = VALUES_LIMIT
+
+    def members(self, inputs: Sequence[Parameter], start: int) -> list[Any]:
+        """The values of a tuple whose encoding begins at ``start``."""
+        values, place = [], start
+        for one in inputs:
+            size = one.size()
+            if size is None:
+                values.append(self.value(one, start + self.number(place)))
+                place += WORD
+            else:
+                values.append(self.value(one, place))
+                place += size
+        return values
+
+    def value(self, one: Parameter, place: int) -> Any:
+        """The value whose encoding begins at ``place``."""
+        self.left -= 1
+        if self.left < 0:
+            raise AbiError(f"more than {VALUES_LIMIT} values")
+        array = one.element
+        if array is not None:
+            element, count = array
+            if count is None:
+                count, place = self.number(place), place + WORD
+            if count > self.left:
+                raise AbiError(f"more than {VALUES_LIMIT} values")
+            return self.members([element] * count, place)
+        if one.members or one.type == "()":
+            return self.members(one.members, place)
+        if one.type in ("string", "bytes"):
+            content = self.piece(place + WORD, self.number(place))
+            return content if one.type == "bytes" else content.decode(errors="replace")
+        return single(one.type, self.piece(place, WORD))
+
+    def number(self, place: int) -> int:
+        """A length or an offset."""
+        return int.from_bytes(self.piece(place, WORD))
+
+    def piece(self, place: int, size: int) -> bytes:
+        """Bytes of the data."""
+        if place + size > len(self.data):
+            raise AbiError("the data ends early")
+        return self.data[place : place + size]
+
+
+def single(kind: str, word: bytes) -> Any:
+    """The value of an elementary type in 32 bytes."""
+    number = int.from_bytes(word)
+    if kind == "bool":
+        return bool(number)
+    if kind == "address":
+        return word[12:]
+    if kind == "function":
+        return word[:24]
+    if kind.startswith("bytes"):
+        return word[: int(kind[5:])]
+    if kind.startswith("int"):
+        return int.from_bytes(word, signed=True)
+    return number
+
+
+def text_of(one: Parameter, value: Any) -> str:
+    """A value as people read it."""
+    array = one.element
+    if array is not None:
+        return f"[{', '.join(text_of(array[0], each) for each in value)}]"
+    if isinstance(value, list):
+        return f"({texts_of(one.members, value)})"
+    if one.type == "address":
+        return checksum_address(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    if isinstance(value, str):
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{quoted}"'
+    return str(value)
+
+
+def texts_of(inputs: Sequence[Parameter], values: Sequence[Any]) -> str:
+    """Values with the names of their inputs, between commas."""
+    return ", ".join(
+        f"{one.name}: {text_of(one, value)}" if one.name else text_of(one, value)
+        for one, value in zip(inputs, values, strict=True)
+    )

@@ -1,0 +1,157 @@
+"""What a contract's data says in names: calls, events, reasons of a revert, texts of the console.
+
+The names are those of ``signatures.txt`` and of ABI files; a name of a file comes first.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.rpc_types.contract_abi import (
+    AbiError,
+    Entry,
+    Parameter,
+    decode,
+    entry_of_json,
+    parse_entry,
+    single,
+    texts_of,
+)
+
+FILES_LIMIT: Final = 10_000  # ABI files of one directory
+FILE_SIZE: Final = 32 * 1024 * 1024  # bytes of one
+SHOWN_BYTES: Final = 64  # of data without a name
+SELECTOR: Final = 4
+
+PANICS: Final = {
+    0x00: "generic panic",
+    0x01: "assertion failed",
+    0x11: "arithmetic overflow or underflow",
+    0x12: "division or modulo by zero",
+    0x21: "value out of range of an enum",
+    0x22: "wrongly encoded storage byte array",
+    0x31: "pop() of an empty array",
+    0x32: "array index out of bounds",
+    0x41: "too much memory allocated, or an array too large",
+    0x51: "call of a function variable that is not set",
+}
+"""The codes of ``Panic(uint256)``; source: the Solidity documentation, "Panic via assert"."""
+
+
+class Names:
+    """Functions and errors by selector, events by topic 0 and number of topics."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._called: dict[bytes, Entry] = {}
+        self._errors: dict[bytes, Entry] = {}
+        self._events: dict[tuple[bytes, int], Entry] = {}
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        """Know an entry; it takes the place of one with the same hash."""
+        if entry.kind == "event":
+            self._events[entry.hash, entry.indexed] = entry
+        else:
+            table = self._called if entry.kind == "function" else self._errors
+            table[entry.hash[:SELECTOR]] = entry
+
+    def call(self, data: bytes) -> str | None:
+        """``name(input: value, ...)``; None for a call without a selector that is known."""
+        return _named(self._called.get(data[:SELECTOR]), data)
+
+    def event(self, topics: Sequence[bytes], data: bytes) -> str | None:
+        """The same of a log; an indexed input of a dynamic type is its hash."""
+        entry = self._events.get((topics[0], len(topics) - 1)) if topics else None
+        if entry is None:
+            return None
+        try:
+            unindexed = iter(decode([one for one in entry.inputs if not one.indexed], data))
+            shown, values, hashed = [], [], iter(topics[1:])
+            for one in entry.inputs:
+                if not one.indexed:
+                    shown.append(one)
+                    values.append(next(unindexed))
+                    continue
+                topic = next(hashed)
+                is_hash = one.size() != len(topic) or one.element is not None or bool(one.members)
+                kind = "bytes32" if is_hash else one.type
+                shown.append(Parameter(kind, one.name))
+                values.append(single(kind, topic))
+        except AbiError:
+            return None
+        return f"{entry.name}({texts_of(shown, values)})"
+
+    def revert(self, data: bytes) -> str:
+        """Why a call reverted: the text of ``Error``, the meaning of ``Panic``, a custom error."""
+        if not data:
+            return "reverted without a reason"
+        try:
+            if data.startswith(ERROR):
+                return str(decode([Parameter("string")], data[SELECTOR:])[0])
+            if data.startswith(PANIC):
+                code = int(decode([Parameter("uint256")], data[SELECTOR:])[0])
+                return f"panic 0x{code:02x}: {PANICS.get(code, 'unknown code')}"
+        except AbiError:
+            return shortened(data)
+        return _named(self._errors.get(data[:SELECTOR]), data) or shortened(data)
+
+
+ERROR: Final = bytes.fromhex("08c379a0")
+PANIC: Final = bytes.fromhex("4e487b71")
+
+
+def _named(entry: Entry | None, data: bytes) -> str | None:
+    if entry is None:
+        return None
+    try:
+        return f"{entry.name}({texts_of(entry.inputs, decode(entry.inputs, data[SELECTOR:]))})"
+    except AbiError:
+        return f"{entry.name}({shortened(data[SELECTOR:])})"
+
+
+def shortened(data: bytes) -> str:
+    """Bytes in hex, the first of them where they are many."""
+    if len(data) <= SHOWN_BYTES:
+        return hex_bytes(data)
+    return f"{hex_bytes(data[:SHOWN_BYTES])}... ({len(data)} bytes)"
+
+
+def common_entries() -> Iterator[Entry]:
+    """The signatures that everybody uses: tokens, exchanges, multicalls, permits, roles."""
+    text = Path(__file__).with_name("signatures.txt").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            yield parse_entry(line)
+
+
+def entries_of(directory: Path) -> Iterator[Entry]:
+    """The entries of the ABI files (``*.json``) in a directory and those below it.
+
+    A file is an ABI, or an object whose member ``abi`` is one, as compilers and tools write it;
+    others are left out. OSError for a directory that cannot be read.
+    """
+    found = sorted(directory.rglob("*.json"))
+    for path in found[:FILES_LIMIT]:
+        if path.stat().st_size <= FILE_SIZE:
+            yield from _entries_of_file(path)
+
+
+def _entries_of_file(path: Path) -> Iterator[Entry]:
+    try:
+        content: Any = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, RecursionError):
+        return
+    if isinstance(content, dict):
+        content = content.get("abi")
+    for one in content if isinstance(content, list) else ():
+        if isinstance(one, dict):
+            try:
+                entry = entry_of_json(one)
+            except AbiError:
+                continue
+            if entry is not None:
+                yield entry

@@ -1,0 +1,352 @@
+"""The feed's wire format: pre-confirmed slices as JSON messages (flashblocks and subblocks).
+
+A message has what is new in its slice (transactions) and what holds for the block so far (gas,
+receipts root, bloom). The first of a block brings the header's fixed fields. State root, block hash
+and withdrawals root are zero where the builder does not tell them, as always in subblocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, NoReturn
+
+from msgspec import Struct
+
+from fastevm.chain.pending_block import PendingBlock
+from fastevm.core.execution.types import EMPTY_ROOT, ZERO_HASH, Header
+from fastevm.core.primitives.config_values import read_number
+from fastevm.core.primitives.hex import hex_bytes
+from fastevm.errors import FastevmError
+
+MAX_MESSAGE_BYTES = 32 * 1024 * 1024  # decompressed
+BROTLI_QUALITY = 5
+BROTLI_WINDOW = 22
+UNKNOWN_SLICE = "0-0"
+UINT64 = 2**64
+
+
+@cache
+def _brotli() -> Any:
+    """The package, loaded with the first frame that it packs; None without it."""
+    try:
+        return import_module("brotli")
+    except ImportError:
+        return None
+
+
+class FeedError(FastevmError, ValueError):
+    """A frame that is no message of a feed; the text names the part."""
+
+
+class FeedBase(Struct, frozen=True, kw_only=True):
+    """The fields of the header that are fixed when a block begins; names as on the wire.
+
+    ``slot_number``: where the header has one (Amsterdam) and the builder tells it.
+    """
+
+    parent_beacon_block_root: bytes
+    parent_hash: bytes
+    fee_recipient: bytes
+    prev_randao: bytes
+    block_number: int
+    gas_limit: int
+    timestamp: int
+    extra_data: bytes
+    base_fee_per_gas: int
+    slot_number: int | None = None
+
+
+class FeedSlice(Struct, frozen=True, kw_only=True):
+    """One message. ``transactions`` are the slice's own, canonical bytes; the rest of the ``diff``
+    is of the block so far; a root or hash of zeros is not told. ``post_exec_tx``: the last
+    transaction that the block would have now, with refunds of gas (OP stack, Lagoon).
+    ``previous_id`` is ``block-index`` of the slice emitted before, None where that is not known.
+    """
+
+    payload_id: bytes
+    index: int
+    block_number: int
+    base: FeedBase | None
+    transactions: tuple[bytes, ...]
+    gas_used: int
+    receipts_root: bytes
+    logs_bloom: bytes
+    state_root: bytes = ZERO_HASH
+    block_hash: bytes = ZERO_HASH
+    withdrawals_root: bytes = ZERO_HASH
+    blob_gas_used: int | None = None
+    post_exec_tx: bytes | None = None
+    previous_id: str | None = None
+
+    @property
+    def id(self) -> str:
+        """``block-index``, the name that the next message may give it."""
+        return f"{self.block_number}-{self.index}"
+
+    @property
+    def tells_nothing_of_state(self) -> bool:
+        """Whether state root, block hash and withdrawals root are all left at zero (subblocks)."""
+        return self.state_root == self.block_hash == self.withdrawals_root == ZERO_HASH
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def slice_of(pending: PendingBlock, previous_id: str | None = None) -> FeedSlice:
+    """The message for a slice that was published here."""
+    header = pending.header
+    return FeedSlice(
+        payload_id=pending.payload_id,
+        index=pending.slice_index,
+        block_number=header.number,
+        base=_base_of(header) if pending.slice_index == 0 else None,
+        transactions=tuple(one.raw for one in pending.transactions[pending.first_new :]),
+        gas_used=header.gas_used,
+        receipts_root=header.receipts_root,
+        logs_bloom=header.logs_bloom,
+        block_hash=header.hash,
+        withdrawals_root=header.withdrawals_root or EMPTY_ROOT,
+        blob_gas_used=header.blob_gas_used,
+        previous_id=previous_id,
+    )
+
+
+def encode(message: FeedSlice) -> str:
+    """The JSON text of a message, with the name of the one before."""
+    metadata = {
+        "block_number": message.block_number,
+        "access_list": None,
+        "prev_flashblock_id": message.previous_id or UNKNOWN_SLICE,
+    }
+    return json.dumps({**diff_and_base(message), "metadata": metadata}, separators=(",", ":"))
+
+
+def diff_and_base(message: FeedSlice) -> dict[str, Any]:
+    """The members of a message but its metadata; ``base`` is missing after the first."""
+    diff: dict[str, Any] = {
+        "state_root": hex_bytes(message.state_root),
+        "receipts_root": hex_bytes(message.receipts_root),
+        "logs_bloom": hex_bytes(message.logs_bloom),
+        "gas_used": hex(message.gas_used),
+        "block_hash": hex_bytes(message.block_hash),
+        "transactions": [hex_bytes(raw) for raw in message.transactions],
+        "withdrawals": [],
+        "withdrawals_root": hex_bytes(message.withdrawals_root),
+    }
+    if message.blob_gas_used is not None:
+        diff["blob_gas_used"] = hex(message.blob_gas_used)
+    if message.post_exec_tx is not None:
+        diff["post_exec_tx"] = hex_bytes(message.post_exec_tx)
+    found: dict[str, Any] = {"payload_id": hex_bytes(message.payload_id), "index": message.index}
+    if message.base is not None:
+        found["base"] = _base_json(message.base)
+    found["diff"] = diff
+    return found
+
+
+def compress(text: str) -> bytes:
+    """A message as a Brotli frame; FastevmError without the package brotli."""
+    brotli = _brotli()
+    if brotli is None:
+        raise FastevmError("compressed feeds need the package brotli")
+    packed: bytes = brotli.compress(text.encode(), quality=BROTLI_QUALITY, lgwin=BROTLI_WINDOW)
+    return packed
+
+
+def _base_of(header: Header) -> FeedBase:
+    return FeedBase(
+        parent_beacon_block_root=header.parent_beacon_block_root or ZERO_HASH,
+        parent_hash=header.parent_hash,
+        fee_recipient=header.coinbase,
+        prev_randao=header.prev_randao,
+        block_number=header.number,
+        gas_limit=header.gas_limit,
+        timestamp=header.timestamp,
+        extra_data=header.extra_data,
+        base_fee_per_gas=header.base_fee_per_gas or 0,
+        slot_number=header.slot_number,
+    )
+
+
+def _base_json(base: FeedBase) -> dict[str, str]:
+    return {
+        name: hex_bytes(value) if isinstance(value, bytes) else hex(value)
+        for name in FeedBase.__struct_fields__
+        for value in (getattr(base, name),)
+        if value is not None
+    }
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def decode(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> FeedSlice:
+    """The message in a text or binary frame, as JSON or packed with Brotli.
+
+    Unknown members are ignored. FeedError for everything that is no message, and for one of more
+    than ``limit`` bytes.
+    """
+    return read_slice(read_frame(frame, limit=limit))
+
+
+def read_frame(frame: str | bytes, *, limit: int = MAX_MESSAGE_BYTES) -> Mapping[str, Any]:
+    """The JSON object in a frame; FeedError where there is none of at most ``limit`` bytes."""
+    text = frame if isinstance(frame, str) else _unpacked(frame, limit)
+    if len(text) > limit:
+        _fail("frame", "payload too large")
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise FeedError(f"frame: {error}") from None
+    return _object(found, "message")
+
+
+def is_json(frame: str | bytes) -> bool:
+    """Whether a frame is JSON as it is: text that begins with a brace."""
+    return isinstance(frame, str) or frame.lstrip()[:1] == b"{"
+
+
+def read_slice(members: Mapping[str, Any], number: int | None = None) -> FeedSlice:
+    """The message in a JSON object.
+
+    ``number``: of the block, for messages whose metadata does not say it. FeedError names the
+    member that is wrong.
+    """
+    metadata = _object(members.get("metadata") or {}, "metadata")
+    previous = metadata.get("prev_flashblock_id")
+    known = isinstance(previous, str) and previous != UNKNOWN_SLICE
+    diff = _object(members.get("diff"), "diff")
+    index = _integer(members.get("index"), "index")
+    base = members.get("base")
+    if (base is not None) != (index == 0):
+        _fail("base", "the first message of a block has one, and no other")
+    read = None if base is None else _read_base(_object(base, "base"))
+    if read is not None:
+        number = read.block_number
+    return FeedSlice(
+        payload_id=_bytes(members, "payload_id", 8),
+        index=index,
+        block_number=_block_number(metadata, number),
+        base=read,
+        previous_id=previous if known else None,
+        **_read_diff(diff),
+    )
+
+
+def _block_number(metadata: Mapping[str, Any], number: int | None) -> int:
+    stated = metadata.get("block_number")
+    if stated is None and number is not None:
+        return number
+    found = _integer(stated, "metadata.block_number")
+    if number is not None and found != number:
+        _fail("metadata.block_number", f"expected {number}, found {found}")
+    return found
+
+
+def _unpacked(frame: bytes, limit: int) -> str:
+    """JSON if it is text that begins with a brace, else Brotli: no byte tells them apart."""
+    if is_json(frame):
+        with contextlib.suppress(UnicodeDecodeError):
+            return frame.decode()
+    brotli = _brotli()
+    if brotli is None:
+        _fail("frame", "compressed feeds need the package brotli")
+    unpacker = brotli.Decompressor()
+    try:
+        unpacked = unpacker.process(frame, output_buffer_limit=limit + 1)
+        if not unpacker.is_finished() and len(unpacked) <= limit:
+            _fail("frame", "neither JSON nor complete Brotli")
+        if len(unpacked) > limit:
+            _fail("frame", "payload too large")
+        return str(unpacked, "utf-8")
+    except (brotli.error, UnicodeDecodeError):
+        _fail("frame", "neither JSON nor Brotli")
+
+
+def _read_base(members: Mapping[str, Any]) -> FeedBase:
+    return FeedBase(
+        parent_beacon_block_root=_bytes(members, "parent_beacon_block_root", 32),
+        parent_hash=_bytes(members, "parent_hash", 32),
+        fee_recipient=_bytes(members, "fee_recipient", 20),
+        prev_randao=_bytes(members, "prev_randao", 32),
+        block_number=_quantity(members, "block_number"),
+        gas_limit=_quantity(members, "gas_limit"),
+        timestamp=_quantity(members, "timestamp"),
+        extra_data=_bytes(members, "extra_data"),
+        base_fee_per_gas=_quantity(members, "base_fee_per_gas", 2**256),
+        slot_number=(
+            None if members.get("slot_number") is None else _quantity(members, "slot_number")
+        ),
+    )
+
+
+def _read_diff(members: Mapping[str, Any]) -> dict[str, Any]:
+    transactions = members.get("transactions")
+    if not isinstance(transactions, list):
+        _fail("transactions", "expected a list")
+    found: dict[str, Any] = {
+        "transactions": tuple(
+            _data(raw, f"transactions[{index}]") for index, raw in enumerate(transactions)
+        ),
+        "gas_used": _quantity(members, "gas_used"),
+        "receipts_root": _bytes(members, "receipts_root", 32),
+        "logs_bloom": _bytes(members, "logs_bloom", 256),
+        "state_root": _bytes(members, "state_root", 32),
+        "block_hash": _bytes(members, "block_hash", 32),
+    }
+    if members.get("withdrawals"):
+        _fail("withdrawals", "expected an empty list")
+    if members.get("withdrawals_root") is not None:
+        found["withdrawals_root"] = _bytes(members, "withdrawals_root", 32)
+    if members.get("blob_gas_used") is not None:
+        found["blob_gas_used"] = _quantity(members, "blob_gas_used")
+    if members.get("post_exec_tx") is not None:
+        found["post_exec_tx"] = _bytes(members, "post_exec_tx")
+    return found
+
+
+def _object(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        _fail(name, "expected an object")
+    return value
+
+
+def _integer(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < UINT64:
+        _fail(name, f"expected a number, found {value!r}")
+    return value
+
+
+def _quantity(members: Mapping[str, Any], name: str, below: int = UINT64) -> int:
+    value = members.get(name)
+    try:
+        number = read_number(value, name) if isinstance(value, str) else -1
+    except ValueError as error:
+        raise FeedError(str(error)) from None
+    if not 0 <= number < below:
+        _fail(name, f"expected a quantity, found {value!r}")
+    return number
+
+
+def _bytes(members: Mapping[str, Any], name: str, size: int | None = None) -> bytes:
+    data = _data(members.get(name), name)
+    if size is not None and len(data) != size:
+        _fail(name, f"expected {size} bytes, found {len(data)}")
+    return data
+
+
+def _data(value: Any, name: str) -> bytes:
+    if not isinstance(value, str) or not value.startswith("0x"):
+        _fail(name, f"expected a hex string, found {value!r}"[:100])
+    try:
+        return bytes.fromhex(value[2:])
+    except ValueError:
+        _fail(name, "expected a hex string")
+
+
+def _fail(name: str, text: str) -> NoReturn:
+    raise FeedError(f"{name}: {text}")

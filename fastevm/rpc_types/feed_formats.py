@@ -1,0 +1,119 @@
+"""The forms in which a node writes its feed, under the names that users of feeds know.
+
+Sources: flashblocks as op-rbuilder sends them (with the metadata of 2025, which most readers know),
+subblocks as the OP Stack specification has them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from fastevm.chain.pending_block import PendingBlock
+from fastevm.core.execution.op_stack.predeploys import message_passer_root
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import ZERO_HASH, Receipt
+from fastevm.core.primitives.hex import hex_bytes, quantity
+from fastevm.core.primitives.replace import replace
+from fastevm.rpc_types.feed import FeedSlice, diff_and_base, encode, slice_of
+
+RECEIPT_TAGS: Mapping[int, str] = {
+    0: "Legacy", 1: "Eip2930", 2: "Eip1559", 4: "Eip7702", 126: "Deposit",
+}  # fmt: skip
+
+
+class FeedFormat(Enum):
+    """A form of the feed; the values are those of ``--feed-format``.
+
+    FASTEVM names the message sent before each, so that a reader sees every loss. FLASHBLOCKS have
+    receipts and balances in their metadata and, on chains of the OP stack from Isthmus on, roots of
+    the state and the hash of the block so far, as those of Unichain. SUBBLOCKS tell no root of the
+    state and no block hash.
+    """
+
+    FASTEVM = "fastevm"
+    FLASHBLOCKS = "flashblocks"
+    SUBBLOCKS = "subblocks"
+
+
+def feed_text(pending: PendingBlock, form: FeedFormat, previous_id: str | None = None) -> str:
+    """The JSON text of the message for a slice that was published here.
+
+    ``previous_id``: ``block-index`` of the message sent before.
+    """
+    if form is FeedFormat.FASTEVM:
+        return encode(slice_of(pending, previous_id))
+    if form is FeedFormat.SUBBLOCKS:
+        message = replace(slice_of(pending), block_hash=ZERO_HASH, withdrawals_root=ZERO_HASH)
+        return _text(message, {"block_number": message.block_number, "access_list": None})
+    told = _with_roots(pending)
+    message = replace(slice_of(told), state_root=told.header.state_root)
+    metadata = {
+        "block_number": message.block_number,
+        "new_account_balances": _balances(told),
+        "receipts": _receipts(told),
+    }
+    return _text(message, metadata)
+
+
+def _text(message: FeedSlice, metadata: Mapping[str, Any]) -> str:
+    return json.dumps({**diff_and_base(message), "metadata": metadata}, separators=(",", ":"))
+
+
+def _with_roots(pending: PendingBlock) -> PendingBlock:
+    """With the roots of the state, on chains of the OP stack from Isthmus on.
+
+    Nothing happens there after the last transaction, so that the hash is that of the block.
+    """
+    if pending.header.withdrawals_root != ZERO_HASH:
+        return pending
+    layer = pending.layer
+    withdrawals_root = message_passer_root(layer)
+    header = replace(
+        pending.header, state_root=layer.state_root(), withdrawals_root=withdrawals_root
+    )
+    return replace(pending, header=header)
+
+
+def _balances(pending: PendingBlock) -> dict[str, str]:
+    """The balances of who sends or receives a transaction of the slice."""
+    parties = {
+        address: None
+        for one in pending.transactions[pending.first_new :]
+        for address in (one.sender, one.to)
+        if address is not None
+    }
+    return {hex_bytes(address): quantity(pending.layer.balance(address)) for address in parties}
+
+
+def _receipts(pending: PendingBlock) -> dict[str, Any]:
+    """The receipts of the slice by transaction hash, under the names of their types."""
+    first = pending.first_new
+    new = zip(pending.transactions[first:], pending.receipts[first:], strict=True)
+    return {hex_bytes(one.hash): {_tag(one): _receipt(receipt)} for one, receipt in new}
+
+
+def _tag(transaction: Transaction) -> str:
+    return RECEIPT_TAGS.get(transaction.type, "Eip4844")
+
+
+def _receipt(receipt: Receipt) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "status": quantity(receipt.status or 0),
+        "cumulativeGasUsed": quantity(receipt.cumulative_gas_used),
+        "logs": [
+            {
+                "address": hex_bytes(log.address),
+                "topics": [hex_bytes(topic) for topic in log.topics],
+                "data": hex_bytes(log.data),
+            }
+            for log in receipt.logs
+        ],
+    }
+    if receipt.deposit_nonce is not None:
+        found["depositNonce"] = quantity(receipt.deposit_nonce)
+    if receipt.deposit_receipt_version is not None:
+        found["depositReceiptVersion"] = quantity(receipt.deposit_receipt_version)
+    return found

@@ -1,0 +1,84 @@
+"""Reads one connection to a feed; its form follows from its first message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from fastevm.core.primitives.config_values import read_bytes, read_number
+from fastevm.errors import FastevmError
+from fastevm.rpc_types.feed import FeedError, FeedSlice, is_json, read_frame, read_slice
+
+
+class FeedForm(Enum):
+    """What the messages of a feed are; the values are labels of a metric.
+
+    FLASHBLOCKS tell a withdrawals root, a block hash and maybe a state root, SUBBLOCKS (OP stack,
+    since August 2026) none of them. HEADERS are canonical blocks, with nothing to pre-confirm.
+    """
+
+    FLASHBLOCKS = "flashblocks"
+    SUBBLOCKS = "subblocks"
+    HEADERS = "headers"
+
+
+class FeedHead(NamedTuple):
+    """A canonical block that a feed of headers announces; ``hash`` has 32 bytes."""
+
+    number: int
+    hash: bytes
+
+
+class FeedReader:
+    """The messages of one connection.
+
+    ``form`` and ``compressed`` (whether frames are packed with Brotli) are None until the first
+    message was read.
+    """
+
+    def __init__(self) -> None:
+        self.form: FeedForm | None = None
+        self.compressed: bool | None = None
+        self._block: tuple[str, int] | None = None  # payload id and number of the last message
+
+    def read(self, frame: str | bytes) -> FeedSlice | FeedHead | None:
+        """The message in a text or binary frame; None for one of JSON-RPC without a header.
+
+        FeedError for everything else.
+        """
+        members = read_frame(frame)
+        if "jsonrpc" in members or "parentHash" in members:
+            found: FeedSlice | FeedHead | None = _read_head(members)
+            form = FeedForm.HEADERS
+        else:
+            found = self._read_slice(members)
+            form = FeedForm.SUBBLOCKS if found.tells_nothing_of_state else FeedForm.FLASHBLOCKS
+        if self.form is None and found is not None:
+            self.form, self.compressed = form, not is_json(frame)
+        return found
+
+    def _read_slice(self, members: Mapping[str, Any]) -> FeedSlice:
+        payload_id = members.get("payload_id")
+        number = None
+        if self._block is not None and self._block[0] == payload_id:
+            number = self._block[1]
+        found = read_slice(members, number)
+        self._block = str(payload_id), found.block_number
+        return found
+
+
+def _read_head(members: Mapping[str, Any]) -> FeedHead | None:
+    """A header as it is, or in a notification of ``newHeads``."""
+    if "jsonrpc" in members:
+        params = members.get("params")
+        members = (params.get("result") if isinstance(params, dict) else None) or {}
+        if not isinstance(members, dict) or "parentHash" not in members:
+            return None
+    try:
+        return FeedHead(
+            read_number(members.get("number"), "number"),
+            read_bytes(members.get("hash"), "hash", 32),
+        )
+    except (ValueError, FastevmError) as error:
+        raise FeedError(f"header: {error}") from None

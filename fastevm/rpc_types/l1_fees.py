@@ -1,0 +1,115 @@
+"""Members of receipts on OP-stack chains: what a transaction paid besides its gas.
+
+Names and shapes are those of op-reth. Values come from the block's L1 attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from fastevm.core.execution.op_stack.l1_attributes import (
+    BEDROCK_SELECTOR,
+    L1Attributes,
+    attributes_of,
+)
+from fastevm.core.execution.op_stack.l1_fees import l1_data_fee_of, operator_fee_of
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.execution.types import Block
+from fastevm.core.primitives.hex import quantity
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.core.simulation.values import CallRequest
+from fastevm.core.spec.schedule import ForkSchedule
+
+MILLION = 10**6
+
+# What an estimate assumes of a transaction that says nothing else: numbers of the usual length.
+USUAL_CHAIN_ID = 10
+USUAL_NONCE = 1_000
+USUAL_FEE_CAP = 10**9
+USUAL_TIP_CAP = 10**6
+
+
+def block_attributes(block: Block) -> L1Attributes | None:
+    """The L1 attributes that a block begins with; None in a block without them."""
+    return attributes_of(block.transactions[:1])
+
+
+class L1FeeMembers:
+    """Writes the members of the receipts of one block."""
+
+    def __init__(self, transactions: Sequence[Transaction], schedule: ForkSchedule) -> None:
+        """``transactions`` of the block, the attributes first; ``schedule``: its rules."""
+        self.schedule = schedule
+        self.attributes = attributes_of(tuple(transactions[:1]))
+        self._common = self._of_the_block(transactions)
+
+    def _of_the_block(self, transactions: Sequence[Transaction]) -> dict[str, Any]:
+        known = self.attributes
+        if known is None:
+            return {}
+        common: dict[str, Any] = {"l1GasPrice": quantity(known.base_fee)}
+        if transactions[0].data[:4] == BEDROCK_SELECTOR:
+            common["l1FeeScalar"] = str(Decimal(known.fee_scalar) / MILLION)
+        else:
+            common["l1BaseFeeScalar"] = quantity(known.base_fee_scalar)
+            common["l1BlobBaseFee"] = quantity(known.blob_base_fee)
+            common["l1BlobBaseFeeScalar"] = quantity(known.blob_base_fee_scalar)
+        rules = self.schedule.parameters
+        if rules["operator_fee_version"] and (
+            known.operator_fee_scalar or known.operator_fee_constant
+        ):
+            common["operatorFeeScalar"] = quantity(known.operator_fee_scalar)
+            common["operatorFeeConstant"] = quantity(known.operator_fee_constant)
+        if rules["has_da_footprint"]:
+            common["daFootprintGasScalar"] = quantity(known.da_footprint_gas_scalar)
+        return common
+
+    def of(self, transaction: Transaction) -> dict[str, Any]:
+        """The members for a transaction of the block; none where the attributes are unknown."""
+        if self.attributes is None:
+            return {}
+        fee, gas = l1_data_fee_of(transaction.raw, self.attributes, self.schedule)
+        return {**self._common, "l1Fee": quantity(fee), "l1GasUsed": quantity(gas)}
+
+    def estimate(self, request: CallRequest, gas: int) -> dict[str, Any]:
+        """What a transaction that does ``request`` would pay besides ``gas``, under these rules.
+
+        Its signature is not known yet: 64 bytes that no compression shortens stand for it.
+        """
+        if self.attributes is None:
+            return {"l1Fee": "0x0", "l1GasUsed": "0x0", "operatorFee": "0x0"}
+        envelope = _envelope_like(request, gas)
+        fee, l1_gas = l1_data_fee_of(envelope.raw, self.attributes, self.schedule)
+        return {
+            "l1Fee": quantity(fee),
+            "l1GasUsed": quantity(l1_gas),
+            "operatorFee": quantity(operator_fee_of(gas, self.attributes, self.schedule)),
+        }
+
+    def text(self, transaction: Transaction) -> bytes:
+        """The members as JSON text without braces."""
+        return msgspec.json.encode(self.of(transaction))[1:-1]
+
+
+def _envelope_like(request: CallRequest, gas: int) -> Transaction:
+    """A transaction of about the size that the signed one will have."""
+    halves = (keccak256(request.data + bytes([half])) for half in (0, 1))
+    r, s = (int.from_bytes(half, "big") for half in halves)
+    return Transaction.build(
+        type=2,
+        chain_id=request.chain_id or USUAL_CHAIN_ID,
+        nonce=USUAL_NONCE if request.nonce is None else request.nonce,
+        gas_limit=gas,
+        max_fee_per_gas=request.max_fee_per_gas or USUAL_FEE_CAP,
+        max_priority_fee_per_gas=request.max_priority_fee_per_gas or USUAL_TIP_CAP,
+        to=request.to,
+        value=request.value,
+        data=request.data,
+        access_list=request.access_list,
+        r=r,
+        s=s,
+    )

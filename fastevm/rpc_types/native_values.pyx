@@ -1,0 +1,109 @@
+"""Numbers, addresses and bytes from hex text, or from ints and bytes as they are."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from fastevm.core.primitives.hashes cimport Address
+from fastevm.core.primitives.hex cimport hex_decode
+from fastevm.core.primitives.word cimport Word, word_fits64, word_from_int, word_load
+
+
+cdef const char* digits_of(str text, size_t* count, str name) except NULL:
+    cdef Py_ssize_t size = 0
+    cdef const char* letters = PyUnicode_AsUTF8AndSize(text, &size)
+    if size < 2 or letters[0] != c"0" or (letters[1] != c"x" and letters[1] != c"X"):
+        raise ValueError(f"{name}: hex digits begin with 0x, not {text[:40]!r}")
+    count[0] = <size_t>size - 2
+    return letters + 2
+
+
+cdef int read_word(Word* out, object value, str name) except -1:
+    cdef size_t count = 0
+    cdef const char* digits
+    cdef char padded[64]
+    cdef uint8_t word[32]
+    if isinstance(value, str):
+        digits = digits_of(value, &count, name)
+        if 0 < count <= 64:
+            memset(padded, c"0", 64)
+            memcpy(padded + (64 - count), digits, count)
+            if hex_decode(word, padded, 64):
+                word_load(out, word)
+                return 0
+        raise ValueError(f"{name}: expected a quantity of at most 256 bits, found {value[:80]!r}")
+    if not isinstance(value, int):
+        raise ValueError(f"{name}: expected a quantity, found {type(value).__name__}")
+    try:
+        word_from_int(out, value)
+    except OverflowError:
+        raise ValueError(f"{name}: expected 0 to 2**256 - 1, found {value}") from None
+    return 0
+
+
+cdef int read_uint64(uint64_t* out, object value, str name) except -1:
+    cdef Word word
+    read_word(&word, value, name)
+    if not word_fits64(&word):
+        raise ValueError(f"{name}: expected at most 64 bits, found {value}")
+    out[0] = word.d[0]
+    return 0
+
+
+cdef int read_address(Address* out, object value, str name) except -1:
+    cdef size_t count = 0
+    cdef const char* digits
+    if isinstance(value, str):
+        digits = digits_of(value, &count, name)
+        if count == 40 and hex_decode(out.b, digits, 40):
+            return 0
+    elif isinstance(value, bytes) and PyBytes_GET_SIZE(value) == 20:
+        memcpy(out.b, PyBytes_AS_STRING(value), 20)
+        return 0
+    raise ValueError(f"{name}: expected an address of 20 bytes, found {value!r:.80}")
+
+
+# ----------------------------------------------------------------------------------------------
+# the same as values
+
+def quantity_of(value: object, name: str) -> int:
+    """An int from hex text or an int; ValueError beyond 256 bits."""
+    cdef Word word
+    read_word(&word, value, name)
+    return int(value, 16) if isinstance(value, str) else value
+
+
+def uint64_of(value: object, name: str) -> int:
+    """An int from hex text or an int; ValueError beyond 64 bits."""
+    cdef uint64_t number = 0
+    read_uint64(&number, value, name)
+    return number
+
+
+def address_of(value: object, name: str) -> bytes:
+    """20 bytes from hex text or bytes; ValueError for anything else."""
+    cdef Address address
+    read_address(&address, value, name)
+    return address.b[:20]
+
+
+def bytes_of(value: object, name: str) -> bytes:
+    """Bytes from hex text of an even number of digits, or bytes; ValueError for anything else."""
+    cdef size_t count = 0
+    if isinstance(value, str):
+        digits_of(value, &count, name)
+        try:
+            return bytes.fromhex(value[2:])
+        except ValueError:
+            raise ValueError(f"{name}: expected an even number of hex digits") from None
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise ValueError(f"{name}: expected bytes or hex text, found {type(value).__name__}")
+
+
+def word_of(value: object, name: str) -> int:
+    """A 256-bit number from 32 bytes or hex text or an int."""
+    if isinstance(value, bytes) and PyBytes_GET_SIZE(value) == 32:
+        return int.from_bytes(value, "big")
+    return quantity_of(value, name)

@@ -1,0 +1,62 @@
+# The one writer of a log object: of canonical blocks, of receipts, of simulated blocks.
+#
+# Call json_log_begin, json_log_topic for each topic, json_log_data, json_log_place and json_log_end
+# in this order, which is that of go-ethereum.
+from libc.stdint cimport uint8_t, uint64_t
+
+from fastevm.rpc_types.text.json_writer cimport (
+    JsonText,
+    json_bool,
+    json_hex,
+    json_put,
+    json_quantity,
+)
+
+
+# What all logs of a transaction share. Hashes have 32 bytes; give them as `&hash[0]`, because
+# Cython copies an array that is given by its name to where the pointer points.
+cdef struct LogPlace:
+    uint64_t block_number
+    uint64_t block_timestamp      # Unix seconds
+    uint64_t transaction_index
+    const uint8_t* block_hash
+    const uint8_t* transaction_hash
+
+
+cdef inline void json_log_begin(JsonText* t, const uint8_t* address) noexcept nogil:
+    json_put(t, b'{"address":')
+    json_hex(t, address, 20)
+    json_put(t, b',"topics":[')
+
+
+cdef inline void json_log_topic(JsonText* t, size_t index, const uint8_t* topic) noexcept nogil:
+    if index:
+        json_put(t, b",")
+    json_hex(t, topic, 32)
+
+
+cdef inline void json_log_data(JsonText* t, const uint8_t* data, size_t size) noexcept nogil:
+    json_put(t, b'],"data":')
+    json_hex(t, data, size)
+
+
+cdef inline void json_log_place(JsonText* t, const LogPlace* place) noexcept nogil:
+    json_put(t, b',"blockNumber":')
+    json_quantity(t, place.block_number)
+    json_put(t, b',"transactionHash":')
+    json_hex(t, place.transaction_hash, 32)
+    json_put(t, b',"transactionIndex":')
+    json_quantity(t, place.transaction_index)
+    json_put(t, b',"blockHash":')
+    json_hex(t, place.block_hash, 32)
+    json_put(t, b',"blockTimestamp":')
+    json_quantity(t, place.block_timestamp)
+
+
+# `log_index` counts over the block; `removed`: its block left the canonical chain.
+cdef inline void json_log_end(JsonText* t, uint64_t log_index, bint removed) noexcept nogil:
+    json_put(t, b',"logIndex":')
+    json_quantity(t, log_index)
+    json_put(t, b',"removed":')
+    json_bool(t, removed)
+    json_put(t, b"}")

@@ -1,8 +1,0 @@
-# Overrides of blocks and accounts.
-from fastevm.simulate.engine.plan cimport Plan, PlannedBlock
-from fastevm.wire.text.json_reader cimport Cursor
-
-
-# Read an object of the usual form into a block of the plan. False: it has another form.
-cdef bint take_state_overrides(Plan plan, Cursor* c, PlannedBlock* block) noexcept nogil
-cdef bint take_block_overrides(Cursor* c, PlannedBlock* block) noexcept nogil

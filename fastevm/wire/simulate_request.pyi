@@ -1,5 +1,0 @@
-"""Reads the params of eth_simulateV1 into a plan."""
-
-from fastevm.simulate.engine.plan import Plan
-
-def read_request(params: bytes) -> tuple[Plan, bytes] | None: ...

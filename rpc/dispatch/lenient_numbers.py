@@ -1,0 +1,67 @@
+"""Quantities as clients of anvil write them: JSON numbers, decimal digits, zeros in front.
+
+Only what the strict decoder of a parameter refused is looked at, so that a usual request pays
+nothing.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from fastevm.rpc.dialect import Dialect
+from fastevm.rpc_types.quantity import DecodeError
+
+MAX_DEPTH: Final = 8  # objects and lists in each other that are looked through
+MAX_DIGITS: Final = 80  # more is no number of 256 bits
+PREFIX: Final = "0x"
+QUANTITIES: Final = frozenset(
+    {
+        "balance", "baseFee", "baseFeePerGas", "blobBaseFee", "blockNumber", "chainId",
+        "difficulty", "fromBlock", "gas", "gasLimit", "gasPrice", "index", "maxFeePerBlobGas",
+        "maxFeePerGas", "maxPriorityFeePerGas", "nonce", "number", "time", "timestamp", "toBlock",
+        "transactionIndex", "txIndex", "type", "value", "yParity",
+    }
+)  # fmt: skip
+"""Members of objects that are quantities wherever they occur in parameters."""
+
+Decoded = TypeVar("Decoded")
+
+
+def decoded(decode: Callable[[Any], Decoded], value: Any, dialect: Dialect) -> Decoded:
+    """What ``decode`` makes of a parameter, or of its quantities in strict form.
+
+    DecodeError tells what is wrong with the parameter as it was given.
+    """
+    try:
+        return decode(value)
+    except DecodeError:
+        if dialect.takes_loose_quantities:
+            with suppress(DecodeError):
+                return decode(strict(value))
+        raise
+
+
+def strict(value: Any, depth: int = 0) -> Any:
+    """A parameter with its quantities as hexadecimals without zeros in front."""
+    if depth > MAX_DEPTH:
+        return value
+    if isinstance(value, dict):
+        return {
+            name: _quantity(member) if name in QUANTITIES else strict(member, depth + 1)
+            for name, member in value.items()
+        }
+    if isinstance(value, list):
+        return [strict(one, depth + 1) if isinstance(one, dict | list) else one for one in value]
+    return _quantity(value) if depth == 0 else value
+
+
+def _quantity(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return hex(value)
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_DIGITS:
+        return value
+    if value.isascii() and value.isdigit():
+        return hex(int(value))
+    if value.startswith(PREFIX) and len(value) > len(PREFIX):
+        return PREFIX + (value[len(PREFIX) :].lstrip("0") or "0")
+    return value

@@ -1,0 +1,174 @@
+"""What is told of a block and of its transactions, as JSON values with names where they are known.
+
+A transaction that runs code is executed once more, for its call tree: a receipt does not tell why
+it failed, nor what it wrote to the console.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+
+from fastevm import tracing
+from fastevm.core.primitives.hex import checksum_address, hex_bytes
+from fastevm.errors import FastevmError
+from fastevm.rpc.methods.trace import base_of
+from fastevm.rpc.terminal.lines import Json
+from fastevm.rpc.terminal.options import TerminalOptions
+from fastevm.rpc.view import View
+from fastevm.rpc_types import console
+from fastevm.rpc_types.contract_names import Names, common_entries, entries_of, shortened
+from fastevm.tracing import TraceRequest
+
+CALLS: Final = TraceRequest(tracer="callTracer")
+LOGS_LIMIT: Final = 50  # logs shown of a transaction
+CONSOLE_LIMIT: Final = 200  # lines of the console
+CALLS_LIMIT: Final = 500  # calls of a tree
+FAILED: Final = 0
+SELECTOR: Final = 4
+
+
+class Teller:
+    """Makes the records of blocks; ``traces``: with call trees."""
+
+    def __init__(self, names: Names, *, traces: bool = False) -> None:
+        self.names, self.traces = names, traces
+        self._trace = tracing.trace_transaction  # loaded with the teller
+        self.logs_are_there = False  # code that writes to the console was seen
+
+    def block(self, view: View) -> Iterator[Json]:
+        """The record of each transaction, then that of the block; nothing of an empty block."""
+        block = view.block
+        for index in range(len(block.transactions)):
+            yield self.transaction(view, index)
+        if block.transactions:
+            yield {
+                "event": "block",
+                "number": block.number,
+                "hash": hex_bytes(block.hash),
+                "transactions": len(block.transactions),
+                "gasUsed": block.header.gas_used,
+            }
+
+    def transaction(self, view: View, index: int) -> Json:
+        """The record of one transaction."""
+        transaction, receipt = view.block.transactions[index], view.receipts[index]
+        told: Json = {
+            "event": "transaction",
+            "hash": hex_bytes(transaction.hash),
+            "block": view.block.number,
+            "index": index,
+            "from": _address(transaction.sender),
+        }
+        if transaction.to is None:
+            told["contract"] = _address(receipt.contract_address)
+        else:
+            told["to"] = _address(transaction.to)
+            if transaction.data:
+                told["function"] = self.called(transaction.data)
+        if transaction.value:
+            told["value"] = str(transaction.value)
+        told |= {"gasUsed": receipt.gas_used, "gas": transaction.gas_limit}
+        told["status"] = receipt.status
+        if receipt.logs:
+            told["logs"] = [self.log(log) for log in receipt.logs[:LOGS_LIMIT]]
+            told["logsLeftOut"] = max(0, len(receipt.logs) - LOGS_LIMIT)
+        if receipt.status == FAILED or transaction.to is None or view.layer.code(transaction.to):
+            self._add_what_ran(told, view, index)
+        return told
+
+    def called(self, data: bytes) -> str:
+        """The function that data calls, with its values; else the selector."""
+        return self.names.call(data) or shortened(data[:SELECTOR])
+
+    def log(self, log: Any) -> Json:
+        """The record of a log."""
+        address, name = _address(log.address), self.names.event(log.topics, log.data)
+        if name is not None:
+            return {"address": address, "event": name}
+        topics = " ".join(map(hex_bytes, log.topics))
+        return {"address": address, "event": topics or "anonymous", "data": shortened(log.data)}
+
+    def _add_what_ran(self, told: Json, view: View, index: int) -> None:
+        try:
+            text = self._trace(base_of(view), view.block.transactions, index, CALLS)
+        except (FastevmError, ValueError) as error:
+            told["trace"] = f"not available: {error}"
+            return
+        self.logs_are_there = self.logs_are_there or CONSOLE_NAME in bytes(text)
+        tree = msgspec.json.decode(text)
+        lines = list(console_lines(tree))
+        if lines:
+            told["console"] = lines
+        if told["status"] == FAILED:
+            told["reason"] = self.reason(tree)
+        if self.traces:
+            told["trace"] = self.tree(tree, [CALLS_LIMIT])
+
+    def reason(self, frame: Json) -> str:
+        """Why a call failed."""
+        if frame.get("error") == "execution reverted":
+            return self.names.revert(_bytes(frame.get("output")))
+        return str(frame.get("error", "failed"))
+
+    def tree(self, frame: Json, left: list[int]) -> Json:
+        """A call with names, and what it called; ``left``: the number of calls still shown."""
+        data, kind = _bytes(frame.get("input")), str(frame["type"])
+        told: Json = {"type": kind, "to": frame.get("to"), "gasUsed": int(frame["gasUsed"], 16)}
+        if int(frame.get("value", "0x0"), 16):
+            told["value"] = str(int(frame["value"], 16))
+        creates = kind.startswith("CREATE")
+        if frame.get("to") == CONSOLE:
+            told["function"] = console.text_of_call(data) or shortened(data)
+        elif data and not creates:
+            told["function"] = self.called(data)
+        if "error" in frame:
+            told["reason"] = self.reason(frame)
+        elif frame.get("output") and not creates:
+            told["output"] = shortened(_bytes(frame["output"]))
+        calls = frame.get("calls", ())
+        shown = calls[: left[0]]
+        left[0] -= len(shown)
+        if shown:
+            told["calls"] = [self.tree(one, left) for one in shown]
+        if len(shown) < len(calls):
+            told["callsLeftOut"] = len(calls) - len(shown)
+        return told
+
+
+def teller_of(options: TerminalOptions) -> Teller:
+    """The teller that the options ask for; OSError for a directory that cannot be read."""
+    found = chain(common_entries(), *map(entries_of, options.abis))
+    return Teller(Names(found), traces=options.traces)
+
+
+def console_lines(tree: Json) -> Iterator[str]:
+    """What the calls of a tree, in their order, wrote to the console."""
+    waiting, shown = [tree], 0
+    while waiting:
+        frame = waiting.pop()
+        line = None
+        if frame.get("to") == CONSOLE:
+            line = console.text_of_call(_bytes(frame.get("input")))
+        if line is not None:
+            if shown == CONSOLE_LIMIT:
+                yield f"... more than {CONSOLE_LIMIT} lines"
+                return
+            shown += 1
+            yield line
+        waiting.extend(reversed(frame.get("calls", ())))
+
+
+CONSOLE: Final = hex_bytes(console.ADDRESS)
+CONSOLE_NAME: Final = console.ADDRESS.lstrip(b"\x00").hex().encode()  # in code that writes there
+
+
+def _bytes(text: str | None) -> bytes:
+    return bytes.fromhex(text[2:]) if text else b""
+
+
+def _address(address: bytes | None) -> str | None:
+    return None if address is None else checksum_address(address)

@@ -1,0 +1,70 @@
+"""What calls wrote to the console: eth_call and eth_estimateGas, executed once more afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from fastevm import tracing
+from fastevm.core.primitives.hex import checksum_address
+from fastevm.errors import FastevmError
+from fastevm.rpc.before_fork import HeldUpstream
+from fastevm.rpc.block_id import LATEST_BLOCK, decode_block
+from fastevm.rpc.context import Context
+from fastevm.rpc.errors import RpcError
+from fastevm.rpc.terminal.block_log import CALLS, console_lines
+from fastevm.rpc.terminal.lines import Json
+from fastevm.rpc.view import View
+from fastevm.rpc_types.simulate_values import (
+    decode_block_overrides,
+    decode_call,
+    decode_state_overrides,
+)
+
+METHODS: Final = ("eth_call", "eth_estimateGas")
+CALL_NAMES: Final = tuple(name.encode() for name in METHODS)
+OVERRIDES: Final = 4  # parameters with both override objects
+
+
+def may_call(body: bytes) -> bool:
+    """Whether a body may hold a call."""
+    return any(name in body for name in CALL_NAMES)
+
+
+def calls_of(context: Context, latest: View, body: bytes) -> Iterator[Json]:
+    """The record of each call in a body that wrote to the console.
+
+    ``latest``: the head when the request came.
+    """
+    try:
+        found = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return
+    for one in found if isinstance(found, list) else [found]:
+        params = one.get("params") if isinstance(one, dict) else None
+        if isinstance(params, list) and params and one.get("method") in METHODS:
+            try:
+                yield from _call(context, latest, str(one["method"]), params)
+            except (FastevmError, RpcError, HeldUpstream, ValueError):
+                continue  # its answer told of it
+
+
+def _call(context: Context, latest: View, method: str, params: list[Any]) -> Iterator[Json]:
+    asked, block, state, header = [*params, *[None] * OVERRIDES][:OVERRIDES]
+    request = decode_call(asked)
+    selector = LATEST_BLOCK if block is None else decode_block(block)
+    view = latest if selector == LATEST_BLOCK else context.view(selector)
+    text = tracing.trace_call(
+        view.state(),
+        request,
+        CALLS,
+        state_overrides=decode_state_overrides(state),
+        block_overrides=decode_block_overrides(header),
+        gas_cap=context.limits.call_gas,
+    )
+    lines = list(console_lines(msgspec.json.decode(text)))
+    if lines:
+        to = None if request.to is None else checksum_address(request.to)
+        yield {"event": "console", "method": method, "to": to, "console": lines}

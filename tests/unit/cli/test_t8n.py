@@ -1,0 +1,200 @@
+"""``fastevm t8n``: what goes in, what comes out, and the exit code of every fault."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastevm.__main__ import main
+from fastevm.core.execution.transaction.transaction import Transaction
+from fastevm.core.primitives import rlp
+from fastevm.core.state.layer import Layer
+
+from .support import COINBASE, KEY, SENDER, TARGET, alloc, env_of, run, transaction
+
+COUNTER = "0x6001600055"  # slot 0 = 1
+LOGGER = "0x60006000a0"
+EMPTY_LIST_HASH = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
+
+Patch = pytest.MonkeyPatch
+Capture = pytest.CaptureFixture[str]
+
+
+def inputs(fork: str = "london", *transactions: dict[str, Any], **env: Any) -> dict[str, Any]:
+    txs = list(transactions) or [transaction()]
+    return {"alloc": alloc(COUNTER), "env": env_of(fork, **env), "txs": txs}
+
+
+def test_a_transaction_changes_the_state(monkeypatch: Patch, capsys: Capture) -> None:
+    code, printed = run(monkeypatch, capsys, inputs(), "--state.reward=-1")
+    assert code == 0
+    result, accounts = printed["result"], printed["alloc"]
+    gas = int(result["gasUsed"], 16)
+    assert accounts[TARGET]["storage"] == {
+        "0x" + "00" * 32: "0x" + "00" * 31 + "01",
+        "0x" + "00" * 31 + "01": "0x" + "00" * 31 + "02",
+    }
+    assert accounts[SENDER] == {"balance": hex(10**18 - 100 * gas), "nonce": "0x1"}
+    assert accounts[COINBASE] == {"balance": hex((100 - 7) * gas)}
+    assert result["currentBaseFee"] == "0x7"
+    assert result["rejected"] == []
+    (receipt,) = result["receipts"]
+    assert (receipt["status"], receipt["gasUsed"], receipt["logs"]) == ("0x1", hex(gas), [])
+    (signed,) = rlp.decode(bytes.fromhex(printed["body"][2:]))
+    assert "0x" + Transaction.decode(rlp.encode(signed)).hash.hex() == receipt["transactionHash"]
+
+
+def test_the_root_is_that_of_the_accounts(monkeypatch: Patch, capsys: Capture) -> None:
+    _, printed = run(monkeypatch, capsys, inputs())
+    accounts = {
+        bytes.fromhex(address[2:]): {
+            "balance": int(fields["balance"], 16),
+            "nonce": int(fields.get("nonce", "0x0"), 16),
+            "code": bytes.fromhex(fields.get("code", "0x")[2:]),
+            "storage": {
+                int(slot, 16): int(value, 16) for slot, value in fields.get("storage", {}).items()
+            },
+        }
+        for address, fields in printed["alloc"].items()
+    }
+    root = Layer.of(accounts).state_root().hex()
+    assert printed["result"]["stateRoot"] == f"0x{root}"
+
+
+def test_what_a_fork_adds_to_the_result(monkeypatch: Patch, capsys: Capture) -> None:
+    frontier = run(monkeypatch, capsys, inputs("frontier"), fork="frontier")[1]["result"]
+    assert frontier["currentDifficulty"] == "0x20000"
+    assert "currentBaseFee" not in frontier
+    assert len(frontier["receipts"][0]["root"]) == 66
+    cancun = run(monkeypatch, capsys, inputs("cancun"), fork="cancun")[1]["result"]
+    assert cancun["currentDifficulty"] is None
+    assert (cancun["blobGasUsed"], cancun["currentExcessBlobGas"]) == ("0x0", "0x0")
+    assert len(cancun["withdrawalsRoot"]) == 66
+    assert "requestsHash" not in cancun
+
+
+def test_a_refused_transaction_is_listed_and_left_out(monkeypatch: Patch, capsys: Capture) -> None:
+    given = inputs("london", transaction(nonce="0x9"), transaction())
+    result = run(monkeypatch, capsys, given)[1]["result"]
+    (rejected,) = result["rejected"]
+    assert rejected["index"] == 0
+    assert rejected["error"].startswith("nonce too high")
+    assert [receipt["transactionIndex"] for receipt in result["receipts"]] == ["0x0"]
+
+
+def test_transactions_may_come_as_rlp(monkeypatch: Patch, capsys: Capture) -> None:
+    signed = Transaction.build(
+        nonce=0, gas_limit=100_000, gas_price=100, to=bytes.fromhex(TARGET[2:])
+    ).sign(KEY, chain_id=1)
+    broken = b"\x02\xc0"
+    given = inputs() | {"txs": "0x" + rlp.encode([rlp.decode(signed.raw), broken]).hex()}
+    result = run(monkeypatch, capsys, given)[1]["result"]
+    assert result["receipts"][0]["transactionHash"] == f"0x{signed.hash.hex()}"
+    assert [entry["index"] for entry in result["rejected"]] == [1]
+
+
+def test_miner_and_uncles_are_paid(monkeypatch: Patch, capsys: Capture) -> None:
+    uncle = "0x" + "dd" * 20
+    given = inputs("frontier", ommers=[{"delta": 1, "address": uncle}]) | {"txs": []}
+    accounts = run(monkeypatch, capsys, given, "--state.reward=3200", fork="frontier")[1]["alloc"]
+    assert accounts[COINBASE]["balance"] == hex(3200 + 100)
+    assert accounts[uncle]["balance"] == hex(3200 * 7 // 8)
+
+
+def test_withdrawals_are_paid(monkeypatch: Patch, capsys: Capture) -> None:
+    paid = {"index": "0x0", "validatorIndex": "0x0", "address": COINBASE, "amount": "0x5"}
+    given = inputs("shanghai", withdrawals=[paid]) | {"txs": []}
+    accounts = run(monkeypatch, capsys, given, fork="shanghai")[1]["alloc"]
+    assert accounts[COINBASE]["balance"] == hex(5 * 10**9)
+
+
+def test_what_is_not_given_follows_from_the_parent(monkeypatch: Patch, capsys: Capture) -> None:
+    parent = {"parentBaseFee": "0x64", "parentGasUsed": "0x0", "parentGasLimit": "0x1c9c380"}
+    given = inputs("london", currentBaseFee=None, **parent) | {"txs": []}
+    given["env"] |= {"parentTimestamp": "0x3dd", "parentDifficulty": "0x100000"}
+    given["env"]["parentUncleHash"] = EMPTY_LIST_HASH
+    del given["env"]["currentDifficulty"]
+    result = run(monkeypatch, capsys, given)[1]["result"]
+    assert result["currentBaseFee"] == hex(100 - 12)
+    assert result["currentDifficulty"] == hex(0x100000)
+
+
+def test_blob_parameters_replace_those_of_the_fork(monkeypatch: Patch, capsys: Capture) -> None:
+    parent = {"parentExcessBlobGas": "0x0", "parentBlobGasUsed": hex(2 * 131_072)}
+    given = inputs("cancun", currentExcessBlobGas=None, **parent) | {"txs": []}
+    given["blobParams"] = {"target": "0x1", "max": "0x2", "baseFeeUpdateFraction": "0x32f0ed"}
+    options = "--input.blobParams=stdin"
+    result = run(monkeypatch, capsys, given, options, fork="cancun")[1]["result"]
+    assert result["currentExcessBlobGas"] == hex(131_072)
+
+
+def test_a_block_that_its_requests_spoil_says_so(monkeypatch: Patch, capsys: Capture) -> None:
+    result = run(monkeypatch, capsys, inputs("cancun"), fork="prague")[1]["result"]
+    assert "withdrawal" in result["blockException"]
+    assert len(result["receipts"]) == 1
+
+
+def test_files_go_in_and_out(tmp_path: Path) -> None:
+    for name, value in inputs().items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(value))
+    places = [f"--input.{name}={tmp_path / name}.json" for name in ("alloc", "env", "txs")]
+    folder = tmp_path / "made" / "here"
+    options = [f"--output.basedir={folder}", "--output.body=body.rlp", "--state.fork=London"]
+    assert main(["t8n", *places, *options]) == 0
+    assert {path.name for path in folder.iterdir()} == {"alloc.json", "result.json", "body.rlp"}
+    assert json.loads((folder / "body.rlp").read_text()).startswith("0x")
+
+
+def test_traces_are_files_of_included_transactions(
+    monkeypatch: Patch, capsys: Capture, tmp_path: Path
+) -> None:
+    given = inputs("london", transaction(nonce="0x9"), transaction())
+    options = ["--trace", f"--output.basedir={tmp_path}"]
+    result = run(monkeypatch, capsys, given, *options)[1]["result"]
+    (path,) = tmp_path.iterdir()
+    assert path.name == f"trace-0-{result['receipts'][0]['transactionHash']}.jsonl"
+    *steps, summary = map(json.loads, path.read_text().splitlines())
+    assert [step["opName"] for step in steps] == ["PUSH1", "PUSH1", "SSTORE", "STOP"]
+    assert summary == {"output": "", "gasUsed": hex(int(result["gasUsed"], 16) - 21_000)}
+
+
+@pytest.mark.parametrize(
+    ("change", "fork", "code", "words"),
+    [
+        ({}, "lundon", 3, "unknown fork"),
+        ({"env": env_of("london", currentBaseFee=None)}, "london", 3, "missing 'parentBaseFee'"),
+        ({"env": env_of("london", currentDifficulty=None)}, "london", 3, "parentDifficulty"),
+        ({"env": env_of("paris", currentRandom=None)}, "paris", 3, "requires currentRandom"),
+        ({"env": env_of("paris")}, "shanghai", 3, "missing 'withdrawals'"),
+        ({"env": env_of("shanghai")}, "cancun", 3, "requires parentBeaconBlockRoot"),
+        ({"env": env_of("london", currentGasLimit=None)}, "london", 10, "currentGasLimit"),
+        ({"env": env_of("london", currentNumber="five")}, "london", 10, "not a number"),
+        ({"alloc": {"0xzz": {}}}, "london", 10, "alloc"),
+        ({"txs": 5}, "london", 10, "expected a list"),
+        ({"txs": [{"gas": []}]}, "london", 10, "txs"),
+        ({"txs": "0x80"}, "london", 12, "expected a list"),
+        ({"txs": "0xc5"}, "london", 12, "txs"),
+    ],
+)
+def test_every_fault_has_its_exit_code(
+    monkeypatch: Patch, capsys: Capture, change: dict[str, Any], fork: str, code: int, words: str
+) -> None:
+    exit_code, printed = run(monkeypatch, capsys, inputs() | change, fork=fork)
+    assert (exit_code, words in printed["error"]) == (code, True), printed
+
+
+def test_files_that_cannot_be_read_are_eleven(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["t8n", f"--input.alloc={tmp_path / 'no.json'}"]) == 11
+    assert "alloc" in capsys.readouterr().err
+
+
+README = Path(__file__).parents[3] / "README.md"
+
+
+def test_the_readme_command_is_understood(capsys: Capture) -> None:
+    (line,) = (line for line in README.read_text().splitlines() if line.startswith("fastevm t8n"))
+    with pytest.raises(SystemExit):
+        main(["t8n", "--help"])
+    printed = capsys.readouterr().out
+    assert all(word in printed for word in line.split() if word.startswith("--"))

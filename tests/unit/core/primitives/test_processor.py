@@ -1,0 +1,41 @@
+"""FASTEVM_SIMD: which words allow code for newer processors, and which are none."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from fastevm.core.primitives.processor import simd_allowed
+from tests.shared_data import ROOT
+
+
+@pytest.mark.parametrize("word", ["", "on", "ON", "1", "yes"])
+def test_words_that_allow_newer_code(word: str) -> None:
+    assert simd_allowed(word)
+
+
+@pytest.mark.parametrize("word", ["off", "OFF", "Off", "0", "no", " off "])
+def test_words_that_leave_code_for_all_processors(word: str) -> None:
+    assert not simd_allowed(word)
+
+
+def test_another_word_is_refused_by_name() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import fastevm.evm.machine"],
+        cwd=ROOT, env=os.environ | {"FASTEVM_SIMD": "of"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "FASTEVM_SIMD is 'of': on (1, yes) or off (0, no)" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["fastevm", "fastevm.rpc"])
+def test_a_command_says_another_word_in_one_line(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module, *(("node",) if module == "fastevm" else ())],
+        cwd=ROOT, env=os.environ | {"FASTEVM_SIMD": "word"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "fastevm: FASTEVM_SIMD is 'word': on (1, yes) or off (0, no)\n"

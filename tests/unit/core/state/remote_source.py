@@ -1,0 +1,46 @@
+"""A source of remote state for tests: a layer, behind the protocol, that counts its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastevm.core.state.layer import Layer
+from fastevm.core.state.source import Found, RemoteAccount, Wanted
+from fastevm.errors import ForkError
+
+
+class LayerSource:
+    """Gives the state of ``layer`` as block ``block_number`` of a chain."""
+
+    chain_id = 1
+    block_number = 100
+    block_hash = b"\x01" * 32
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.asked: list[Wanted] = []
+        self.broken = False
+
+    def fetch(self, wanted: Wanted) -> Found:
+        """All values from the layer; ForkError while ``broken``."""
+        self.asked.append(wanted)
+        if self.broken:
+            raise ForkError("the source is broken")
+        found = Found()
+        for address in wanted.accounts:
+            layer = self.layer
+            found.accounts[address] = RemoteAccount(
+                layer.balance(address), layer.nonce(address), layer.code(address)
+            )
+        for address, slot in wanted.slots:
+            found.slots[address, slot] = self.layer.storage(address, slot)
+        for number in wanted.block_hashes:
+            found.block_hashes[number] = number.to_bytes(32, "big")
+        return found
+
+
+def forked(accounts: Mapping[bytes, Mapping[str, Any]]) -> tuple[Layer, LayerSource]:
+    """A layer over a remote state with these accounts, and its source."""
+    source = LayerSource(Layer.of(accounts))
+    return Layer.remote(source), source

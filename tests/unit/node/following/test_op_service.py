@@ -1,0 +1,160 @@
+"""A follower of an OP-stack chain over real sockets, in every form that a feed may have."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from fastevm.bench.node.launch import server_of
+from fastevm.node.following import service
+from fastevm.rpc_types.feed import FeedSlice, compress, encode
+
+from .op_feeding import OpSource, op_genesis, op_node, subblock
+from .test_service import eventually
+
+
+class Feed:
+    """A WebSocket that sends its readers what it is told to."""
+
+    def __init__(self) -> None:
+        self.sockets: list[web.WebSocketResponse] = []
+        app = web.Application()
+        app.router.add_get("/ws", self._serve)
+        self.runner = web.AppRunner(app)
+
+    async def start(self) -> str:
+        """The address, once it listens."""
+        await self.runner.setup()
+        await web.TCPSite(self.runner, "127.0.0.1", 0).start()
+        return f"ws://127.0.0.1:{self.runner.addresses[0][1]}/ws"
+
+    async def send(self, frame: str | bytes) -> None:
+        """Send a frame to all readers."""
+        for socket in self.sockets:
+            await (socket.send_str(frame) if isinstance(frame, str) else socket.send_bytes(frame))
+
+    async def _serve(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self.sockets.append(socket)
+        async for _ in socket:
+            pass
+        self.sockets.remove(socket)
+        return socket
+
+
+class Stand:
+    """A sequencer with JSON-RPC, a feed, and a follower of both that serves JSON-RPC too."""
+
+    def __init__(self) -> None:
+        genesis = op_genesis()
+        genesis["config"] |= {"holoceneTime": 0, "isthmusTime": 0, "jovianTime": 0}
+        genesis["extraData"] = "0x01" + "00000032" + "00000006" + "00" * 8
+        self.source, self.feed = OpSource(genesis), Feed()
+        self.upstream = server_of(self.source.node, threads=1)
+        self.follower = op_node(genesis)
+        self.server = server_of(self.follower, threads=1)
+
+    async def start(self) -> None:
+        await self.upstream.start()
+        self.follower.follow(self.upstream.urls[0], await self.feed.start(), poll_ms=30)
+        assert self.follower.sync is not None
+        self.follower.sync.first_pause = 0.05
+        await self.server.start()
+        await eventually(lambda: self.feed.sockets)
+
+    async def stop(self) -> None:
+        await self.server.stop()
+        await self.feed.runner.cleanup()
+        await self.upstream.stop()
+
+    def place(self) -> tuple[int, int] | None:
+        pending = self.follower.pending()
+        return None if pending is None else (pending.header.number, pending.slice_index)
+
+    def metric(self, name: str) -> float:
+        return self.follower.metrics().get(name, 0)
+
+    async def ready(self) -> Any:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(self.server.urls[0] + "/readyz") as response,
+        ):
+            return await response.json()
+
+
+@pytest.fixture
+async def stand() -> AsyncIterator[Stand]:
+    made = Stand()
+    await made.start()
+    yield made
+    await made.stop()
+
+
+def same(message: FeedSlice) -> FeedSlice:
+    return message
+
+
+@pytest.mark.parametrize("tells", [same, subblock])
+@pytest.mark.parametrize("frame", [str, str.encode, compress])
+async def test_a_feed_is_followed_in_every_form(
+    stand: Stand, tells: Callable[[FeedSlice], FeedSlice], frame: Callable[[str], str | bytes]
+) -> None:
+    form = "subblocks" if tells is subblock else "flashblocks"
+    frames = "brotli" if frame is compress else "json"
+    for number in (1, 2):
+        await stand.feed.send(frame(encode(tells(stand.source.begin()))))
+        payment = stand.source.slice(stand.source.payment())
+        await stand.feed.send(frame(encode(tells(payment))))
+        await stand.feed.send(frame(encode(tells(stand.source.slice()))))
+        await eventually(lambda number=number: stand.place() == (number, 2))
+        assert stand.metric(f'feed_form{{form="{form}",frames="{frames}"}}') == 1
+        unverified = set((await stand.ready())["unverified"])
+        assert ("state_root" in unverified) == (tells is subblock)
+        assert stand.metric('pending_unverified{member="deposits"}') == 1
+        block = stand.source.seal()
+        await eventually(lambda block=block: stand.follower.chain.head == block)
+    assert stand.metric("reconcile_mismatch_total") == 0
+    assert stand.metric("feed_divergence_total") == 0
+
+
+async def test_canonical_blocks_come_from_json_too(stand: Stand) -> None:
+    assert stand.follower.sync is not None
+    stand.follower.sync.block_import.raw_blocks = False
+    for _ in range(3):
+        stand.source.begin()
+        stand.source.slice(stand.source.payment())
+        stand.source.seal()
+    await eventually(lambda: stand.follower.chain.head == stand.source.chain.head)
+
+
+async def test_a_header_makes_the_follower_fetch_the_block(stand: Stand) -> None:
+    assert stand.follower.sync is not None
+    stand.follower.sync.poll_seconds = 60.0
+    await asyncio.sleep(0.1)  # a poll with the pause of before may be under way
+    stand.source.begin()
+    block = stand.source.seal()
+    header = f'{{"parentHash":"0x00","number":"0x1","hash":"0x{block.hash.hex()}"}}'
+    await stand.feed.send(header)
+    await eventually(lambda: stand.follower.chain.head == block)
+    assert stand.metric('feed_form{form="headers",frames="json"}') == 1
+    assert stand.metric("feed_heads_total") == 1
+    assert "feed_age_seconds" not in stand.follower.metrics()
+    assert (await stand.ready())["ready"]
+
+
+async def test_a_feed_that_falls_silent_is_lost(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stand.feed.send(encode(stand.source.begin()))
+    await eventually(lambda: stand.place() == (1, 0))
+    monkeypatch.setattr(service, "SILENCE_SECONDS", 0.3)
+    await stand.feed.send(encode(stand.source.slice()))
+    await eventually(lambda: stand.metric("feed_reconnects_total") >= 1)
+    await eventually(lambda: stand.place() is None)
+    assert stand.metric("feed_age_seconds") >= 0.3
+    assert stand.metric("pending_withdrawn_total") == 1
+    assert stand.metric('feed_form{form="flashblocks",frames="json"}') == 0

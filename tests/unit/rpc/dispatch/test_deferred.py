@@ -1,0 +1,163 @@
+"""What a request leaves to be done when it is answered: in order, on its thread, once."""
+
+import asyncio
+import json
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from fastevm import simulate
+from fastevm.node import Mining, Node, dev_node
+from fastevm.rpc.dialect import DIALECTS
+from fastevm.rpc.dispatch.deferred import Afterwards
+from fastevm.rpc.transport.connection import Connection
+from fastevm.rpc.transport.server import Listener, Server
+
+TO = "0x" + "aa" * 20
+
+
+def leaving(work: list[str], afterwards: Afterwards, taken: list[bool]) -> Any:
+    """An answer that leaves work."""
+
+    def respond(body: bytes, _client: str) -> bytes:
+        taken.append(afterwards.put_off(lambda: work.append(body.decode())))
+        return b"answered"
+
+    return afterwards.answering(respond)
+
+
+def test_work_of_a_request_is_done_once_and_after_it() -> None:
+    afterwards, work, taken = Afterwards(), [], []
+    respond = leaving(work, afterwards, taken)
+    assert respond(b"{1}", "") == b"answered"
+    assert work == []
+    afterwards.run()
+    afterwards.run()
+    assert (work, taken) == (["{1}"], [True])
+
+
+def test_calls_of_a_batch_leave_nothing() -> None:
+    afterwards, taken = Afterwards(), []
+    leaving([], afterwards, taken)(b"[{}]", "")
+    assert taken == [False]
+
+
+def test_nothing_is_taken_between_requests_or_of_other_threads() -> None:
+    afterwards, taken = Afterwards(), []
+
+    def respond(_body: bytes, _client: str) -> bytes:
+        other = Thread(target=lambda: taken.append(afterwards.put_off(print)))
+        other.start()
+        other.join()
+        return b""
+
+    afterwards.answering(respond)(b"{}", "")
+    taken.append(afterwards.put_off(print))
+    assert taken == [False, False]
+
+
+def test_work_that_fails_is_logged_and_the_rest_is_done(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    afterwards, work = Afterwards(), []
+
+    def respond(_body: bytes, _client: str) -> bytes:
+        afterwards.put_off(lambda: 1 // 0)
+        afterwards.put_off(lambda: work.append("done"))
+        return b""
+
+    afterwards.answering(respond)(b"{}", "")
+    afterwards.run()
+    assert work == ["done"]
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def asked(url: str, *bodies: Any) -> list[Any]:
+    """Answers to bodies that are sent in one piece over one connection."""
+    host, port = url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    for body in bodies:
+        text = json.dumps(body).encode()
+        head = f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(text)}\r\n\r\n".encode() + text)
+    answers = []
+    for _ in bodies:
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
+        size = next(int(one.split(":")[1]) for one in lines if one.startswith("content-length"))
+        answers.append(json.loads(await reader.readexactly(size)))
+    writer.close()
+    return answers
+
+
+def call(method: str, *params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def served(node: Node, *bodies: Any) -> list[Any]:
+    async def run() -> list[Any]:
+        server = Server(node, simulate, [Listener(DIALECTS["geth"].of_development(), port=0)])
+        await server.start()
+        try:
+            return await asked(server.urls[0], *bodies)
+        finally:
+            await server.stop()
+
+    return asyncio.run(run())
+
+
+SEND = call("eth_sendTransaction", {"to": TO, "value": "0x1"})
+
+
+def test_the_hash_is_sent_before_the_block_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = dev_node(accounts=1, mining=Mining.INSTANT)
+    send, mine, events = Connection.send, node.producer.mine_each, []
+
+    def sending(self: Connection, body: Any) -> None:
+        events.append("sent")
+        send(self, body)
+
+    def mining() -> Any:
+        events.append("mined")
+        return mine()
+
+    monkeypatch.setattr(Connection, "send", sending)
+    monkeypatch.setattr(node.producer, "mine_each", mining)
+    served(node, SEND)
+    assert events == ["sent", "mined"]
+
+
+def test_the_next_request_finds_the_block_or_the_return_to_a_snapshot() -> None:
+    node = dev_node(accounts=1, mining=Mining.INSTANT)
+    answers = served(
+        node,
+        call("evm_snapshot"),
+        SEND,
+        call("eth_blockNumber"),
+        call("eth_getBalance", TO, "latest"),
+        SEND,
+        call("eth_getBalance", TO, "latest"),
+        call("evm_revert", "0x1"),
+        call("eth_blockNumber"),
+        call("eth_getBalance", TO, "latest"),
+        call("evm_revert", "0x1"),
+    )
+    found = [one["result"] for one in answers]
+    assert found[2:4] == ["0x1", "0x1"]
+    assert found[5:] == ["0x2", True, "0x0", "0x0", False]
+
+
+def test_a_later_call_of_a_batch_sees_the_block() -> None:
+    node = dev_node(accounts=1, mining=Mining.INSTANT)
+    (answers,) = served(node, [SEND, call("eth_blockNumber"), SEND, call("eth_blockNumber")])
+    assert [one["result"] for one in answers[1::2]] == ["0x1", "0x2"]
+
+
+def test_a_node_with_blocks_at_an_interval_leaves_nothing() -> None:
+    node = dev_node(accounts=1, mining=Mining.INSTANT)
+    node.afterwards = lambda work: pytest.fail("left")
+    node.development.miner.set_interval(600.0, automine=True)
+    try:
+        assert not node.put_off(print)
+    finally:
+        node.development.miner.stop()

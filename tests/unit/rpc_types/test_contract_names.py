@@ -1,0 +1,86 @@
+"""Names of calls, events and reasons: the common ones, and those of ABI files."""
+
+import json
+from pathlib import Path
+
+import pytest
+from eth_abi import encode
+
+from fastevm.core.primitives.keccak import keccak256
+from fastevm.rpc_types.contract_names import Names, common_entries, entries_of, shortened
+
+WHO = "0xB0B0b0B0B0B0B0b0B0B0B0b0b0b0b0B0b0b0B0B0"
+WORD = bytes(12) + bytes.fromhex(WHO[2:])
+TRANSFER = keccak256(b"Transfer(address,address,uint256)")
+
+
+def data_of(signature: str, *values: object) -> bytes:
+    types = [one for one in signature.partition("(")[2][:-1].split(",") if one]
+    return keccak256(signature.encode())[:4] + encode(types, values)
+
+
+@pytest.fixture(scope="module")
+def names() -> Names:
+    return Names(common_entries())
+
+
+def test_calls_have_the_names_of_common_functions(names: Names) -> None:
+    called = names.call(data_of("transfer(address,uint256)", WHO, 5))
+    assert called == f"transfer(to: {WHO}, value: 5)"
+    cut = data_of("transfer(address,uint256)", WHO, 5)[:40]
+    assert names.call(cut) == f"transfer(0x{cut[4:].hex()})"
+    assert names.call(b"") is None
+    assert names.call(b"\x01\x02\x03\x04") is None
+
+
+def test_an_event_is_told_by_the_number_of_its_topics(names: Names) -> None:
+    token = names.event((TRANSFER, WORD, WORD), (7).to_bytes(32))
+    assert token == f"Transfer(from: {WHO}, to: {WHO}, value: 7)"
+    collectible = names.event((TRANSFER, WORD, WORD, (8).to_bytes(32)), b"")
+    assert collectible == f"Transfer(from: {WHO}, to: {WHO}, tokenId: 8)"
+    assert names.event((TRANSFER, WORD, WORD), b"") is None
+    assert names.event((), b"") is None
+
+
+def test_an_indexed_text_is_its_hash(tmp_path: Path) -> None:
+    inputs = [{"name": "n", "type": "string", "indexed": True}]
+    names = names_of_file(tmp_path, [{"type": "event", "name": "Named", "inputs": inputs}])
+    topic = keccak256(b"x")
+    assert names.event((keccak256(b"Named(string)"), topic), b"") == f"Named(n: 0x{topic.hex()})"
+
+
+def names_of_file(directory: Path, content: object) -> Names:
+    """The names of an ABI file beside two that are none."""
+    (directory / "deep").mkdir()
+    (directory / "deep" / "One.json").write_text(json.dumps(content))
+    (directory / "bad.json").write_text("{")
+    (directory / "other.json").write_text('{"abi": 1}')
+    return Names(entries_of(directory))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (data_of("Error(string)", "not today"), "not today"),
+        (data_of("Panic(uint256)", 0x11), "panic 0x11: arithmetic overflow or underflow"),
+        (data_of("Panic(uint256)", 0x99), "panic 0x99: unknown code"),
+        (data_of("AddressEmptyCode(address)", WHO), f"AddressEmptyCode(target: {WHO})"),
+        (b"", "reverted without a reason"),
+        (bytes.fromhex("08c379a0ff"), "0x08c379a0ff"),
+        (b"\x01\x02", "0x0102"),
+    ],
+)  # fmt: skip
+def test_a_reason_is_read(names: Names, data: bytes, reason: str) -> None:
+    assert names.revert(data) == reason
+
+
+def test_a_custom_error_has_the_name_of_its_file(names: Names, tmp_path: Path) -> None:
+    data = data_of("Late(uint256)", 5)
+    assert names.revert(data) == "0x" + data.hex()
+    entry = {"type": "error", "name": "Late", "inputs": [{"type": "uint256"}]}
+    names = names_of_file(tmp_path, {"abi": [entry]})
+    assert names.revert(data) == "Late(5)"
+
+
+def test_long_data_is_shortened() -> None:
+    assert shortened(bytes(65)) == "0x" + "00" * 64 + "... (65 bytes)"
