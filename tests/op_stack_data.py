@@ -5,9 +5,12 @@ import json
 from functools import cache
 from typing import Any
 
+from fastevm.chain.genesis import genesis_state
+from fastevm.core.spec.schedule import schedule_for
 from tests.shared_data import SHARED
 
 OP_STACK = SHARED / "op-stack"
+HOLOCENE = schedule_for("holocene")
 
 
 def hex_data(text: str) -> bytes:
@@ -39,5 +42,18 @@ def input_of(vector: dict[str, Any]) -> bytes:
 @cache
 def sepolia_blocks() -> dict[str, Any]:
     """Eight blocks of OP Sepolia under Holocene with the state that they touch."""
-    with gzip.open(OP_STACK / "op-sepolia-holocene-blocks.json.gz") as file:
+    with gzip.open((OP_STACK / "op-sepolia-holocene-blocks.json.gz").required) as file:
         return json.load(file)
+
+
+def pre_state(block: dict[str, Any]) -> Any:
+    """The accounts before the block as a genesis file has them."""
+    alloc, codes = {}, sepolia_blocks()["codes"]
+    for address, fields in block["pre"].items():
+        if fields is None:
+            continue
+        known = {name: fields[name] for name in ("nonce", "balance", "storage")}
+        if fields["codeHash"] in codes:
+            known["code"] = codes[fields["codeHash"]]
+        alloc[address] = known
+    return genesis_state(alloc)

@@ -1,8 +1,43 @@
-"""Where official tests and recorded requests lie: a folder beside the repository by default."""
+"""Official tests and recorded chains: a folder beside the repository by default.
+
+Users do not have the folder. Tests that read a missing file of it are skipped with a reason.
+"""
+
+from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PosixPath
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
-SHARED = Path(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))
+
+
+class SharedPath(PosixPath):
+    """A path below the shared folder. Reading one that does not exist skips the test or module."""
+
+    @property
+    def required(self) -> SharedPath:
+        """The path itself; skips the test or module if nothing is there."""
+        if not self.exists():
+            where = "set FASTEVM_SHARED to the folder of official tests and recordings"
+            pytest.skip(f"no {self.relative_to(SHARED)}: {where}", allow_module_level=True)
+        return self
+
+    def open(self, *args: Any, **kwargs: Any) -> Any:
+        return super(SharedPath, self.required).open(*args, **kwargs)
+
+    def iterdir(self) -> Iterator[SharedPath]:
+        return super(SharedPath, self.required).iterdir()
+
+    def glob(self, *args: Any, **kwargs: Any) -> Iterator[SharedPath]:
+        return super(SharedPath, self.required).glob(*args, **kwargs)
+
+    def rglob(self, *args: Any, **kwargs: Any) -> Iterator[SharedPath]:
+        return super(SharedPath, self.required).rglob(*args, **kwargs)
+
+
+SHARED = SharedPath(os.environ.get("FASTEVM_SHARED", ROOT.parent / "shared"))
 RECORDED = SHARED / "rpc-compat"  # a recorded chain with its genesis, and requests with answers

@@ -13,8 +13,8 @@ import pytest
 from fastevm.bench.node.launch import NodeProcess
 
 from .shared_data import RECORDED, ROOT
-from .unit.conformance.made import counting, state_test
 from .unit.cli.support import alloc, env_of, transaction
+from .unit.conformance.made import counting, state_test
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.S)

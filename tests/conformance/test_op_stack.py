@@ -8,7 +8,6 @@ import rlp
 from eth_hash.auto import keccak
 from trie import HexaryTrie
 
-from fastevm.chain.genesis import genesis_state
 from fastevm.core.execution.block.block import execute_block
 from fastevm.core.execution.block.validation import (
     transactions_root,
@@ -18,25 +17,10 @@ from fastevm.core.execution.block.validation import (
 from fastevm.core.execution.transaction.transaction import Transaction
 from fastevm.core.execution.types import Block
 from fastevm.core.primitives.replace import replace
-from fastevm.core.spec.schedule import schedule_for
 from fastevm.rpc_types.blocks import block_from_json
-from tests.op_stack_data import hex_data, sepolia_blocks
+from tests.op_stack_data import HOLOCENE, hex_data, pre_state, sepolia_blocks
 
 DATA = sepolia_blocks()
-HOLOCENE = schedule_for("holocene")
-
-
-def pre_state(block):
-    """The accounts before the block as a genesis file has them."""
-    alloc = {}
-    for address, fields in block["pre"].items():
-        if fields is None:
-            continue
-        known = {name: fields[name] for name in ("nonce", "balance", "storage")}
-        if fields["codeHash"] in DATA["codes"]:
-            known["code"] = DATA["codes"][fields["codeHash"]]
-        alloc[address] = known
-    return genesis_state(alloc)
 
 
 def state_root_after(block, layer):

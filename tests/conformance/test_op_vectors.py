@@ -17,9 +17,9 @@ from fastevm.core.precompiles.registry import run
 from fastevm.core.spec.schedule import schedule_for
 from fastevm.errors import InvalidBlock
 from fastevm.rpc_types.blocks import block_from_json
-from tests.conformance.test_op_stack import DATA, HOLOCENE, pre_state
-from tests.op_stack_data import hex_data, vectors_of
+from tests.op_stack_data import HOLOCENE, hex_data, pre_state, sepolia_blocks, vectors_of
 
+DATA = sepolia_blocks()
 VAULTS = {
     "sequencerFeeVault": bytes.fromhex("4200000000000000000000000000000000000011"),
     "baseFeeVault": bytes.fromhex("4200000000000000000000000000000000000019"),

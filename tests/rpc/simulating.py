@@ -10,6 +10,7 @@ from fastevm.bench.node.launch import ServerThread
 from fastevm.core.execution.types import Header
 from fastevm.rpc_client.blocking import JsonRpcClient
 from fastevm.rpc_client.messages import request_body
+from tests.shared_data import RECORDED
 
 A, B, C = ("0x" + byte * 20 for byte in ("a1", "b0", "c0"))
 RICH = {A: {"balance": hex(10**30)}}
@@ -41,6 +42,16 @@ NUMBERS = {
     "blob_gas_used": "blobGasUsed",
     "excess_blob_gas": "excessBlobGas",
 }
+
+
+def recorded_simulations() -> dict[str, Any]:
+    """Returns the recorded requests of eth_simulateV1 by name."""
+    return {
+        path.stem: json.loads(line[3:])
+        for path in sorted((RECORDED / "tests/eth_simulateV1").glob("*.io"))
+        for line in path.read_text().splitlines()
+        if line.startswith(">> ")
+    }
 
 
 def post(url: str, body: bytes) -> Any:

@@ -8,15 +8,9 @@ import pytest
 from fastevm import keccak256
 from fastevm.bench.node.launch import ServerThread
 
-from .conftest import RECORDED
-from .simulating import A, C, ask, blocks, header_hash, one_block
+from .simulating import A, C, ask, blocks, header_hash, one_block, recorded_simulations
 
-REQUESTS = {
-    path.stem: json.loads(line[3:])
-    for path in sorted((RECORDED / "tests/eth_simulateV1").glob("*.io"))
-    for line in path.read_text().splitlines()
-    if line.startswith(">> ")
-}
+REQUESTS = recorded_simulations()
 ZERO = "0x" + "00" * 32
 # What differs follows from the zero root (hashes) and from the spacing of blocks (times, and with
 # them the price of blobs that nobody pays for).

@@ -13,9 +13,9 @@ import pytest
 from fastevm.bench.node.launch import ServerThread
 from fastevm.simulate import read_request
 
-from .simulating import A, B, C, ask
-from .test_simulate_dialects import REQUESTS
+from .simulating import A, B, C, ask, recorded_simulations
 
+REQUESTS = recorded_simulations()
 PAYLOADS = 120
 D, POOR = ("0x" + byte * 20 for byte in ("d1", "ee"))
 # programs in hex: what a call may meet

@@ -59,6 +59,7 @@ class BaseBlock:
         self._lock = threading.Lock()
         self._idle: list[BundleRunner] = []
         self._all: list[BundleRunner] = []
+        self._cancelled = False
 
     def run(self, first: int, payloads: list[Any]) -> Results:
         """The results of these bundles; ``first`` is the position of the first one among all."""
@@ -82,10 +83,10 @@ class BaseBlock:
         return None if guessed else results
 
     def cancel(self) -> None:
-        """Stop everything that runs in this block."""
-        with self._lock:
-            for runner in self._all:
-                runner.cancel()
+        """Stop all bundles of this block for good. Takes no lock: a finaliser may call it."""
+        self._cancelled = True
+        for runner in tuple(self._all):
+            runner.cancel()
 
     def _borrow(self) -> BundleRunner:
         with self._lock:
@@ -95,4 +96,6 @@ class BaseBlock:
                 self.view, self.base, self.layer, self.environment, self.options, self.balances
             )
             self._all.append(runner)
+            if self._cancelled:  # after `cancel` had seen the others
+                runner.cancel()
             return runner

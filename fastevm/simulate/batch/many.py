@@ -35,19 +35,18 @@ T = TypeVar("T")
 class Simulations(Generic[T]):
     """The results of a batch as they come: to iterate over, with ``async for`` too, or to await.
 
-    ``await`` gives the list of all. ``close`` stops what still runs; so does leaving the iteration.
+    ``await`` gives the list of all. ``close``, leaving the iteration, and cancelling a task that
+    awaits the results stop the bundles that still run.
     """
 
-    def __init__(self, chunks: Generator[Results, None, None], items: Callable[[Results], list[T]]):
-        self._chunks, self._items = chunks, items
-        self._flow = self._results()
-
-    def _results(self) -> Generator[T, None, None]:
-        try:
-            for results in self._chunks:
-                yield from self._items(results)
-        finally:
-            self._chunks.close()
+    def __init__(
+        self,
+        chunks: Generator[Results, None, None],
+        items: Callable[[Results], list[T]],
+        cancel: Callable[[], None],
+    ) -> None:
+        self._chunks, self._items, self._cancel = chunks, items, cancel
+        self._flow = items_of(chunks, items)
 
     def __iter__(self) -> Iterator[T]:
         return self._flow
@@ -56,21 +55,46 @@ class Simulations(Generic[T]):
         return next(self._flow)
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        from asyncio import to_thread  # slow to load, and who waits has done so
+        from asyncio import to_thread  # slow to load; whoever awaits has loaded asyncio
 
-        while (results := await to_thread(next, self._chunks, None)) is not None:
-            for item in self._items(results):
-                yield item
+        try:
+            while (results := await to_thread(next, self._chunks, None)) is not None:
+                for item in self._items(results):
+                    yield item
+        finally:
+            self._cancel()
 
     def __await__(self) -> Generator[Any, None, list[T]]:
+        return self._all().__await__()
+
+    async def _all(self) -> list[T]:
         from asyncio import to_thread
 
-        return to_thread(list, self._flow).__await__()
+        try:
+            return await to_thread(list, self._flow)
+        finally:
+            self._cancel()
 
     def close(self) -> None:
-        """Stop what still runs; nothing more comes."""
+        """Stop the bundles that still run. There are no further results."""
+        self._cancel()
         self._flow.close()
         self._chunks.close()
+
+
+def items_of(
+    chunks: Generator[Results, None, None], items: Callable[[Results], list[T]]
+) -> Generator[T, None, None]:
+    """The items of all chunks. Closing it closes the chunks.
+
+    A method of `Simulations` would keep its object alive in a reference cycle. The garbage
+    collector would then close the chunks at any time and on any thread.
+    """
+    try:
+        for results in chunks:
+            yield from items(results)
+    finally:
+        chunks.close()
 
 
 class Slicer:
@@ -143,7 +167,7 @@ def on_threads(
         )  # fmt: skip
     finally:
         base_block.cancel()
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)  # may run in a finaliser: never waits
 
 
 def on_executor(
@@ -235,7 +259,7 @@ def over_remote(
     finally:
         base_block.cancel()
         if executor is None:
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)  # as in `on_threads`
 
 
 def result_of(future: "Future[Results]", first: int, payloads: list[Any]) -> Results:
@@ -358,7 +382,7 @@ def simulate_many(
     base_block = BaseBlock(view, options, balances=balances)
     threads = threads or os.cpu_count() or 1
     chunks = chunks_of(base_block, payloads, threads, executor, ordered, progress, chunk_size)
-    return Simulations(chunks, _as_columns if columns else _as_results)
+    return Simulations(chunks, _as_columns if columns else _as_results, base_block.cancel)
 
 
 def chunks_of(

@@ -10,7 +10,12 @@ from fastevm.cli.simulate import add_arguments, run
 from fastevm.rpc_client.messages import RpcRefusal
 from tests.shared_data import RECORDED
 
-CHAIN = ["--genesis", str(RECORDED / "genesis.json"), "--import", str(RECORDED / "chain.rlp")]
+CHAIN = [
+    "--genesis",
+    str((RECORDED / "genesis.json").required),
+    "--import",
+    str(RECORDED / "chain.rlp"),
+]
 
 
 def command(*arguments: str) -> int:

@@ -19,7 +19,7 @@ from fastevm.simulate.views import era_fields
 from fastevm.tracing import TraceRequest, trace_block
 from tests.shared_data import SHARED
 
-ARCHIVE = SHARED / "real-blocks" / "geth_tracetest.tar.zst"
+ARCHIVE = (SHARED / "real-blocks" / "geth_tracetest.tar.zst").required
 RLP_STRING = range(0x80, 0xC0)  # first bytes of a typed transaction inside an RLP string
 
 
