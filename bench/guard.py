@@ -32,7 +32,7 @@ PROCESSES = 3
 SECONDS = 300  # that one process may take
 
 # The C function of EVM.call, where Python ends and the machine begins; Cython numbers them.
-BORDER = re.compile(rb"__pyx_pw_7fastevm_3evm_3EVM_\d+call(?=\0)")
+BORDER = re.compile(rb"__pyx_pw_7fastevm_3evm_7machine_3EVM_\d+call(?=\0)")
 COMPILER = re.compile(rb"GCC: \([^)]*\) ([\d.]+)")
 
 
