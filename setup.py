@@ -88,7 +88,7 @@ class ParallelBuild(build_ext):
         self.parallel = JOBS
         if not self.inplace and not DEBUG and not SANITIZERS and LINUX:
             for extension in self.extensions:
-                extension.extra_compile_args = [*compile_flags(), *NO_UNWIND_TABLES]
+                extension.extra_compile_args = [*extension.extra_compile_args, *NO_UNWIND_TABLES]
                 extension.extra_link_args.append("-Wl,--strip-all")
 
 
@@ -103,12 +103,17 @@ class SourceDistribution(sdist):
             copyfile(source, packed)
 
 
+# The engine's inner packages: there zeros cost 1 % of a storage access and 3 % of a division.
+UNINITIALISED = ("fastevm/core/interpreter/", "fastevm/core/primitives/", "fastevm/core/state/")
+
+
 # gcc 12 and clang 16 initialise every local variable. Zeros bound what a read of an unset variable
 # can do in a release; a pattern makes such a read fail in every test of a checked build.
 def initialised_variables() -> str:
     return f"-ftrivial-auto-var-init={'pattern' if DEBUG or SANITIZERS else 'zero'}"
 
 
+@cache
 def compiler_accepts(flag: str) -> bool:
     """Whether the C compiler of this build knows the flag."""
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
@@ -117,10 +122,12 @@ def compiler_accepts(flag: str) -> bool:
 
 
 @cache
-def compile_flags() -> list[str]:
+def compile_flags(source: str = "") -> list[str]:
+    """The flags for a source file; "" for one outside of the engine."""
     flags = ["-std=gnu11", "-Wno-unused-function", "-Wno-unreachable-code", "-Wno-psabi"]
     flags += DEBUG_FLAGS if DEBUG else CHECKED_FLAGS if SANITIZERS else RELEASE_FLAGS
-    if compiler_accepts(initialised_variables()):
+    hot = source.startswith(UNINITIALISED) and not DEBUG and not SANITIZERS
+    if not hot and compiler_accepts(initialised_variables()):
         flags.append(initialised_variables())
     if SANITIZERS:
         flags.append(f"-fsanitize={SANITIZERS}")
@@ -134,7 +141,7 @@ def extension(name: str, sources: list[str]) -> Extension:
         name,
         sources,
         include_dirs=["."],
-        extra_compile_args=compile_flags(),
+        extra_compile_args=compile_flags(sources[0] if sources else ""),
         extra_link_args=LINK_FLAGS + ([f"-fsanitize={SANITIZERS}"] if SANITIZERS else []),
         libraries=["dl"] if LINUX else [],
         depends=["setup.py", *(p.relative_to(ROOT).as_posix() for p in headers)],
