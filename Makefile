@@ -9,11 +9,14 @@ SHARED := $(or $(FASTEVM_SHARED),../shared)
 
 SECONDS ?= 600
 
-.PHONY: help node test build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean
+.PHONY: help node test test-all check build runtime package lint docs conformance bench peers ecosystem fuzz guard sanitize sanitize-api races races-api clean
 
 help:
 	@echo "make node         build and start a development node (ARGS='--port 8546' passes options)"
-	@echo "make test         build and run all tests (ARGS='-k trie' passes options to pytest)"
+	@echo "make test         build, then run the tests that need nothing beside this repository"
+	@echo "                  (ARGS='-k trie' passes options to pytest)"
+	@echo "make test-all     the same and all others: official tests, peers, browsers, databases, npm"
+	@echo "make check        linters and quick tests, for the edit loop"
 	@echo "make package      sdist and wheel in build/dist, installed and tried outside the tree"
 	@echo "make docs         the documentation's site in build/site (ARGS is passed to mkdocs)"
 	@echo "make lint         ruff, mypy and cython-lint"
@@ -79,8 +82,23 @@ package: $(VENV)/.node
 	$(BIN)/python -m build --outdir build/dist .
 	$(BIN)/python -m tests.packaging.check build/dist
 
-test: $(VENV)/.test $(VENV)/.peers $(VENV)/.clients $(VENV)/.vectors build
-	$(BIN)/python -m pytest $(ARGS)
+# What needs no data, program or peer that a clone and the installed packages do not have. Tests of
+# these folders that do need more are skipped with the reason.
+BASIC := tests/unit tests/eips tests/tidy tests/faults tests/examples tests/test_readme.py
+QUICK := tests/tidy tests/unit/core tests/unit/evm tests/unit/rpc_types tests/unit/simulate
+# Workers of pytest-xdist; -n 0 runs the tests in one process.
+WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+
+test: $(VENV)/.test build
+	$(BIN)/python -m pytest -n $(WORKERS) $(BASIC) $(ARGS)
+
+test-all: $(VENV)/.test $(VENV)/.peers $(VENV)/.clients $(VENV)/.vectors build
+	$(BIN)/python -m pytest -n $(WORKERS) $(BASIC) $(ARGS)
+	$(BIN)/python -m pytest tests $(addprefix --ignore=,$(BASIC)) $(ARGS)
+
+check: $(VENV)/.test build
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(QUICK) $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
