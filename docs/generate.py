@@ -1,4 +1,4 @@
-"""Pages of the site that are made from the code's own tables: a hook of MkDocs."""
+"""MkDocs hook: generates the reference pages for JSON-RPC, the command line and metrics."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from fastevm.rpc.dispatch.registry import METHODS, Method, Param, RunOn, namespa
 from fastevm.rpc.errors import REASONS, Wire
 from fastevm.rpc.limits import Limits
 
-LONGEST_EXAMPLE = 900  # characters of an answer
-PLACES = {
+MAX_EXAMPLE = 900  # characters of a response; longer responses are cut
+RUN_NOTES = {
     RunOn.SOCKET: "over WebSocket and Unix sockets only",
-    RunOn.TASK: "waits without a thread",
+    RunOn.TASK: "waits without occupying a thread",
     RunOn.WORKER: "runs in a worker thread",
 }
 PAYER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 PAYEE = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 COUNTER = "0xc0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0"
 CALL = {"from": PAYER, "to": COUNTER}
-TRANSACTION = "TRANSACTION"  # stands for the hash of one that was mined
+TRANSACTION = "TRANSACTION"  # placeholder for the hash of a mined transaction
 EXAMPLES: dict[str, list[Any]] = {
     "anvil_mine": ["0x2"],
     "anvil_setBalance": [PAYEE, "0xde0b6b3a7640000"],
@@ -70,20 +70,20 @@ EXAMPLES: dict[str, list[Any]] = {
 
 
 def kind_of(param: Param) -> str:
-    """What a parameter is, by the name of its decoder."""
+    """The kind of a parameter, derived from the name of its decoder."""
     name = getattr(param.decode, "__name__", "value").removeprefix("decode_")
     return name.strip("_<>").replace("_", " ").replace("lambda", "value")
 
 
 def names_of(method: Method) -> list[str]:
-    """The names of the parameters, as the handler has them."""
+    """The parameter names in the handler's signature."""
     given = list(inspect.signature(method.handler).parameters)
     names = given[len(given) - len(method.params) :] if method.params else []
     return names + [f"p{at}" for at in range(len(names), len(method.params))]
 
 
 def parameters(method: Method) -> list[str]:
-    """The table of a method's parameters."""
+    """The table of a method's parameters as Markdown lines."""
     if not method.params:
         return ["No parameters.", ""]
     lines = ["| parameter | kind | |", "|---|---|---|"]
@@ -98,32 +98,35 @@ def parameters(method: Method) -> list[str]:
 
 
 def example(node: LocalNode, name: str, mined: str) -> list[str]:
-    """A request and the answer of a real node; nothing where there is none."""
+    """The example request and the response of a running node; empty if there is no example.
+
+    Raises SystemExit if the node rejects the request.
+    """
     if name not in EXAMPLES:
         return []
     params = [mined if value == TRANSACTION else value for value in EXAMPLES[name]]
     try:
         answer = node.request(name, params)
     except NodeError as error:
-        raise SystemExit(f"docs: the example of {name} is refused: {error}") from None
+        raise SystemExit(f"docs: the node rejects the example of {name}: {error}") from None
     text = json.dumps(answer, indent=2)
-    if len(text) > LONGEST_EXAMPLE:
-        text = text[:LONGEST_EXAMPLE].rpartition("\n")[0] + "\n  ..."
+    if len(text) > MAX_EXAMPLE:
+        text = text[:MAX_EXAMPLE].rpartition("\n")[0] + "\n  ..."
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": name, "params": params})
     return ["```json", body, "```", "", "```json", text, "```", ""]
 
 
 def prose(text: str | None) -> str:
-    """A docstring as paragraphs."""
+    """A docstring as Markdown."""
     return re.sub(r"``(.*?)``", r"`\1`", inspect.cleandoc(text or ""))
 
 
 def methods_page() -> str:
-    """Every method that the table of the node has."""
+    """The page with every registered method."""
     lines = [
         "# JSON-RPC", "",
-        f"{len(METHODS)} methods. Parameters are positional. The examples were answered by"
-        " `fastevm dev` when this page was built.", "",
+        f"{len(METHODS)} methods. Parameters are positional. The responses in the examples come"
+        " from `fastevm dev`, run when this page was built.", "",
     ]  # fmt: skip
     spaces = defaultdict(list)
     for name, method in METHODS.items():
@@ -142,8 +145,8 @@ def methods_page() -> str:
 
 
 def notes(name: str, method: Method) -> str:
-    """Where a method runs, who may call it."""
-    found = [PLACES[method.run_on]] if method.run_on is RunOn.SOCKET else []
+    """Restrictions of a method: transport, development chains, namespace."""
+    found = [RUN_NOTES[method.run_on]] if method.run_on is RunOn.SOCKET else []
     if method.controls:
         found.append("development chains only")
     if namespace_of(name) != name.partition("_")[0]:
@@ -152,10 +155,11 @@ def notes(name: str, method: Method) -> str:
 
 
 def errors() -> list[str]:
-    """The table of errors, in both dialects."""
+    """The table of errors in both dialects."""
     lines = [
         "## Errors", "",
-        "Where no message stands, it tells the reason. Words in braces are filled in.", "",
+        "A code without a message is sent with the text of the specific error. Words in braces are"
+        " placeholders.", "",
         "| reason | `preconf` | `geth` |", "|---|---|---|",
     ]  # fmt: skip
 
@@ -172,54 +176,54 @@ def errors() -> list[str]:
 
 
 def command_page() -> str:
-    """Every command with its options."""
-    lines = ["# Command line", "", "`fastevm COMMAND --help` tells the same.", ""]
+    """The page with every command and its options."""
+    lines = ["# Command line", "", "`fastevm COMMAND --help` prints the same information.", ""]
     top = parser()
     commands = next(a for a in top._actions if isinstance(a, argparse._SubParsersAction))
     for name, command in COMMANDS.items():
         lines += [f"## fastevm {name}", "", f"{sentence(command.purpose)}", ""]
-        one = commands.choices[name]
-        command.fill(one)
-        lines += options(one)
+        subparser = commands.choices[name]
+        command.fill(subparser)
+        lines += options(subparser)
     return "\n".join(lines)
 
 
 def sentence(text: str) -> str:
-    """A text with a capital letter and a full stop."""
+    """The text with an initial capital and a full stop."""
     return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
-def options(one: argparse.ArgumentParser) -> list[str]:
-    """The tables of a parser's options by group, and those of its own commands."""
+def options(command: argparse.ArgumentParser) -> list[str]:
+    """Tables of the options of a command by group, and of its subcommands."""
     lines: list[str] = []
-    for group in one._action_groups:
-        rows = [row for action in group._group_actions if (row := option(one, action))]
+    for group in command._action_groups:
+        rows = [row for action in group._group_actions if (row := option(command, action))]
         if rows:
             title = group.title if group.title not in ("options", "positional arguments") else None
             lines += [f"**{title}**", ""] if title else []
             lines += ["| option | |", "|---|---|", *rows, ""]
-    for action in one._actions:
+    for action in command._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for name, below in action.choices.items():
-                lines += [f"### {below.prog or name}", "", *options(below)]
+            for name, subcommand in action.choices.items():
+                lines += [f"### {subcommand.prog or name}", "", *options(subcommand)]
     return lines
 
 
-def option(one: argparse.ArgumentParser, action: argparse.Action) -> str | None:
-    """The row of an option; None for those that are not told."""
+def option(command: argparse.ArgumentParser, action: argparse.Action) -> str | None:
+    """The table row of an option, or None if the option is hidden."""
     hidden = argparse.SUPPRESS in (action.help, action.dest) or action.dest == "help"
     if hidden or isinstance(action, argparse._SubParsersAction):
         return None
-    formatter = one._get_formatter()
+    formatter = command._get_formatter()
     words = ", ".join(action.option_strings) or formatter._format_args(action, action.dest)
     if action.option_strings and action.nargs != 0:
         words += " " + formatter._format_args(action, action.dest.upper())
-    told = formatter._expand_help(action) if action.help else ""
-    return f"| `{words}` | {escaped(told)} |".replace("\n", " ")
+    explanation = formatter._expand_help(action) if action.help else ""
+    return f"| `{words}` | {escaped(explanation)} |".replace("\n", " ")
 
 
 def escaped(text: str) -> str:
-    """Text for a cell of a table."""
+    """The text escaped for a cell of a Markdown table."""
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
@@ -227,7 +231,7 @@ def escaped(text: str) -> str:
 
 
 def metrics_page() -> str:
-    """Every metric that a node tells, and the limits that it keeps."""
+    """The page with every metric of a node and every limit with its default."""
     with (
         LocalNode("node") as node,
         urllib.request.urlopen(node.listen() + "/metrics", timeout=10) as answer,
@@ -236,12 +240,13 @@ def metrics_page() -> str:
     kinds = sorted(re.findall(r"# TYPE (\S+) (\S+)", text))
     lines = [
         "# Metrics", "",
-        "`/metrics` on every listener, or on `--metrics-listen` alone, in Prometheus' text format."
-        " A follower and a node with a data directory have more than these.", "",
+        "Every listener serves `/metrics` in the Prometheus text format. With `--metrics-listen`"
+        " only that address serves it. Followers and nodes with a data directory have more"
+        " metrics.", "",
         "| name | kind |", "|---|---|",
         *(f"| `{name}` | {kind} |" for name, kind in kinds), "",
         "## Limits", "",
-        "`rpc_limits` tells them; sizes are bytes, times seconds.", "",
+        "`rpc_limits` returns the limits of a node. Sizes are in bytes, times in seconds.", "",
         "| limit | default |", "|---|---|",
     ]  # fmt: skip
     limits = Limits()
@@ -258,7 +263,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the generated pages to those that are there."""
+    """Adds the generated pages to the site."""
     from mkdocs.structure.files import File
 
     for path, page in PAGES.items():

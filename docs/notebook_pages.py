@@ -1,4 +1,4 @@
-"""Pages of the site that are notebooks, run while the site is built: a hook of MkDocs."""
+"""MkDocs hook: runs the notebooks and adds their output as pages."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from nbclient import NotebookClient
 from nbconvert import MarkdownExporter
 
 FOLDER = Path(__file__).parent / "notebooks"
-SECONDS = 120  # of a cell
-FROM_NOTEBOOK = "[This page as a notebook]({name}.ipynb)"
+CELL_TIMEOUT = 120  # seconds
+NOTEBOOK_LINK = "[This page as a notebook]({name}.ipynb)"
 
 
 def page(path: Path) -> tuple[str, dict[str, bytes]]:
-    """A notebook that has run, as Markdown, and its pictures by name."""
+    """Runs a notebook. Returns it as Markdown, and its pictures by file name."""
     notebook = nbformat.read(path, as_version=nbformat.NO_CONVERT)
     NotebookClient(
-        notebook, timeout=SECONDS, resources={"metadata": {"path": path.parent}}
+        notebook, timeout=CELL_TIMEOUT, resources={"metadata": {"path": path.parent}}
     ).execute()
     resources = {"output_files_dir": f"{path.stem}_files"}
     text, resources = MarkdownExporter().from_notebook_node(notebook, resources)
-    # A picture lies beside the page in the sources, and MkDocs looks for it there.
-    text = text.rstrip() + "\n\n" + FROM_NOTEBOOK.format(name=path.stem) + "\n"
+    # MkDocs resolves picture paths relative to the folder of the page.
+    text = text.rstrip() + "\n\n" + NOTEBOOK_LINK.format(name=path.stem) + "\n"
     return text, resources.get("outputs", {})
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add a page for each notebook, and its pictures."""
+    """Adds a page and its pictures for each notebook."""
     from mkdocs.structure.files import File
 
     for path in sorted(FOLDER.glob("*.ipynb")):
