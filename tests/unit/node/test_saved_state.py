@@ -97,7 +97,7 @@ def test_accounts_alone_change_the_head() -> None:
         (b'{"accounts": {"0x12": {}}}', "expected 20 bytes"),
         (b'{"accounts": {}, "blocks": [{}]}', "not a state as anvil dumps it"),
         (b"\x1f\x8b\x00", "not a state"),
-        (gzip.compress(b"null"), "accounts: expected an object"),
+        (gzip.compress(b"null", mtime=0), "accounts: expected an object"),
     ],
 )
 def test_what_is_no_state_changes_nothing(data: bytes, words: str) -> None:
