@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from fastevm.core.primitives import nearest
 from fastevm.core.primitives.replace import replace
+from fastevm.core.primitives.suggestion import nearest
 
 GETH_BLOCK_SPACING: Final = 12  # seconds between simulated blocks
 

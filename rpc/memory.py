@@ -5,7 +5,11 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from fastevm.core.primitives import has_malloc_trim, set_malloc_option, trim_malloc
+from fastevm.core.primitives.native.symbols import (
+    has_malloc_trim,
+    set_malloc_option,
+    trim_malloc,
+)
 
 MEGABYTE: Final = 1024 * 1024
 KEPT: Final = 64 * MEGABYTE  # bytes of freed memory that stay with the process, per arena

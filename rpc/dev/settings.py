@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from fastevm.core.primitives import nearest
+from fastevm.core.primitives.suggestion import nearest
 
 FILE: Final = Path("fastevm.toml")
 FILE_VARIABLE: Final = "FASTEVM_CONFIG"

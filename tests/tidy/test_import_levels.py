@@ -12,7 +12,9 @@ EVERYWHERE = re.compile(r"fastevm\.errors$")
 PUBLIC = (
     "fastevm.__main__",
     "fastevm.core.primitives.hex",
+    "fastevm.core.primitives.native.symbols",
     "fastevm.core.primitives.replace",
+    "fastevm.core.primitives.suggestion",
     "fastevm.core.execution.types",
     "fastevm.errors",
     "fastevm.rpc",
