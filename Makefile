@@ -251,4 +251,5 @@ races: $(VENV)/.test
 clean:
 	rm -rf build *.egg-info
 	find fastevm -name '*.so' -delete
+	find fastevm -name '*.in' | sed 's/\.in$$//' | xargs rm -f
 	find fastevm rpc bench -name __pycache__ -prune -exec rm -r {} +

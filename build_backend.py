@@ -27,12 +27,13 @@ __all__ = [
 ]
 
 CYTHON = "Cython>=3.3,<4"
+MSGSPEC = "msgspec>=0.18,<1"  # the rows of the opcodes are structs, and templates read them
 Settings = dict[str, Any] | None
 
 
 def _translator() -> list[str]:
     """What writes the C, where a source distribution has not brought it."""
-    return [] if Path("PKG-INFO").exists() else [CYTHON]
+    return [] if Path("PKG-INFO").exists() else [CYTHON, MSGSPEC]
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:

@@ -21,6 +21,7 @@ INSTALLED_LIMIT = 12_000_000  # bytes of an unpacked wheel
 NEEDED = (
     "fastevm/evm/machine.pyi",
     "fastevm/py.typed",
+    "fastevm/core/interpreter/opcodes.pxd",
     "fastevm/rpc/__init__.py",
     "fastevm/rpc/explorer/assets/index.html",
     "fastevm/rpc/explorer/assets/main.js",
@@ -32,6 +33,9 @@ SOURCES = (
     "pyproject.toml",
     "fastevm/evm/machine.pyx",
     "fastevm/core/primitives/intrinsics.h",
+    "fastevm/core/interpreter/dispatch.h",
+    "fastevm/core/interpreter/loop.pyx",
+    "fastevm/core/interpreter/loop.pyx.in",
     "generated/fastevm/evm/machine.c",
     "generated/fastevm/_cython.c",
 )

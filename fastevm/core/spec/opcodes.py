@@ -1,6 +1,8 @@
 """The opcodes: one row each, with the stack items that it needs and leaves.
 
-Prices change from fork to fork; ``eips`` has them under their EIP.
+Prices change from fork to fork; ``eips`` has them under their EIP. The build generates the
+interpreter's loop, its C constants and its jump table from these rows (``loop.pyx.in``,
+``opcodes.pxd.in`` and ``dispatch.h.in`` in ``core/interpreter``).
 """
 
 from enum import Enum
@@ -24,12 +26,44 @@ class Kind(Enum):
     CALLS = "calls"
 
 
+class Arm(Enum):
+    """How the interpreter calls the function of an opcode: one form of arm in ``loop.pyx.in``.
+
+    The value is the call. ``top`` is the top of the stack after the op.
+    """
+
+    PURE = "op(top)"
+    """Cannot fail, needs the stack only. DUP and SWAP get their number too."""
+    FRAME = "op(f, top)"
+    """Cannot fail, reads the frame."""
+    METERED = "gas = op(f, sp, gas)"
+    """Pays a dynamic price; negative gas is out of gas."""
+    HOSTED = "status = op(f, sp)"
+    """May fail or need the host; the frame holds pc, sp and gas during the call."""
+    CALL = "status = op(f, sp) or a new frame"
+    """Hosted; leaves the loop, with pc and sp moved if it enters a new frame."""
+    HALT = "status = op(f, sp), then stop"
+    """Hosted; ends the frame."""
+    PUSH = "op(top, pc + 1)"
+    """Reads the immediate bytes. All but PUSH1 get their number too."""
+    IMMEDIATE = "status = op(sp, base, pc[1])"
+    """Decodes one immediate byte, checks the stack height that it needs (EIP-8024)."""
+    EMPTY = ""
+    """Moves sp and pc only."""
+    OWN = "written out"
+    """The template has an arm for this opcode alone."""
+
+
 class Op(Struct, frozen=True):
     """One opcode.
 
     ``value`` is its byte, ``imm`` the number of immediate bytes after it, ``pops`` the stack items
     it needs, ``pushes`` the items in their place afterwards. DUP and SWAP count the items they look
     at, so ``pops`` is always the required height and ``grow`` the change of height.
+
+    ``op_`` and ``function`` is the name of the inline function in ``core/interpreter/ops`` that
+    implements it, in the file of its ``kind``; ``arm`` says how the loop calls it. Opcodes of a
+    family share a function, which gets ``index``.
     """
 
     value: int
@@ -38,6 +72,9 @@ class Op(Struct, frozen=True):
     pops: int
     pushes: int
     kind: Kind
+    arm: Arm
+    function: str
+    index: int | None = None
 
     @property
     def grow(self) -> int:
@@ -45,15 +82,23 @@ class Op(Struct, frozen=True):
         return self.pushes - self.pops
 
 
-def _ops(kind: Kind, *rows: tuple[int, str, int, int]) -> tuple[Op, ...]:
+def _ops(kind: Kind, arm: Arm, *rows: tuple[int, str, int, int]) -> tuple[Op, ...]:
     return tuple(
-        Op(value, mnemonic, 0, pops, pushes, kind) for value, mnemonic, pops, pushes in rows
+        Op(value, mnemonic, 0, pops, pushes, kind, arm, mnemonic.lower())
+        for value, mnemonic, pops, pushes in rows
     )
+
+
+def _push(size: int) -> Op:
+    """PUSH1 to PUSH32: one function for each number of 8-byte limbs, and one for PUSH1."""
+    function, index = ("push1", None) if size == 1 else (f"push{-(-size // 8) * 8}", size)
+    return Op(0x5F + size, f"PUSH{size}", size, 0, 1, Kind.STACK, Arm.PUSH, function, index)
 
 
 _SINGLE = (
     *_ops(
         Kind.ARITHMETIC,
+        Arm.PURE,
         (0x01, "ADD", 2, 1),
         (0x02, "MUL", 2, 1),
         (0x03, "SUB", 2, 1),
@@ -63,11 +108,12 @@ _SINGLE = (
         (0x07, "SMOD", 2, 1),
         (0x08, "ADDMOD", 3, 1),
         (0x09, "MULMOD", 3, 1),
-        (0x0A, "EXP", 2, 1),
         (0x0B, "SIGNEXTEND", 2, 1),
     ),
+    *_ops(Kind.ARITHMETIC, Arm.METERED, (0x0A, "EXP", 2, 1)),
     *_ops(
         Kind.COMPARISON,
+        Arm.PURE,
         (0x10, "LT", 2, 1),
         (0x11, "GT", 2, 1),
         (0x12, "SLT", 2, 1),
@@ -84,31 +130,40 @@ _SINGLE = (
         (0x1D, "SAR", 2, 1),
         (0x1E, "CLZ", 1, 1),
     ),
-    *_ops(Kind.HASHING, (0x20, "KECCAK256", 2, 1)),
+    *_ops(Kind.HASHING, Arm.METERED, (0x20, "KECCAK256", 2, 1)),
     *_ops(
         Kind.ENVIRONMENT,
+        Arm.FRAME,
         (0x30, "ADDRESS", 0, 1),
-        (0x31, "BALANCE", 1, 1),
         (0x32, "ORIGIN", 0, 1),
         (0x33, "CALLER", 0, 1),
         (0x34, "CALLVALUE", 0, 1),
         (0x35, "CALLDATALOAD", 1, 1),
         (0x36, "CALLDATASIZE", 0, 1),
-        (0x37, "CALLDATACOPY", 3, 0),
         (0x38, "CODESIZE", 0, 1),
-        (0x39, "CODECOPY", 3, 0),
         (0x3A, "GASPRICE", 0, 1),
-        (0x3B, "EXTCODESIZE", 1, 1),
-        (0x3C, "EXTCODECOPY", 4, 0),
         (0x3D, "RETURNDATASIZE", 0, 1),
-        (0x3E, "RETURNDATACOPY", 3, 0),
-        (0x3F, "EXTCODEHASH", 1, 1),
         (0x47, "SELFBALANCE", 0, 1),
         (0x49, "BLOBHASH", 1, 1),
     ),
     *_ops(
+        Kind.ENVIRONMENT,
+        Arm.METERED,
+        (0x37, "CALLDATACOPY", 3, 0),
+        (0x39, "CODECOPY", 3, 0),
+    ),
+    *_ops(
+        Kind.ENVIRONMENT,
+        Arm.HOSTED,
+        (0x31, "BALANCE", 1, 1),
+        (0x3B, "EXTCODESIZE", 1, 1),
+        (0x3C, "EXTCODECOPY", 4, 0),
+        (0x3E, "RETURNDATACOPY", 3, 0),
+        (0x3F, "EXTCODEHASH", 1, 1),
+    ),
+    *_ops(
         Kind.BLOCK,
-        (0x40, "BLOCKHASH", 1, 1),
+        Arm.FRAME,
         (0x41, "COINBASE", 0, 1),
         (0x42, "TIMESTAMP", 0, 1),
         (0x43, "NUMBER", 0, 1),
@@ -119,17 +174,21 @@ _SINGLE = (
         (0x4A, "BLOBBASEFEE", 0, 1),
         (0x4B, "SLOTNUM", 0, 1),
     ),
-    *_ops(Kind.STACK, (0x50, "POP", 1, 0), (0x5F, "PUSH0", 0, 1)),
+    *_ops(Kind.BLOCK, Arm.HOSTED, (0x40, "BLOCKHASH", 1, 1)),
+    *_ops(Kind.STACK, Arm.EMPTY, (0x50, "POP", 1, 0)),
+    *_ops(Kind.STACK, Arm.PURE, (0x5F, "PUSH0", 0, 1)),
+    *_ops(Kind.MEMORY, Arm.FRAME, (0x59, "MSIZE", 0, 1)),
     *_ops(
         Kind.MEMORY,
+        Arm.METERED,
         (0x51, "MLOAD", 1, 1),
         (0x52, "MSTORE", 2, 0),
         (0x53, "MSTORE8", 2, 0),
-        (0x59, "MSIZE", 0, 1),
         (0x5E, "MCOPY", 3, 0),
     ),
     *_ops(
         Kind.STORAGE,
+        Arm.HOSTED,
         (0x54, "SLOAD", 1, 1),
         (0x55, "SSTORE", 2, 0),
         (0x5C, "TLOAD", 1, 1),
@@ -137,37 +196,46 @@ _SINGLE = (
     ),
     *_ops(
         Kind.FLOW,
+        Arm.HALT,
+        (0xF3, "RETURN", 2, 0),
+        (0xFD, "REVERT", 2, 0),
+    ),
+    *_ops(Kind.FLOW, Arm.EMPTY, (0x5B, "JUMPDEST", 0, 0)),
+    *_ops(
+        Kind.FLOW,
+        Arm.OWN,
         (0x00, "STOP", 0, 0),
         (0x56, "JUMP", 1, 0),
         (0x57, "JUMPI", 2, 0),
         (0x58, "PC", 0, 1),
         (0x5A, "GAS", 0, 1),
-        (0x5B, "JUMPDEST", 0, 0),
-        (0xF3, "RETURN", 2, 0),
-        (0xFD, "REVERT", 2, 0),
         (0xFE, "INVALID", 0, 0),
     ),
     *_ops(
         Kind.CALLS,
+        Arm.CALL,
         (0xF0, "CREATE", 3, 1),
         (0xF1, "CALL", 7, 1),
         (0xF2, "CALLCODE", 7, 1),
         (0xF4, "DELEGATECALL", 6, 1),
         (0xF5, "CREATE2", 4, 1),
         (0xFA, "STATICCALL", 6, 1),
-        (0xFF, "SELFDESTRUCT", 1, 0),
     ),
+    *_ops(Kind.CALLS, Arm.HALT, (0xFF, "SELFDESTRUCT", 1, 0)),
 )
 
 _FAMILIES = (
-    *(Op(0x5F + n, f"PUSH{n}", n, 0, 1, Kind.STACK) for n in range(1, 33)),
-    *(Op(0x7F + n, f"DUP{n}", 0, n, n + 1, Kind.STACK) for n in range(1, 17)),
-    *(Op(0x8F + n, f"SWAP{n}", 0, n + 1, n + 1, Kind.STACK) for n in range(1, 17)),
-    *(Op(0xA0 + n, f"LOG{n}", 0, n + 2, 0, Kind.LOGGING) for n in range(5)),
+    *map(_push, range(1, 33)),
+    *(Op(0x7F + n, f"DUP{n}", 0, n, n + 1, Kind.STACK, Arm.PURE, "dup", n) for n in range(1, 17)),
+    *(
+        Op(0x8F + n, f"SWAP{n}", 0, n + 1, n + 1, Kind.STACK, Arm.PURE, "swap", n)
+        for n in range(1, 17)
+    ),
+    *(Op(0xA0 + n, f"LOG{n}", 0, n + 2, 0, Kind.LOGGING, Arm.HOSTED, "log", n) for n in range(5)),
     # The height that the least immediate needs.
-    Op(0xE6, "DUPN", 1, 17, 18, Kind.STACK),
-    Op(0xE7, "SWAPN", 1, 18, 18, Kind.STACK),
-    Op(0xE8, "EXCHANGE", 1, 3, 3, Kind.STACK),
+    Op(0xE6, "DUPN", 1, 17, 18, Kind.STACK, Arm.IMMEDIATE, "dupn"),
+    Op(0xE7, "SWAPN", 1, 18, 18, Kind.STACK, Arm.IMMEDIATE, "swapn"),
+    Op(0xE8, "EXCHANGE", 1, 3, 3, Kind.STACK, Arm.IMMEDIATE, "exchange"),
 )
 
 OPCODES: tuple[Op, ...] = tuple(sorted(_SINGLE + _FAMILIES, key=lambda op: op.value))

@@ -1,5 +1,8 @@
 """The rows of the opcodes: complete, distinct and of the right shape."""
 
+import subprocess
+import sys
+
 import pytest
 
 from fastevm.core.spec.opcodes import BY_MNEMONIC, BY_VALUE, OPCODES, op_named
@@ -71,3 +74,16 @@ def test_former_names_are_understood(former, present):
 def test_a_name_of_no_opcode_is_an_error():
     with pytest.raises(KeyError):
         op_named("PUSH33")
+
+
+def test_the_rules_import_no_compiled_module():
+    """The build reads them before anything is compiled."""
+    program = (
+        "import sys, fastevm.core.spec.forks, fastevm.core.spec.opcodes\n"
+        "paths = {name: getattr(m, '__file__', None) or '' for name, m in sys.modules.items()}\n"
+        "print([n for n, p in paths.items() if n.startswith('fastevm') and not p.endswith('.py')])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "[]\n"
