@@ -1,4 +1,4 @@
-"""Writes the last values of a block access list into a layer's map of accounts."""
+"""Writes the last values of a block access list (EIP-7928) into a layer's map of accounts."""
 
 from cpython.mem cimport PyMem_RawCalloc
 from libc.stdint cimport uint32_t
@@ -7,7 +7,7 @@ from fastevm.core.primitives.persistent_map cimport MapNode, map_get, map_remove
 from fastevm.core.primitives.word cimport word_copy, word_is_zero
 from fastevm.core.primitives.word_map cimport word_map_put, word_map_retain
 from fastevm.core.state.changes cimport ChangeList, changes_add_account, changes_add_key
-from fastevm.core.state.bal_decode cimport ClaimedAccount, Claims
+from fastevm.core.state.bal_decode cimport Bal, BalAccount
 from fastevm.core.state.code cimport EMPTY_CODE_HASH, code_retain
 from fastevm.core.state.account_map cimport ACCOUNT_MAP, AccountLeaf
 
@@ -16,7 +16,7 @@ cdef bint is_empty(const AccountLeaf* leaf) noexcept nogil:
     return leaf.nonce == 0 and leaf.code == NULL and word_is_zero(&leaf.balance)
 
 
-cdef AccountLeaf* leaf_after(const ClaimedAccount* a, const AccountLeaf* old) noexcept nogil:
+cdef AccountLeaf* leaf_after(const BalAccount* a, const AccountLeaf* old) noexcept nogil:
     """The account after the block, without its slots; NULL: out of memory."""
     cdef AccountLeaf* leaf = <AccountLeaf*>PyMem_RawCalloc(1, sizeof(AccountLeaf))
     if leaf == NULL:
@@ -41,7 +41,7 @@ cdef AccountLeaf* leaf_after(const ClaimedAccount* a, const AccountLeaf* old) no
 
 
 cdef bint put_slots(
-    const ClaimedAccount* a, AccountLeaf* leaf, const AccountLeaf* old, ChangeList* changes
+    const BalAccount* a, AccountLeaf* leaf, const AccountLeaf* old, ChangeList* changes
 ) noexcept nogil:
     cdef uint32_t i
     if old != NULL:
@@ -57,7 +57,7 @@ cdef bint put_slots(
 
 
 cdef MapNode* commit_account(
-    const ClaimedAccount* a, MapNode* accounts, ChangeList* changes, bint* failed
+    const BalAccount* a, MapNode* accounts, ChangeList* changes, bint* failed
 ) noexcept nogil:
     cdef const AccountLeaf* old = <const AccountLeaf*>map_get(accounts, &ACCOUNT_MAP, a.address.b)
     cdef AccountLeaf* leaf = leaf_after(a, old)
@@ -82,8 +82,8 @@ cdef MapNode* commit_account(
     return map_remove(accounts, &ACCOUNT_MAP, a.address.b, failed)
 
 
-cdef MapNode* claimed_commit(
-    const Claims* c, MapNode* accounts, ChangeList* changes, bint* failed
+cdef MapNode* bal_commit(
+    const Bal* c, MapNode* accounts, ChangeList* changes, bint* failed
 ) noexcept nogil:
     cdef size_t i
     for i in range(c.account_count):

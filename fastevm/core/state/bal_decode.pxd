@@ -1,5 +1,6 @@
-# A block access list that came with a block (EIP-7928), as C data: what each account and slot is
-# claimed to be after which index, with a table by address and one of slots for each account.
+# A decoded block access list (EIP-7928): the changes of each account and slot, in the order of
+# their block access index, with hash tables to find accounts and slots. The list is a claim of the
+# block's builder; `bal_reader` validates it.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastevm.core.primitives.arena cimport Arena
@@ -10,91 +11,93 @@ from fastevm.core.state.code cimport Code
 from fastevm.core.state.reader cimport AccountData, Reader
 
 
-# After a block access index: a balance, a slot's value, or a nonce in limb 0.
-cdef struct Claim:
+# A balance or a slot's value after a block access index, or a nonce in limb 0.
+cdef struct BalChange:
     uint32_t index
     Word value
 
 
-cdef struct CodeClaim:
+cdef struct BalCodeChange:
     uint32_t index
     Code* code               # owned; NULL = no code
 
 
-# The codes of one account, for whoever frees them.
-cdef struct CodeClaims:
-    CodeClaims* next
-    CodeClaim* items
+# The code changes of one account, for bal_free.
+cdef struct BalCodeList:
+    BalCodeList* next
+    BalCodeChange* items
     uint32_t count
 
 
-cdef struct ClaimedSlot:
+cdef struct BalSlot:
     Word key
-    Claim* changes           # ascending; none: it is only read
+    BalChange* changes           # ascending; none: it is only read
     uint32_t count
     int seen                 # by a run: atomic
     const Word* base         # before the block; published by the first who reads it
 
 
-cdef struct ClaimedBase:
+cdef struct BalPreState:
     AccountData data
     bint exists
 
 
-cdef struct ClaimedAccount:
+cdef struct BalAccount:
     Address address
     int seen                 # by a run: atomic
-    ClaimedSlot* slots       # those that change, then those that are only read
+    BalSlot* slots       # those that change, then those that are only read
     uint32_t* table          # of slots, from 1: open addressing; 0: free
     uint32_t mask            # of the table, a power of two less one
     uint32_t slot_count
     uint32_t changed_slots
     uint32_t first_change    # of any slot; valid where one changes
-    Claim* balances
+    BalChange* balances
     uint32_t balance_count
-    Claim* nonces
+    BalChange* nonces
     uint32_t nonce_count
-    CodeClaim* codes
+    BalCodeChange* codes
     uint32_t code_count
     int64_t changes          # of all values
-    const ClaimedBase* base  # before the block; published by the first who reads it
+    const BalPreState* base  # before the block; published by the first who reads it
 
 
-# What the parts of a list add up to, or what runs have confirmed of it.
-cdef struct ClaimSums:
+# The size of an access list, or how much of it executions have validated.
+cdef struct BalTotals:
     size_t items             # addresses, and slots of each
     int64_t changes          # of all values
 
 
-cdef struct Claims:
-    ClaimedAccount* accounts
+cdef struct Bal:
+    BalAccount* accounts
     size_t account_count
     RlpItem* parts           # of the RLP, one for each account
-    ClaimedAccount** table   # by address: open addressing, a power of two; places are atomic
+    BalAccount** table   # by address: open addressing, a power of two; places are atomic
     size_t mask
-    CodeClaims* codes        # of all accounts: atomic
-    ClaimSums sums
+    BalCodeList* codes        # of all accounts: atomic
+    BalTotals sums
     uint64_t seed
     Reader below             # the state before the block
 
 
-# Read the RLP; False: it is not canonical, not in order, or there is no memory. `claims_free` is
-# needed in any case, and the arena lives as long as the claims.
-cdef bint claims_read(
-    Claims* c, Arena* arena, const uint8_t* encoded, size_t size
+# Decodes the RLP. False: it is not canonical or not in order, or there is no memory. Call
+# `bal_free` in any case; the arena has to outlive the list.
+cdef bint bal_read(
+    Bal* c, Arena* arena, const uint8_t* encoded, size_t size
 ) noexcept nogil
-# The same in steps: open, then read each part, in any order and with the arena of the thread that
-# reads it, which adds to its sums. `sums` of the claims are the caller's to fill in.
-cdef bint claims_open(
-    Claims* c, Arena* arena, const uint8_t* encoded, size_t size
+# The same in steps: open, then decode each account, in any order, with the arena and the totals of
+# the thread that decodes it. The caller adds the totals up in `sums`.
+cdef bint bal_open(
+    Bal* c, Arena* arena, const uint8_t* encoded, size_t size
 ) noexcept nogil
-cdef bint claims_read_part(Claims* c, Arena* arena, size_t at, ClaimSums* sums) noexcept nogil
-cdef void claims_free(Claims* c) noexcept nogil
+cdef bint bal_read_part(Bal* c, Arena* arena, size_t at, BalTotals* sums) noexcept nogil
+cdef void bal_free(Bal* c) noexcept nogil
 
-# The account, or NULL: the list does not name it.
-cdef ClaimedAccount* claims_account(const Claims* c, const Address* address) noexcept nogil
-cdef ClaimedSlot* claims_slot(
-    const Claims* c, const ClaimedAccount* a, const Word* key
+# The account, or NULL if the list does not name it.
+cdef BalAccount* bal_account(const Bal* c, const Address* address) noexcept nogil
+cdef BalSlot* bal_slot(
+    const Bal* c, const BalAccount* a, const Word* key
 ) noexcept nogil
-# How many are of earlier indices.
-cdef uint32_t claims_before(const Claim* claims, uint32_t count, uint32_t index) noexcept nogil
+# How many changes have a smaller index.
+cdef uint32_t bal_changes_before(
+    const BalChange* changes, uint32_t count, uint32_t index
+) noexcept nogil

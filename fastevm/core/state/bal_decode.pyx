@@ -1,4 +1,4 @@
-"""Reads a block access list: parts may be read by several threads, each into its own arena."""
+"""Decodes a block access list (EIP-7928). Threads may decode its accounts in parallel."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset
@@ -66,45 +66,45 @@ cdef bint read_index(RlpCursor* cursor, int64_t* before, uint32_t* out) noexcept
     return True
 
 
-cdef Claim* read_claims(
+cdef BalChange* read_changes(
     Arena* arena, const RlpItem* item, bint are_nonces, uint32_t* count
 ) noexcept nogil:
-    cdef Claim* claims = <Claim*>room_for(arena, item, sizeof(Claim), count)
+    cdef BalChange* changes = <BalChange*>room_for(arena, item, sizeof(BalChange), count)
     cdef RlpCursor cursor, one
     cdef int64_t before = -1
     cdef uint32_t i
     memset(&cursor, 0, sizeof(cursor))
     memset(&one, 0, sizeof(one))
-    if claims == NULL or not rlp_enter(item, &cursor):
+    if changes == NULL or not rlp_enter(item, &cursor):
         return NULL
     for i in range(count[0]):
-        if not rlp_next_list(&cursor, &one) or not read_index(&one, &before, &claims[i].index):
+        if not rlp_next_list(&cursor, &one) or not read_index(&one, &before, &changes[i].index):
             return NULL
         if are_nonces:
-            if not rlp_next_uint64(&one, &claims[i].value.d[0]):
+            if not rlp_next_uint64(&one, &changes[i].value.d[0]):
                 return NULL
-        elif not rlp_next_word(&one, &claims[i].value):
+        elif not rlp_next_word(&one, &changes[i].value):
             return NULL
         if not rlp_done(&one):
             return NULL
-    return claims
+    return changes
 
 
-cdef void own_codes(Claims* c, CodeClaims* codes) noexcept nogil:
-    """List codes that are to be freed, beside other threads."""
+cdef void own_codes(Bal* c, BalCodeList* codes) noexcept nogil:
+    """Adds codes to the list of those to free; other threads may do so at the same time."""
     cdef void** place = <void**>&c.codes
     cdef void* newest
     while True:
         newest = atomic_observe_pointer(place)
-        codes.next = <CodeClaims*>newest
+        codes.next = <BalCodeList*>newest
         if atomic_claim_pointer(place, newest, codes):
             return
 
 
 cdef bint read_codes(
-    Claims* c, Arena* arena, const RlpItem* item, ClaimedAccount* a
+    Bal* c, Arena* arena, const RlpItem* item, BalAccount* a
 ) noexcept nogil:
-    cdef CodeClaims* owned
+    cdef BalCodeList* owned
     cdef RlpCursor cursor, one
     cdef const uint8_t* data = NULL
     cdef size_t size = 0
@@ -112,12 +112,12 @@ cdef bint read_codes(
     cdef uint32_t i
     memset(&cursor, 0, sizeof(cursor))
     memset(&one, 0, sizeof(one))
-    a.codes = <CodeClaim*>room_for(arena, item, sizeof(CodeClaim), &a.code_count)
+    a.codes = <BalCodeChange*>room_for(arena, item, sizeof(BalCodeChange), &a.code_count)
     if a.codes == NULL or not rlp_enter(item, &cursor):
         return False
     if a.code_count == 0:
         return True
-    owned = <CodeClaims*>arena_alloc(arena, sizeof(CodeClaims))
+    owned = <BalCodeList*>arena_alloc(arena, sizeof(BalCodeList))
     if owned == NULL:
         return False
     owned.items = a.codes
@@ -136,7 +136,7 @@ cdef bint read_codes(
     return True
 
 
-cdef bint read_changed_slot(Arena* arena, RlpCursor* list, ClaimedSlot* slot) noexcept nogil:
+cdef bint read_changed_slot(Arena* arena, RlpCursor* list, BalSlot* slot) noexcept nogil:
     cdef RlpCursor cursor
     cdef RlpItem item
     memset(&cursor, 0, sizeof(cursor))
@@ -146,11 +146,11 @@ cdef bint read_changed_slot(Arena* arena, RlpCursor* list, ClaimedSlot* slot) no
         and rlp_next(&cursor, &item) and rlp_done(&cursor)
     ):
         return False
-    slot.changes = read_claims(arena, &item, False, &slot.count)
+    slot.changes = read_changes(arena, &item, False, &slot.count)
     return slot.changes != NULL and slot.count != 0
 
 
-cdef bint are_ascending(const ClaimedSlot* slots, uint32_t count) noexcept nogil:
+cdef bint are_ascending(const BalSlot* slots, uint32_t count) noexcept nogil:
     cdef uint32_t i
     for i in range(1, count):
         if not word_lt(&slots[i - 1].key, &slots[i].key):
@@ -158,7 +158,7 @@ cdef bint are_ascending(const ClaimedSlot* slots, uint32_t count) noexcept nogil
     return True
 
 
-cdef bint read_slots(Arena* arena, RlpCursor* fields, ClaimedAccount* a) noexcept nogil:
+cdef bint read_slots(Arena* arena, RlpCursor* fields, BalAccount* a) noexcept nogil:
     cdef RlpItem changed, read
     cdef RlpCursor cursor
     cdef int64_t changes, reads
@@ -174,10 +174,10 @@ cdef bint read_slots(Arena* arena, RlpCursor* fields, ClaimedAccount* a) noexcep
         return False
     a.changed_slots = <uint32_t>changes
     a.slot_count = <uint32_t>(changes + reads)
-    a.slots = <ClaimedSlot*>arena_alloc(arena, a.slot_count * sizeof(ClaimedSlot) + 1)
+    a.slots = <BalSlot*>arena_alloc(arena, a.slot_count * sizeof(BalSlot) + 1)
     if a.slots == NULL:
         return False
-    memset(a.slots, 0, a.slot_count * sizeof(ClaimedSlot))
+    memset(a.slots, 0, a.slot_count * sizeof(BalSlot))
     rlp_enter(&changed, &cursor)
     for i in range(a.changed_slots):
         if not read_changed_slot(arena, &cursor, &a.slots[i]):
@@ -195,7 +195,7 @@ cdef bint read_slots(Arena* arena, RlpCursor* fields, ClaimedAccount* a) noexcep
 
 
 cdef bint read_account(
-    Claims* c, Arena* arena, const RlpItem* part, ClaimedAccount* a
+    Bal* c, Arena* arena, const RlpItem* part, BalAccount* a
 ) noexcept nogil:
     cdef RlpCursor fields
     cdef RlpItem item
@@ -206,10 +206,10 @@ cdef bint read_account(
         and read_slots(arena, &fields, a) and rlp_next(&fields, &item)
     ):
         return False
-    a.balances = read_claims(arena, &item, False, &a.balance_count)
+    a.balances = read_changes(arena, &item, False, &a.balance_count)
     if a.balances == NULL or not rlp_next(&fields, &item):
         return False
-    a.nonces = read_claims(arena, &item, True, &a.nonce_count)
+    a.nonces = read_changes(arena, &item, True, &a.nonce_count)
     if a.nonces == NULL or not (
         rlp_next(&fields, &item) and read_codes(c, arena, &item, a) and rlp_done(&fields)
     ):
@@ -218,15 +218,15 @@ cdef bint read_account(
     return index_slots(c, arena, a)
 
 
-cdef bint claims_open(
-    Claims* c, Arena* arena, const uint8_t* encoded, size_t size
+cdef bint bal_open(
+    Bal* c, Arena* arena, const uint8_t* encoded, size_t size
 ) noexcept nogil:
     cdef RlpItem list
     cdef RlpCursor cursor
     cdef size_t most = size // SMALLEST_PART + 1
     memset(&list, 0, sizeof(list))
     memset(&cursor, 0, sizeof(cursor))
-    memset(c, 0, sizeof(Claims))
+    memset(c, 0, sizeof(Bal))
     c.seed = process_seed()
     if not rlp_single(encoded, size, &list) or not rlp_enter(&list, &cursor):
         return False
@@ -237,17 +237,17 @@ cdef bint claims_open(
         if c.account_count == most or not rlp_next(&cursor, &c.parts[c.account_count]):
             return False
         c.account_count += 1
-    c.accounts = <ClaimedAccount*>arena_alloc(arena, c.account_count * sizeof(ClaimedAccount) + 1)
+    c.accounts = <BalAccount*>arena_alloc(arena, c.account_count * sizeof(BalAccount) + 1)
     c.mask = table_capacity(c.account_count) - 1
-    c.table = <ClaimedAccount**>arena_alloc(arena, (c.mask + 1) * sizeof(void*))
+    c.table = <BalAccount**>arena_alloc(arena, (c.mask + 1) * sizeof(void*))
     if c.accounts == NULL or c.table == NULL:
         return False
     memset(c.table, 0, (c.mask + 1) * sizeof(void*))
     return True
 
 
-cdef bint follows(const Claims* c, size_t at) noexcept nogil:
-    """Whether an account that was read comes after the one before it in the list."""
+cdef bint follows(const Bal* c, size_t at) noexcept nogil:
+    """Whether the address of an account is greater than that of the account before it."""
     cdef RlpCursor fields
     cdef Address before
     memset(&fields, 0, sizeof(fields))
@@ -258,9 +258,9 @@ cdef bint follows(const Claims* c, size_t at) noexcept nogil:
     return memcmp(before.b, c.accounts[at].address.b, 20) < 0
 
 
-cdef bint claims_read_part(Claims* c, Arena* arena, size_t at, ClaimSums* sums) noexcept nogil:
-    cdef ClaimedAccount* a = &c.accounts[at]
-    memset(a, 0, sizeof(ClaimedAccount))
+cdef bint bal_read_part(Bal* c, Arena* arena, size_t at, BalTotals* sums) noexcept nogil:
+    cdef BalAccount* a = &c.accounts[at]
+    memset(a, 0, sizeof(BalAccount))
     if not read_account(c, arena, &c.parts[at], a) or not follows(c, at):
         return False
     sums.items += 1 + <size_t>a.slot_count
@@ -269,43 +269,43 @@ cdef bint claims_read_part(Claims* c, Arena* arena, size_t at, ClaimSums* sums) 
     return True
 
 
-cdef bint claims_read(
-    Claims* c, Arena* arena, const uint8_t* encoded, size_t size
+cdef bint bal_read(
+    Bal* c, Arena* arena, const uint8_t* encoded, size_t size
 ) noexcept nogil:
     cdef size_t i
-    if not claims_open(c, arena, encoded, size):
+    if not bal_open(c, arena, encoded, size):
         return False
     for i in range(c.account_count):
-        if not claims_read_part(c, arena, i, &c.sums):
+        if not bal_read_part(c, arena, i, &c.sums):
             return False
     return True
 
 
-cdef void claims_free(Claims* c) noexcept nogil:
-    cdef const CodeClaims* codes = c.codes
+cdef void bal_free(Bal* c) noexcept nogil:
+    cdef const BalCodeList* codes = c.codes
     cdef uint32_t i
     while codes != NULL:
         for i in range(codes.count):
             code_release(codes.items[i].code)
         codes = codes.next
-    memset(c, 0, sizeof(Claims))
+    memset(c, 0, sizeof(Bal))
 
 
 # ----------------------------------------------------------------------------------------------
 # finding accounts and slots
 
 cdef uint32_t* slot_place(
-    const Claims* c, const ClaimedAccount* a, const Word* key
+    const Bal* c, const BalAccount* a, const Word* key
 ) noexcept nogil:
-    """The place in the account's table that has the slot, or a free one for it."""
+    """The slot's entry in the account's table, or the free entry for it."""
     cdef size_t at = hash_word(key, c.seed) & a.mask
     while a.table[at] and not word_eq(&a.slots[a.table[at] - 1].key, key):
         at = (at + 1) & a.mask
     return &a.table[at]
 
 
-cdef bint index_slots(Claims* c, Arena* arena, ClaimedAccount* a) noexcept nogil:
-    """Fill the account's table; False: no memory, or a slot is both changed and read."""
+cdef bint index_slots(Bal* c, Arena* arena, BalAccount* a) noexcept nogil:
+    """Fills the account's table. False: no memory, or a slot is both changed and read."""
     cdef size_t capacity
     cdef uint32_t* place
     cdef uint32_t i
@@ -325,22 +325,22 @@ cdef bint index_slots(Claims* c, Arena* arena, ClaimedAccount* a) noexcept nogil
     return True
 
 
-cdef void index_account(Claims* c, ClaimedAccount* a) noexcept nogil:
-    """Put an account, which is there once, into the table, beside other threads."""
+cdef void index_account(Bal* c, BalAccount* a) noexcept nogil:
+    """Adds an account to the table; other threads may do so at the same time."""
     cdef size_t at = hash_address(&a.address, c.seed) & c.mask
     while not atomic_claim_pointer(<void**>&c.table[at], NULL, a):
         at = (at + 1) & c.mask
 
 
-cdef ClaimedAccount* claims_account(const Claims* c, const Address* address) noexcept nogil:
+cdef BalAccount* bal_account(const Bal* c, const Address* address) noexcept nogil:
     cdef size_t at = hash_address(address, c.seed) & c.mask
     while c.table[at] != NULL and not address_eq(&c.table[at].address, address):
         at = (at + 1) & c.mask
     return c.table[at]
 
 
-cdef ClaimedSlot* claims_slot(
-    const Claims* c, const ClaimedAccount* a, const Word* key
+cdef BalSlot* bal_slot(
+    const Bal* c, const BalAccount* a, const Word* key
 ) noexcept nogil:
     cdef uint32_t place
     if a.slot_count == 0:
@@ -349,11 +349,13 @@ cdef ClaimedSlot* claims_slot(
     return &a.slots[place - 1] if place else NULL
 
 
-cdef uint32_t claims_before(const Claim* claims, uint32_t count, uint32_t index) noexcept nogil:
+cdef uint32_t bal_changes_before(
+    const BalChange* changes, uint32_t count, uint32_t index
+) noexcept nogil:
     cdef uint32_t low = 0, high = count, middle
     while low < high:
         middle = (low + high) // 2
-        if claims[middle].index < index:
+        if changes[middle].index < index:
             low = middle + 1
         else:
             high = middle

@@ -1,4 +1,4 @@
-"""A block access list as what transactions read before them, and what they must have done."""
+"""Serves a transaction's reads from a block access list, and validates what it did."""
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memset
@@ -14,14 +14,14 @@ from fastevm.core.primitives.intrinsics cimport (
 from fastevm.core.primitives.word cimport Word, word_copy, word_eq, word_is_zero, word_zero
 from fastevm.core.state.account cimport Account
 from fastevm.core.state.bal_decode cimport (
-    Claim,
-    ClaimedAccount,
-    ClaimedBase,
-    ClaimedSlot,
-    CodeClaim,
-    claims_account,
-    claims_before,
-    claims_slot,
+    BalAccount,
+    BalChange,
+    BalCodeChange,
+    BalPreState,
+    BalSlot,
+    bal_account,
+    bal_changes_before,
+    bal_slot,
 )
 from fastevm.core.state.code cimport EMPTY_CODE_HASH
 from fastevm.core.state.reader cimport (
@@ -37,42 +37,42 @@ from fastevm.core.state.records cimport AccountAccess, ChangeLog, SlotAccess
 # ----------------------------------------------------------------------------------------------
 # what a transaction reads
 
-cdef const ClaimedBase* base_of(ClaimedView* view, ClaimedAccount* a) noexcept nogil:
-    """The account before the block; NULL: no memory, or not known."""
-    cdef const ClaimedBase* found = <const ClaimedBase*>atomic_observe_pointer(<void**>&a.base)
-    cdef ClaimedBase* made
+cdef const BalPreState* base_of(BalView* view, BalAccount* a) noexcept nogil:
+    """The account before the block. NULL: no memory, or not known."""
+    cdef const BalPreState* found = <const BalPreState*>atomic_observe_pointer(<void**>&a.base)
+    cdef BalPreState* made
     cdef ReadStatus status
     if found != NULL:
         return found
-    made = <ClaimedBase*>arena_alloc(view.arena, sizeof(ClaimedBase))
+    made = <BalPreState*>arena_alloc(view.arena, sizeof(BalPreState))
     if made == NULL:
         return NULL
-    memset(made, 0, sizeof(ClaimedBase))
+    memset(made, 0, sizeof(BalPreState))
     made.data.code_hash = EMPTY_CODE_HASH
-    status = view.claims.below.account(view.claims.below.base, &a.address, &made.data)
+    status = view.bal.below.account(view.bal.below.base, &a.address, &made.data)
     made.exists = status == READ_FOUND
     if status == READ_MISSING or (made.exists and is_empty(&made.data)):
-        return NULL  # the list cannot say that an empty account goes
+        return NULL  # a list cannot express that an empty account is deleted
     if atomic_claim_pointer(<void**>&a.base, NULL, made):
         return made
-    return <const ClaimedBase*>atomic_observe_pointer(<void**>&a.base)
+    return <const BalPreState*>atomic_observe_pointer(<void**>&a.base)
 
 
 cdef bint is_empty(const AccountData* data) noexcept nogil:
     return data.nonce == 0 and data.code == NULL and word_is_zero(&data.balance)
 
 
-cdef ReadStatus claimed_account(
+cdef ReadStatus account_at_index(
     const void* base, const Address* address, AccountData* out
 ) noexcept nogil:
-    cdef ClaimedView* view = <ClaimedView*>base
-    cdef ClaimedAccount* a = claims_account(view.claims, address)
-    cdef const ClaimedBase* before
+    cdef BalView* view = <BalView*>base
+    cdef BalAccount* a = bal_account(view.bal, address)
+    cdef const BalPreState* before
     cdef uint32_t known, at
     cdef ReadStatus status
     if a == NULL:
-        # Named by a transaction's own list alone, or not in the block's by mistake.
-        status = view.claims.below.account(view.claims.below.base, address, out)
+        # Only a transaction's own access list (EIP-2930) names it, or the block's list lacks it.
+        status = view.bal.below.account(view.bal.below.base, address, out)
         out.storage = NULL
         return status
     before = base_of(view, a)
@@ -80,10 +80,10 @@ cdef ReadStatus claimed_account(
         return READ_MISSING
     out[0] = before.data
     out.storage = a
-    known = claims_before(a.balances, a.balance_count, view.index)
+    known = bal_changes_before(a.balances, a.balance_count, view.index)
     if known:
         word_copy(&out.balance, &a.balances[known - 1].value)
-    known = claims_before(a.nonces, a.nonce_count, view.index)
+    known = bal_changes_before(a.nonces, a.nonce_count, view.index)
     if known:
         out.nonce = a.nonces[known - 1].value.d[0]
     for at in range(a.code_count):
@@ -96,9 +96,9 @@ cdef ReadStatus claimed_account(
 
 
 cdef ReadStatus slot_below(
-    const Claims* c, const ClaimedAccount* a, const Address* address, const Word* key, Word* out
+    const Bal* c, const BalAccount* a, const Address* address, const Word* key, Word* out
 ) noexcept nogil:
-    """Before the block; `a`: NULL, or the account with its base."""
+    """The slot before the block; `a`: NULL, or the account with its base."""
     cdef AccountData data
     memset(&data, 0, sizeof(data))
     cdef const AccountData* known = &data
@@ -115,25 +115,25 @@ cdef ReadStatus slot_below(
     return READ_MISSING if status == READ_MISSING else READ_FOUND
 
 
-cdef ReadStatus claimed_slot(
+cdef ReadStatus slot_at_index(
     const void* base, const void* storage, const Address* address, const Word* key, Word* out
 ) noexcept nogil:
-    cdef ClaimedView* view = <ClaimedView*>base
-    cdef const ClaimedAccount* a = <const ClaimedAccount*>storage
-    cdef ClaimedSlot* slot = claims_slot(view.claims, a, key) if a != NULL else NULL
+    cdef BalView* view = <BalView*>base
+    cdef const BalAccount* a = <const BalAccount*>storage
+    cdef BalSlot* slot = bal_slot(view.bal, a, key) if a != NULL else NULL
     cdef const Word* before
     cdef Word* made
     cdef uint32_t known
     if slot == NULL:
-        return slot_below(view.claims, a, address, key, out)
-    known = claims_before(slot.changes, slot.count, view.index)
+        return slot_below(view.bal, a, address, key, out)
+    known = bal_changes_before(slot.changes, slot.count, view.index)
     if known:
         word_copy(out, &slot.changes[known - 1].value)
         return READ_FOUND
     before = <const Word*>atomic_observe_pointer(<void**>&slot.base)
     if before == NULL:
         made = <Word*>arena_alloc(view.arena, sizeof(Word))
-        if made == NULL or slot_below(view.claims, a, address, key, made) == READ_MISSING:
+        if made == NULL or slot_below(view.bal, a, address, key, made) == READ_MISSING:
             return READ_MISSING
         atomic_claim_pointer(<void**>&slot.base, NULL, made)
         before = made
@@ -141,86 +141,88 @@ cdef ReadStatus claimed_slot(
     return READ_FOUND
 
 
-cdef ReadStatus claimed_block_hash(const void* base, uint64_t number, Hash* out) noexcept nogil:
-    cdef const Reader* below = &(<const ClaimedView*>base).claims.below
+cdef ReadStatus block_hash_below(const void* base, uint64_t number, Hash* out) noexcept nogil:
+    cdef const Reader* below = &(<const BalView*>base).bal.below
     return below.block_hash(below.base, number, out)
 
 
-cdef void claimed_reader(ClaimedView* view, Reader* out) noexcept nogil:
+cdef void bal_reader(BalView* view, Reader* out) noexcept nogil:
     out.base = view
-    out.account = claimed_account
-    out.slot = claimed_slot
-    out.block_hash = claimed_block_hash
+    out.account = account_at_index
+    out.slot = slot_at_index
+    out.block_hash = block_hash_below
     out.code = NULL
 
 
 # ----------------------------------------------------------------------------------------------
-# what a run did, against the list
+# validation
 
 cdef inline size_t see(int* seen) noexcept nogil:
-    """One for the run that is the first to have read an item, else none."""
+    """1 if this execution is the first that accessed an item, else 0."""
     return not atomic_observe_int(seen) and atomic_claim_int(seen, False, True)
 
 
-cdef bint confirms(
-    const Claim* claims, uint32_t count, const ChangeLog* log, ClaimSums* confirmed
+cdef bint changes_match(
+    const BalChange* changes, uint32_t count, const ChangeLog* log, BalTotals* validated
 ) noexcept nogil:
     cdef uint32_t i, at
     for i in range(log.count):
-        at = claims_before(claims, count, log.items[i].index)
-        if at == count or claims[at].index != log.items[i].index:
+        at = bal_changes_before(changes, count, log.items[i].index)
+        if at == count or changes[at].index != log.items[i].index:
             return False
-        if not word_eq(&claims[at].value, &log.items[i].value):
+        if not word_eq(&changes[at].value, &log.items[i].value):
             return False
-    confirmed.changes += log.count
+    validated.changes += log.count
     return True
 
 
-cdef bint confirms_codes(
-    const ClaimedAccount* a, const ChangeLog* log, ClaimSums* confirmed
+cdef bint codes_match(
+    const BalAccount* a, const ChangeLog* log, BalTotals* validated
 ) noexcept nogil:
-    cdef const CodeClaim* claim
+    cdef const BalCodeChange* change
     cdef uint32_t i, at
     for i in range(log.count):
-        claim = NULL
+        change = NULL
         for at in range(a.code_count):
             if a.codes[at].index == log.items[i].index:
-                claim = &a.codes[at]
-        if claim == NULL or log.items[i].size != (0 if claim.code == NULL else claim.code.size):
+                change = &a.codes[at]
+        if change == NULL or log.items[i].size != (0 if change.code == NULL else change.code.size):
             return False
-        if claim.code != NULL and memcmp(claim.code.bytes, log.items[i].code, claim.code.size) != 0:
+        if change.code != NULL and memcmp(
+            change.code.bytes, log.items[i].code, change.code.size
+        ) != 0:
             return False
-    confirmed.changes += log.count
+    validated.changes += log.count
     return True
 
 
-cdef bint confirms_account(
-    const Claims* c, const AccountAccess* access, ClaimSums* confirmed
+cdef bint account_matches(
+    const Bal* c, const AccountAccess* access, BalTotals* validated
 ) noexcept nogil:
-    cdef ClaimedAccount* a = claims_account(c, &access.account.address)
+    cdef BalAccount* a = bal_account(c, &access.account.address)
     if a == NULL:
         return False
-    confirmed.items += see(&a.seen)
+    validated.items += see(&a.seen)
     return (
-        confirms(a.balances, a.balance_count, &access.balance, confirmed)
-        and confirms(a.nonces, a.nonce_count, &access.nonce, confirmed)
-        and confirms_codes(a, &access.code, confirmed)
+        changes_match(a.balances, a.balance_count, &access.balance, validated)
+        and changes_match(a.nonces, a.nonce_count, &access.nonce, validated)
+        and codes_match(a, &access.code, validated)
     )
 
 
-cdef bint confirms_slot(
-    const Claims* c, const SlotAccess* access, ClaimSums* confirmed
+cdef bint slot_matches(
+    const Bal* c, const SlotAccess* access, BalTotals* validated
 ) noexcept nogil:
-    cdef ClaimedAccount* a = claims_account(c, &access.account.address)
-    cdef ClaimedSlot* slot = claims_slot(c, a, &access.slot.key) if a != NULL else NULL
+    cdef BalAccount* a = bal_account(c, &access.account.address)
+    cdef BalSlot* slot = bal_slot(c, a, &access.slot.key) if a != NULL else NULL
     if slot == NULL:
         return False
-    confirmed.items += see(&slot.seen)
-    return confirms(slot.changes, slot.count, &access.value, confirmed)
+    validated.items += see(&slot.seen)
+    return changes_match(slot.changes, slot.count, &access.value, validated)
 
 
-cdef bint says_all(const Claims* c, const World* w) noexcept nogil:
-    """Whether nothing happened that a list cannot say: slots that go, or an empty account."""
+cdef bint is_representable(const Bal* c, const World* w) noexcept nogil:
+    """Whether a list can express the changes: not cleared storage or deleted empty accounts."""
     cdef AccountData before
     cdef const Account* a
     cdef size_t i
@@ -236,14 +238,14 @@ cdef bint says_all(const Claims* c, const World* w) noexcept nogil:
     return True
 
 
-cdef bint claimed_confirm(const Claims* c, const World* w, ClaimSums* confirmed) noexcept nogil:
+cdef bint bal_validate(const Bal* c, const World* w, BalTotals* validated) noexcept nogil:
     cdef size_t i
-    if not says_all(c, w):
+    if not is_representable(c, w):
         return False
     for i in range(w.accesses.accounts_kept):
-        if not confirms_account(c, &w.accesses.accounts[i], confirmed):
+        if not account_matches(c, &w.accesses.accounts[i], validated):
             return False
     for i in range(w.accesses.slots_kept):
-        if not confirms_slot(c, &w.accesses.slots[i], confirmed):
+        if not slot_matches(c, &w.accesses.slots[i], validated):
             return False
     return True

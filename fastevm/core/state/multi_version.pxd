@@ -1,6 +1,8 @@
-# What a block's transactions left so far, for threads that read it while one of them goes on: the
-# newest version of each account and slot above a world that rests. Readers add what they find below
-# and never wait; one thread at a time publishes versions. None is freed before the end.
+# The multi-version memory of Block-STM: the newest committed version of each account and slot of a
+# block, above a world that does not change meanwhile. Threads read it without locks and add entries
+# for what they find in the world below; one thread at a time publishes new versions. None is freed
+# or reused before the end, so that validation may compare addresses first. Unlike in the paper,
+# writes become visible when they are committed, not before.
 from libc.stdint cimport uint32_t, uint64_t
 
 from fastevm.core.primitives.arena cimport Arena
@@ -16,10 +18,10 @@ cdef struct AccountVersion:
     uint64_t nonce
     Code* code               # NULL = no code
     Hash code_hash
-    uint32_t epoch           # how often all of its slots were dropped in this block
+    uint32_t epoch           # how often its storage was cleared in this block
     bint exists
     bint has_storage
-    AccountVersion* next_owner   # the version before that holds a reference to its code
+    AccountVersion* next_owner   # an older version that holds a reference to its code
 
 
 cdef struct AccountEntry:
@@ -31,7 +33,7 @@ cdef struct AccountEntry:
     const void* base_storage
 
 
-# Holds only where its epoch is the account's; a slot of an earlier epoch is zero.
+# Valid only if its epoch is the account's; a slot of an earlier epoch is zero.
 cdef struct SlotVersion:
     Word value
     uint32_t epoch
@@ -45,8 +47,8 @@ cdef struct SlotEntry:
     SlotVersion first
 
 
-cdef struct Versions:
-    World* below             # rests until versions_apply
+cdef struct MultiVersionMemory:
+    World* below             # unchanged until mv_apply
     AccountEntry** accounts  # buckets, a power of two
     SlotEntry** slots
     size_t buckets
@@ -62,18 +64,18 @@ cdef inline SlotVersion* slot_version(SlotEntry* entry) noexcept nogil:
     return <SlotVersion*>atomic_observe_pointer(<void**>&entry.current)
 
 
-# Begin above a world, for a block of so much gas. False: out of memory.
-cdef bint versions_begin(Versions* v, World* below, uint64_t gas_limit) noexcept nogil
-# Forget all versions. Nothing may read them any more; the arenas belong to their threads.
-cdef void versions_end(Versions* v) noexcept nogil
-cdef void versions_free(Versions* v) noexcept nogil
-# The entry of an account or slot, made from what is below if it is new; NULL: out of memory, or the
-# world below lacks it. The arena is the thread's own.
-cdef AccountEntry* versions_account(
-    Versions* v, Arena* arena, const Address* address
+# Starts above a world, for a block with this gas limit. False: out of memory.
+cdef bint mv_begin(MultiVersionMemory* v, World* below, uint64_t gas_limit) noexcept nogil
+# Releases all versions. No thread may read them any more; the arenas belong to their threads.
+cdef void mv_end(MultiVersionMemory* v) noexcept nogil
+cdef void mv_free(MultiVersionMemory* v) noexcept nogil
+# The entry of an account or slot; a new entry starts with the value below. NULL: out of memory, or
+# the world below does not know it. The arena is the thread's own.
+cdef AccountEntry* mv_account(
+    MultiVersionMemory* v, Arena* arena, const Address* address
 ) noexcept nogil
-cdef SlotEntry* versions_slot(
-    Versions* v, Arena* arena, AccountEntry* account, const Word* key
+cdef SlotEntry* mv_slot(
+    MultiVersionMemory* v, Arena* arena, AccountEntry* account, const Word* key
 ) noexcept nogil
-# Write all newest versions to the world below. False: out of memory.
-cdef bint versions_apply(Versions* v) noexcept nogil
+# Writes the newest versions to the world below. False: out of memory.
+cdef bint mv_apply(MultiVersionMemory* v) noexcept nogil

@@ -1,4 +1,4 @@
-"""The newest versions of a block's accounts and slots, read by threads while one publishes."""
+"""Multi-version memory (Block-STM): threads read the newest versions while one publishes."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint64_t
@@ -40,17 +40,17 @@ cdef size_t buckets_for(uint64_t gas_limit) noexcept nogil:
     return buckets
 
 
-cdef bint versions_begin(Versions* v, World* below, uint64_t gas_limit) noexcept nogil:
+cdef bint mv_begin(MultiVersionMemory* v, World* below, uint64_t gas_limit) noexcept nogil:
     cdef size_t buckets = buckets_for(gas_limit)
     v.below = below
     v.seed = process_seed()
     v.owners = NULL
     if v.buckets != buckets:
-        versions_free(v)
+        mv_free(v)
         v.accounts = <AccountEntry**>PyMem_RawCalloc(buckets, sizeof(AccountEntry*))
         v.slots = <SlotEntry**>PyMem_RawCalloc(buckets, sizeof(SlotEntry*))
         if v.accounts == NULL or v.slots == NULL:
-            versions_free(v)
+            mv_free(v)
             return False
         v.buckets = buckets
         return True
@@ -59,13 +59,13 @@ cdef bint versions_begin(Versions* v, World* below, uint64_t gas_limit) noexcept
     return True
 
 
-cdef void versions_end(Versions* v) noexcept nogil:
+cdef void mv_end(MultiVersionMemory* v) noexcept nogil:
     while v.owners != NULL:
         code_release(v.owners.code)
         v.owners = v.owners.next_owner
 
 
-cdef void versions_free(Versions* v) noexcept nogil:
+cdef void mv_free(MultiVersionMemory* v) noexcept nogil:
     PyMem_RawFree(v.accounts)
     PyMem_RawFree(v.slots)
     v.accounts = NULL
@@ -97,8 +97,10 @@ cdef SlotEntry* slot_in(
     return NULL
 
 
-cdef bint read_below(Versions* v, AccountEntry* entry, AccountVersion* first) noexcept nogil:
-    """Fill in what the world below has, or its reader. False: not known there."""
+cdef bint read_below(
+    MultiVersionMemory* v, AccountEntry* entry, AccountVersion* first
+) noexcept nogil:
+    """Reads the value from the world below or from its reader. False: neither knows it."""
     cdef AccountData data
     cdef ReadStatus status
     cdef const Account* a = world_find_account(v.below, &entry.address)
@@ -128,7 +130,7 @@ cdef bint read_below(Versions* v, AccountEntry* entry, AccountVersion* first) no
 
 
 cdef AccountEntry* new_account_entry(
-    Versions* v, Arena* arena, const Address* address
+    MultiVersionMemory* v, Arena* arena, const Address* address
 ) noexcept nogil:
     cdef AccountEntry* entry = <AccountEntry*>arena_alloc(arena, sizeof(AccountEntry))
     cdef AccountVersion* first = <AccountVersion*>arena_alloc(arena, sizeof(AccountVersion))
@@ -142,8 +144,8 @@ cdef AccountEntry* new_account_entry(
     return entry if read_below(v, entry, first) else NULL
 
 
-cdef AccountEntry* versions_account(
-    Versions* v, Arena* arena, const Address* address
+cdef AccountEntry* mv_account(
+    MultiVersionMemory* v, Arena* arena, const Address* address
 ) noexcept nogil:
     cdef void** bucket = <void**>&v.accounts[hash_address(address, v.seed) & (v.buckets - 1)]
     cdef AccountEntry* head = <AccountEntry*>atomic_observe_pointer(bucket)
@@ -157,7 +159,7 @@ cdef AccountEntry* versions_account(
         made.next = head
         if atomic_claim_pointer(bucket, head, made):
             return made
-        # Another thread was faster with this account, or with one of the same bucket.
+        # Another thread has added this account, or another one to the same bucket.
         searched = head
         head = <AccountEntry*>atomic_observe_pointer(bucket)
         entry = account_in(head, searched, address)
@@ -167,7 +169,7 @@ cdef AccountEntry* versions_account(
 
 
 cdef bint read_slot_below(
-    Versions* v, const AccountEntry* account, const Word* key, Word* out
+    MultiVersionMemory* v, const AccountEntry* account, const Word* key, Word* out
 ) noexcept nogil:
     cdef ReadStatus status
     cdef const Account* a = world_find_account(v.below, &account.address)
@@ -191,8 +193,8 @@ cdef bint read_slot_below(
     return True
 
 
-cdef SlotEntry* versions_slot(
-    Versions* v, Arena* arena, AccountEntry* account, const Word* key
+cdef SlotEntry* mv_slot(
+    MultiVersionMemory* v, Arena* arena, AccountEntry* account, const Word* key
 ) noexcept nogil:
     cdef uint64_t seed = v.seed ^ <uint64_t>account
     cdef void** bucket = <void**>&v.slots[hash_word(key, seed) & (v.buckets - 1)]
@@ -223,8 +225,8 @@ cdef SlotEntry* versions_slot(
 # ----------------------------------------------------------------------------------------------
 # the end
 
-cdef Account* account_below(Versions* v, AccountEntry* entry) noexcept nogil:
-    """The record of the world below, made if it has none; NULL: out of memory."""
+cdef Account* account_below(MultiVersionMemory* v, AccountEntry* entry) noexcept nogil:
+    """The account's record in the world below, created if needed. NULL: out of memory."""
     cdef Account* a = world_find_account(v.below, &entry.address)
     if a == NULL:
         a = world_new_account(v.below, &entry.address)
@@ -240,7 +242,7 @@ cdef Account* account_below(Versions* v, AccountEntry* entry) noexcept nogil:
     return a
 
 
-cdef bint apply_account(Versions* v, AccountEntry* entry) noexcept nogil:
+cdef bint apply_account(MultiVersionMemory* v, AccountEntry* entry) noexcept nogil:
     cdef const AccountVersion* newest = entry.current
     cdef Account* a = account_below(v, entry)
     if a == NULL:
@@ -261,7 +263,7 @@ cdef bint apply_account(Versions* v, AccountEntry* entry) noexcept nogil:
     return True
 
 
-cdef bint apply_slot(Versions* v, const SlotEntry* entry) noexcept nogil:
+cdef bint apply_slot(MultiVersionMemory* v, const SlotEntry* entry) noexcept nogil:
     cdef Account* a
     if entry.current.epoch != entry.account.current.epoch:
         return True
@@ -272,7 +274,7 @@ cdef bint apply_slot(Versions* v, const SlotEntry* entry) noexcept nogil:
     return True
 
 
-cdef bint versions_apply(Versions* v) noexcept nogil:
+cdef bint mv_apply(MultiVersionMemory* v) noexcept nogil:
     cdef AccountEntry* account
     cdef SlotEntry* slot
     cdef size_t i

@@ -1,11 +1,13 @@
-# A world for one transaction that runs ahead of those before it. What it loaded is what it read: it
-# holds if the versions are still the same when its turn comes.
+# One optimistic execution of a transaction (Block-STM): its world above the multi-version memory,
+# and its read set. Validation compares the versions in the read set with the newest ones.
 from libc.stdint cimport uint64_t
 
 from fastevm.core.primitives.arena cimport Arena
 from fastevm.core.primitives.hashes cimport Address
 from fastevm.core.state.records cimport World
-from fastevm.core.state.multi_version cimport AccountEntry, AccountVersion, SlotEntry, SlotVersion, Versions
+from fastevm.core.state.multi_version cimport (
+    AccountEntry, AccountVersion, MultiVersionMemory, SlotEntry, SlotVersion,
+)
 
 
 cdef struct SeenAccount:
@@ -22,7 +24,7 @@ cdef struct SeenSlot:
 
 cdef struct Speculation:
     World* world             # owned
-    Versions* versions       # borrowed
+    MultiVersionMemory* versions       # borrowed
     Arena* arena             # of the thread that runs it: outlives the transaction
     SeenSlot* slots
     size_t slot_count
@@ -36,10 +38,10 @@ cdef bint speculation_new(Speculation* s) noexcept nogil      # False: out of me
 cdef void speculation_free(Speculation* s) noexcept nogil
 # Empty the world for a transaction.
 cdef void speculation_begin(
-    Speculation* s, Versions* versions, Arena* arena, const Address* sender, uint64_t nonce,
-    bint is_ahead
+    Speculation* s, MultiVersionMemory* versions, Arena* arena, const Address* sender,
+    uint64_t nonce, bint is_ahead
 ) noexcept nogil
-# Whether the transaction would have done the same on the newest versions.
+# Validation: whether the transaction would do the same on the newest versions.
 cdef bint speculation_holds(Speculation* s) noexcept nogil
 # Make its changes the newest versions, with the committing thread's arena. False: out of memory.
 cdef bint speculation_publish(Speculation* s, Arena* arena) noexcept nogil

@@ -1,4 +1,4 @@
-"""One transaction on the versions that it finds: what it read and wrote, and if that holds."""
+"""The read set and write set of one optimistic execution (Block-STM), and its validation."""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport uint32_t, uint64_t
@@ -30,8 +30,8 @@ from fastevm.core.state.reader cimport (
 from fastevm.core.state.multi_version cimport (
     account_version,
     slot_version,
-    versions_account,
-    versions_slot,
+    mv_account,
+    mv_slot,
 )
 from fastevm.core.state.world cimport (
     account_has_storage,
@@ -59,8 +59,8 @@ cdef void speculation_free(Speculation* s) noexcept nogil:
 
 
 cdef void speculation_begin(
-    Speculation* s, Versions* versions, Arena* arena, const Address* sender, uint64_t nonce,
-    bint is_ahead
+    Speculation* s, MultiVersionMemory* versions, Arena* arena, const Address* sender,
+    uint64_t nonce, bint is_ahead
 ) noexcept nogil:
     cdef Reader reader
     memset(&reader, 0, sizeof(reader))
@@ -82,7 +82,7 @@ cdef void speculation_begin(
 # reads
 
 cdef bint expects_nonce(const Speculation* s, const AccountVersion* version) noexcept nogil:
-    """Whether earlier transactions of the sender seem to be under way."""
+    """Whether to assume that earlier transactions of the sender will raise its nonce."""
     return s.is_ahead and version.nonce < s.nonce and s.nonce - version.nonce <= LONGEST_CHAIN
 
 
@@ -90,7 +90,7 @@ cdef ReadStatus see_account(
     const void* base, const Address* address, AccountData* out
 ) noexcept nogil:
     cdef Speculation* s = <Speculation*>base
-    cdef AccountEntry* entry = versions_account(s.versions, s.arena, address)
+    cdef AccountEntry* entry = mv_account(s.versions, s.arena, address)
     cdef SeenAccount* seen
     if entry == NULL:
         return READ_MISSING
@@ -123,7 +123,7 @@ cdef ReadStatus see_slot(
 ) noexcept nogil:
     cdef Speculation* s = <Speculation*>base
     cdef const SeenAccount* account = <const SeenAccount*>storage
-    cdef SlotEntry* entry = versions_slot(s.versions, s.arena, account.entry, key)
+    cdef SlotEntry* entry = mv_slot(s.versions, s.arena, account.entry, key)
     cdef SeenSlot* seen
     if entry == NULL or (s.slot_count == s.slot_capacity and not grow_slots(s)):
         return READ_MISSING
@@ -152,7 +152,7 @@ cdef ReadStatus see_block_hash(const void* base, uint64_t number, Hash* out) noe
 
 
 # ----------------------------------------------------------------------------------------------
-# whether it holds
+# validation
 
 cdef inline bint is_wide(const Word* amount) noexcept nogil:
     return (amount.d[2] | amount.d[3]) != 0
@@ -161,7 +161,7 @@ cdef inline bint is_wide(const Word* amount) noexcept nogil:
 cdef bint balance_may_differ(
     const Speculation* s, const Account* a, const AccountVersion* seen, const AccountVersion* now
 ) noexcept nogil:
-    """Whether the transaction does the same on the new balance: it only adds and takes."""
+    """Whether the transaction does the same on the new balance: it only adds and subtracts."""
     cdef Word missing
     if a.balance_seen or not a.exists:
         return False
@@ -253,7 +253,7 @@ cdef bint publish_account(Speculation* s, Arena* arena, const Account* a) noexce
 cdef bint publish_slot(
     Speculation* s, Arena* arena, AccountEntry* account, const Slot* slot
 ) noexcept nogil:
-    cdef SlotEntry* entry = versions_slot(s.versions, arena, account, &slot.key)
+    cdef SlotEntry* entry = mv_slot(s.versions, arena, account, &slot.key)
     cdef SlotVersion* made
     cdef Word before
     cdef uint32_t epoch = account.current.epoch

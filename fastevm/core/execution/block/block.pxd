@@ -3,7 +3,7 @@ from libc.stdint cimport uint64_t
 
 from fastevm.core.execution.block.block_end cimport BlockEnd
 from fastevm.core.execution.block.block_executor cimport BlockExecutor
-from fastevm.core.execution.parallel.bal_executor cimport ListRun
+from fastevm.core.execution.parallel.bal_executor cimport BalExecutor
 from fastevm.core.execution.block.packed_receipts cimport PackedReceipts
 from fastevm.core.execution.block.system_calls cimport SystemOutcome
 from fastevm.core.execution.transaction.transaction cimport Transaction
@@ -33,7 +33,7 @@ cdef class BlockBuilder:
     cdef object blob_gas_price
     cdef readonly int threads
     cdef bytes given_list     # the RLP of its access list, to run by; None: there is none
-    cdef ListRun list_run     # where the transactions ran by it
+    cdef BalExecutor bal_executor  # None: no parallel execution by the access list
     cdef PackedReceipts packed  # their receipts, which the executor borrows; or see `end`
     cdef BlockEnd end         # where threads ended it together
     cdef object root_of       # of a layer, for receipts with state roots; None: the layer's own

@@ -36,7 +36,7 @@ from fastevm.core.execution.block.block_executor cimport (
     executor_transact,
     executor_transact_from,
 )
-from fastevm.core.execution.parallel.bal_executor cimport take_list_run
+from fastevm.core.execution.parallel.bal_executor cimport take_bal_executor
 from fastevm.core.execution.block.packed_receipts cimport packed_receipts
 from fastevm.core.execution.parallel.parallel cimport ParallelRun, give_back, pays, take
 from fastevm.core.execution.block.receipts cimport (
@@ -47,8 +47,8 @@ from fastevm.core.execution.block.receipts cimport (
     receipts_root,
 )
 from fastevm.core.execution.transaction.refusals cimport not_known, raise_host_failure, refusal
-from fastevm.core.execution.parallel.optimistic cimport MOST_THREADS, run_ahead
-from fastevm.core.execution.parallel.pipelined_recovery cimport run_beside
+from fastevm.core.execution.parallel.optimistic cimport MOST_THREADS, optimistic_run
+from fastevm.core.execution.parallel.pipelined_recovery cimport run_pipelined
 from fastevm.core.execution.transaction.sender_recovery cimport are_recovered
 from fastevm.core.execution.block.system_calls cimport (
     SYSTEM_DONE,
@@ -215,7 +215,7 @@ cdef class BlockBuilder:
     cdef int expect_more(self, str action) except -1:
         """Refuse unless transactions may be added: by its list a block runs as a whole."""
         self.expect(OPEN, action)
-        if self.list_run is not None:
+        if self.bal_executor is not None:
             raise FastevmError(f"cannot {action}: the block ran by its access list")
         return 0
 
@@ -389,7 +389,7 @@ cdef class BlockBuilder:
                 signed[i] = &transaction.c
             if refunds == NULL and not by_list and not self.is_parallel(pointers, count):
                 with nogil:
-                    ran = run_beside(&self.c, signed, count, cores, &result)
+                    ran = run_pipelined(&self.c, signed, count, cores, &result)
             else:
                 if not are_recovered(signed, count):
                     recover_senders(transactions)
@@ -401,7 +401,7 @@ cdef class BlockBuilder:
                     ran = executor_transact_from(&self.c, pointers, ran, count, refunds, &result)
             if ran < count:
                 raise self.invalid(ran, refusal(result.error, pointers[ran], &result))
-            if self.list_run is None:
+            if self.bal_executor is None:
                 with nogil:
                     encoded = executor_encode_receipts(&self.c, first, self.threads)
                 if not encoded:
@@ -411,7 +411,7 @@ cdef class BlockBuilder:
             PyMem_RawFree(refunds)
 
     cdef bint is_parallel(self, const Tx** transactions, size_t count) noexcept:
-        """Whether these transactions run on several threads."""
+        """Whether these transactions run optimistically on several threads (Block-STM)."""
         cdef ForkSchedule schedule = self.schedule
         return (
             self.threads > 1 and self.base.remote_state is None
@@ -419,9 +419,13 @@ cdef class BlockBuilder:
         )
 
     cdef size_t run_by_list(self, const Tx** transactions, size_t count) except? 0:
-        """The number of transactions that ran by the given list: all of them, or none."""
+        """Runs the transactions by the given access list (EIP-7928).
+
+        Returns how many ran: all, or 0 if this block has to run sequentially. Raises
+        `AccessListMismatch` if an execution contradicts the list.
+        """
         cdef ForkSchedule schedule = self.schedule
-        cdef ListRun run
+        cdef BalExecutor run
         cdef Address deposits
         if (
             self.threads < 2 or count == 0 or self.c.world.accesses == NULL
@@ -429,22 +433,25 @@ cdef class BlockBuilder:
             or not schedule.c.counts_gas_before_refunds
         ):
             return 0
-        run = take_list_run(self.base, self.given_list, min(self.threads, <int>MOST_THREADS))
+        run = take_bal_executor(self.base, self.given_list, min(self.threads, <int>MOST_THREADS))
         memcpy(deposits.b, PyBytes_AS_STRING(self.deposit_contract), 20)
         if run is None or not run.run(&self.c, transactions, count, &deposits):
             raise AccessListMismatch
-        self.list_run = run
+        self.bal_executor = run
         self.packed = run.packed(self.blob_gas_price)
         return count
 
     cdef size_t run_on_threads(self, const Tx** transactions, size_t count) except? 0:
-        """The number of transactions that ran, from the first on; the others are left."""
+        """Runs transactions optimistically (Block-STM); the caller runs those after the last.
+
+        Returns how many were committed, counted from the first.
+        """
         cdef ParallelRun run = take(min(self.threads, <int>MOST_THREADS))
         cdef TxResult result
         cdef size_t ran
         memset(&result, 0, sizeof(result))
         with nogil:
-            ran = run_ahead(run.c, &self.c, transactions, count, &result)
+            ran = optimistic_run(run.c, &self.c, transactions, count, &result)
         give_back(run, ran)
         if result.error == TX_OUT_OF_MEMORY:
             raise MemoryError
@@ -533,8 +540,8 @@ cdef class BlockBuilder:
         cdef Hash root
         cdef bint ok = True
         cdef bint is_first = self.claim()
-        if self.list_run is not None:
-            root = self.list_run.receipts.root
+        if self.bal_executor is not None:
+            root = self.bal_executor.receipts.root
         elif self.end is not None:
             root = self.end.root
         else:
@@ -576,7 +583,7 @@ cdef class BlockBuilder:
         cdef const LogRecord* log
         cdef size_t i, j
         logs = []
-        if self.list_run is not None and not self.list_run.receipts.has_deposits:
+        if self.bal_executor is not None and not self.bal_executor.receipts.has_deposits:
             return logs
         memcpy(contract.b, PyBytes_AS_STRING(self.deposit_contract), 20)
         for i in range(self.c.receipts.count):
@@ -664,9 +671,9 @@ cdef class BlockBuilder:
         )
 
     cdef int end_on_threads(self) except -1:
-        """State, receipts and their root of a block that has many and ran without a list."""
+        """Commits state and receipts of a large block that ran without an access list."""
         if (
-            self.threads > 1 and self.list_run is None and not self.made
+            self.threads > 1 and self.bal_executor is None and not self.made
             and self.c.receipts.count >= RECEIPTS_OF_AN_END and self.base.remote_state is None
         ):
             self.end = block_end(
@@ -676,12 +683,16 @@ cdef class BlockBuilder:
         return 0
 
     cdef Layer layer_after(self):
-        """The state; what the block's end did completes the list, or it is a wrong one."""
-        if self.list_run is None:
+        """The state after the block.
+
+        Raises `AccessListMismatch` if the block ran by its access list and the list names an item
+        that nothing accessed.
+        """
+        if self.bal_executor is None:
             return self.snapshot() if self.end is None else self.end.layer
-        if not self.list_run.is_complete(&self.c):
+        if not self.bal_executor.is_complete(&self.c):
             raise AccessListMismatch
-        return self.list_run.layer_after()
+        return self.bal_executor.layer_after()
 
     cdef int enter_end(self) except -1:
         """What follows is recorded after the last transaction's accesses."""
@@ -711,14 +722,14 @@ cdef class BlockBuilder:
             return None
         most = self.header.gas_limit // schedule.c.block_access_item_gas
         found = accesses_count(accesses)
-        if self.list_run is not None:
-            found = self.list_run.claims.sums.items
+        if self.bal_executor is not None:
+            found = self.bal_executor.bal.sums.items
         if found > most:
             raise InvalidBlock(
                 self.header.number, "block_access_list",
                 expected=f"at most {most} items", found=f"{found} items",
             )
-        if self.list_run is not None:
+        if self.bal_executor is not None:
             return self.given_list
         memset(&encoded, 0, sizeof(Buffer))
         try:

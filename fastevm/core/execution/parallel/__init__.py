@@ -1,1 +1,1 @@
-"""Blocks on several threads: Block-STM, and execution by block access lists (EIP-7928)."""
+"""Parallel execution of a block: Block-STM, and block access lists (EIP-7928). See README.md."""

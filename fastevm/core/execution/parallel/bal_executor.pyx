@@ -1,4 +1,9 @@
-"""Blocks by their access lists: every transaction on the state that the list gives it."""
+"""Executes a block by its access list (EIP-7928): no transaction waits for another.
+
+A block passes through stages, each shared by all threads: decode the list, execute and validate the
+transactions (and commit the list's last values), fill in the receipts, hash the leaves and the
+branches of the receipts trie.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
@@ -8,14 +13,14 @@ from libc.string cimport memcpy, memset
 from fastevm.core.execution.block.block_executor cimport BlockExecutor
 from fastevm.core.execution.parallel.bal_receipts cimport (
     Outcome,
-    list_receipts_close,
-    list_receipts_fill,
-    list_receipts_free,
-    list_receipts_gather,
-    list_receipts_open,
-    list_receipts_plan,
-    list_receipts_settle,
-    list_receipts_take_turn,
+    bal_receipts_close,
+    bal_receipts_fill,
+    bal_receipts_free,
+    bal_receipts_gather,
+    bal_receipts_open,
+    bal_receipts_plan,
+    bal_receipts_accumulate,
+    bal_receipts_record,
 )
 from fastevm.core.execution.block.packed_receipts cimport PackedReceipts, adopted_receipts
 from fastevm.core.execution.block.receipts cimport receipts_borrow
@@ -30,18 +35,18 @@ from fastevm.core.primitives.persistent_map cimport map_release, map_retain
 from fastevm.core.primitives.stages cimport Stage, shares_of, stages_run
 from fastevm.core.primitives.thread_pool cimport TEAM_LIMIT
 from fastevm.core.state.changes cimport ChangeList
-from fastevm.core.state.bal_commit cimport claimed_commit
+from fastevm.core.state.bal_commit cimport bal_commit
 from fastevm.core.state.bal_reader cimport (
-    ClaimedView,
-    claimed_confirm,
-    claimed_reader,
+    BalView,
+    bal_validate,
+    bal_reader,
 )
 from fastevm.core.state.bal_decode cimport (
-    ClaimSums,
-    claims_free,
-    claims_open,
-    claims_read,
-    claims_read_part,
+    BalTotals,
+    bal_free,
+    bal_open,
+    bal_read,
+    bal_read_part,
 )
 from fastevm.core.state.layer cimport Changes, Layer
 from fastevm.core.state.account_map cimport ACCOUNT_MAP
@@ -65,12 +70,12 @@ from fastevm.core.trie.ordered cimport (
 
 cdef enum:
     ARENA_CHUNK = 256 * 1024
-    PARTS_AT_ONCE = 16        # accounts of a list that a thread reads
-    MOST_AT_ONCE = 4          # transactions that a thread takes
-    ITEMS_OF_EACH = 32        # threads take so many times, or more, if there are many of them
+    PARTS_AT_ONCE = 16        # accounts of the list that a thread decodes as one item
+    MOST_AT_ONCE = 4          # transactions that a thread takes as one item
+    ITEMS_OF_EACH = 32        # items per thread, at least, if there are many transactions
 
 
-# Items of the second stage that are no transactions; the longest ones come first.
+# Items of the stage RUN that are no transactions; the longest come first.
 cdef enum:
     COMMIT_ITEM = 0
     PLAN_ITEM = 1
@@ -90,28 +95,28 @@ cdef enum:
 cdef struct Runner:
     Machine* machine
     World* world              # of one transaction at a time
-    Arena* arena              # logs and values of before, until the block ends
-    ClaimSums sums            # of the parts of the list that it read
-    ClaimSums confirmed       # by what it ran
-    uint64_t gas              # regular gas so far
-    uint64_t padding[8]       # from the next one's counters
+    Arena* arena              # logs and values before the block, until the block ends
+    BalTotals sums            # of the accounts of the list that it decoded
+    BalTotals validated       # by its executions
+    uint64_t gas              # regular gas of its executions
+    uint64_t padding[8]       # keeps counters of two threads in different cache lines
 
 
-cdef struct ListThreads:
+cdef struct BalThreads:
     int threads
     Runner runners[TEAM_LIMIT]
     # --- one block ---
     BlockExecutor* block
-    Claims* claims
-    ListReceipts* receipts
+    Bal* bal
+    BalReceipts* receipts
     size_t at_once            # transactions of an item
     MapNode* accounts         # the layer's before the block, after it when it is committed
     ChangeList* changes
-    int failed                # atomic: nobody goes on
+    int failed                # atomic: all threads stop
     Stage stages[STAGES]
 
 
-cdef void threads_free(ListThreads* t) noexcept nogil:
+cdef void threads_free(BalThreads* t) noexcept nogil:
     cdef int i
     if t == NULL:
         return
@@ -123,8 +128,8 @@ cdef void threads_free(ListThreads* t) noexcept nogil:
     PyMem_RawFree(t)
 
 
-cdef ListThreads* threads_new(int threads) noexcept nogil:
-    cdef ListThreads* t = <ListThreads*>PyMem_RawCalloc(1, sizeof(ListThreads))
+cdef BalThreads* threads_new(int threads) noexcept nogil:
+    cdef BalThreads* t = <BalThreads*>PyMem_RawCalloc(1, sizeof(BalThreads))
     cdef Runner* runner
     cdef int i
     if t == NULL:
@@ -142,7 +147,7 @@ cdef ListThreads* threads_new(int threads) noexcept nogil:
     return t
 
 
-cdef void give_up(ListThreads* t) noexcept nogil:
+cdef void give_up(BalThreads* t) noexcept nogil:
     atomic_publish_int(&t.failed, True)
 
 
@@ -150,29 +155,29 @@ cdef void give_up(ListThreads* t) noexcept nogil:
 # the list
 
 cdef void read_parts(void* context, int member, int64_t item) noexcept nogil:
-    cdef ListThreads* t = <ListThreads*>context
+    cdef BalThreads* t = <BalThreads*>context
     cdef Runner* runner = &t.runners[member]
     cdef size_t at = <size_t>item * PARTS_AT_ONCE
-    cdef size_t end = min(at + PARTS_AT_ONCE, t.claims.account_count)
+    cdef size_t end = min(at + PARTS_AT_ONCE, t.bal.account_count)
     while at < end and not atomic_observe_int(&t.failed):
-        if not claims_read_part(t.claims, runner.arena, at, &runner.sums):
+        if not bal_read_part(t.bal, runner.arena, at, &runner.sums):
             give_up(t)
         at += 1
 
 
-cdef inline void add_up(ClaimSums* sums, const ClaimSums* more) noexcept nogil:
+cdef inline void add_up(BalTotals* sums, const BalTotals* more) noexcept nogil:
     sums.items += more.items
     sums.changes += more.changes
 
 
 cdef void end_of_list(void* context) noexcept nogil:
-    """The list is there: what the block did before its transactions must be in it."""
-    cdef ListThreads* t = <ListThreads*>context
+    """Adds up the decoded list and validates the block's system calls at index 0."""
+    cdef BalThreads* t = <BalThreads*>context
     cdef int i
     for i in range(t.threads):
-        add_up(&t.claims.sums, &t.runners[i].sums)
+        add_up(&t.bal.sums, &t.runners[i].sums)
     if not t.failed:
-        t.failed = not claimed_confirm(t.claims, t.block.world, &t.runners[0].confirmed)
+        t.failed = not bal_validate(t.bal, t.block.world, &t.runners[0].validated)
     if not t.failed:
         t.stages[RUN].count = OTHER_ITEMS + shares_of(t.receipts.count, t.at_once)
 
@@ -181,7 +186,7 @@ cdef void end_of_list(void* context) noexcept nogil:
 # transactions
 
 cdef bint keep_logs(Runner* runner, Outcome* outcome) noexcept nogil:
-    """Copy the logs, whose world goes on to the next transaction."""
+    """Copies the logs; the thread's world is reused for its next transaction."""
     cdef const World* w = runner.world
     cdef LogRecord* log
     cdef uint8_t* data
@@ -203,20 +208,20 @@ cdef bint keep_logs(Runner* runner, Outcome* outcome) noexcept nogil:
     return True
 
 
-cdef bint execute(ListThreads* t, Runner* runner, size_t at) noexcept nogil:
-    """Run a transaction on what the list says of those before it. False: it did otherwise."""
+cdef bint execute(BalThreads* t, Runner* runner, size_t at) noexcept nogil:
+    """Executes a transaction on the list's values before it. False: validation failed."""
     cdef Outcome* outcome = &t.receipts.outcomes[at]
-    cdef ClaimedView view
+    cdef BalView view
     cdef Reader reader
     cdef TxOptions options
     memset(&view, 0, sizeof(view))
     memset(&reader, 0, sizeof(reader))
-    view.claims = t.claims
+    view.bal = t.bal
     view.arena = runner.arena
     view.index = <uint32_t>at + 1
-    claimed_reader(&view, &reader)
+    bal_reader(&view, &reader)
     memset(&options, 0, sizeof(options))
-    options.skip_block_gas = True  # looked at when its turn comes
+    options.skip_block_gas = True  # `bal_receipts_accumulate` checks it
     world_begin(runner.world, &reader)
     if not world_record_accesses(runner.world):
         return False
@@ -225,30 +230,30 @@ cdef bint execute(ListThreads* t, Runner* runner, size_t at) noexcept nogil:
         runner.machine, t.receipts.transactions[at], &options, 0, &outcome.result
     ):
         return False
-    if not claimed_confirm(t.claims, runner.world, &runner.confirmed):
+    if not bal_validate(t.bal, runner.world, &runner.validated):
         return False
     runner.gas += outcome.result.block_gas
     if runner.gas > t.block.context.gas_limit or not keep_logs(runner, outcome):
         return False
-    list_receipts_take_turn(t.receipts, at, runner.world.log_index)
+    bal_receipts_record(t.receipts, at, runner.world.log_index)
     return True
 
 
-cdef void commit(ListThreads* t) noexcept nogil:
+cdef void commit(BalThreads* t) noexcept nogil:
     cdef bint failed = False
-    t.accounts = claimed_commit(t.claims, t.accounts, t.changes, &failed)
+    t.accounts = bal_commit(t.bal, t.accounts, t.changes, &failed)
     if failed:
         give_up(t)
 
 
 cdef void run_some(void* context, int member, int64_t item) noexcept nogil:
-    cdef ListThreads* t = <ListThreads*>context
+    cdef BalThreads* t = <BalThreads*>context
     cdef size_t at, end
     if item == COMMIT_ITEM:
         commit(t)
         return
     if item == PLAN_ITEM:
-        list_receipts_plan(t.receipts)
+        bal_receipts_plan(t.receipts)
         return
     at = <size_t>(item - OTHER_ITEMS) * t.at_once
     end = min(at + t.at_once, t.receipts.count)
@@ -259,8 +264,8 @@ cdef void run_some(void* context, int member, int64_t item) noexcept nogil:
 
 
 cdef void end_of_run(void* context) noexcept nogil:
-    cdef ListThreads* t = <ListThreads*>context
-    if not t.failed and not list_receipts_settle(t.receipts, t.block):
+    cdef BalThreads* t = <BalThreads*>context
+    if not t.failed and not bal_receipts_accumulate(t.receipts, t.block):
         t.failed = True
     if not t.failed:
         t.stages[FILL_RECEIPTS].count = t.receipts.share_count
@@ -270,32 +275,32 @@ cdef void end_of_run(void* context) noexcept nogil:
 # receipts
 
 cdef void fill_receipts(void* context, int _member, int64_t item) noexcept nogil:
-    cdef ListThreads* t = <ListThreads*>context
-    list_receipts_fill(t.receipts, t.block, item)
+    cdef BalThreads* t = <BalThreads*>context
+    bal_receipts_fill(t.receipts, t.block, item)
 
 
 cdef void end_of_receipts(void* context) noexcept nogil:
-    cdef ListThreads* t = <ListThreads*>context
+    cdef BalThreads* t = <BalThreads*>context
     if t.failed or t.receipts.failed:
         t.failed = True
         return
-    list_receipts_gather(t.receipts)
+    bal_receipts_gather(t.receipts)
     t.stages[HASH_LEAVES].count = ordered_leaf_shares(&t.receipts.trie)
     t.stages[HASH_BRANCHES].count = ordered_branch_shares(&t.receipts.trie)
 
 
 cdef void hash_leaves(void* context, int _member, int64_t item) noexcept nogil:
-    ordered_hash_leaf_share(&(<ListThreads*>context).receipts.trie, item)
+    ordered_hash_leaf_share(&(<BalThreads*>context).receipts.trie, item)
 
 
 cdef void hash_branches(void* context, int _member, int64_t item) noexcept nogil:
-    ordered_hash_branch_share(&(<ListThreads*>context).receipts.trie, item)
+    ordered_hash_branch_share(&(<BalThreads*>context).receipts.trie, item)
 
 
 # ----------------------------------------------------------------------------------------------
 # the block
 
-cdef void begin(ListThreads* t, BlockExecutor* b) noexcept nogil:
+cdef void begin(BalThreads* t, BlockExecutor* b) noexcept nogil:
     cdef Runner* runner
     cdef int i
     for i in range(t.threads):
@@ -303,8 +308,8 @@ cdef void begin(ListThreads* t, BlockExecutor* b) noexcept nogil:
         runner.machine.schedule = b.schedule
         runner.machine.block = &b.context
         runner.machine.cancel = b.machine.cancel
-        memset(&runner.sums, 0, sizeof(ClaimSums))
-        memset(&runner.confirmed, 0, sizeof(ClaimSums))
+        memset(&runner.sums, 0, sizeof(BalTotals))
+        memset(&runner.validated, 0, sizeof(BalTotals))
         runner.gas = 0
     t.block = b
     t.failed = False
@@ -313,7 +318,7 @@ cdef void begin(ListThreads* t, BlockExecutor* b) noexcept nogil:
     memset(t.stages, 0, sizeof(t.stages))
     t.stages[READ_LIST].item = read_parts
     t.stages[READ_LIST].end = end_of_list
-    t.stages[READ_LIST].count = shares_of(t.claims.account_count, PARTS_AT_ONCE)
+    t.stages[READ_LIST].count = shares_of(t.bal.account_count, PARTS_AT_ONCE)
     t.stages[RUN].item = run_some
     t.stages[RUN].end = end_of_run
     t.stages[FILL_RECEIPTS].item = fill_receipts
@@ -322,36 +327,36 @@ cdef void begin(ListThreads* t, BlockExecutor* b) noexcept nogil:
     t.stages[HASH_BRANCHES].item = hash_branches
 
 
-cdef bint run_block(ListThreads* t, BlockExecutor* b) noexcept nogil:
+cdef bint run_block(BalThreads* t, BlockExecutor* b) noexcept nogil:
     begin(t, b)
     stages_run(t.stages, STAGES, t, t.threads)
-    return not t.failed and list_receipts_close(t.receipts)
+    return not t.failed and bal_receipts_close(t.receipts)
 
 
-cdef bint begin_the_end(ClaimedView* view, BlockExecutor* b) noexcept nogil:
-    """Let the block's world read the state after the transactions."""
+cdef bint begin_the_end(BalView* view, BlockExecutor* b) noexcept nogil:
+    """Makes the block's world read the state after the transactions."""
     cdef Reader reader
     memset(&reader, 0, sizeof(reader))
-    claimed_reader(view, &reader)
+    bal_reader(view, &reader)
     world_begin(b.world, &reader)
     world_follow(b.world, b.schedule)
     return world_record_accesses(b.world)
 
 
-cdef ListThreads* kept = NULL  # idle ones, for the next block
+cdef BalThreads* kept = NULL  # idle ones, for the next block
 cdef size_t blocks_by_list = 0
 
 
 def counted() -> int:
-    """Blocks that ran by their lists in this process."""
+    """Blocks that this process has executed by their access lists."""
     return blocks_by_list
 
 
-cdef class ListRun:
+cdef class BalExecutor:
     def __dealloc__(self):
         global kept
-        claims_free(&self.claims)
-        list_receipts_free(&self.receipts)
+        bal_free(&self.bal)
+        bal_receipts_free(&self.receipts)
         map_release(self.accounts, &ACCOUNT_MAP)
         threads_free(kept)
         kept = self.c
@@ -359,24 +364,24 @@ cdef class ListRun:
     cdef bint run(
         self, BlockExecutor* b, const Tx** transactions, size_t count, const Address* deposits
     ):
-        cdef ListThreads* t = self.c
+        cdef BalThreads* t = self.c
         cdef bint ok
         cdef int i
         self.changes = Changes.__new__(Changes)
-        t.claims = &self.claims
+        t.bal = &self.bal
         t.receipts = &self.receipts
         t.changes = self.changes.list
         t.accounts = map_retain(self.layer.accounts)
         with nogil:
-            ok = list_receipts_open(&self.receipts, transactions, count)
+            ok = bal_receipts_open(&self.receipts, transactions, count)
             self.receipts.deposit_contract = deposits[0]
             ok = ok and run_block(t, b)
         self.accounts = t.accounts
         if not ok:
             return False
         for i in range(t.threads):
-            add_up(&self.confirmed, &t.runners[i].confirmed)
-        self.end.claims = &self.claims
+            add_up(&self.validated, &t.runners[i].validated)
+        self.end.bal = &self.bal
         self.end.arena = t.runners[0].arena
         self.end.index = <uint32_t>count + 1
         receipts_borrow(&b.receipts, self.receipts.records, count, self.receipts.bloom)
@@ -384,10 +389,10 @@ cdef class ListRun:
 
     cdef bint is_complete(self, BlockExecutor* b) noexcept:
         global blocks_by_list
-        cdef const ClaimSums* sums = &self.claims.sums
-        if not claimed_confirm(&self.claims, b.world, &self.confirmed):
+        cdef const BalTotals* sums = &self.bal.sums
+        if not bal_validate(&self.bal, b.world, &self.validated):
             return False
-        if self.confirmed.items != sums.items or self.confirmed.changes != sums.changes:
+        if self.validated.items != sums.items or self.validated.changes != sums.changes:
             return False
         blocks_by_list += 1
         return True
@@ -405,9 +410,9 @@ cdef class ListRun:
         return packed
 
 
-cdef ListRun take_list_run(Layer layer, bytes access_list, int threads):
+cdef BalExecutor take_bal_executor(Layer layer, bytes access_list, int threads):
     global kept
-    cdef ListRun run = ListRun.__new__(ListRun)
+    cdef BalExecutor run = BalExecutor.__new__(BalExecutor)
     cdef int i
     if kept != NULL and kept.threads == threads:
         run.c = kept
@@ -419,28 +424,28 @@ cdef ListRun take_list_run(Layer layer, bytes access_list, int threads):
     for i in range(run.c.threads):
         arena_reset(run.c.runners[i].arena)
     run.layer = layer
-    if claims_open(
-        &run.claims, run.c.runners[0].arena,
+    if bal_open(
+        &run.bal, run.c.runners[0].arena,
         <const uint8_t*>PyBytes_AS_STRING(access_list), PyBytes_GET_SIZE(access_list),
     ):
-        layer.attach(&run.claims.below)
+        layer.attach(&run.bal.below)
         return run
     return None
 
 
 def listed_items(bytes access_list not None) -> int | None:
-    """Addresses and slots of each in the RLP of a list; None: its form is wrong."""
+    """The number of addresses and slots in an RLP access list, or None if it is invalid."""
     cdef const uint8_t* data = <const uint8_t*>PyBytes_AS_STRING(access_list)
     cdef size_t size = PyBytes_GET_SIZE(access_list)
     cdef Arena* arena = arena_new(ARENA_CHUNK)
-    cdef Claims claims
+    cdef Bal bal
     cdef bint ok
-    memset(&claims, 0, sizeof(claims))
+    memset(&bal, 0, sizeof(bal))
     if arena == NULL:
         raise MemoryError
     with nogil:
-        ok = claims_read(&claims, arena, data, size)
-    items = claims.sums.items if ok else None
-    claims_free(&claims)
+        ok = bal_read(&bal, arena, data, size)
+    items = bal.sums.items if ok else None
+    bal_free(&bal)
     arena_free(arena)
     return items

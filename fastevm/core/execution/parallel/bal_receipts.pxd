@@ -1,5 +1,6 @@
-# The receipts of a block that runs by its access list: gas and places in the order of the
-# transactions first, then records, logs, blooms, encodings and the root by all threads.
+# The receipts of a block that is executed by its access list. One thread adds up gas and log
+# indices in the order of the transactions; then all threads fill in records, logs and blooms,
+# encode them and compute the receipts root.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from fastevm.core.execution.block.block_executor cimport BlockExecutor
@@ -14,17 +15,17 @@ from fastevm.core.trie.ordered cimport OrderedList
 
 
 cdef enum:
-    RECEIPTS_AT_ONCE = 32     # that a thread takes: a share
+    RECEIPTS_AT_ONCE = 32     # receipts of a share, which one thread makes
 
 
-# What a transaction left, for whoever makes its receipt.
+# The result of a transaction, from which its receipt is made.
 cdef struct Outcome:
     TxResult result
     LogRecord* logs
 
 
-# What is looked at in the order of the transactions.
-cdef struct Turn:
+# What a receipt needs from its transaction, and from those before it.
+cdef struct ReceiptInput:
     uint64_t gas_used
     uint64_t block_gas
     uint64_t block_state_gas
@@ -34,7 +35,7 @@ cdef struct Turn:
     size_t log_count
     uint64_t log_indices     # those of reverted logs included
     size_t log_bytes
-    # --- where it goes ---
+    # --- sums over the transactions before it ---
     uint64_t cumulative_gas_used
     size_t first_log
     uint64_t first_index
@@ -46,10 +47,10 @@ cdef struct ReceiptShare:
     uint8_t bloom[BLOOM_SIZE]
 
 
-cdef struct ListReceipts:
+cdef struct BalReceipts:
     size_t count
     const Tx** transactions  # borrowed
-    Turn* turns
+    ReceiptInput* inputs
     Outcome* outcomes
     ReceiptShare* shares
     int64_t share_count
@@ -57,31 +58,32 @@ cdef struct ListReceipts:
     size_t* sizes
     OrderedList trie
     Address deposit_contract
-    # --- what comes out ---
-    ReceiptRecord* records   # one piece of memory with the logs and their data: the caller's
+    # --- results ---
+    ReceiptRecord* records   # with logs and data in one allocation, which the caller frees
     LogRecord* logs
     uint8_t* data
     size_t log_count
-    int has_deposits         # a log of the deposit contract: atomic
-    int failed               # no memory: atomic
+    int has_deposits         # atomic: the deposit contract wrote a log
+    int failed               # atomic: out of memory
     uint8_t bloom[BLOOM_SIZE]
     Hash root
 
 
-# False: no memory. `list_receipts_free` is needed in any case.
-cdef bint list_receipts_open(
-    ListReceipts* r, const Tx** transactions, size_t count
+# False: no memory. `bal_receipts_free` is needed in any case.
+cdef bint bal_receipts_open(
+    BalReceipts* r, const Tx** transactions, size_t count
 ) noexcept nogil
-# Beside the transactions: what the root needs to know.
-cdef void list_receipts_plan(ListReceipts* r) noexcept nogil
-# A transaction has run; its logs outlive the block.
-cdef void list_receipts_take_turn(ListReceipts* r, size_t at, uint64_t log_indices) noexcept nogil
-# All have run: gas and blobs in their order. False: one has no room in the block, or no memory.
-cdef bint list_receipts_settle(ListReceipts* r, BlockExecutor* b) noexcept nogil
-# One share, by its number, in any order.
-cdef void list_receipts_fill(ListReceipts* r, const BlockExecutor* b, int64_t share) noexcept nogil
-# Between both: the root is made of what was encoded.
-cdef void list_receipts_gather(ListReceipts* r) noexcept nogil
-# After the leaves and branches of `trie`. False: no memory.
-cdef bint list_receipts_close(ListReceipts* r) noexcept nogil
-cdef void list_receipts_free(ListReceipts* r) noexcept nogil
+# Prepares the receipts trie; may run beside the transactions.
+cdef void bal_receipts_plan(BalReceipts* r) noexcept nogil
+# Records the result of a transaction. Its logs outlive the block.
+cdef void bal_receipts_record(BalReceipts* r, size_t at, uint64_t log_indices) noexcept nogil
+# Adds up gas, blob gas and logs in the order of the transactions. False: the block has no gas left
+# for one of them, or there is no memory.
+cdef bint bal_receipts_accumulate(BalReceipts* r, BlockExecutor* b) noexcept nogil
+# Fills in one share, by its number; shares may be filled in any order.
+cdef void bal_receipts_fill(BalReceipts* r, const BlockExecutor* b, int64_t share) noexcept nogil
+# After all shares: hands the encoded receipts to the trie.
+cdef void bal_receipts_gather(BalReceipts* r) noexcept nogil
+# After the leaves and branches of `trie` are hashed: the root. False: no memory.
+cdef bint bal_receipts_close(BalReceipts* r) noexcept nogil
+cdef void bal_receipts_free(BalReceipts* r) noexcept nogil

@@ -1,4 +1,4 @@
-"""Makes the receipts of transactions that ran in any order: each share writes to its own places."""
+"""Makes the receipts of transactions that were executed in any order, in shares for threads."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -22,67 +22,67 @@ from fastevm.core.state.records cimport LogRecord
 from fastevm.core.trie.ordered cimport ordered_close, ordered_fill, ordered_free, ordered_open
 
 
-cdef bint list_receipts_open(
-    ListReceipts* r, const Tx** transactions, size_t count
+cdef bint bal_receipts_open(
+    BalReceipts* r, const Tx** transactions, size_t count
 ) noexcept nogil:
-    memset(r, 0, sizeof(ListReceipts))
+    memset(r, 0, sizeof(BalReceipts))
     r.transactions = transactions
     r.count = count
     r.share_count = shares_of(count, RECEIPTS_AT_ONCE)
-    r.turns = <Turn*>PyMem_RawMalloc(count * sizeof(Turn))
+    r.inputs = <ReceiptInput*>PyMem_RawMalloc(count * sizeof(ReceiptInput))
     r.outcomes = <Outcome*>PyMem_RawMalloc(count * sizeof(Outcome))
     r.shares = <ReceiptShare*>PyMem_RawCalloc(<size_t>r.share_count, sizeof(ReceiptShare))
     r.items = <const uint8_t**>PyMem_RawMalloc(count * sizeof(uint8_t*))
     r.sizes = <size_t*>PyMem_RawMalloc(count * sizeof(size_t))
     return (
-        r.turns != NULL and r.outcomes != NULL and r.shares != NULL and r.items != NULL
+        r.inputs != NULL and r.outcomes != NULL and r.shares != NULL and r.items != NULL
         and r.sizes != NULL
     )
 
 
-cdef void list_receipts_free(ListReceipts* r) noexcept nogil:
+cdef void bal_receipts_free(BalReceipts* r) noexcept nogil:
     cdef int64_t share
     if r.shares != NULL:
         for share in range(r.share_count):
             buffer_free(&r.shares[share].encoded)
     PyMem_RawFree(r.shares)
-    PyMem_RawFree(r.turns)
+    PyMem_RawFree(r.inputs)
     PyMem_RawFree(r.outcomes)
     PyMem_RawFree(r.items)
     PyMem_RawFree(r.sizes)
     PyMem_RawFree(r.records)
     ordered_free(&r.trie)
-    memset(r, 0, sizeof(ListReceipts))
+    memset(r, 0, sizeof(BalReceipts))
 
 
-cdef void list_receipts_plan(ListReceipts* r) noexcept nogil:
+cdef void bal_receipts_plan(BalReceipts* r) noexcept nogil:
     if not ordered_open(&r.trie, r.count):
         atomic_publish_int(&r.failed, True)
 
 
-cdef void list_receipts_take_turn(ListReceipts* r, size_t at, uint64_t log_indices) noexcept nogil:
-    cdef Turn* turn = &r.turns[at]
+cdef void bal_receipts_record(BalReceipts* r, size_t at, uint64_t log_indices) noexcept nogil:
+    cdef ReceiptInput* input = &r.inputs[at]
     cdef const Outcome* outcome = &r.outcomes[at]
     cdef const TxResult* result = &outcome.result
     cdef size_t i
-    turn.gas_used = result.gas_used
-    turn.block_gas = result.block_gas
-    turn.block_state_gas = result.block_state_gas
-    turn.blob_gas_used = result.blob_gas_used
-    turn.needs_regular_gas = result.needs_regular_gas
-    turn.needs_state_gas = result.needs_state_gas
-    turn.log_count = result.log_count
-    turn.log_indices = log_indices
-    turn.log_bytes = 0
+    input.gas_used = result.gas_used
+    input.block_gas = result.block_gas
+    input.block_state_gas = result.block_state_gas
+    input.blob_gas_used = result.blob_gas_used
+    input.needs_regular_gas = result.needs_regular_gas
+    input.needs_state_gas = result.needs_state_gas
+    input.log_count = result.log_count
+    input.log_indices = log_indices
+    input.log_bytes = 0
     for i in range(result.log_count):
-        turn.log_bytes += outcome.logs[i].size
+        input.log_bytes += outcome.logs[i].size
 
 
 # ----------------------------------------------------------------------------------------------
 # in the order of the transactions
 
-cdef bint has_room(const BlockExecutor* b, const Tx* tx, Turn* turn) noexcept nogil:
-    """Whether the block has room for a transaction whose turn it is."""
+cdef bint has_room(const BlockExecutor* b, const Tx* tx, ReceiptInput* input) noexcept nogil:
+    """Whether the block has gas and blob gas left for a transaction."""
     cdef uint64_t footprint = 0, limit = b.context.gas_limit
     cdef TxOptions options
     cdef TxResult room
@@ -92,32 +92,32 @@ cdef bint has_room(const BlockExecutor* b, const Tx* tx, Turn* turn) noexcept no
         if block_has_room(<BlockExecutor*>b, tx, &options, &footprint, &room) != TX_VALID:
             return False
         if b.schedule.has_da_footprint:
-            turn.blob_gas_used = footprint
-    room.needs_regular_gas = turn.needs_regular_gas
-    room.needs_state_gas = turn.needs_state_gas
+            input.blob_gas_used = footprint
+    room.needs_regular_gas = input.needs_regular_gas
+    room.needs_state_gas = input.needs_state_gas
     return b.regular_gas_used <= limit and TX_VALID == check_room(
         limit, limit - b.regular_gas_used, b.state_gas_used, &room
     )
 
 
-cdef bint list_receipts_settle(ListReceipts* r, BlockExecutor* b) noexcept nogil:
+cdef bint bal_receipts_accumulate(BalReceipts* r, BlockExecutor* b) noexcept nogil:
     cdef size_t i, bytes = 0
     cdef uint64_t index = 0
-    cdef Turn* turn
+    cdef ReceiptInput* input
     for i in range(r.count):
-        turn = &r.turns[i]
-        if not has_room(b, r.transactions[i], turn):
+        input = &r.inputs[i]
+        if not has_room(b, r.transactions[i], input):
             return False
         executor_count_gas(
-            b, turn.gas_used, turn.block_gas, turn.block_state_gas, turn.blob_gas_used
+            b, input.gas_used, input.block_gas, input.block_state_gas, input.blob_gas_used
         )
-        turn.cumulative_gas_used = b.gas_paid
-        turn.first_log = r.log_count
-        turn.first_index = index
-        turn.first_byte = bytes
-        r.log_count += turn.log_count
-        index += turn.log_indices
-        bytes += turn.log_bytes
+        input.cumulative_gas_used = b.gas_paid
+        input.first_log = r.log_count
+        input.first_index = index
+        input.first_byte = bytes
+        r.log_count += input.log_count
+        index += input.log_indices
+        bytes += input.log_bytes
     bytes += r.count * sizeof(ReceiptRecord) + r.log_count * sizeof(LogRecord)
     r.records = <ReceiptRecord*>PyMem_RawMalloc(bytes)
     r.logs = <LogRecord*>(r.records + r.count)
@@ -128,35 +128,35 @@ cdef bint list_receipts_settle(ListReceipts* r, BlockExecutor* b) noexcept nogil
 # ----------------------------------------------------------------------------------------------
 # in any order
 
-cdef void place_logs(ListReceipts* r, size_t at) noexcept nogil:
-    cdef const Turn* turn = &r.turns[at]
+cdef void place_logs(BalReceipts* r, size_t at) noexcept nogil:
+    cdef const ReceiptInput* input = &r.inputs[at]
     cdef const LogRecord* logs = r.outcomes[at].logs
-    cdef uint8_t* data = r.data + turn.first_byte
+    cdef uint8_t* data = r.data + input.first_byte
     cdef LogRecord* log
     cdef size_t i
-    for i in range(turn.log_count):
-        log = &r.logs[turn.first_log + i]
+    for i in range(input.log_count):
+        log = &r.logs[input.first_log + i]
         log[0] = logs[i]
         log.data = data
-        log.index += turn.first_index
+        log.index += input.first_index
         memcpy(data, logs[i].data, log.size)
         data += log.size
         if not log.pseudo and address_eq(&log.address, &r.deposit_contract):
             atomic_publish_int(&r.has_deposits, True)
 
 
-cdef void list_receipts_fill(ListReceipts* r, const BlockExecutor* b, int64_t share) noexcept nogil:
+cdef void bal_receipts_fill(BalReceipts* r, const BlockExecutor* b, int64_t share) noexcept nogil:
     cdef size_t first = <size_t>share * RECEIPTS_AT_ONCE, i
     cdef size_t end = min(first + RECEIPTS_AT_ONCE, r.count)
     cdef ReceiptShare* own = &r.shares[share]
     cdef TxResult* result
     for i in range(first, end):
         result = &r.outcomes[i].result
-        result.first_log = r.turns[i].first_log
-        result.blob_gas_used = r.turns[i].blob_gas_used
+        result.first_log = r.inputs[i].first_log
+        result.blob_gas_used = r.inputs[i].blob_gas_used
         memset(&r.records[i], 0, sizeof(ReceiptRecord))
         executor_fill_record(
-            b.schedule, &r.records[i], r.transactions[i], result, r.turns[i].cumulative_gas_used
+            b.schedule, &r.records[i], r.transactions[i], result, r.inputs[i].cumulative_gas_used
         )
         place_logs(r, i)
     if not receipts_encode_range(r.records, first, end, r.logs, &own.encoded):
@@ -168,12 +168,12 @@ cdef void list_receipts_fill(ListReceipts* r, const BlockExecutor* b, int64_t sh
         r.sizes[i] = r.records[i].encoded_size
 
 
-cdef void list_receipts_gather(ListReceipts* r) noexcept nogil:
+cdef void bal_receipts_gather(BalReceipts* r) noexcept nogil:
     cdef int64_t share
     for share in range(r.share_count):
         bloom_merge(r.bloom, r.shares[share].bloom)
     ordered_fill(&r.trie, r.items, r.sizes)
 
 
-cdef bint list_receipts_close(ListReceipts* r) noexcept nogil:
+cdef bint bal_receipts_close(BalReceipts* r) noexcept nogil:
     return not atomic_observe_int(&r.failed) and ordered_close(&r.trie, &r.root)

@@ -1,5 +1,7 @@
-# The transactions of a block on several threads: each takes the next one and runs it ahead of those
-# before it; whoever finds the first one done commits it, or runs it again on what is then final.
+# Block-STM: optimistic execution of a block's transactions on several threads. Each thread takes
+# the next transaction and executes it on the newest versions in multi-version memory. Transactions
+# are validated and committed in order; one whose reads are stale is re-executed when it is
+# committed.
 from fastevm.core.execution.block.block_executor cimport BlockExecutor
 from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.execution.transaction.transaction_result cimport TxResult
@@ -9,19 +11,19 @@ cdef enum:
     MOST_THREADS = 16
 
 
-cdef struct RunAhead
+cdef struct OptimisticExecutor
 
 
 # NULL: out of memory.
-cdef RunAhead* run_ahead_new(int threads) noexcept nogil
-cdef void run_ahead_free(RunAhead* r) noexcept nogil
-cdef int run_ahead_threads(const RunAhead* r) noexcept nogil
-# How many transactions of the last block ran again when their turn came.
-cdef size_t run_ahead_repeated(const RunAhead* r) noexcept nogil
-# Run transactions of a block and append the records of their receipts, without encodings; the
-# number that ran, with just the effects that they have one after the other. The caller runs the
-# others, of which the first may be one that is not valid. 0 too where no thread is free.
-# `result.error`: TX_OUT_OF_MEMORY if the block cannot be continued, else TX_VALID.
-cdef size_t run_ahead(
-    RunAhead* r, BlockExecutor* b, const Tx** transactions, size_t count, TxResult* result
+cdef OptimisticExecutor* optimistic_new(int threads) noexcept nogil
+cdef void optimistic_free(OptimisticExecutor* r) noexcept nogil
+cdef int optimistic_threads(const OptimisticExecutor* r) noexcept nogil
+# How many transactions of the last block failed validation and were re-executed.
+cdef size_t optimistic_reexecuted(const OptimisticExecutor* r) noexcept nogil
+# Executes transactions and appends the records of their receipts, without encodings. Returns how
+# many were committed; their effects are those of sequential execution. The caller runs the rest, of
+# which the first may be invalid. Returns 0 if no thread is free. `result.error`: TX_OUT_OF_MEMORY
+# if the block cannot be continued, else TX_VALID.
+cdef size_t optimistic_run(
+    OptimisticExecutor* r, BlockExecutor* b, const Tx** transactions, size_t count, TxResult* result
 ) noexcept nogil

@@ -1,4 +1,4 @@
-"""Runs the transactions of a block ahead of their turn, and commits them in order."""
+"""Block-STM: executes transactions optimistically, then validates and commits them in order."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport uint64_t
@@ -40,21 +40,21 @@ from fastevm.core.state.speculation cimport (
     speculation_publish,
 )
 from fastevm.core.state.multi_version cimport (
-    Versions,
-    versions_apply,
-    versions_begin,
-    versions_end,
-    versions_free,
+    MultiVersionMemory,
+    mv_apply,
+    mv_begin,
+    mv_end,
+    mv_free,
 )
 from fastevm.core.state.world cimport world_adopt_logs
 
 
 cdef enum:
-    AHEAD_OF_EACH = 8         # transactions between the first that is not committed and the newest
+    AHEAD_OF_EACH = 8         # transactions per thread that may be executed and not committed
     ARENA_CHUNK = 256 * 1024
 
 
-cdef struct Run:
+cdef struct Execution:
     Speculation speculation
     TxResult result
     bint done
@@ -62,15 +62,15 @@ cdef struct Run:
 
 cdef struct Runner:
     Machine* machine
-    Arena* arena              # entries and versions, until the block ends
+    Arena* arena              # entries and versions of the multi-version memory
 
 
-cdef struct RunAhead:
+cdef struct OptimisticExecutor:
     int threads
     Runner runners[MOST_THREADS]
     size_t window
-    Run* runs                 # `window` of them, by the number of the transaction
-    Versions versions
+    Execution* executions     # the last `window` transactions, by their number
+    MultiVersionMemory versions
     # --- one block ---
     BlockExecutor* block
     const Tx** transactions
@@ -81,13 +81,13 @@ cdef struct RunAhead:
     size_t taken
     size_t committed
     bint is_committing
-    bint stopped              # the next transaction is the caller's
+    bint stopped              # the caller runs the next transaction
     bint no_memory
-    size_t repeated
+    size_t reexecuted
 
 
-cdef RunAhead* run_ahead_new(int threads) noexcept nogil:
-    cdef RunAhead* r = <RunAhead*>PyMem_RawCalloc(1, sizeof(RunAhead))
+cdef OptimisticExecutor* optimistic_new(int threads) noexcept nogil:
+    cdef OptimisticExecutor* r = <OptimisticExecutor*>PyMem_RawCalloc(1, sizeof(OptimisticExecutor))
     cdef int i
     cdef size_t j
     cdef bint ok
@@ -97,21 +97,21 @@ cdef RunAhead* run_ahead_new(int threads) noexcept nogil:
     event_count_open(&r.moved)
     r.threads = threads if threads < MOST_THREADS else MOST_THREADS
     r.window = <size_t>r.threads * AHEAD_OF_EACH
-    r.runs = <Run*>PyMem_RawCalloc(r.window, sizeof(Run))
-    ok = r.runs != NULL
+    r.executions = <Execution*>PyMem_RawCalloc(r.window, sizeof(Execution))
+    ok = r.executions != NULL
     for i in range(r.threads):
         r.runners[i].machine = machine_new() if ok else NULL
         r.runners[i].arena = arena_new(ARENA_CHUNK) if ok else NULL
         ok = ok and r.runners[i].machine != NULL and r.runners[i].arena != NULL
     for j in range(r.window):
-        ok = ok and speculation_new(&r.runs[j].speculation)
+        ok = ok and speculation_new(&r.executions[j].speculation)
     if not ok:
-        run_ahead_free(r)
+        optimistic_free(r)
         return NULL
     return r
 
 
-cdef void run_ahead_free(RunAhead* r) noexcept nogil:
+cdef void optimistic_free(OptimisticExecutor* r) noexcept nogil:
     cdef int i
     cdef size_t j
     if r == NULL:
@@ -120,34 +120,36 @@ cdef void run_ahead_free(RunAhead* r) noexcept nogil:
         machine_free(r.runners[i].machine)
         if r.runners[i].arena != NULL:
             arena_free(r.runners[i].arena)
-    if r.runs != NULL:
+    if r.executions != NULL:
         for j in range(r.window):
-            speculation_free(&r.runs[j].speculation)
-    versions_free(&r.versions)
+            speculation_free(&r.executions[j].speculation)
+    mv_free(&r.versions)
     pthread_mutex_destroy(&r.guard)
     event_count_close(&r.moved)
-    PyMem_RawFree(r.runs)
+    PyMem_RawFree(r.executions)
     PyMem_RawFree(r)
 
 
-cdef int run_ahead_threads(const RunAhead* r) noexcept nogil:
+cdef int optimistic_threads(const OptimisticExecutor* r) noexcept nogil:
     return r.threads
 
 
-cdef size_t run_ahead_repeated(const RunAhead* r) noexcept nogil:
-    return r.repeated
+cdef size_t optimistic_reexecuted(const OptimisticExecutor* r) noexcept nogil:
+    return r.reexecuted
 
 
 # ----------------------------------------------------------------------------------------------
 # one transaction
 
-cdef void execute(RunAhead* r, Runner* runner, size_t index, bint is_ahead) noexcept nogil:
-    """Run a transaction in the world of its place."""
-    cdef Run* run = &r.runs[index % r.window]
+cdef void execute(
+    OptimisticExecutor* r, Runner* runner, size_t index, bint is_ahead
+) noexcept nogil:
+    """Executes a transaction in its own world, above the multi-version memory."""
+    cdef Execution* run = &r.executions[index % r.window]
     cdef const Tx* tx = r.transactions[index]
     cdef TxOptions options
     memset(&options, 0, sizeof(options))
-    options.skip_block_gas = True  # looked at when its turn comes
+    options.skip_block_gas = True  # `commit` checks it
     speculation_begin(
         &run.speculation, &r.versions, runner.arena, &tx.sender, tx.nonce, is_ahead
     )
@@ -155,10 +157,13 @@ cdef void execute(RunAhead* r, Runner* runner, size_t index, bint is_ahead) noex
     transact(runner.machine, tx, &options, 0, &run.result)
 
 
-cdef bint commit(RunAhead* r, Runner* runner, size_t index) noexcept nogil:
-    """Commit the first transaction that is not. False: it is left to the caller."""
+cdef bint commit(OptimisticExecutor* r, Runner* runner, size_t index) noexcept nogil:
+    """Validates and commits the first transaction that is not committed.
+
+    Re-executes it if validation fails. False: the caller has to run it.
+    """
     cdef BlockExecutor* b = r.block
-    cdef Run* run = &r.runs[index % r.window]
+    cdef Execution* run = &r.executions[index % r.window]
     cdef const Tx* tx = r.transactions[index]
     cdef ReceiptRecord* record
     cdef TxOptions options
@@ -170,11 +175,11 @@ cdef bint commit(RunAhead* r, Runner* runner, size_t index) noexcept nogil:
         return False
     if b.gas_used > b.context.gas_limit or tx.gas_limit > b.context.gas_limit - b.gas_used:
         return False
-    # What ran in its turn saw what is final.
+    # An execution that started when all earlier transactions were committed read final values.
     if run.result.error != TX_VALID or (
         run.speculation.is_ahead and not speculation_holds(&run.speculation)
     ):
-        r.repeated += 1
+        r.reexecuted += 1
         execute(r, runner, index, False)
         if run.result.error != TX_VALID:
             return False
@@ -193,21 +198,21 @@ cdef bint commit(RunAhead* r, Runner* runner, size_t index) noexcept nogil:
 # ----------------------------------------------------------------------------------------------
 # the threads
 
-cdef inline bint is_over(const RunAhead* r) noexcept nogil:
+cdef inline bint is_over(const OptimisticExecutor* r) noexcept nogil:
     return r.stopped or r.committed == r.count
 
 
-cdef void commit_done(RunAhead* r, Runner* runner) noexcept nogil:
-    """Commit what is done from the first on. Called and left with the guard."""
+cdef void commit_done(OptimisticExecutor* r, Runner* runner) noexcept nogil:
+    """Commits executed transactions in order. Called with the guard held."""
     cdef size_t index = r.committed
     cdef bint ok
     r.is_committing = True
-    while not is_over(r) and r.runs[index % r.window].done:
+    while not is_over(r) and r.executions[index % r.window].done:
         pthread_mutex_unlock(&r.guard)
         ok = commit(r, runner, index)
         pthread_mutex_lock(&r.guard)
         if ok:
-            r.runs[index % r.window].done = False
+            r.executions[index % r.window].done = False
             index += 1
             r.committed = index
         else:
@@ -216,19 +221,19 @@ cdef void commit_done(RunAhead* r, Runner* runner) noexcept nogil:
     r.is_committing = False
 
 
-cdef void run_next(RunAhead* r, Runner* runner) noexcept nogil:
-    """Run the next transaction that nobody has taken. Called and left with the guard."""
+cdef void run_next(OptimisticExecutor* r, Runner* runner) noexcept nogil:
+    """Executes the next transaction that no thread has taken. Called with the guard held."""
     cdef size_t index = r.taken
     cdef bint is_ahead = index != r.committed
     r.taken += 1
     pthread_mutex_unlock(&r.guard)
     execute(r, runner, index, is_ahead)
     pthread_mutex_lock(&r.guard)
-    r.runs[index % r.window].done = True
+    r.executions[index % r.window].done = True
 
 
-cdef void wait_for_a_commit(RunAhead* r) noexcept nogil:
-    """Called and left with the guard."""
+cdef void wait_for_a_commit(OptimisticExecutor* r) noexcept nogil:
+    """Called with the guard held; waits without it."""
     cdef int seen = events_seen(&r.moved)
     pthread_mutex_unlock(&r.guard)
     events_await(&r.moved, seen, SPINS)
@@ -236,13 +241,13 @@ cdef void wait_for_a_commit(RunAhead* r) noexcept nogil:
 
 
 cdef void work(void* context, int member) noexcept nogil:
-    cdef RunAhead* r = <RunAhead*>context
+    cdef OptimisticExecutor* r = <OptimisticExecutor*>context
     cdef Runner* runner = &r.runners[member]
     cdef size_t first
     pthread_mutex_lock(&r.guard)
     while not is_over(r):
         first = r.committed
-        if not r.is_committing and r.runs[first % r.window].done:
+        if not r.is_committing and r.executions[first % r.window].done:
             commit_done(r, runner)
         elif r.taken < r.count and r.taken < first + r.window:
             run_next(r, runner)
@@ -251,7 +256,7 @@ cdef void work(void* context, int member) noexcept nogil:
     pthread_mutex_unlock(&r.guard)
 
 
-cdef bint begin(RunAhead* r, BlockExecutor* b) noexcept nogil:
+cdef bint begin(OptimisticExecutor* r, BlockExecutor* b) noexcept nogil:
     cdef int i
     cdef size_t j
     for i in range(r.threads):
@@ -260,24 +265,24 @@ cdef bint begin(RunAhead* r, BlockExecutor* b) noexcept nogil:
         r.runners[i].machine.block = &b.context
         r.runners[i].machine.cancel = b.machine.cancel
     for j in range(r.window):
-        r.runs[j].done = False
+        r.executions[j].done = False
     r.block = b
     r.taken = 0
     r.committed = 0
-    r.repeated = 0
+    r.reexecuted = 0
     r.is_committing = r.stopped = r.no_memory = False
-    return versions_begin(&r.versions, b.world, b.context.gas_limit)
+    return mv_begin(&r.versions, b.world, b.context.gas_limit)
 
 
-cdef size_t run_ahead(
-    RunAhead* r, BlockExecutor* b, const Tx** transactions, size_t count, TxResult* result
+cdef size_t optimistic_run(
+    OptimisticExecutor* r, BlockExecutor* b, const Tx** transactions, size_t count, TxResult* result
 ) noexcept nogil:
     memset(result, 0, sizeof(TxResult))
     if not begin(r, b):
         return 0
     r.transactions = transactions
     r.count = count
-    if team_run(work, r, r.threads) and (r.no_memory or not versions_apply(&r.versions)):
+    if team_run(work, r, r.threads) and (r.no_memory or not mv_apply(&r.versions)):
         result.error = TX_OUT_OF_MEMORY
-    versions_end(&r.versions)
+    mv_end(&r.versions)
     return r.committed

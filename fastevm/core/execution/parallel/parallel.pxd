@@ -1,20 +1,21 @@
-# Which blocks run on several threads, and the memory for it, kept between blocks.
-from fastevm.core.execution.parallel.optimistic cimport RunAhead
+# When optimistic execution pays, and its threads' memory, which is kept between blocks.
+from fastevm.core.execution.parallel.optimistic cimport OptimisticExecutor
 from fastevm.core.execution.transaction.transaction_data cimport Tx
 from fastevm.core.spec.schedule cimport Schedule
 from fastevm.core.state.records cimport World
 
 
 cdef class ParallelRun:
-    """Threads' worlds and machines, taken for one block at a time."""
-    cdef RunAhead* c
+    """The worlds and machines of the threads; one block uses them at a time."""
+    cdef OptimisticExecutor* c
 
 
-# Whether it pays to run these transactions ahead of their turn: a mere transfer costs less alone.
+# Whether optimistic execution of these transactions is faster than sequential execution. It is not
+# if nearly all are simple transfers.
 cdef bint pays(
     const Schedule* schedule, const World* w, const Tx** transactions, size_t count
 ) noexcept nogil
-# Worlds and machines for so many threads; `give_back` them after the block, with the number of
-# transactions that were committed.
+# Worlds and machines for so many threads. Call `give_back` after the block, with the number of
+# committed transactions.
 cdef ParallelRun take(int threads)
 cdef int give_back(ParallelRun run, size_t committed) except -1

@@ -1,4 +1,4 @@
-"""What ran on several threads."""
+"""Counters of optimistic execution."""
 
 class ParallelRun: ...
 

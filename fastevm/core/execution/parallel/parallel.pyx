@@ -1,17 +1,17 @@
-"""Blocks on several threads: when it pays, and what is kept from block to block."""
+"""When optimistic execution (Block-STM) pays, and what is kept from block to block."""
 
 from fastevm.core.execution.parallel.optimistic cimport (
-    run_ahead_free,
-    run_ahead_new,
-    run_ahead_repeated,
-    run_ahead_threads,
+    optimistic_free,
+    optimistic_new,
+    optimistic_reexecuted,
+    optimistic_threads,
 )
 
 
 cdef enum:
-    KEPT_RUNS = 1             # idle ones, for the next block
-    PARALLEL_TRANSACTIONS = 8     # a block of fewer runs on one thread
-    CALL_SHARE = 20               # one thread without a call among so many transactions
+    KEPT_RUNS = 1                 # idle ones, for the next block
+    PARALLEL_TRANSACTIONS = 8     # a block with fewer transactions runs sequentially
+    CALL_SHARE = 20               # and so does one with less than one call in so many transactions
 
 
 cdef bint pays(
@@ -32,7 +32,7 @@ cdef list kept = []
 
 cdef class ParallelRun:
     def __dealloc__(self):
-        run_ahead_free(self.c)
+        optimistic_free(self.c)
 
 
 cdef size_t committed_ahead = 0
@@ -40,7 +40,7 @@ cdef size_t repeated = 0
 
 
 def counts() -> dict[str, int]:
-    """Transactions that ran on threads in this process, and those that ran again in turn."""
+    """Transactions committed by optimistic execution, and how many of them were re-executed."""
     return {"ran": committed_ahead, "repeated": repeated}
 
 
@@ -48,10 +48,10 @@ cdef ParallelRun take(int threads):
     cdef ParallelRun run
     while kept:
         run = kept.pop()
-        if run_ahead_threads(run.c) == threads:
+        if optimistic_threads(run.c) == threads:
             return run
     run = ParallelRun.__new__(ParallelRun)
-    run.c = run_ahead_new(threads)
+    run.c = optimistic_new(threads)
     if run.c == NULL:
         raise MemoryError
     return run
@@ -60,7 +60,7 @@ cdef ParallelRun take(int threads):
 cdef int give_back(ParallelRun run, size_t committed) except -1:
     global committed_ahead, repeated
     committed_ahead += committed
-    repeated += run_ahead_repeated(run.c)
+    repeated += optimistic_reexecuted(run.c)
     if len(kept) < KEPT_RUNS:
         kept.append(run)
     return 0

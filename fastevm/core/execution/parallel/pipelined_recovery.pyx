@@ -1,7 +1,7 @@
-"""Runs the transactions of a block while their senders are recovered beside it.
+"""Pipelines sender recovery and sequential execution.
 
-The caller runs one transaction after the other. It recovers senders itself only where the next
-transaction's is not known yet.
+The caller executes the transactions in order while other threads recover senders ahead of it. It
+recovers a sender itself only if the next transaction's is not known yet.
 """
 
 from libc.stdint cimport int64_t
@@ -16,14 +16,14 @@ from fastevm.core.primitives.buffer cimport Buffer, buffer_free
 from fastevm.core.primitives.thread_pool cimport TEAM_LIMIT, team_run
 
 
-cdef struct Beside:
+cdef struct Pipeline:
     BlockExecutor* block
     SenderBatch senders
     TxResult* result
     size_t ran
 
 
-cdef void run_in_order(Beside* s) noexcept nogil:
+cdef void run_in_order(Pipeline* s) noexcept nogil:
     cdef const Tx** transactions = <const Tx**>s.senders.transactions
     cdef size_t count = <size_t>s.senders.count, index
     cdef Buffer scratch
@@ -40,17 +40,17 @@ cdef void run_in_order(Beside* s) noexcept nogil:
 
 
 cdef void share(void* context, int member) noexcept nogil:
-    cdef Beside* s = <Beside*>context
+    cdef Pipeline* s = <Pipeline*>context
     if member == 0:
         run_in_order(s)
     else:
         batch_recover(&s.senders)
 
 
-cdef size_t run_beside(
+cdef size_t run_pipelined(
     BlockExecutor* b, Tx** transactions, size_t count, int threads, TxResult* result
 ) noexcept nogil:
-    cdef Beside s
+    cdef Pipeline s
     cdef int64_t useful
     memset(&s, 0, sizeof(s))
     memset(result, 0, sizeof(TxResult))
