@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from fastevm.core.interpreter.cancellation cimport CANCEL_REQUEST
 from fastevm.core.interpreter.machine cimport Frame
-from fastevm.core.interpreter.opcodes cimport ISZERO, JUMP, PUSH2
+from fastevm.core.interpreter.opcodes cimport ISZERO, JUMP, JUMPI, PUSH2
 from fastevm.core.interpreter.status cimport (
     CANCELLED,
     INVALID_JUMP,
@@ -87,9 +87,11 @@ cdef inline Status pause_at_jump(Frame* f, int landing) noexcept nogil:
     if op == JUMP:
         f.gas += landing
     elif op == PUSH2:
-        f.gas += 8 + landing if f.pc[3] == JUMP else 10
+        f.gas += f.schedule.gas[f.pc[3]]  # of JUMP or JUMPI
+        if f.pc[3] == JUMP:
+            f.gas += landing
     elif op == ISZERO:
-        f.gas += 3 + 10
+        f.gas += f.schedule.gas[<int>PUSH2] + f.schedule.gas[<int>JUMPI]
     return SUSPENDED
 
 
